@@ -161,7 +161,7 @@ class LocalSwarm:
     is_open: bool = False
     engines: list[LocalEngine] = field(default_factory=list, init=False)
     _ports: set[int] = field(default_factory=set, init=False)
-    _bootstrap: LocalProcess | None = field(default=None, init=False)
+    bootstrap: LocalProcess | None = field(default=None, init=False)
 
     def __enter__(self) -> LocalSwarm:
         self.folder = Path(tempfile.mkdtemp(prefix="potluck-"))
@@ -209,7 +209,7 @@ class LocalSwarm:
     def close(self) -> None:
         """End all processes and remove the folder. Safe to call twice."""
         deadline = time.monotonic() + _STOP_TIMEOUT_S
-        children = [child for child in (*self.engines, self._bootstrap) if child is not None]
+        children = [child for child in (*self.engines, self.bootstrap) if child is not None]
         for child in children:
             child.ask_to_stop()
         for child in children:
@@ -237,8 +237,8 @@ class LocalSwarm:
     def _start(self) -> None:
         num_blocks = num_blocks_of(self.checkpoint)
         arguments = ["bootstrap", "--port", "0", "--host", "127.0.0.1", "--json"]
-        self._bootstrap = LocalProcess("bootstrap", arguments, self.environment(), self.folder / "bootstrap.log")
-        peers = tuple(self._bootstrap.wait_online()["addresses"])
+        self.bootstrap = LocalProcess("bootstrap", arguments, self.environment(), self.folder / "bootstrap.log")
+        peers = tuple(self.bootstrap.wait_online()["addresses"])
         swarm = new_swarm(
             "local",
             self.checkpoint.resolve().name,

@@ -25,6 +25,7 @@ class ServingLimits:
     piece_tokens: int = 512  # tokens through the span that run before a waiting decode step gets its turn
     max_queued_jobs: int = 256  # of one priority
     max_queued_tokens: int = 65536  # of one priority
+    opening_timeout_s: float = 10.0  # silence of a stream before its first message is whole
     step_timeout_s: float = 300.0  # silence of a session before it is closed; any step, even an empty one, counts
     session_timeout_s: float = 12 * 3600.0  # age of a session; stock servers allow 1800 s
     request_timeout_s: float = 180.0  # a whole forward or backward call, or the compute of one step

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from potluck.membership.budgets import Budgets
 from potluck.protocol.adapters import find_adapter
-from potluck.protocol.blocks import PeerId, Span
+from potluck.protocol.blocks import PeerId, PersonId, Span
 from potluck.protocol.codes import Code, RemoteError
 from potluck.protocol.membership import is_call_allowed
 from potluck.protocol.messages import Caller
@@ -27,7 +28,9 @@ class Admission:
         span: Span,
         block_digests: Sequence[str],
         adapters: Sequence[str] = (),
+        budgets: Budgets | None = None,
     ) -> None:
+        self.budgets = budgets or Budgets()
         self._swarm = swarm
         self._peer_id = peer_id
         self._adapters = tuple(adapters)
@@ -72,6 +75,14 @@ class Admission:
         """Raises RemoteError NOT_A_MEMBER."""
         if not is_call_allowed(self._swarm, caller=peer, callee=self._peer_id, proof=caller.membership):
             raise RemoteError(Code.NOT_A_MEMBER, "a private swarm: the proof of membership is missing or wrong")
+        self.budgets.admit(peer)
+
+    def person_of(self, peer: PeerId) -> PersonId:
+        """Return who runs a peer that was admitted. Raises RemoteError NOT_A_MEMBER."""
+        person = self.budgets.person_of(peer)
+        if person is None:
+            raise RemoteError(Code.NOT_A_MEMBER, "this peer belongs to no member")
+        return person
 
     def check_served(self, prefix: str, span: Span) -> None:
         """Raises RemoteError NOT_SERVED."""

@@ -117,7 +117,7 @@ class Handlers:
         try:
             async with asyncio.timeout(limits.request_timeout_s):
                 is_first = True
-                while (frame := await stream.receive()) is not None:
+                while (frame := await stream.receive(silence_s=limits.opening_timeout_s)) is not None:
                     is_whole = coding.add(frame)
                     if is_first:  # before a stranger makes us keep the rest
                         self.state.admission.check(*coding.target(), peer)

@@ -1,8 +1,8 @@
 """Sessions: one stream, one session, one task.
 
-    opening:  first message within step_timeout_s, else closed silently; not allowed or malformed: error frame
+    opening:  silence ends it without a word; a first message that is not allowed or malformed with an error frame
     ready:    steps one after the other; a step that cannot be done ends the session with an error frame
-    closing:  no tensors, end of input, silence (silently); age, engine leaving (error frame)
+    closing:  no tensors, end of input, silence (silently); age, others' need of its place, engine leaving (error frame)
 
 The task only reads. Answers are written by the compute thread's call back, which also begins the next step, so a step
 wakes no task but the one that reads it, and a client that leaves is noticed while its step waits or runs.
@@ -12,13 +12,14 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import math
 import time
 from dataclasses import replace
 
 from potluck.errors import PotluckError
 from potluck.foreign import SessionCoding
 from potluck.p2p.network import Stream
-from potluck.protocol.blocks import PeerId, Span
+from potluck.protocol.blocks import PeerId, PersonId, Span
 from potluck.protocol.buffers import Buffer
 from potluck.protocol.codes import Code, RemoteError
 from potluck.protocol.messages import StepReply, StepRequest, Timing
@@ -38,7 +39,8 @@ _CLOSING = StepRequest(hidden=None)
 async def serve_session(state: SpanState, stream: Stream, peer: PeerId, coding: SessionCoding) -> None:
     """Serve one session to its end. Raises RemoteError, which the host sends as an error frame."""
     try:
-        body = await stream.receive(timeout_s=state.limits.step_timeout_s)
+        async with asyncio.timeout(state.limits.request_timeout_s):
+            body = await stream.receive(silence_s=state.limits.opening_timeout_s)
     except TimeoutError:
         return
     if body is None:
@@ -48,7 +50,7 @@ async def serve_session(state: SpanState, stream: Stream, peer: PeerId, coding: 
     if session.memory.adapter is not None:  # now: what is wrong with it is no other session's trouble
         await asyncio.to_thread(state.blocks.whole.adapters.load, session.memory.adapter)
     served = SessionStream(state, stream, session, coding)
-    state.sessions.add(served)
+    state.sessions.add(served, time.monotonic())
     memory = session.memory
     log.info("a session over blocks %s, %d rows", memory.span, memory.rows)
     try:
@@ -72,6 +74,7 @@ def _open(state: SpanState, request: StepRequest, peer: PeerId) -> ServedSession
         return session
     memory = SessionMemory(
         client=peer,
+        person=state.admission.person_of(peer),
         span=opening.span,
         rows=request.hidden.shape[0],
         is_alone=opening.exact or not state.is_ragged,
@@ -105,8 +108,16 @@ class SessionStream:
         self._tab = NO_TAB
 
     @property
+    def person(self) -> PersonId:
+        return self.session.memory.person
+
+    @property
     def span(self) -> Span:
         return self.session.memory.span
+
+    @property
+    def quiet_since(self) -> float:
+        return math.inf if self._running is not None else self._heard_at
 
     async def run(self, request: StepRequest) -> None:
         """Serve until the end. Raises RemoteError, which the client is to be told."""

@@ -121,6 +121,7 @@ class Node:
             bootstrap_peers=config.swarm.bootstrap_peers,
             record_checks=record_checks(config.swarm, time.time),
             runtime_dir=config.runtime_dir,
+            is_private=not config.swarm.is_open,
             relays_for_others=config.relay_for_others,
         )
 

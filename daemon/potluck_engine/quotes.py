@@ -27,7 +27,11 @@ def quote(state: SpanState, request: QuoteRequest, peer: PeerId) -> Quote:
     expected_rows, others = reservations.rows(now), reservations.pages(now)
     free = state.compute.page_counts.free
     pages = reservations.hold(
-        peer, pages=request.rows * pages_of(request.tokens) * per_page, rows=request.rows, free=free, now=now
+        state.admission.person_of(peer),
+        pages=request.rows * pages_of(request.tokens) * per_page,
+        rows=request.rows,
+        free=free,
+        now=now,
     )
     return Quote(
         batch=load.batch + math.ceil(_COMING * expected_rows),

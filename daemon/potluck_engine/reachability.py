@@ -18,6 +18,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Protocol
 
 from potluck.errors import PotluckError
+from potluck.membership.budgets import Budgets
 from potluck.p2p.config import HostConfig
 from potluck.p2p.network import UnaryHandler
 from potluck.protocol.blocks import PeerId
@@ -56,6 +57,8 @@ class ReachFinding:
 
 class DialledHost(Protocol):
     """What this module needs of a node; see `Host` and `Libp2pHost`."""
+
+    budgets: Budgets
 
     async def addresses(self) -> tuple[str, ...]: ...
 
@@ -107,7 +110,8 @@ class Reachability:
     async def answer(self, body: bytes, peer: PeerId) -> bytes:
         """Dial the caller anew, but only at IPs that it is connected from, so that it can't point us at others."""
         question = decode_dial_back(body)
-        if self._num_answering >= _MAX_ANSWERS:
+        now = asyncio.get_running_loop().time()
+        if self._num_answering >= _MAX_ANSWERS or not self._host.budgets.may_dial(peer, now):
             raise RemoteError(Code.BUSY, "too many dials", retry_after_s=5.0)
         self._num_answering += 1
         try:

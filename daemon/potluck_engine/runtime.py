@@ -140,6 +140,7 @@ class EngineRuntime:
             spill_folder=default_folder(),
             max_blocks=max_blocks,
             tabs=self._tabs,
+            budgets=self._node.host.budgets,
         )
 
     async def _handlers_of(self, state: SpanState) -> Handlers:

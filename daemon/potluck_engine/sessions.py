@@ -7,17 +7,20 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter, deque
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import NamedTuple, Protocol
 
-from potluck.protocol.blocks import Span
+from potluck.protocol.blocks import PersonId, Span
 from potluck.protocol.codes import Code, RemoteError
 from potluck.protocol.messages import StepRequest
 from potluck_engine.memory.session_memory import SessionMemory
 
 MAX_WAITING = 4  # steps not begun; a client that pipelines more waits
+QUIET_S = 30.0  # after which a session may have to make room even if its person has no other
+_MAX_ENDING = 32  # sessions that finish a step before they make room
+_AWAY_S = 5.0  # for the client that lost its place: it continues elsewhere, or comes back and replays
 
 
 class StepRange(NamedTuple):
@@ -64,10 +67,34 @@ class OpenSession(Protocol):
     """What the table knows of a session that is being served."""
 
     @property
+    def person(self) -> PersonId: ...
+
+    @property
     def span(self) -> Span: ...
+
+    @property
+    def quiet_since(self) -> float:
+        """Monotonic seconds; a later time than any other's while a step runs."""
 
     def end(self, error: RemoteError) -> None:
         """Tell the client, after the step that runs."""
+
+
+def session_to_end(sessions: Iterable[OpenSession], newcomer: PersonId, now: float) -> OpenSession | None:
+    """Return the session that makes room for one of `newcomer`; None if it has to wait.
+
+    A person who has at least two more than the newcomer loses the one that was quiet for longest. One who has just one
+    more loses it only if it was quiet for `QUIET_S`, or two persons would take each other's place for ever.
+    """
+    held = Counter(session.person for session in sessions)
+    own, most = held[newcomer], max(held.values(), default=0)
+    candidates = [
+        session
+        for session in sessions
+        if (held[session.person] == most if most > own + 1 else held[session.person] > own)
+        if most > own + 1 or now - session.quiet_since >= QUIET_S
+    ]
+    return min(candidates, key=lambda session: session.quiet_since, default=None)
 
 
 class SessionTable:
@@ -76,20 +103,26 @@ class SessionTable:
     def __init__(self, *, max_sessions: int) -> None:
         self._max = max_sessions
         self._sessions: set[OpenSession] = set()
+        self._ending: set[OpenSession] = set()  # of them: told to make room
         self._calls: Counter[Span] = Counter()
         self._removed = asyncio.Event()
 
     def __len__(self) -> int:
         return len(self._sessions)
 
-    def add(self, session: OpenSession) -> None:
-        """Raises RemoteError BUSY if there are too many."""
-        if len(self._sessions) >= self._max:
-            raise RemoteError(Code.BUSY, f"{self._max} sessions are open", retry_after_s=1.0)
+    def add(self, session: OpenSession, now: float) -> None:
+        """Add a session; when there are too many, end another person's. Raises RemoteError BUSY if none can go."""
+        if len(self._sessions) - len(self._ending) >= self._max:
+            other = session_to_end(self._sessions - self._ending, session.person, now)
+            if other is None or len(self._ending) >= _MAX_ENDING:
+                raise RemoteError(Code.BUSY, f"{self._max} sessions are open", retry_after_s=1.0)
+            self._ending.add(other)
+            other.end(RemoteError(Code.BUSY, "others need this session's place", retry_after_s=_AWAY_S))
         self._sessions.add(session)
 
     def remove(self, session: OpenSession) -> None:
         self._sessions.discard(session)
+        self._ending.discard(session)
         self._removed.set()
 
     async def end_all(self, error: RemoteError, *, timeout_s: float, kept: Span | None = None) -> bool:

@@ -16,6 +16,7 @@ from potluck.blocks import BlockSpan
 from potluck.blocks.accelerators import takes_one_thread
 from potluck.blocks.pages import PAGE_TOKENS, pages_of
 from potluck.blocks.reshaping import part_of
+from potluck.membership.budgets import Budgets
 from potluck.protocol.blocks import PeerId, Span
 from potluck.protocol.codes import Code, RemoteError
 from potluck.protocol.swarm import Swarm
@@ -75,6 +76,7 @@ class SpanState:
         spill_folder: Path | None = None,
         max_blocks: int = 0,
         tabs: Tabs | None = None,
+        budgets: Budgets | None = None,
     ) -> SpanState:
         """Make what serving `loaded` needs, and start nothing; `compute.perform(stage)` begins to serve.
 
@@ -87,7 +89,7 @@ class SpanState:
         stage = _stage(blocks, limits, threads.compute, spill_folder, max_blocks)
         threads.calls.gate = stage.gate
         return cls(
-            admission=Admission(swarm, peer_id, span, loaded.digests, loaded.adapters.ids),
+            admission=Admission(swarm, peer_id, span, loaded.digests, loaded.adapters.ids, budgets),
             blocks=blocks,
             call_blocks=loaded_blocks(blocks.new_part(span), piece_tokens=limits.piece_tokens),  # no step runs yet
             compute=threads.compute,
@@ -139,7 +141,7 @@ class SpanState:
         self.stage.paging.count_in(threads.compute.counts)
         self.parking.is_open = False
         whole = self.blocks.whole
-        admission = Admission(swarm, peer_id, whole.span, whole.digests, whole.adapters.ids)
+        admission = Admission(swarm, peer_id, whole.span, whole.digests, whole.adapters.ids, self.admission.budgets)
         return replace(self, admission=admission, compute=threads.compute, calls=threads.calls)
 
     @property

@@ -176,6 +176,7 @@ class Gossip:
     def _check_proof(self, peer: PeerId, proof: bytes | None) -> None:
         if not is_call_allowed(self._swarm, caller=peer, callee=self._host.peer_id, proof=proof):
             raise RemoteError(Code.NOT_A_MEMBER, "a private swarm: the proof of membership is missing or wrong")
+        self._host.budgets.admit(peer)
 
     def _listed(self) -> Answers:
         """Return answers from a listing that is renewed when a record changes, and regularly as heartbeats expire."""

@@ -25,6 +25,7 @@ class HostConfig:
     bootstrap_peers: tuple[str, ...] = ()  # full multiaddrs ending in /p2p/<peer id>
     dht_client: bool = False  # a client stores no records for others and is not dialled by them
     nat: bool | None = None  # port mapping, AutoNAT, relays; None: only when not everything is on loopback
+    is_private: bool = False  # peers are strangers, with hardly any budget, until they show that they are members
     relays: tuple[str, ...] = ()  # nobody reaches this node but through one of these peers; full multiaddrs
     relays_for_others: bool = True  # carry the traffic of peers that nobody reaches directly
     record_checks: Mapping[DhtKey, RecordCheck] = field(default_factory=dict)  # keys with rules of their own

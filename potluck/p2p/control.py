@@ -10,8 +10,8 @@ import asyncio
 import contextlib
 import logging
 import os
-from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Coroutine, Iterable
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, NoReturn, cast
 
@@ -19,10 +19,13 @@ from hivemind.proto import p2pd_pb2 as pb
 from hivemind.utils.multiaddr import Multiaddr
 
 from potluck.errors import NetworkError
+from potluck.membership.budgets import Budgets, Lease, Refused
 from potluck.membership.identity import base58_decode, base58_encode
+from potluck.p2p.connections import Connections
 from potluck.p2p.frames import FrameStream
 from potluck.p2p.network import Refusal, StreamHandler, UnaryHandler
 from potluck.p2p.pacing import Pacer
+from potluck.p2p.peeking import PEEK_BYTES, peek_request
 from potluck.p2p.rules import MAX_UNARY_BODY_BYTES
 from potluck.p2p.varint import decode_varint, encode_varint
 from potluck.protocol.blocks import PeerId
@@ -32,29 +35,37 @@ from potluck.wire.refusals import decode_refusal, encode_refusal
 
 log = logging.getLogger(__name__)
 
-MAX_STREAMS_PER_PEER = 512  # a stream costs a file descriptor here and one in p2pd
-_MAX_REFUSED_PER_PEER = 64  # beyond those; further ones end without a word, as words are waited for
+_MAX_REFUSED = 64  # streams at a time that are told why they end; further ones end without a word
+_WHOLE_BYTES = 65_536  # a message above it is not kept before it is known who calls
 _MAX_UNACCEPTED = 4096  # streams that wait while the loop is busy; p2pd resets those that find no room (default: 100)
 _CALL_ID_BYTES = 16
+_RETRY_S = 1.0  # for callers beyond their budget
 _LAST_WORDS_S = 1.0  # for an error frame to reach a caller that does not hang up
 
 
 class P2pdClient:
     """A node's connection to its p2pd. Create, `await start()`, finally `await close()`.
 
-    All bytes of calls and streams pass `uploads` or `downloads`.
+    All bytes of calls and streams pass `uploads` or `downloads`, and `budgets` decides which of them are served.
     """
 
     def __init__(
-        self, control_path: Path, listen_path: Path, uploads: Pacer | None = None, downloads: Pacer | None = None
+        self,
+        control_path: Path,
+        listen_path: Path,
+        uploads: Pacer | None = None,
+        downloads: Pacer | None = None,
+        budgets: Budgets | None = None,
     ) -> None:
         self._uploads, self._downloads = uploads or Pacer(), downloads or Pacer()
+        self._budgets = budgets or Budgets()
+        self._connections = Connections()
         self._control_path = str(control_path)
         self._listen_path = str(listen_path)
         self._unary: UnaryConnection | None = None
         self._listener: asyncio.AbstractServer | None = None
         self._stream_handlers: dict[str, tuple[StreamHandler, int, Refusal]] = {}
-        self._streams_of: Counter[PeerId] = Counter()
+        self._refusing = 0
         self._tasks: set[asyncio.Task[None]] = set()
 
     async def start(self, *, timeout_s: float) -> None:
@@ -62,8 +73,9 @@ class P2pdClient:
         async with asyncio.timeout(timeout_s):
             self._listener = await loop.create_unix_server(self._accept, self._listen_path, backlog=_MAX_UNACCEPTED)
             _, connection = await loop.create_unix_connection(
-                lambda: UnaryConnection(self._uploads), self._control_path
+                lambda: UnaryConnection(self._uploads, self._budgets, self._connections), self._control_path
             )
+            await loop.create_unix_connection(lambda: self._connections, self._control_path)
             connection.upgrade()
             await connection.ready
         self._unary = connection
@@ -73,6 +85,7 @@ class P2pdClient:
             self._listener.close()
         if self._unary is not None:
             self._unary.close()
+        self._connections.stop()
         await cancel_and_wait(*self._tasks, *(self._unary.tasks if self._unary else ()))
 
     async def request(self, message: pb.Request, *, timeout_s: float) -> pb.Response:
@@ -96,6 +109,10 @@ class P2pdClient:
             timeout=_whole_seconds(timeout_s),
         )
         await self.request(pb.Request(type=pb.Request.CONNECT, connect=connect), timeout_s=timeout_s)
+
+    def keep_connected(self, peer: PeerId) -> None:
+        """Close connections to other peers first when there are too many."""
+        self._connections.keep(_raw_peer(peer))
 
     async def list_peers(self, *, timeout_s: float) -> dict[PeerId, tuple[str, ...]]:
         """Return the connected peers with the far ends of their connections. Raises NetworkError."""
@@ -184,33 +201,71 @@ class P2pdClient:
     def _on_stream(self, stream: FrameStream, prologue: bytes) -> None:
         info = pb.StreamInfo.FromString(prologue)
         caller = _peer_id(info.peer)
-        unknown = (_refuse_unknown, 0, encode_refusal)
-        handler, stream.max_frame_bytes, refuse = self._stream_handlers.get(info.proto, unknown)
-        surplus = self._streams_of[caller] - MAX_STREAMS_PER_PEER
-        if surplus >= 0:
-            handler = _refuse_busy if surplus < _MAX_REFUSED_PER_PEER else _hang_up
-        self._streams_of[caller] += 1
-        task = asyncio.create_task(_serve(stream, caller, handler, refuse))
-        self._tasks.add(task)
-        task.add_done_callback(lambda done: self._stream_done(done, caller))
+        lease = self._budgets.open_stream(caller, _now())
+        if lease is Refused.THROW_OUT:
+            self._connections.close_soon(info.peer)
+        if isinstance(lease, Lease):
+            unknown = (_refuse_unknown, 0, encode_refusal)
+            handler, stream.max_frame_bytes, refuse = self._stream_handlers.get(info.proto, unknown)
+            self._run(self._serve(stream, caller, handler, refuse)).add_done_callback(
+                lambda _: self._budgets.end(lease)
+            )
+        elif lease is Refused.FOR_NOW and self._refusing < _MAX_REFUSED:
+            self._run(self._say_why(stream, encode_refusal(_beyond_budget())))
+        else:
+            stream.close_now()
 
-    def _stream_done(self, task: asyncio.Task[None], caller: PeerId) -> None:
-        self._tasks.discard(task)
-        self._streams_of[caller] -= 1
-        if self._streams_of[caller] <= 0:
-            del self._streams_of[caller]
+    def _run(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
+        task = asyncio.create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+        return task
+
+    async def _serve(self, stream: FrameStream, caller: PeerId, handler: StreamHandler, refuse: Refusal) -> None:
+        """Run a handler to its end and tell the caller how it ended, if it ended badly."""
+        refusal = None
+        try:
+            await handler(stream, caller)
+        except RemoteError as error:
+            refusal = error
+        except Exception as error:
+            _log_failure(self._budgets, caller, "a stream", error)
+            refusal = _internal()
+        finally:
+            if refusal is None:
+                await stream.close()
+        if refusal is not None:
+            await self._say_why(stream, refuse(refusal))
+
+    async def _say_why(self, stream: FrameStream, refusal: bytes) -> None:
+        """Send an error frame, let the caller hang up first, and close the stream.
+
+        p2pd resets a stream that this side closes while the caller's may still send, and a reset overtakes what was
+        sent.
+        """
+        self._refusing += 1
+        try:
+            with contextlib.suppress(RemoteError):
+                await stream.send_error(refusal)
+                await asyncio.wait({stream.lost}, timeout=_LAST_WORDS_S)
+        finally:
+            self._refusing -= 1
+            await stream.close()
 
 
 class UnaryConnection(asyncio.Protocol):
     """The lasting connection over which unary calls of both directions run."""
 
-    def __init__(self, uploads: Pacer) -> None:
+    def __init__(self, uploads: Pacer, budgets: Budgets, connections: Connections) -> None:
         self._uploads = uploads
+        self._budgets = budgets
+        self._connections = connections
         loop = asyncio.get_running_loop()
         self.ready: asyncio.Future[None] = loop.create_future()
         self.tasks: set[asyncio.Task[None]] = set()
         self._transport: asyncio.Transport | None = None
         self._buffer = bytearray()
+        self._skipped_bytes = 0  # still to come of a message that nobody reads
         self._calls: dict[bytes, asyncio.Future[bytes]] = {}
         self._handlers: dict[str, tuple[UnaryHandler, Refusal]] = {}
         self._handling: dict[bytes, asyncio.Task[None]] = {}
@@ -256,15 +311,32 @@ class UnaryConnection(asyncio.Protocol):
             task.cancel()
 
     def data_received(self, data: bytes) -> None:
+        if self._skipped_bytes:
+            skipped = min(self._skipped_bytes, len(data))
+            self._skipped_bytes -= skipped
+            data = data[skipped:]
         self._buffer += data
         start = 0
         while True:
             size, offset = decode_varint(self._buffer, start)
-            if offset == 0 or len(self._buffer) - offset < size:
+            if offset == 0:
+                break
+            if len(self._buffer) - offset < size:
+                if size > _WHOLE_BYTES and self._is_not_worth_reading(size, offset):
+                    self._skipped_bytes = size - (len(self._buffer) - offset)
+                    start = len(self._buffer)
                 break
             self._on_message(bytes(memoryview(self._buffer)[offset : offset + size]))
             start = offset + size
         del self._buffer[:start]
+
+    def _is_not_worth_reading(self, size: int, start: int) -> bool:
+        """Refuse a large message at its beginning if its sender may not send so much."""
+        request = peek_request(memoryview(self._buffer)[start : start + PEEK_BYTES])
+        if request is None or size <= self._budgets.max_request_bytes(_peer_id(request.peer)):
+            return False
+        self._lease(request.call_id, request.peer, size)
+        return True
 
     def _on_message(self, body: bytes) -> None:
         if not self.ready.done():
@@ -311,16 +383,36 @@ class UnaryConnection(asyncio.Protocol):
             self._calls.pop(request.callId, None)
 
     def _handle(self, call_id: bytes, request: pb.CallUnaryRequest) -> None:
+        lease = self._lease(call_id, request.peer, len(request.data))
+        if lease is None:
+            return
         task = asyncio.create_task(self._run_handler(call_id, request))
         self.tasks.add(task)
         self._handling[call_id] = task
         task.add_done_callback(self.tasks.discard)
-        task.add_done_callback(lambda _: self._handling.pop(call_id, None))
+        task.add_done_callback(lambda _: self._done(call_id, lease))
+
+    def _lease(self, call_id: bytes, peer: bytes, num_bytes: int) -> Lease | None:
+        """Take a call of so many bytes from its sender's budget; if that is spent, refuse it and return None."""
+        lease = self._budgets.request(_peer_id(peer), num_bytes, _now())
+        if isinstance(lease, Lease):
+            return lease
+        if lease is Refused.THROW_OUT:
+            self._connections.close_soon(peer)
+        else:
+            refusal = pb.CallUnaryResponse(error=encode_refusal(_beyond_budget()))
+            self._send(pb.PersistentConnectionRequest(callId=call_id, unaryResponse=refusal))
+        return None
+
+    def _done(self, call_id: bytes, lease: Lease) -> None:
+        self._handling.pop(call_id, None)
+        self._budgets.end(lease)
 
     async def _run_handler(self, call_id: bytes, request: pb.CallUnaryRequest) -> None:
         handler, refuse = self._handlers.get(request.proto, (_unknown_call, encode_refusal))
+        caller = _peer_id(request.peer)
         try:
-            body = await handler(request.data, _peer_id(request.peer))
+            body = await handler(request.data, caller)
             if len(body) > MAX_UNARY_BODY_BYTES:
                 raise RemoteError(Code.TOO_LONG, "the answer is above the limit of 4 MiB; use the stream call")
             await self._uploads.wait(len(body))
@@ -328,36 +420,13 @@ class UnaryConnection(asyncio.Protocol):
         except RemoteError as error:
             response = pb.CallUnaryResponse(error=refuse(error))
         except Exception as error:
-            log.warning("a handler of %s failed: %r", request.proto, error, exc_info=error)
+            _log_failure(self._budgets, caller, request.proto, error)
             response = pb.CallUnaryResponse(error=refuse(_internal()))
         self._send(pb.PersistentConnectionRequest(callId=call_id, unaryResponse=response))
 
     def _send(self, message: pb.PersistentConnectionRequest) -> None:
         if self._transport is not None and not self._transport.is_closing():
             self._transport.write(_delimited(message.SerializeToString()))
-
-
-async def _serve(stream: FrameStream, caller: PeerId, handler: StreamHandler, refuse: Refusal) -> None:
-    """Run a handler to its end and tell the caller how it ended, if it ended badly."""
-    try:
-        await handler(stream, caller)
-    except RemoteError as error:
-        await _say_why(stream, refuse(error))
-    except Exception as error:
-        log.warning("a stream handler failed: %r", error, exc_info=error)
-        await _say_why(stream, refuse(_internal()))
-    finally:
-        await stream.close()
-
-
-async def _say_why(stream: FrameStream, refusal: bytes) -> None:
-    """Send an error frame and let the caller hang up first.
-
-    p2pd resets a stream that this side closes while the caller's may still send, and a reset overtakes what was sent.
-    """
-    with contextlib.suppress(RemoteError):
-        await stream.send_error(refusal)
-        await asyncio.wait({stream.lost}, timeout=_LAST_WORDS_S)
 
 
 async def _refuse_unknown(stream: object, caller: PeerId) -> NoReturn:
@@ -368,12 +437,20 @@ async def _unknown_call(body: bytes, caller: PeerId) -> NoReturn:
     raise RemoteError(Code.NOT_SERVED, "unknown protocol")
 
 
-async def _refuse_busy(stream: object, caller: PeerId) -> NoReturn:
-    raise RemoteError(Code.BUSY, f"more than {MAX_STREAMS_PER_PEER} streams of one peer", retry_after_s=1.0)
+def _beyond_budget() -> RemoteError:
+    return RemoteError(Code.BUSY, "too many requests or streams at a time", retry_after_s=_RETRY_S)
 
 
-async def _hang_up(stream: object, caller: PeerId) -> None:
-    """Let the stream be closed at once."""
+def _log_failure(budgets: Budgets, caller: PeerId, name: str, error: Exception) -> None:
+    """Log one line, as often as the caller's budget allows; the traceback is for those who debug."""
+    if budgets.may_log(caller, _now()):
+        log.warning(
+            "a handler of %s failed: %r", name, error, exc_info=error if log.isEnabledFor(logging.DEBUG) else None
+        )
+
+
+def _now() -> float:
+    return asyncio.get_running_loop().time()
 
 
 def _internal() -> RemoteError:
@@ -391,6 +468,7 @@ def _delimited(body: bytes) -> bytes:
     return encode_varint(len(body)) + body
 
 
+@lru_cache(maxsize=4096)
 def _peer_id(raw: bytes) -> PeerId:
     return PeerId(base58_encode(raw))
 

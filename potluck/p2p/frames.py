@@ -8,6 +8,7 @@ frames. Written on asyncio's transport interface, not its streams: one write a s
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections import deque
 from collections.abc import Callable
 from typing import cast
@@ -77,9 +78,9 @@ class FrameStream(asyncio.Protocol):
     async def send_error(self, refusal: bytes) -> None:
         await self._write(bytes((ERROR,)) + len(refusal).to_bytes(8, "big"), (refusal,), len(refusal))
 
-    async def receive(self, *, timeout_s: float | None = None) -> bytes | None:
+    async def receive(self, *, timeout_s: float | None = None, silence_s: float | None = None) -> bytes | None:
         if not self._frames and self._last is False:
-            await self._wait_for_frame(timeout_s)
+            await self._wait_for_frame(timeout_s, silence_s)
         if self._frames:
             frame = self._frames.popleft()
             if not self._reading and not self._is_held and len(self._frames) < _MAX_QUEUED_FRAMES // 2:
@@ -95,6 +96,9 @@ class FrameStream(asyncio.Protocol):
             await self._write(bytes((ERROR,)) + bytes(8), (), 0)
 
     async def close(self) -> None:
+        self.close_now()
+
+    def close_now(self) -> None:
         self._finish(_gone("this side closed the stream"))
         if self._transport is not None:
             self._transport.close()
@@ -211,7 +215,20 @@ class FrameStream(asyncio.Protocol):
         if self._receiver is not None and not self._receiver.done():
             self._receiver.set_result(None)
 
-    async def _wait_for_frame(self, timeout_s: float | None) -> None:
+    async def _wait_for_frame(self, timeout_s: float | None, silence_s: float | None) -> None:
+        if silence_s is None:
+            await self._wait_for_news(timeout_s)
+            return
+        heard_bytes = -1
+        while not self._frames and self._last is False:
+            if heard_bytes == self._chunk_bytes:
+                raise TimeoutError("the peer fell silent")
+            heard_bytes = self._chunk_bytes
+            with contextlib.suppress(TimeoutError):
+                await self._wait_for_news(silence_s)
+
+    async def _wait_for_news(self, timeout_s: float | None) -> None:
+        """Wait until there is a frame, or there will be none."""
         if self._receiver is not None:
             raise RuntimeError("two tasks receive from one stream")
         loop = asyncio.get_running_loop()

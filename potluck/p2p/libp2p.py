@@ -11,12 +11,14 @@ import fcntl
 import itertools
 import logging
 import os
+import resource
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
 from potluck.errors import NetworkError, PotluckError
 from potluck.files import write_atomically
+from potluck.membership.budgets import Budgets
 from potluck.membership.identity import Identity
 from potluck.p2p import addresses, dht_node
 from potluck.p2p.config import HostConfig
@@ -27,7 +29,7 @@ from potluck.p2p.nameless import nameless_node
 from potluck.p2p.network import DhtKey, DhtSubkey, Refusal, Stream, StreamHandler, UnaryHandler
 from potluck.p2p.pacing import Pacer
 from potluck.p2p.runtime_dir import RuntimeDir
-from potluck.protocol.blocks import PeerId
+from potluck.protocol.blocks import PeerId, PersonId, each_for_itself
 from potluck.protocol.codes import Code, RemoteError
 from potluck.tasks import cancel_and_wait
 from potluck.wire.refusals import encode_refusal
@@ -73,6 +75,10 @@ class Libp2pHost:
         self._rejoining: asyncio.Task[None] | None = None
         self.uploads = Pacer()
         self.downloads = Pacer()
+        self._members: set[PeerId] = set()
+        self.budgets = Budgets(
+            self._person_of if config.is_private else each_for_itself, self._admit, max_streams=_max_streams()
+        )
         self._strangers = itertools.count()
         self._closing = False
 
@@ -240,7 +246,7 @@ class Libp2pHost:
         control_path, listen_path = self._directory.path / "p2pd.sock", self._directory.path / "node.sock"
         arguments = _p2pd_arguments(self._config, identity_path, control_path)
         self._process = await DaemonProcess.start(arguments, timeout_s=self._config.start_timeout_s)
-        self._control = P2pdClient(control_path, listen_path, self.uploads, self.downloads)
+        self._control = P2pdClient(control_path, listen_path, self.uploads, self.downloads, self.budgets)
         await self._control.start(timeout_s=_CONTROL_TIMEOUT_S)
         if self._config.identity_path is None:
             identity_path.unlink()  # p2pd has read it
@@ -279,6 +285,14 @@ class Libp2pHost:
         except NetworkError:
             return False  # unknown, not reachable, or no network at all: joining will tell
         return True
+
+    def _person_of(self, peer: PeerId) -> PersonId | None:
+        return PersonId(peer) if peer in self._members else None
+
+    def _admit(self, peer: PeerId) -> None:
+        if peer not in self._members:
+            self._members.add(peer)
+            self._running().keep_connected(peer)
 
     def _running(self) -> P2pdClient:
         if self._control is None or self._closing:
@@ -346,6 +360,11 @@ async def _wait_for_routes(control: P2pdClient) -> None:
             if _EMPTY_TABLE not in error.message:
                 return  # somebody was asked, or still is
         await asyncio.sleep(_ROUTE_PAUSE_S)
+
+
+def _max_streams() -> int:
+    """Leave half of the files that this process may open to everything else."""
+    return max(resource.getrlimit(resource.RLIMIT_NOFILE)[0] // 2, 64)
 
 
 def _lock_identity(path: Path) -> int:

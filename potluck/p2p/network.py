@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Protocol
 
+from potluck.membership.budgets import Budgets
 from potluck.membership.identity import Identity
 from potluck.protocol.blocks import PeerId
 from potluck.protocol.buffers import Buffer
@@ -39,13 +40,16 @@ class Stream(Protocol):
             RemoteError: UNREACHABLE if the connection is gone.
         """
 
-    async def receive(self, *, timeout_s: float | None = None) -> bytes | None:
+    async def receive(self, *, timeout_s: float | None = None, silence_s: float | None = None) -> bytes | None:
         """The body of the next message frame, or None once the peer ended its side.
+
+        Args:
+            silence_s: how long to wait without a single byte, instead of `timeout_s` for the whole frame.
 
         Raises:
             RemoteError: the peer's own error frame; UNREACHABLE if the connection broke; BAD_REPLY for a frame above
                 the limit or with an unknown marker.
-            TimeoutError: nothing came within `timeout_s`; the stream stays usable.
+            TimeoutError: nothing came in time; the stream stays usable.
         """
 
     async def send_error(self, refusal: bytes) -> None:
@@ -83,6 +87,7 @@ class Host(Protocol):
     """A node of the network. Made by `start()` of an implementation; every await has a timeout."""
 
     identity: Identity
+    budgets: Budgets
 
     @property
     def peer_id(self) -> PeerId: ...

@@ -19,6 +19,7 @@ from typing import TypeVar
 import msgpack
 
 from potluck.errors import NetworkError
+from potluck.membership.budgets import Budgets
 from potluck.membership.identity import Identity
 from potluck.p2p.config import RecordCheck
 from potluck.p2p.network import DhtKey, DhtSubkey, Refusal, Stream, StreamHandler, UnaryHandler
@@ -87,6 +88,7 @@ class FakeHost:
         self, network: FakeNetwork, identity: Identity, addr: str, checks: Mapping[DhtKey, RecordCheck]
     ) -> None:
         self.identity = identity
+        self.budgets = Budgets()
         self.uploads = Pacer()  # nothing passes them here
         self.downloads = Pacer()
         self.is_dead = False
@@ -289,9 +291,9 @@ class FakeStream:
             assert self._other is not None
             self._other._deliver(None, self._delay_s)
 
-    async def receive(self, *, timeout_s: float | None = None) -> bytes | None:
+    async def receive(self, *, timeout_s: float | None = None, silence_s: float | None = None) -> bytes | None:
         try:
-            async with asyncio.timeout(timeout_s):
+            async with asyncio.timeout(timeout_s or silence_s):
                 await self._wait_for_frame()
         except TimeoutError as error:
             raise TimeoutError("no frame came in time") from error

@@ -146,8 +146,9 @@ async def node(swarm: LocalSwarm) -> AsyncIterator[Libp2pHost]:
 
 @pytest_asyncio.fixture(loop_scope="module")
 async def hostile(swarm: LocalSwarm, node: Libp2pHost, witness: Witness) -> AsyncIterator[HostilePeer]:
-    """Attacks; when its test is over, everything has to be as before."""
+    """Attacks as a member; when its test is over, everything has to be as before."""
     peer = HostilePeer(node, swarm.swarm, witness.engine.peer_id)
+    await (await peer.session(tokens=1)).close()  # a member: strangers are thrown out before they can do anything
     yield peer
     await peer.hang_up()
     await witness.finds_nothing_changed()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import json
 import os
 import shutil
@@ -21,6 +22,7 @@ import pytest
 import pytest_asyncio
 from helpers import p2p_node
 from helpers.host_contract import WAIT_S, HostContract, echo, opened, outcome, soon
+from hivemind.proto import dht_pb2
 
 from potluck.errors import NetworkError
 from potluck.membership.identity import Identity
@@ -216,23 +218,59 @@ async def test_the_peer_id_is_the_one_that_p2pd_computes(near: Libp2pHost) -> No
 # -- streams and calls with peers that break the rules -----------------------------------------------------------------
 
 
-async def test_a_peer_that_opens_too_many_streams_is_told_to_wait(
-    near: Libp2pHost, far: Libp2pHost, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("potluck.p2p.control.MAX_STREAMS_PER_PEER", 2)
-    kept = [await opened(near, far, echo) for _ in range(2)]
-    third = await opened(near, far, echo)
-    assert await outcome(third.receive(timeout_s=WAIT_S)) is Code.BUSY
-    for stream in (*kept, third):
-        await stream.close()
-
-
 async def test_garbage_to_the_directory_calls_is_refused_and_does_no_harm(near: Libp2pHost, far: Libp2pHost) -> None:
     for method in ("rpc_ping", "rpc_store", "rpc_find"):
         for body in (b"\xff" * 100, b"\x0a\xff\xff\xff\xff\x0f", os.urandom(500)):
             with pytest.raises(RemoteError):
                 await near.call(far.peer_id, f"DHTProtocol.{method}", body, timeout_s=WAIT_S)
     assert await near.ping(far.peer_id, timeout_s=WAIT_S) > 0
+
+
+@pytest.mark.parametrize("length", [1, 19, 21, 40])
+async def test_a_node_id_that_is_none_is_refused_before_hivemind_looks_at_it(
+    near: Libp2pHost, far: Libp2pHost, length: int, caplog: pytest.LogCaptureFixture
+) -> None:
+    node = dht_pb2.NodeInfo(node_id=b"x" * length)
+    for request in (
+        dht_pb2.PingRequest(peer=node),
+        dht_pb2.StoreRequest(keys=[bytes(20)], subkeys=[b"s"], values=[b"v"], expiration_time=[0.0], peer=node),
+        dht_pb2.FindRequest(keys=[bytes(20)], peer=node),
+    ):
+        method = f"DHTProtocol.rpc_{type(request).__name__.removesuffix('Request').lower()}"
+        call = near.call(far.peer_id, method, request.SerializeToString(), timeout_s=WAIT_S)
+        assert await outcome(call) is Code.BAD_REQUEST
+    await asyncio.sleep(0)
+    gc.collect()
+    assert not caplog.records
+
+
+async def test_a_stranger_that_calls_on_and_on_is_thrown_out_and_a_member_is_not(
+    network: Starter, folder: Path
+) -> None:
+    config = HostConfig(bootstrap_peers=network.bootstrap, runtime_dir=folder / "private", is_private=True)
+    private, caller = await Libp2pHost.start(config), await network.start(dht_client=True)
+    await private.serve_unary("test.size", size_of)
+
+    async def call(num_bytes: int) -> object:
+        return await outcome(caller.call(private.peer_id, "test.size", bytes(num_bytes), timeout_s=WAIT_S))
+
+    assert await call(1 << 20) is Code.BUSY
+    answers = [await call(1000) for _ in range(40)]
+    assert answers[0] == b"1000"
+    assert Code.BUSY in answers
+    assert answers[-1] is Code.UNREACHABLE
+    private.budgets.admit(caller.peer_id)
+    async with asyncio.timeout(WAIT_S):
+        while await call(0) is Code.UNREACHABLE:  # noqa: ASYNC110 (another process)
+            await asyncio.sleep(0.1)
+    assert await call(1 << 20) == b"1048576"
+    assert [await call(1000) for _ in range(100)] == [b"1000"] * 100
+    await caller.close()
+    await private.close()
+
+
+async def size_of(body: bytes, caller: PeerId) -> bytes:
+    return str(len(body)).encode()
 
 
 async def test_a_dead_p2pd_is_reported_and_every_call_in_flight_ends(network: Starter) -> None:
@@ -333,11 +371,11 @@ async def test_streams_that_come_while_a_node_is_busy_are_served_when_it_is_not(
     await process.wait()
 
 
-async def test_of_too_many_streams_of_one_peer_some_are_refused_and_the_rest_closed(
+async def test_of_too_many_streams_some_are_refused_and_the_rest_closed(
     network: Starter, far: Libp2pHost, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(control, "MAX_STREAMS_PER_PEER", 2)
-    monkeypatch.setattr(control, "_MAX_REFUSED_PER_PEER", 3)
+    monkeypatch.setattr(far.budgets, "max_streams", 2)
+    monkeypatch.setattr(control, "_MAX_REFUSED", 3)
     monkeypatch.setattr(control, "_LAST_WORDS_S", WAIT_S)
     many = await network.start(dht_client=True)
     streams = [await opened(many, far, echo) for _ in range(9)]

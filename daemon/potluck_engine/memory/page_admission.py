@@ -3,11 +3,11 @@
 A request that fits is granted at once. Otherwise it waits in line until its deadline:
 
     - Small requests may pass a large one `MAX_PASSES` times; after that none passes, so that none starves.
-    - While clients compete, each is entitled to an equal share of all pages. A request within its client's share goes
-      before any beyond it, so that one client with many sessions can fill an idle server but cannot keep others out.
-    - Pages that the first in line lacks are taken from sessions that have been idle for a while, of clients beyond
+    - While people compete, each is entitled to an equal share of all pages. A request within its person's share goes
+      before any beyond it, so that one person with many sessions can fill an idle server but cannot keep others out.
+    - Pages that the first in line lacks are taken from sessions that have been idle for a while, of people beyond
       their share first and longest idle first; then from those that wait behind it. These pages are spilled, not lost.
-    - Pages that are reserved for a client with a quote are not free for others.
+    - Pages that are reserved for a person with a quote are not free for others.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterator
 from dataclasses import dataclass
 
-from potluck.protocol.blocks import PeerId
+from potluck.protocol.blocks import PersonId
 from potluck_engine.memory.reservations import Reservations
 
 MAX_PASSES = 16
@@ -27,7 +27,7 @@ class Holder:
     """A session and the pages it holds; a spilled or new one holds none."""
 
     session: Hashable
-    client: PeerId
+    person: PersonId
     pages: int = 0
     is_running: bool = False  # a step of it has its memory and is not answered
     used_at: float = 0.0
@@ -109,7 +109,7 @@ class PageAdmission:
         granted = next((request for request in order if request.pages <= self._free_for(request, now, free)), None)
         if granted is not None:
             if not granted.holder.pages:
-                self.reservations.use(granted.holder.client)
+                self.reservations.use(granted.holder.person)
             place = self._line.index(granted)
             for passed in self._line[:place]:
                 passed.passes += 1
@@ -140,22 +140,22 @@ class PageAdmission:
             if request.passes >= MAX_PASSES:
                 return [request]
         share = self._share()
-        entitled = [request for request in self._line if self._pages_of(request.holder.client) + request.pages <= share]
-        clients = {request.holder.client for request in entitled}
+        entitled = [request for request in self._line if self._pages_of(request.holder.person) + request.pages <= share]
+        people = {request.holder.person for request in entitled}
         return entitled + [
-            request for request in self._line if request not in entitled and clients <= {request.holder.client}
+            request for request in self._line if request not in entitled and people <= {request.holder.person}
         ]
 
     def _free_for(self, request: PageRequest, now: float, free: int) -> int:
-        return free - self.reservations.pages(now, besides=request.holder.client)
+        return free - self.reservations.pages(now, besides=request.holder.person)
 
     def _share(self) -> float:
-        clients = {holder.client for holder in self.holders.values() if holder.pages}
-        clients |= {request.holder.client for request in self._line}
-        return self.num_pages / len(clients)
+        people = {holder.person for holder in self.holders.values() if holder.pages}
+        people |= {request.holder.person for request in self._line}
+        return self.num_pages / len(people)
 
-    def _pages_of(self, client: PeerId) -> int:
-        return sum(holder.pages for holder in self.holders.values() if holder.client == client)
+    def _pages_of(self, person: PersonId) -> int:
+        return sum(holder.pages for holder in self.holders.values() if holder.person == person)
 
     def _victim(self, order: list[PageRequest], now: float, free: int) -> Holder | None:
         """Return the next session to spill for the first in line; None if all of them would not free enough."""
@@ -173,7 +173,7 @@ class PageAdmission:
             if holder.pages and not holder.is_running and holder not in waiting
             if now >= max(holder.used_at + IDLE_S, holder.pinned_until)
         ]
-        yield from sorted(idle, key=lambda holder: (self._pages_of(holder.client) <= share, holder.used_at))
+        yield from sorted(idle, key=lambda holder: (self._pages_of(holder.person) <= share, holder.used_at))
         for request in reversed(self._line):
             if request is not first and request.holder.pages and now >= request.holder.pinned_until:
                 yield request.holder

@@ -15,7 +15,7 @@ from potluck.protocol.messages import SessionOpening
 from potluck_engine.sessions import ServedSession
 
 KEEP_S = 300.0  # clients that still wait return within seconds; others have continued elsewhere
-MAX_A_CLIENT = 32
+MAX_A_PERSON = 32
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,13 +43,13 @@ class Parking:
         return (parked.session for parked in self._parked.values())
 
     def keep(self, session: ServedSession, now: float) -> bool:
-        """Keep the session, and return True, unless it has no id, no tokens, or its client has too many parked."""
+        """Keep the session, and return True, unless it has no id, no tokens, or its person has too many parked."""
         memory = session.memory
         if not self.is_open or session.session_id is None or not session.position:
             return False
         if (memory.client, session.session_id) in self._parked:
             return False
-        if sum(client == memory.client for client, _ in self._parked) >= MAX_A_CLIENT:
+        if sum(parked.session.memory.person == memory.person for parked in self._parked.values()) >= MAX_A_PERSON:
             return False
         self._parked[memory.client, session.session_id] = _Parked(session, now + KEEP_S)
         return True

@@ -1,7 +1,7 @@
 """Reserves memory for a moment for clients that asked for a quote. Shared by the asyncio and the compute thread.
 
-A reservation lasts seconds and ends by itself, or with the first pages that a session of its client takes. One client
-can hold half of the free pages and all clients together three quarters, however often they ask, so that some pages are
+A reservation lasts seconds and ends by itself, or with the first pages that a session of its person takes. One person
+can hold half of the free pages and all people together three quarters, however often they ask, so that some pages are
 left for clients that ask for no quotes.
 """
 
@@ -11,18 +11,18 @@ import threading
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from potluck.protocol.blocks import PeerId
+from potluck.protocol.blocks import PersonId
 
 HELD_S = 2.0
-_MAX_A_CLIENT = 8
+_MAX_A_PERSON = 8
 _MAX_ALL = 256
 
 
 @dataclass(frozen=True, slots=True)
 class Reservation:
-    """Pages that are promised to one client for a moment."""
+    """Pages that are promised to one person for a moment."""
 
-    client: PeerId
+    person: PersonId
     pages: int
     rows: int
     until: float  # monotonic seconds
@@ -35,28 +35,28 @@ class Reservations:
         self._lock = threading.Lock()
         self._held: tuple[Reservation, ...] = ()
 
-    def hold(self, client: PeerId, *, pages: int, rows: int, free: int, now: float) -> int:
-        """Reserve up to `pages` of the `free` ones for `client`. Return how many are reserved."""
+    def hold(self, person: PersonId, *, pages: int, rows: int, free: int, now: float) -> int:
+        """Reserve up to `pages` of the `free` ones for `person`. Return how many are reserved."""
         with self._lock:
             held = self._current(now)
-            mine = [each for each in held if each.client == client]
-            if len(mine) >= _MAX_A_CLIENT:
+            mine = [each for each in held if each.person == person]
+            if len(mine) >= _MAX_A_PERSON:
                 held = tuple(each for each in held if each is not mine[0])
-            others = _pages(each for each in held if each.client != client)
-            own = _pages(each for each in held if each.client == client)
+            others = _pages(each for each in held if each.person != person)
+            own = _pages(each for each in held if each.person == person)
             granted = max(min(pages, free // 2 - own, 3 * free // 4 - others - own), 0)
-            self._held = (*held, Reservation(client, granted, rows, now + HELD_S))[-_MAX_ALL:]
+            self._held = (*held, Reservation(person, granted, rows, now + HELD_S))[-_MAX_ALL:]
             return granted
 
-    def use(self, client: PeerId) -> None:
-        """End the client's oldest reservation, because a session of it took its first pages."""
+    def use(self, person: PersonId) -> None:
+        """End the person's oldest reservation, because a session of it took its first pages."""
         with self._lock:
-            first = next((each for each in self._held if each.client == client), None)
+            first = next((each for each in self._held if each.person == person), None)
             self._held = tuple(each for each in self._held if each is not first)
 
-    def pages(self, now: float, *, besides: PeerId | None = None) -> int:
-        """Return how many pages are reserved, `besides` those for one client."""
-        return _pages(each for each in self._current(now) if each.client != besides)
+    def pages(self, now: float, *, besides: PersonId | None = None) -> int:
+        """Return how many pages are reserved, `besides` those for one person."""
+        return _pages(each for each in self._current(now) if each.person != besides)
 
     def rows(self, now: float) -> int:
         """Return how many rows the expected sessions have."""

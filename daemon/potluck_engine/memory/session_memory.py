@@ -15,7 +15,7 @@ from torch import Tensor
 from potluck.blocks import BlockSpan, KvCache
 from potluck.blocks.kv import KvSequence
 from potluck.errors import PotluckError
-from potluck.protocol.blocks import PeerId, Span
+from potluck.protocol.blocks import PeerId, PersonId, Span
 from potluck_engine.compute.steps import StepJob
 from potluck_engine.memory.page_admission import Holder
 from potluck_engine.memory.spilling import Spilled
@@ -34,6 +34,7 @@ class SessionMemory:
     """The memory of one session; made on the asyncio side, used by the compute thread only."""
 
     client: PeerId
+    person: PersonId
     span: Span
     rows: int
     is_alone: bool
@@ -45,7 +46,7 @@ class SessionMemory:
     holder: Holder = field(init=False)
 
     def __post_init__(self) -> None:
-        self.holder = Holder(self, self.client)
+        self.holder = Holder(self, self.person)
 
     @property
     def length(self) -> int:

@@ -155,7 +155,7 @@ async def test_what_nobody_comes_back_to_is_let_go_with_its_memory(
 
 
 async def test_one_client_keeps_no_more_than_its_share(machine: Machine, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(parking, "MAX_A_CLIENT", 2)
+    monkeypatch.setattr(parking, "MAX_A_PERSON", 2)
     for number in range(3):
         await machine.begin(f"session {number}")
     await machine.engine.offload()

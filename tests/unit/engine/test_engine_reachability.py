@@ -8,6 +8,7 @@ import pytest
 from helpers.fake_network import FakeHost, FakeNetwork
 from potluck_engine.reachability import Reach, Reachability, ReachFinding, is_local, judge, relays_of
 
+from potluck.membership.budgets import PERSON
 from potluck.p2p.config import HostConfig
 from potluck.p2p.network import UnaryHandler
 from potluck.protocol.blocks import PeerId
@@ -27,6 +28,7 @@ class Node:
         self.others: list[Node] = []
         self.dialled: list[tuple[tuple[str, ...], str]] = []
         self.peer_id = self.host.peer_id
+        self.budgets = self.host.budgets
 
     async def serve_unary(self, protocol: str, handler: UnaryHandler) -> None:
         await self.host.serve_unary(protocol, handler)
@@ -134,3 +136,15 @@ def test_relays_are_the_bootstrap_peers_and_then_who_was_met() -> None:
 def test_a_network_within_one_machine_is_local() -> None:
     assert is_local(HostConfig(bootstrap_peers=("/ip4/127.0.0.1/tcp/1/p2p/x",)))
     assert not is_local(HostConfig(listen_addrs=("/ip4/0.0.0.0/tcp/0",)))
+
+
+async def test_one_person_is_dialled_a_few_times_a_minute() -> None:
+    home, public = await pair(open_port=True)
+    await Reachability(public, relays=False).serve()
+    question = encode_dial_back(DialBack(("/ip4/45.45.7.3/tcp/31330",)))
+    for _ in range(PERSON.dials):
+        await home.call(public.peer_id, DIAL_BACK, question, timeout_s=60)
+    with pytest.raises(RemoteError) as caught:
+        await home.call(public.peer_id, DIAL_BACK, question, timeout_s=60)
+    assert caught.value.code is Code.BUSY
+    assert len(public.dialled) == PERSON.dials

@@ -259,6 +259,16 @@ async def test_too_many_sessions_are_refused_with_a_time_to_come_back(network, b
         await first_step(host, server, StepRequest(hidden_states(1, 1), opening()))
 
 
+async def test_of_a_full_server_a_newcomer_gets_the_place_of_one_who_has_several(network, blocks):
+    async with serve(network, blocks=blocks, limits=ServingLimits(max_sessions=2)) as server:
+        hog = network.start()
+        idle = await first_step(hog, server, StepRequest(hidden_states(1, 1), opening()))
+        busy = await first_step(hog, server, StepRequest(hidden_states(1, 1), opening()))
+        await first_step(network.start(), server, StepRequest(hidden_states(1, 1), opening()))
+        assert await refusal(idle) is Code.BUSY
+        await busy.step(StepRequest(hidden_states(1, 1)))
+
+
 async def test_client_that_dies_in_mid_step_frees_its_cache_and_its_place_in_the_queue(network, blocks):
     async with serve(network, blocks=blocks) as server:
         host = network.start()
@@ -275,7 +285,7 @@ async def test_client_that_dies_in_mid_step_frees_its_cache_and_its_place_in_the
 
 
 async def test_stream_that_never_sends_and_session_that_falls_silent_are_closed_without_a_word(network, blocks):
-    async with serve(network, blocks=blocks, limits=ServingLimits(step_timeout_s=0.5)) as server:
+    async with serve(network, blocks=blocks, limits=ServingLimits(opening_timeout_s=0.5, step_timeout_s=0.5)) as server:
         host = network.start()
         mute = await Client.open(host, server)
         assert await mute.stream.receive(timeout_s=120) is None

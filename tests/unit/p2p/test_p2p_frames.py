@@ -175,6 +175,19 @@ async def test_receive_waits_for_a_frame_and_raises_after_the_time_limit() -> No
     assert await stream.receive(timeout_s=0) == b"usable"
 
 
+async def test_a_frame_that_comes_slowly_is_waited_for_and_silence_is_not() -> None:
+    stream, _ = make()
+    stream.data_received(b"\x05hello")
+    data, receiving = frame(b"slow"), asyncio.create_task(stream.receive(silence_s=0.5))
+    for byte in data:
+        stream.data_received(bytes((byte,)))
+        await asyncio.sleep(0.05)
+    assert await receiving == b"slow"
+    stream.data_received(data[:3])
+    with pytest.raises(TimeoutError):
+        await stream.receive(silence_s=0.01)
+
+
 async def test_closing_closes_the_transport_and_refuses_further_use() -> None:
     stream, pipe = make()
     await stream.close()

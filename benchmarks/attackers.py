@@ -1,0 +1,233 @@
+"""Peers that mean harm, each set in a process of its own: `python -m benchmarks.attackers KIND SECONDS ADDRESS`.
+
+Strangers hold no key. They know every call of a node by name, send it what its callers would send, noise and messages
+as large as the network carries, hold streams open, and come back under a new name when they are thrown out. The hog is
+a member that opens sessions for as long as it runs.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import itertools
+import os
+import random
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+
+from hivemind.dht.routing import DHTID
+from hivemind.proto import dht_pb2
+from hivemind.utils.serializer import MSGPackSerializer
+from potluck_engine.network_speed import BANDWIDTH
+
+from potluck.directory import exchange
+from potluck.directory.coding import encode_compare, encode_fetch, encode_push, encode_report
+from potluck.errors import NetworkError, PotluckError
+from potluck.p2p.addresses import split_peer
+from potluck.p2p.control import P2pdClient
+from potluck.p2p.frames import FrameStream
+from potluck.p2p.nameless import nameless_node
+from potluck.p2p.rules import MAX_UNARY_BODY_BYTES
+from potluck.protocol.blocks import PeerId
+from potluck.protocol.codes import Code, RemoteError
+from potluck.protocol.invite import decode_invite
+from potluck.wire import protocols
+from potluck.wire.dial_back import DialBack, encode_dial_back
+
+_PING, _STORE, _FIND = (f"DHTProtocol.rpc_{name}" for name in ("ping", "store", "find"))
+_DHT = (_PING, _STORE, _FIND)
+_DIRECTORY = tuple(name for name in vars(exchange).values() if isinstance(name, str) and "Directory." in name)
+_ENGINE = tuple(name for name in vars(protocols).values() if isinstance(name, str) and name.startswith("Potluck."))
+KINDS = {
+    "dial_back": (protocols.DIAL_BACK,),
+    "dht": _DHT,
+    "directory": _DIRECTORY,
+    "engine": (*_ENGINE, BANDWIDTH, "Potluck.unknown"),
+    "everything": (*_DHT, *_DIRECTORY, *_ENGINE, BANDWIDTH, "Potluck.unknown"),
+}
+"""The calls of each kind of attack; streams are opened of all of them, too."""
+
+HIDDEN_SIZE = 512  # of the model that the hog asks for
+_SESSION_TOKENS = 64
+_STRANGERS = 3  # at a time
+_LIFE_S = 5.0  # of one name
+_CALLERS, _OPENERS = 12, 4  # that each runs at a time
+_HELD_STREAMS = 500
+_CALL_TIMEOUT_S = 5.0
+_DIAL_TIMEOUT_S = 3.0
+_HUGE_EVERY = 50  # calls
+_MAX_FRAME_BYTES = 1 << 20
+_RECORD_BYTES = 15_000
+_RECORDS_A_STORE = 8
+
+
+@contextlib.contextmanager
+def attack(kind: str, seconds: float, *addresses: str) -> Iterator[subprocess.Popen[bytes]]:
+    """Attack nodes from another process, which yields the processor to whoever wants it."""
+    command = ["nice", "-n", "19", sys.executable, "-m", "benchmarks.attackers", kind, str(seconds), *addresses]
+    with subprocess.Popen(command) as process:
+        try:
+            yield process
+        finally:
+            process.terminate()
+
+
+async def _attack(kind: str, seconds: float, addresses: Sequence[str]) -> None:
+    end = time.monotonic() + seconds
+    with tempfile.TemporaryDirectory(prefix="pl-") as folder:
+        await asyncio.gather(
+            *(
+                _stranger(Path(folder), f"{number}", addresses[number % len(addresses)], KINDS[kind], end)
+                for number in range(_STRANGERS * len(addresses))
+            )
+        )
+
+
+def _hog(invite: str, seconds: float) -> None:
+    """Open sessions as a member, as many at a time as are let in, and never close one."""
+    import torch
+
+    from benchmarks.sessions import random_states
+    from potluck.client.config import ClientConfig
+    from potluck.client.swarm_client import SwarmClient
+
+    client = SwarmClient(decode_invite(invite), ClientConfig(max_wait_s=1.0))
+    client.start()
+    held = []
+
+    async def open_for_ever() -> None:
+        hidden = random_states(1, HIDDEN_SIZE, torch.float32)
+        while True:
+            session = client.new_session(_SESSION_TOKENS)
+            with contextlib.suppress(PotluckError):
+                await session.step(hidden, 0)
+                held.append(session)
+
+    async def open_many() -> None:
+        await asyncio.gather(*(open_for_ever() for _ in range(_CALLERS)))
+
+    with contextlib.suppress(TimeoutError):
+        client.run(asyncio.wait_for(open_many(), seconds))
+
+
+async def _stranger(folder: Path, name: str, address: str, names: Sequence[str], end: float) -> None:
+    peer, way = split_peer(address)
+    for life in itertools.count():
+        last = min(end, time.monotonic() + _LIFE_S)
+        if time.monotonic() >= end:
+            return
+        with contextlib.suppress(NetworkError, TimeoutError):
+            async with nameless_node(folder, f"{name}-{life}") as control:
+                stranger = _Stranger(control, peer, way, names)
+                async with asyncio.timeout(last - time.monotonic()):
+                    await stranger.run()
+
+
+class _Stranger:
+    """One name, from its first dial until it is given up."""
+
+    def __init__(self, control: P2pdClient, peer: PeerId, way: str, names: Sequence[str]) -> None:
+        self._control, self._peer, self._way = control, peer, way
+        self._calls = itertools.cycle([(name, body) for name in names for body in _BODIES.get(name, (_noise,))])
+        self._names = itertools.cycle(names)
+        self._dialling = asyncio.Lock()
+        self._streams: list[FrameStream] = []
+
+    async def run(self) -> None:
+        await self._dial()
+        async with asyncio.TaskGroup() as group:
+            for _ in range(_CALLERS):
+                group.create_task(self._call_for_ever())
+            for _ in range(_OPENERS):
+                group.create_task(self._open_for_ever())
+
+    async def _call_for_ever(self) -> None:
+        for count in itertools.count(1):
+            name, body = next(self._calls)
+            data = bytes(MAX_UNARY_BODY_BYTES) if count % _HUGE_EVERY == 0 else body()
+            try:
+                await self._control.call(self._peer, name, data, timeout_s=_CALL_TIMEOUT_S)
+            except RemoteError as error:
+                await self._come_back(error)
+
+    async def _open_for_ever(self) -> None:
+        while True:
+            try:
+                stream = await self._control.open_stream(
+                    self._peer, next(self._names), timeout_s=_CALL_TIMEOUT_S, max_frame_bytes=_MAX_FRAME_BYTES
+                )
+                self._streams.append(stream)
+                if len(self._streams) % 4 == 0:
+                    await stream.send(_noise(), timeout_s=1.0)
+                if len(self._streams) > _HELD_STREAMS:
+                    await self._streams.pop(0).close()
+            except (RemoteError, TimeoutError) as error:
+                await self._come_back(error)
+
+    async def _come_back(self, error: Exception) -> None:
+        """Dial again after being thrown out."""
+        if isinstance(error, RemoteError) and error.code is not Code.UNREACHABLE:
+            return
+        if self._dialling.locked():
+            await asyncio.sleep(0.01)
+            return
+        async with self._dialling:
+            await self._dial()
+
+    async def _dial(self) -> None:
+        with contextlib.suppress(NetworkError):
+            await self._control.connect(self._peer, [self._way], timeout_s=_DIAL_TIMEOUT_S)
+
+
+def _noise() -> bytes:
+    return b"\x01" + random.randbytes(300)
+
+
+def _store() -> bytes:
+    """Build a request to keep records under keys that nobody asks for."""
+    soon = time.time() + 800.0
+    request = dht_pb2.StoreRequest(peer=_node())
+    for _ in range(_RECORDS_A_STORE):
+        request.keys.append(os.urandom(20))
+        request.subkeys.append(MSGPackSerializer.dumps(os.urandom(8).hex()))
+        request.values.append(MSGPackSerializer.dumps(os.urandom(_RECORD_BYTES)))
+        request.expiration_time.append(soon)
+        request.in_cache.append(bool(random.getrandbits(1)))
+    return bytes(request.SerializeToString())
+
+
+def _find() -> bytes:
+    request = dht_pb2.FindRequest(keys=[os.urandom(20) for _ in range(100)], peer=_node())
+    return bytes(request.SerializeToString())
+
+
+def _node() -> dht_pb2.NodeInfo:
+    return dht_pb2.NodeInfo(node_id=DHTID.generate().to_bytes())
+
+
+_BODIES: dict[str, tuple[Callable[[], bytes], ...]] = {
+    _PING: (lambda: bytes(dht_pb2.PingRequest(peer=_node(), validate=True).SerializeToString()), _noise),
+    _STORE: (_store, _store, _noise),
+    _FIND: (_find, _noise),
+    exchange.COMPARE: (lambda: encode_compare(exchange.Compare(None, (os.urandom(4),) * 64)), _noise),
+    exchange.FETCH: (lambda: encode_fetch(exchange.Fetch(None, 64, tuple(range(64)))), _noise),
+    exchange.PUSH: (lambda: encode_push(exchange.Push(None, ())), _noise),
+    exchange.REPORT: (lambda: encode_report(exchange.Report(None, PeerId("1" * 52))), _noise),
+    protocols.INFO: (lambda: b"",),
+    protocols.DIAL_BACK: (lambda: encode_dial_back(DialBack(("/ip4/127.0.0.1/tcp/1",))), _noise),
+}
+
+
+def _main(kind: str, seconds: float, *targets: str) -> None:
+    if kind == "hog":
+        _hog(targets[0], seconds)
+    else:
+        asyncio.run(_attack(kind, seconds, targets))
+
+
+if __name__ == "__main__":
+    _main(sys.argv[1], float(sys.argv[2]), *sys.argv[3:])

@@ -1,0 +1,154 @@
+"""What strangers cost, and what one member takes from the others: `stranger_memory`, `stranger_cpu` and `hog`."""
+
+from __future__ import annotations
+
+import statistics
+import time
+from dataclasses import dataclass
+
+import psutil
+import torch
+from potluck_cli.local_swarm import LocalEngine, LocalProcess, LocalSwarm
+
+from benchmarks.attackers import HIDDEN_SIZE, KINDS, attack
+from benchmarks.figures import Measured
+from benchmarks.machine import rss_bytes
+from benchmarks.models import checkpoint
+from benchmarks.sessions import Decoder, client_of
+from potluck.errors import PotluckError
+from potluck.protocol.blocks import Span
+
+NUM_BLOCKS = 4
+_ATTACK_S = 60.0
+_SETTLE_S = 3.0
+_CPU_WINDOW_S = 20.0
+_HEAD_START_S = 15.0  # for the hog
+_REFUSED_S = 60.0  # counts as: never
+
+
+@dataclass(frozen=True, slots=True)
+class _Cost:
+    """Memory and CPU time of a node's own processes and of its p2pd."""
+
+    own_bytes: int
+    p2pd_bytes: int
+    own_cpu_s: float
+    p2pd_cpu_s: float
+
+    @classmethod
+    def of(cls, node: LocalProcess) -> _Cost:
+        """Read both. Processes that came and went count as the node's own, as do other p2pds."""
+        process = psutil.Process(node.pid)
+        p2pd, *others = sorted(process.children(recursive=True), key=lambda child: child.create_time())
+        times, own_bytes = process.cpu_times(), rss_bytes(node.pid)
+        own_cpu_s = times.user + times.system + times.children_user + times.children_system
+        for other in others:
+            try:
+                own_cpu_s += sum(other.cpu_times()[:2])
+                own_bytes += rss_bytes(other.pid)
+            except (psutil.Error, OSError):  # it ended meanwhile
+                continue
+        return cls(own_bytes, rss_bytes(p2pd.pid), own_cpu_s, sum(p2pd.cpu_times()[:2]))
+
+
+def memory(soak: bool) -> Measured:
+    """Growth of an engine and of a bootstrap node, in MB, under everything strangers can send at full speed."""
+    with _swarm() as swarm, client_of(swarm) as client:
+        decoder = Decoder(client, HIDDEN_SIZE, torch.float32, prompt_tokens=32, seed=0)
+        client.run(decoder.start())
+        client.run(decoder.decode(300))
+        decoder.times_s.clear()
+        client.run(decoder.decode(300))
+        before_ms = _median_ms(decoder)
+        nodes = _nodes(swarm)
+        before = {name: _Cost.of(node) for name, node in nodes.items()}
+        most = dict(before)
+        with attack("everything", _ATTACK_S * (5 if soak else 1), *map(_address, nodes.values())) as process:
+            time.sleep(_SETTLE_S)
+            decoder.times_s.clear()
+            while process.poll() is None:
+                client.run(decoder.decode(50))
+                for name, node in nodes.items():
+                    most[name] = max(most[name], _Cost.of(node), key=lambda cost: cost.own_bytes)
+        under_ms = _median_ms(decoder)
+        time.sleep(_SETTLE_S)
+        after = {name: _Cost.of(node) for name, node in nodes.items()}
+    growth = {name: _mb(after[name].own_bytes - before[name].own_bytes) for name in nodes}
+    detail = {
+        **{f"{name}_mb": grown for name, grown in growth.items()},
+        **{f"{name}_peak_mb": _mb(most[name].own_bytes - before[name].own_bytes) for name in nodes},
+        **{f"{name}_p2pd_mb": _mb(after[name].p2pd_bytes - before[name].p2pd_bytes) for name in nodes},
+        "decode_speed": round(before_ms / under_ms, 2),
+    }
+    return Measured(sum(growth.values()), detail)
+
+
+def cpu(soak: bool) -> Measured:
+    """CPU-seconds of an engine's own processes in 20 s, of the most costly kind of call, over an idle engine's."""
+    with _swarm() as swarm:
+        engine = swarm.engines[0]
+        idle = _spent(engine, None)
+        spent = {kind: _spent(engine, kind) for kind in KINDS}
+    detail = {
+        **{f"{kind}_s": round(own - idle[0], 2) for kind, (own, _) in spent.items()},
+        **{f"{kind}_p2pd_s": round(p2pd - idle[1], 2) for kind, (_, p2pd) in spent.items()},
+        "idle_s": round(idle[0], 2),
+    }
+    return Measured(max(own for own, _ in spent.values()) - idle[0], detail)
+
+
+def hog(soak: bool) -> Measured:
+    """Seconds, the worst, until a session of another member opens while one opens sessions without end."""
+    with _swarm() as swarm, client_of(swarm) as client, attack("hog", 600.0, swarm.invite) as process:
+        time.sleep(_HEAD_START_S)
+        waits = []
+        for seed in range(20 if soak else 5):
+            decoder = Decoder(client, HIDDEN_SIZE, torch.float32, prompt_tokens=8, seed=seed)
+            began = time.monotonic()
+            try:
+                client.run(decoder.start())
+                waits.append(time.monotonic() - began)
+                client.run(decoder.decode(20))
+                client.run(decoder.close())
+            except PotluckError:
+                waits.append(_REFUSED_S)
+                break
+        is_hogging = process.poll() is None
+    return Measured(max(waits), {"waits_s": [round(wait, 3) for wait in waits]}, holds=is_hogging)
+
+
+def _swarm() -> LocalSwarm:
+    return LocalSwarm(checkpoint(HIDDEN_SIZE, NUM_BLOCKS), [Span(0, NUM_BLOCKS)])
+
+
+def _nodes(swarm: LocalSwarm) -> dict[str, LocalProcess]:
+    assert swarm.bootstrap is not None
+    return {"engine": swarm.engines[0], "bootstrap": swarm.bootstrap}
+
+
+def _address(node: LocalProcess) -> str:
+    return str(node.wait_online()["addresses"][0])
+
+
+def _spent(engine: LocalEngine, kind: str | None) -> tuple[float, float]:
+    """Seconds of CPU of the engine and of its p2pd in 20 s, from the first call on."""
+    if kind is None:
+        return _watch(engine)
+    with attack(kind, 600.0, _address(engine)):
+        time.sleep(_SETTLE_S)
+        return _watch(engine)
+
+
+def _watch(engine: LocalEngine) -> tuple[float, float]:
+    before = _Cost.of(engine)
+    time.sleep(_CPU_WINDOW_S)
+    after = _Cost.of(engine)
+    return after.own_cpu_s - before.own_cpu_s, after.p2pd_cpu_s - before.p2pd_cpu_s
+
+
+def _median_ms(decoder: Decoder) -> float:
+    return 1000 * statistics.median(decoder.times_s)
+
+
+def _mb(num_bytes: float) -> float:
+    return round(num_bytes / 1e6, 1)

@@ -1,0 +1,242 @@
+"""Decides what one person, and all strangers together, may take of this node. Pure: no clock, no I/O.
+
+A peer belongs to a person, or is a stranger. Requests and openings of streams cost units, which come back with time;
+streams, and bytes of requests that are being answered, are counted while they last. Persons who exceed their budget are
+refused. A stranger has a small budget of its own and a part in that of all strangers; one that keeps asking is to be
+thrown out, which costs less than refusing it again and again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from enum import Enum, auto
+from typing import TypeVar
+
+from potluck.protocol.blocks import PeerId, PersonId, PersonOf, each_for_itself
+
+Key = TypeVar("Key")
+Value = TypeVar("Value")
+
+_MAX_REFUSALS = 4  # in a row of one stranger, each with an answer; then it is thrown out
+_THROWN_OUT_S = 30.0
+_MAX_REMEMBERED = 4096  # accounts, and strangers that were thrown out
+_MINUTE_S = 60.0
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """A budget. A request or a stream costs one unit, and one more for each `unit_bytes` of its body."""
+
+    units_s: float
+    burst: float  # units that may be spent at once
+    unit_bytes: int
+    max_request_bytes: int
+    held_bytes: int  # of requests that are being answered
+    streams: int  # open at a time
+    log_lines: int  # that it may cause in a minute
+    dials: int  # that it may ask for in a minute; each costs a process
+
+
+PERSON = Limits(
+    units_s=400.0,  # a reader needs one in eight seconds, a neighbour in a small swarm one a second, training dozens
+    burst=4000.0,
+    unit_bytes=65_536,
+    max_request_bytes=1 << 32,  # the network's own limits are lower
+    held_bytes=64 << 20,
+    streams=512,  # a stream costs a file descriptor here and one in p2pd
+    log_lines=10,
+    dials=6,
+)
+STRANGERS = Limits(
+    units_s=40.0,
+    burst=200.0,
+    unit_bytes=512,
+    max_request_bytes=16_384,
+    held_bytes=1 << 20,
+    streams=64,
+    log_lines=4,
+    dials=1,
+)
+ONE_STRANGER = Limits(
+    units_s=10.0,
+    burst=60.0,
+    unit_bytes=512,
+    max_request_bytes=16_384,
+    held_bytes=65_536,
+    streams=8,
+    log_lines=2,
+    dials=1,
+)
+
+
+class Refused(Enum):
+    """What becomes of a request or a stream that is not served."""
+
+    FOR_NOW = auto()  # say so; it may come back in a second
+    THROW_OUT = auto()  # say nothing, and close the connection to the peer
+
+
+@dataclass(slots=True)
+class _Minute:
+    """What happened in this minute."""
+
+    most: int
+    number: int = -1
+    done: int = 0
+
+    def may(self, now: float) -> bool:
+        """Count one more; False if it is one too many."""
+        number = int(now // _MINUTE_S)
+        if number != self.number:
+            self.number, self.done = number, 0
+        self.done += 1
+        return self.done <= self.most
+
+
+@dataclass(slots=True)
+class _Account:
+    """What one payer has spent and holds."""
+
+    limits: Limits
+    units: float
+    counted_at: float
+    streams: int = 0
+    held_bytes: int = 0
+    refusals: int = 0  # in a row
+    log_lines: _Minute = field(init=False)
+    dials: _Minute = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.log_lines, self.dials = _Minute(self.limits.log_lines), _Minute(self.limits.dials)
+
+    def has_room(self, num_bytes: int, streams: int) -> bool:
+        limits = self.limits
+        return self.held_bytes + num_bytes <= limits.held_bytes and self.streams + streams <= limits.streams
+
+    def spend(self, num_bytes: int, now: float) -> bool:
+        """Pay for a request or a stream; False if there are too few units."""
+        limits = self.limits
+        self.units = min(self.units + (now - self.counted_at) * limits.units_s, limits.burst)
+        self.counted_at = now
+        cost = 1 + num_bytes / limits.unit_bytes
+        if cost > self.units or num_bytes > limits.max_request_bytes:
+            return False
+        self.units -= cost
+        return True
+
+    @property
+    def is_idle(self) -> bool:
+        return not self.streams and not self.held_bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Lease:
+    """What a request or a stream holds until `Budgets.end`; its peer may become a member meanwhile."""
+
+    accounts: tuple[_Account, ...]
+    held_bytes: int
+    streams: int
+
+
+@dataclass(slots=True)
+class Budgets:
+    """The accounts of one node. `now` is in seconds of a steady clock.
+
+    Args:
+        person_of: names the person a peer belongs to; None makes it a stranger.
+        admit: called with each peer that shows that it is a member.
+        max_streams: of everybody together. When they are open, only those with less than an equal share get more.
+    """
+
+    person_of: PersonOf = each_for_itself
+    admit: Callable[[PeerId], object] = each_for_itself
+    max_streams: int = 4096
+    _persons: dict[PersonId, _Account] = field(default_factory=dict)
+    _each: dict[PeerId, _Account] = field(default_factory=dict)
+    _strangers: _Account = field(default_factory=lambda: _Account(STRANGERS, STRANGERS.burst, 0.0))
+    _thrown_out: dict[PeerId, float] = field(default_factory=dict)
+    _streams: int = 0
+
+    def max_request_bytes(self, peer: PeerId) -> int:
+        """Return the size up to which a request of `peer` is worth reading."""
+        return (STRANGERS if self.person_of(peer) is None else PERSON).max_request_bytes
+
+    def request(self, peer: PeerId, num_bytes: int, now: float) -> Lease | Refused:
+        """Decide on a request of so many bytes; its lease ends when it is answered."""
+        return self._take(peer, num_bytes, 0, now)
+
+    def open_stream(self, peer: PeerId, now: float) -> Lease | Refused:
+        """Decide on a stream that `peer` opens; its lease ends with it."""
+        return self._take(peer, 0, 1, now)
+
+    def end(self, lease: Lease) -> None:
+        self._streams -= lease.streams
+        for account in lease.accounts:
+            account.streams -= lease.streams
+            account.held_bytes -= lease.held_bytes
+
+    def may_log(self, peer: PeerId, now: float) -> bool:
+        """Return whether a line about something that `peer` did may be logged; count it."""
+        return all(account.log_lines.may(now) for account in self._payers(peer, now))
+
+    def may_dial(self, peer: PeerId, now: float) -> bool:
+        """Return whether this node may start a process to dial `peer`, who asks for it; count it."""
+        return all(account.dials.may(now) for account in self._payers(peer, now))
+
+    def _take(self, peer: PeerId, num_bytes: int, streams: int, now: float) -> Lease | Refused:
+        accounts = self._payers(peer, now)
+        own, is_stranger = accounts[0], len(accounts) > 1
+        if is_stranger and self._thrown_out.get(peer, now) > now:
+            return Refused.THROW_OUT
+        if not (own.has_room(num_bytes, streams) and own.spend(num_bytes, now)):
+            return self._refuse_stranger(peer, own, now) if is_stranger else Refused.FOR_NOW
+        own.refusals = 0
+        if streams and self._streams >= self.max_streams and own.streams >= self._share():
+            return Refused.FOR_NOW
+        if is_stranger and not (self._strangers.has_room(num_bytes, streams) and self._strangers.spend(num_bytes, now)):
+            return Refused.FOR_NOW
+        self._streams += streams
+        for account in accounts:
+            account.streams += streams
+            account.held_bytes += num_bytes
+        return Lease(accounts, num_bytes, streams)
+
+    def _share(self) -> int:
+        """Return how many streams each person gets when all are open, one more included."""
+        holders = sum(account.streams > 0 for account in self._persons.values())
+        return self.max_streams // (holders + 1)
+
+    def _refuse_stranger(self, peer: PeerId, own: _Account, now: float) -> Refused:
+        """Refuse a stranger that exceeds its own budget, or throw it out for doing so again."""
+        own.refusals += 1
+        if own.refusals <= _MAX_REFUSALS:
+            return Refused.FOR_NOW
+        _forget(self._thrown_out, lambda until: until <= now)
+        self._thrown_out[peer] = now + _THROWN_OUT_S
+        return Refused.THROW_OUT
+
+    def _payers(self, peer: PeerId, now: float) -> tuple[_Account, ...]:
+        """Return the account of the peer's person, or the stranger's own and that of all strangers."""
+        person = self.person_of(peer)
+        if person is not None:
+            return (_account(self._persons, person, PERSON, now),)
+        return _account(self._each, peer, ONE_STRANGER, now), self._strangers
+
+
+def _account(accounts: dict[Key, _Account], key: Key, limits: Limits, now: float) -> _Account:
+    account = accounts.get(key)
+    if account is None:
+        _forget(accounts, lambda other: other.is_idle)
+        account = accounts[key] = _Account(limits, limits.burst, now)
+    return account
+
+
+def _forget(remembered: dict[Key, Value], is_over: Callable[[Value], bool]) -> None:
+    """Make room for one more: drop what is over, and if that is not enough, the oldest entry."""
+    if len(remembered) < _MAX_REMEMBERED:
+        return
+    for key in [key for key, value in remembered.items() if is_over(value)]:
+        del remembered[key]
+    if len(remembered) >= _MAX_REMEMBERED:
+        del remembered[next(iter(remembered))]
