@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from potluck_control.places import system_places, user_places
 from potluck_daemon.host.instance import EXIT_ALREADY_RUNNING, AlreadyRunningError
 from potluck_daemon.reporting import logs
+from potluck_daemon.settings.owner import drop_root
 from potluck_daemon.updates.versions import PROVED_S, Versions, own_versions
 
 from potluck.errors import PotluckError
@@ -38,6 +39,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
     places = system_places() if args.system else user_places()
     try:
+        drop_root(places)
         logs.set_up(places.log_file, is_verbose=args.verbose, to_stderr=args.log_to_stderr)
         asyncio.run(_run(Daemon(places, group=SYSTEM_GROUP if args.system else None), versions))
     except AlreadyRunningError as error:

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from potluck_control.places import find_places
 from potluck_daemon.doctor.checks import examine, read_scene
 from potluck_daemon.doctor.finding import Finding, Severity
-from potluck_daemon.settings.owner import drop_root
 
 from potluck_cli.connect import status_or_none
 from potluck_cli.options import answer
@@ -43,7 +42,6 @@ RESULT = DoctorReport
 
 def run(args: argparse.Namespace) -> int:
     places, status = find_places(), status_or_none()
-    drop_root(places)  # the check-up runs the engine's Python, which belongs to the service's user
     found = tuple(examine(read_scene(places, status)))
     works = not any(finding.severity is Severity.ERROR for finding in found)
     terminal = Terminal()

@@ -7,12 +7,12 @@ import sys
 from dataclasses import dataclass
 
 from potluck_control.daemon_credit import DaemonPurse
-from potluck_daemon.swarms.joined import JoinedSwarms
 
 from potluck.protocol.records import QUANTIZATIONS
 from potluck_cli.connect import hello_or_none, with_own_daemon
 from potluck_cli.durations import parse_duration
-from potluck_cli.options import add_swarm, model_of, positive, print_json, show_wait
+from potluck_cli.invites import add_swarm, swarm_of
+from potluck_cli.options import model_of, positive, print_json, show_wait
 from potluck_cli.overview import short_id
 
 DESCRIPTION = """\
@@ -73,7 +73,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     max_wait_s = parse_duration(args.max_wait)
-    swarm = JoinedSwarms().find(args.swarm)
+    swarm = swarm_of(args)
     name = model_of(args.model, swarm)
     swarm = with_own_daemon(swarm)
     prompt = sys.stdin.read() if args.prompt == "-" else args.prompt

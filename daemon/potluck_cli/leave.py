@@ -29,7 +29,7 @@ def run(args: argparse.Namespace) -> int:
     client = daemon()
     name = args.name or _served(client)
     if name is None:
-        raise UsageError("you serve no swarm", hint="potluck join INVITE")
+        raise UsageError("you serve no swarm", hint="potluck join")
     left = client.call(swarms.LEAVE, LeaveParams(name))
     now = _served(client)
     return answer(args, left, [f"Left {name}." + (f" {now} is served now." if now is not None else "")])

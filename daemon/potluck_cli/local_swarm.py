@@ -184,12 +184,17 @@ class LocalSwarm:
     def invite(self) -> str:
         return encode_invite(self.swarm)
 
+    @property
+    def invite_file(self) -> Path:
+        """The file with the invite, in a folder that only this user can enter."""
+        return self.folder / "invite"
+
     def add_engine(self, span: Span | None, *, name: str | None = None, options: Sequence[str] = ()) -> LocalEngine:
         """Start one more engine, without waiting until it is online. Without a `span`, it chooses its own."""
         number = len(self.engines)
         name = name or f"engine-{number}"
         arguments = [
-            *("serve", str(self.checkpoint), "--swarm", self.invite, "--name", name, "--json"),
+            *("serve", str(self.checkpoint), "--invite-file", str(self.invite_file), "--name", name, "--json"),
             *(("--blocks", str(span)) if span is not None else ()),
             *("--host", "127.0.0.1", "--threads", str(self.threads), *self.serve_options, *options),
         ]
@@ -248,6 +253,7 @@ class LocalSwarm:
             prefix="local-swarm" if self.is_open else None,
         )
         self.swarm: Swarm = replace(swarm, bootstrap_peers=peers)
+        self.invite_file.write_text(self.invite)
         for span in self.spans:
             self.add_engine(span)
         for engine in self.engines:

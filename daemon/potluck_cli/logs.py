@@ -7,7 +7,6 @@ import argparse
 from potluck_control import schema
 from potluck_control.places import find_places
 from potluck_daemon.reporting import logs
-from potluck_daemon.settings.owner import files_as_owner
 
 from potluck_cli.connect import daemon, hello_or_none
 from potluck_cli.options import answer, positive
@@ -32,7 +31,5 @@ def run(args: argparse.Namespace) -> int:
 
 def _lines(count: int) -> tuple[str, ...]:
     if hello_or_none() is None:
-        places = find_places()
-        with files_as_owner(places):
-            return logs.tail(places.log_file, count)
+        return logs.tail(find_places().log_file, count)
     return daemon().call(schema.LOGS, schema.LogsParams(count)).lines

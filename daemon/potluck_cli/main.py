@@ -19,6 +19,7 @@ from typing import NoReturn, Protocol, cast
 
 from potluck.errors import NetworkError, PotluckError, SwarmError, UsageError
 from potluck.protocol.codes import RemoteError
+from potluck_cli.as_root import become_user_of
 from potluck_cli.parser import Parser, actions_of
 
 COMMANDS = {
@@ -168,13 +169,16 @@ def _go_on_in_the_engines_environment(arguments: list[str]) -> None:
     from potluck_daemon.environment.interpreter import engine_python
     from potluck_daemon.settings.owner import drop_root, files_as_owner
 
+    from potluck_cli.invites import passed_on
+
     places = find_places()
     with files_as_owner(places):
         python = engine_python(places, "")
     if python != sys.executable and _GOES_ON not in os.environ:
         drop_root(places)  # the environment belongs to the service
+        command = [python, "-m", "potluck_cli.main", *passed_on(arguments)]
         kept = {"TORCHINDUCTOR_CACHE_DIR": str(places.cache / "torchinductor")}  # else torch leaves it in /tmp
-        os.execve(python, [python, "-m", "potluck_cli.main", *arguments], {**kept, **os.environ, _GOES_ON: "1"})
+        os.execve(python, command, {**kept, **os.environ, _GOES_ON: "1"})
 
 
 def _run(name: str, arguments: list[str]) -> int:
@@ -182,7 +186,9 @@ def _run(name: str, arguments: list[str]) -> int:
     parser = parser_of(name, command)
     if arguments in ([], ["--json"]):  # `potluck models` lists them
         arguments = [*(action for action in ("list", "status") if action in actions_of(parser)), *arguments]
-    return command.run(parser.parse_args(arguments))
+    args = parser.parse_args(arguments)
+    become_user_of(name)
+    return command.run(args)
 
 
 def load(name: str) -> Command:

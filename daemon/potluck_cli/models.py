@@ -81,7 +81,7 @@ def _page(found: Models) -> list[str]:
 def _served(found: Models) -> list[str]:
     served = found.served
     if served is None:
-        return ["You joined no swarm yet: potluck join INVITE, or potluck start --demo"]
+        return ["You joined no swarm yet: potluck join, or potluck start --demo"]
     span = f"blocks {served.span[0]}:{served.span[1]} of " if served.span else ""
     lines = [f"{served.swarm}: {span}{served.num_blocks} blocks of {served.model}"]
     if served.device:

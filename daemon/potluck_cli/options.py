@@ -19,14 +19,6 @@ from potluck.protocol.swarm import LOCAL_REVISION, Swarm
 from potluck_cli.terminal import Terminal
 
 
-def add_swarm(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--swarm",
-        metavar="INVITE|NAME",
-        help="an invite, or the name of a swarm you joined (default: your only swarm)",
-    )
-
-
 def print_json(value: object) -> None:
     """Print a dataclass as one line of JSON."""
     print(json.dumps(to_json(value)), flush=True)

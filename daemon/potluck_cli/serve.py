@@ -23,15 +23,14 @@ from potluck_control.engine_messages import (
 )
 from potluck_control.formatting import part_size, rounded
 from potluck_control.launch_spec import LaunchSpec, ServingLimits
-from potluck_daemon.swarms.joined import JoinedSwarms
 from potluck_engine.ranks.devices import check_devices, parse_max_memory
 
 from potluck.errors import UsageError
 from potluck.p2p.runtime_dir import default_parent
 from potluck.protocol.records import QUANTIZATIONS
+from potluck_cli.invites import add_swarm, swarm_of
 from potluck_cli.options import (
     add_node,
-    add_swarm,
     listen_address,
     log_to_stderr,
     model_of,
@@ -46,7 +45,7 @@ files of these blocks are fetched. Without --blocks, Potluck serves the blocks t
 when others are needed more."""
 EXAMPLES = """\
   potluck serve ./llama-70b --swarm friends
-  potluck serve ./llama-70b --swarm INVITE --blocks 0:4
+  potluck serve ./llama-70b --invite-file ./invite --blocks 0:4
   potluck serve owner/model --num-blocks 8 --port 31338 --name attic"""
 
 
@@ -108,7 +107,7 @@ def run(args: argparse.Namespace) -> int:
 
 def launch_spec(args: argparse.Namespace) -> LaunchSpec:
     """Describe the engine that the options ask for. Raises UsageError for an unknown swarm or a missing block."""
-    swarm = JoinedSwarms().find(args.swarm)
+    swarm = swarm_of(args)
     if args.blocks is not None and args.blocks.end > swarm.num_blocks:
         raise UsageError(
             f"blocks {args.blocks} do not exist: {swarm.model} has blocks 0:{swarm.num_blocks}",

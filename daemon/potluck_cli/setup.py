@@ -19,7 +19,7 @@ from potluck_daemon.environment.setup import roll_back, set_up
 from potluck_daemon.environment.state import read_state
 from potluck_daemon.environment.store import Store
 from potluck_daemon.environment.variants import TORCH, VARIANTS
-from potluck_daemon.settings.owner import drop_root, files_as_owner, owner_of
+from potluck_daemon.settings.owner import files_as_owner, owner_of
 from potluck_daemon.settings.store import load
 
 from potluck.errors import UsageError
@@ -63,7 +63,6 @@ def run(args: argparse.Namespace) -> int:
     places = find_places()
     if args.wheels is not None and not args.wheels.is_dir():
         raise UsageError(f"{args.wheels} is not a folder", hint="--wheels names a folder with .whl files")
-    drop_root(places)
     if args.check:
         return _check(args, places)
     if args.rollback:

@@ -18,6 +18,7 @@ from potluck.errors import UsageError
 from potluck.open_swarms import default_prefix
 from potluck.protocol.invite import decode_invite, encode_invite, new_swarm
 from potluck_cli.connect import daemon, hello_or_none, with_own_daemon
+from potluck_cli.invites import add_invite, add_invite_file, read_invite, swarm_of
 from potluck_cli.options import answer
 from potluck_cli.overview import SwarmOverview, live_servers, overview, page
 from potluck_cli.terminal import Terminal
@@ -28,7 +29,7 @@ one: run `potluck bootstrap` on a machine that the others can reach, create the 
 some blocks, and send the invite to friends over a channel you trust, because it contains the key."""
 EXAMPLES = """\
   potluck swarm create friends ./llama-70b --bootstrap /ip4/203.0.113.7/tcp/31337/p2p/12D3...
-  potluck swarm join potluck1:...
+  potluck swarm join
   potluck swarm list
   potluck swarm show friends
   potluck swarm invite friends
@@ -85,8 +86,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     create.set_defaults(act=_create)
 
-    join = actions.add_parser("join", help="remember a swarm by its invite")
-    join.add_argument("invite", metavar="INVITE", help="the line that a member gave you")
+    join = actions.add_parser("join", help="remember a swarm by its invite, for which it asks")
+    add_invite(join)
     join.set_defaults(act=_join)
 
     invite = actions.add_parser("invite", help="print the invite to a swarm you joined")
@@ -112,9 +113,8 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _add_name(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "name", metavar="NAME|INVITE", nargs="?", help="a swarm you joined, or an invite (default: the only one)"
-    )
+    parser.add_argument("swarm", metavar="NAME", nargs="?", help="a swarm you joined (default: the only one)")
+    add_invite_file(parser)
 
 
 def _create(args: argparse.Namespace) -> int:
@@ -154,9 +154,9 @@ def _create(args: argparse.Namespace) -> int:
 
 
 def _join(args: argparse.Namespace) -> int:
-    swarm = decode_invite(args.invite)
+    swarm = decode_invite(read_invite(args))
     if _is_about_service():
-        raise UsageError("this machine's service has its own swarms", hint="sudo potluck join INVITE")
+        raise UsageError("this machine's service has its own swarms", hint="sudo potluck join")
     JoinedSwarms().add(swarm)
     line = f"Joined {swarm.name}: {swarm.model}, {swarm.num_blocks} blocks. See: potluck swarm show {swarm.name}"
     return answer(args, schema.Joined(swarm.name, swarm.model), [line])
@@ -167,7 +167,7 @@ def _leave(args: argparse.Namespace) -> int:
     if _is_about_service() and args.name not in joined.load():
         raise UsageError(
             "this machine's service has its own swarms",
-            hint="join another with `sudo potluck join INVITE`, or name another in the setting serve.swarm",
+            hint="join another with `sudo potluck join`, or name another in the setting serve.swarm",
         )
     joined.remove(args.name)
     return answer(args, LeftSwarm(args.name), [f"Left {args.name}."])
@@ -179,7 +179,7 @@ def _is_about_service() -> bool:
 
 
 def _invite(args: argparse.Namespace) -> int:
-    swarm = with_own_daemon(JoinedSwarms().find(args.name))
+    swarm = with_own_daemon(swarm_of(args))
     peers = tuple(dict.fromkeys((*swarm.bootstrap_peers, *args.bootstrap)))
     if not peers:
         raise UsageError(
@@ -200,7 +200,7 @@ def _list(args: argparse.Namespace) -> int:
             tuple(JoinedSwarm(item.name, item.model, item.num_blocks, item.is_open, False) for item in known)
         )
     if not found.swarms:
-        return answer(args, found, ["You joined no swarm yet: potluck join INVITE, or potluck start --demo"])
+        return answer(args, found, ["You joined no swarm yet: potluck join, or potluck start --demo"])
     rows = [
         (
             item.name,
@@ -215,6 +215,6 @@ def _list(args: argparse.Namespace) -> int:
 
 
 def _show(args: argparse.Namespace) -> int:
-    swarm = with_own_daemon(JoinedSwarms().find(args.name))
+    swarm = with_own_daemon(swarm_of(args))
     servers = asyncio.run(live_servers(swarm))
     return answer(args, overview(swarm, servers), page(swarm, servers, Terminal()))

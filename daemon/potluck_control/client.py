@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import contextlib
 import http.client
+import os
 import socket
+import struct
 from collections.abc import Callable, Iterator
 from importlib.metadata import version
 from pathlib import Path
@@ -26,6 +28,7 @@ R = TypeVar("R")
 CALL_TIMEOUT_S = 35.0  # a little above the server's own limit
 EVENT_TIMEOUT_S = 45.0  # two keep-alive intervals
 MAX_LINE_BYTES = 1 << 20
+_CREDENTIALS = struct.Struct("3i")  # process, user and group of SO_PEERCRED
 
 
 class DaemonAwayError(PotluckError):
@@ -118,6 +121,12 @@ class _UnixConnection(http.client.HTTPConnection):
         self.sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         self.sock.settimeout(self.timeout)
         self.sock.connect(str(self._path))
+        if os.geteuid() == 0 and hasattr(socket, "SO_PEERCRED"):
+            _, listener, _ = _CREDENTIALS.unpack(
+                self.sock.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _CREDENTIALS.size)
+            )
+            if listener != self._path.parent.stat().st_uid:  # a link to somebody else's socket
+                raise PermissionError(f"{self._path} leads to another user's socket")
 
 
 def _away(path: Path, error: Exception) -> DaemonAwayError:

@@ -110,10 +110,10 @@ def system_places() -> Places:
 def find_places() -> Places:
     """Return the folders of the daemon that a command is about: this user's, or else the system's if there is one.
 
-    Root finds a system service by its folder even while the service is down.
+    Root and the service's own user find a system service by its folder even while the service is down.
     """
     own, system = user_places(), system_places()
-    is_installed = system.socket.exists() or (os.geteuid() == 0 and system.state.exists())
+    is_installed = system.socket.exists() or (system.state.exists() and os.geteuid() in (0, system.state.stat().st_uid))
     return system if is_installed and not own.socket.exists() else own
 
 

@@ -132,7 +132,7 @@ class Configuration:
             UsageError: no swarm is joined, or there is nobody to ask yet.
         """
         if self.swarm is None:
-            raise UsageError("no swarm is joined", hint="join one with: potluck join INVITE")
+            raise UsageError("no swarm is joined", hint="join one with: potluck join")
         peers = peers_to_ask(self.swarm.bootstrap_peers, addresses)
         if not peers:
             raise UsageError("the swarm cannot be found by others yet", hint="try again once this machine serves")

@@ -90,6 +90,6 @@ sed "s|^Exec=.*|Exec=$BIN/potluck-app|" "$target/share/applications/potluck.desk
 
 say "Potluck $VERSION is installed in $ROOT."
 case :$PATH: in *:$BIN:*) ;; *) say "Add $BIN to your PATH, or call $BIN/potluck." ;; esac
-say "Next: potluck join INVITE, or start Potluck from the menu."
+say "Next: potluck join, or start Potluck from the menu."
 exit 0
 __PAYLOAD__

@@ -51,7 +51,7 @@ function _shtab_potluck_using
 end
 
 set -g _shtab_potluck_commands start stop drain status top pause resume join leave models 'models list' 'models delete' 'models move' contribution programs 'programs list' 'programs always' 'programs never' 'programs judge' history earnings ledger 'ledger export' 'ledger check' 'ledger backup' 'ledger restore' logs config 'config list' 'config get' 'config set' 'config unset' 'config edit' doctor diag setup update autostart service 'service install' 'service remove' serve generate chat gateway 'gateway start' 'gateway status' 'gateway stop' swarm 'swarm create' 'swarm join' 'swarm invite' 'swarm list' 'swarm show' 'swarm leave' bootstrap demo control completions
-set -g _shtab_potluck_opts_with_value --adapter --announce --app --blocks --bootstrap --by --cache-tokens --daemon --device --devices --dtype --folder --host --identity --index --max-memory --max-new-tokens --max-tokens --max-wait --model --name --num-blocks --output --parent-pid --port --prefix --prompt --quantization --revision --seed --since --state --swarm --system --temperature --threads --variant --wait --wheels --within --words -n
+set -g _shtab_potluck_opts_with_value --adapter --announce --app --blocks --bootstrap --by --cache-tokens --daemon --device --devices --dtype --file --folder --host --identity --index --invite-file --max-memory --max-new-tokens --max-tokens --max-wait --model --name --num-blocks --output --parent-pid --port --prefix --prompt --quantization --revision --seed --since --state --swarm --system --temperature --threads --variant --wait --wheels --within --words -n
 
 complete -c potluck -e
 complete -c potluck -f
@@ -81,8 +81,9 @@ complete -c potluck -n '_shtab_potluck_using pause' -l json -d 'print JSON, for 
 complete -c potluck -n '_shtab_potluck_using; and test $_shtab_potluck_npos -eq 0' -a resume -d 'End a pause or a drain, or the wait after a game or a failure. Potluck still steps aside for a game that is running.'
 complete -c potluck -n '_shtab_potluck_using resume' -s h -l help -d 'show this help message and exit'
 complete -c potluck -n '_shtab_potluck_using resume' -l json -d 'print JSON, for scripts'
-complete -c potluck -n '_shtab_potluck_using; and test $_shtab_potluck_npos -eq 0' -a join -d 'Join a swarm by its invite and serve it. If needed, this sets up the engine'"'"'s environment (as `potluck setup` does) and starts the daemon. The invite contains the swarm'"'"'s key: only use one from somebody you trust.'
+complete -c potluck -n '_shtab_potluck_using; and test $_shtab_potluck_npos -eq 0' -a join -d 'Join a swarm and serve it. The command asks for the invite, the line that a member gave you; where it can'"'"'t ask, it reads standard input. The invite contains the swarm'"'"'s key: only use one from somebody you trust. If needed, this sets up the engine'"'"'s environment (as `potluck setup` does) and starts the daemon.'
 complete -c potluck -n '_shtab_potluck_using join' -s h -l help -d 'show this help message and exit'
+complete -c potluck -n '_shtab_potluck_using join' -l file -xka "(__fish_complete_path (commandline -ct))" -d 'read the invite from this file'
 complete -c potluck -n '_shtab_potluck_using join' -l json -d 'print JSON, for scripts'
 complete -c potluck -n '_shtab_potluck_using; and test $_shtab_potluck_npos -eq 0' -a leave -d 'Leave a swarm and forget its key; only a new invite brings you back. If you joined another swarm, it is served next. Your ledger keeps what you earned. To stop for a while, use `potluck pause`.'
 complete -c potluck -n '_shtab_potluck_using leave' -s h -l help -d 'show this help message and exit'
@@ -216,7 +217,8 @@ complete -c potluck -n '_shtab_potluck_using service remove' -l system -d 'for t
 complete -c potluck -n '_shtab_potluck_using service remove' -l json -d 'print JSON, for scripts'
 complete -c potluck -n '_shtab_potluck_using; and test $_shtab_potluck_npos -eq 0' -a serve -d 'Serve blocks of a model to a swarm until Ctrl-C. The weights come from a local checkpoint or from the hub, and only the files of these blocks are fetched. Without --blocks, Potluck serves the blocks that the swarm lacks most, and moves when others are needed more.'
 complete -c potluck -n '_shtab_potluck_using serve' -s h -l help -d 'show this help message and exit'
-complete -c potluck -n '_shtab_potluck_using serve' -l swarm -x -d 'an invite, or the name of a swarm you joined (default: your only swarm)'
+complete -c potluck -n '_shtab_potluck_using serve' -l swarm -x -d 'a swarm you joined (default: your only swarm)'
+complete -c potluck -n '_shtab_potluck_using serve' -l invite-file -xka "(__fish_complete_path (commandline -ct))" -d 'use the swarm of the invite in this file'
 complete -c potluck -n '_shtab_potluck_using serve' -l blocks -x -d 'serve these blocks, counted from 0'
 complete -c potluck -n '_shtab_potluck_using serve' -l num-blocks -x -d 'how many blocks (default: as many as fit)'
 complete -c potluck -n '_shtab_potluck_using serve' -l port -x -d 'TCP port to listen on; 0: any free one (default: 0)'
@@ -238,7 +240,8 @@ complete -c potluck -n '_shtab_potluck_using serve' -l json -d 'print JSON, for 
 complete -c potluck -n '_shtab_potluck_using serve; and test $_shtab_potluck_npos -eq 0' -ka "(__fish_complete_path (commandline -ct))" -d 'a folder or hub name (default: the swarm'"'"'s model)'
 complete -c potluck -n '_shtab_potluck_using; and test $_shtab_potluck_npos -eq 0' -a generate -d 'Let a swarm complete a prompt. The model'"'"'s embeddings and head run here, its blocks in the swarm. The servers you use can read what you write, so never send secrets through people you do not trust.'
 complete -c potluck -n '_shtab_potluck_using generate' -s h -l help -d 'show this help message and exit'
-complete -c potluck -n '_shtab_potluck_using generate' -l swarm -x -d 'an invite, or the name of a swarm you joined (default: your only swarm)'
+complete -c potluck -n '_shtab_potluck_using generate' -l swarm -x -d 'a swarm you joined (default: your only swarm)'
+complete -c potluck -n '_shtab_potluck_using generate' -l invite-file -xka "(__fish_complete_path (commandline -ct))" -d 'use the swarm of the invite in this file'
 complete -c potluck -n '_shtab_potluck_using generate' -l model -x -d 'folder or hub name of the swarm'"'"'s model (default: as the swarm names it)'
 complete -c potluck -n '_shtab_potluck_using generate' -l max-new-tokens -x -d 'default: 64'
 complete -c potluck -n '_shtab_potluck_using generate' -l temperature -x -d '0: greedy (default)'
@@ -276,11 +279,13 @@ complete -c potluck -n '_shtab_potluck_using swarm create' -l open -d 'without a
 complete -c potluck -n '_shtab_potluck_using swarm create' -l prefix -x -d 'with --open: name of the blocks in Petals (default: the one that Petals derives from the model)'
 complete -c potluck -n '_shtab_potluck_using swarm create' -l json -d 'print JSON, for scripts'
 complete -c potluck -n '_shtab_potluck_using swarm create; and test $_shtab_potluck_npos -eq 1' -ka "(__fish_complete_path (commandline -ct))" -d 'a folder in the Hugging Face layout, or a name on the hub'
-complete -c potluck -n '_shtab_potluck_using swarm; and test $_shtab_potluck_npos -eq 0' -a join -d 'remember a swarm by its invite'
+complete -c potluck -n '_shtab_potluck_using swarm; and test $_shtab_potluck_npos -eq 0' -a join -d 'remember a swarm by its invite, for which it asks'
 complete -c potluck -n '_shtab_potluck_using swarm join' -s h -l help -d 'show this help message and exit'
+complete -c potluck -n '_shtab_potluck_using swarm join' -l file -xka "(__fish_complete_path (commandline -ct))" -d 'read the invite from this file'
 complete -c potluck -n '_shtab_potluck_using swarm join' -l json -d 'print JSON, for scripts'
 complete -c potluck -n '_shtab_potluck_using swarm; and test $_shtab_potluck_npos -eq 0' -a invite -d 'print the invite to a swarm you joined'
 complete -c potluck -n '_shtab_potluck_using swarm invite' -s h -l help -d 'show this help message and exit'
+complete -c potluck -n '_shtab_potluck_using swarm invite' -l invite-file -xka "(__fish_complete_path (commandline -ct))" -d 'use the swarm of the invite in this file'
 complete -c potluck -n '_shtab_potluck_using swarm invite' -l bootstrap -x -d 'add this address'
 complete -c potluck -n '_shtab_potluck_using swarm invite' -l json -d 'print JSON, for scripts'
 complete -c potluck -n '_shtab_potluck_using swarm; and test $_shtab_potluck_npos -eq 0' -a list -d 'list the swarms you joined'
@@ -288,6 +293,7 @@ complete -c potluck -n '_shtab_potluck_using swarm list' -s h -l help -d 'show t
 complete -c potluck -n '_shtab_potluck_using swarm list' -l json -d 'print JSON, for scripts'
 complete -c potluck -n '_shtab_potluck_using swarm; and test $_shtab_potluck_npos -eq 0' -a show -d 'show who serves what, how fast, and what is missing'
 complete -c potluck -n '_shtab_potluck_using swarm show' -s h -l help -d 'show this help message and exit'
+complete -c potluck -n '_shtab_potluck_using swarm show' -l invite-file -xka "(__fish_complete_path (commandline -ct))" -d 'use the swarm of the invite in this file'
 complete -c potluck -n '_shtab_potluck_using swarm show' -l json -d 'print JSON, for scripts'
 complete -c potluck -n '_shtab_potluck_using swarm; and test $_shtab_potluck_npos -eq 0' -a leave -d 'forget a swarm and its key'
 complete -c potluck -n '_shtab_potluck_using swarm leave' -s h -l help -d 'show this help message and exit'

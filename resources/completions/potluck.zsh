@@ -25,7 +25,7 @@ _shtab_potluck_commands() {
     gateway:'Let other programs on this computer use the swarm through OpenAI'"'"'s chat API. The gateway listens on loopback only. Each start makes a new token, and whoever has it spends your credit. The gateway ends after chat.end_after_s seconds without a request.'
     generate:'Let a swarm complete a prompt. The model'"'"'s embeddings and head run here, its blocks in the swarm. The servers you use can read what you write, so never send secrets through people you do not trust.'
     history:'List every change of state with its reason, newest last: when Potluck served, when it stepped aside, and for what.'
-    join:'Join a swarm by its invite and serve it. If needed, this sets up the engine'"'"'s environment (as `potluck setup` does) and starts the daemon. The invite contains the swarm'"'"'s key: only use one from somebody you trust.'
+    join:'Join a swarm and serve it. The command asks for the invite, the line that a member gave you; where it can'"'"'t ask, it reads standard input. The invite contains the swarm'"'"'s key: only use one from somebody you trust. If needed, this sets up the engine'"'"'s environment (as `potluck setup` does) and starts the daemon.'
     leave:'Leave a swarm and forget its key; only a new invite brings you back. If you joined another swarm, it is served next. Your ledger keeps what you earned. To stop for a while, use `potluck pause`.'
     ledger:'The ledger records where each credit came from; every entry follows from a receipt that the other side signed. A backup contains this machine'"'"'s identity. Keep it like a password: whoever has it can spend your credit. After a restore, the old machine must not serve any more.'
     logs:'Print the newest lines of the daemon'"'"'s log, which includes the engine'"'"'s output. Prompts, tokens and keys are never logged.'
@@ -107,7 +107,7 @@ _shtab_potluck_swarm_commands() {
   local _commands=(
     create:'create a swarm, join it, and print its invite'
     invite:'print the invite to a swarm you joined'
-    join:'remember a swarm by its invite'
+    join:'remember a swarm by its invite, for which it asks'
     leave:'forget a swarm and its key'
     list:'list the swarms you joined'
     show:'show who serves what, how fast, and what is missing'
@@ -318,7 +318,8 @@ _shtab_potluck_gateway_stop_defaults_added=0
 
 _shtab_potluck_generate_options=(
   "(- : *)"{-h,--help}"[show this help message and exit]"
-  "--swarm[an invite, or the name of a swarm you joined (default\: your only swarm)]:INVITE|NAME:"
+  "--swarm[a swarm you joined (default\: your only swarm)]:NAME:"
+  "--invite-file[use the swarm of the invite in this file]:FILE:_files"
   "--model[folder or hub name of the swarm\'s model (default\: as the swarm names it)]:model:"
   "--max-new-tokens[default\: 64]:N:"
   "--temperature[0\: greedy (default)]:T:"
@@ -348,8 +349,8 @@ _shtab_potluck_history_defaults_added=0
 
 _shtab_potluck_join_options=(
   "(- : *)"{-h,--help}"[show this help message and exit]"
+  "--file[read the invite from this file]:FILE:_files"
   "--json[print JSON, for scripts]"
-  ":the line that a member gave you:"
 )
 
 # guard to ensure default positional specs are added only once per session
@@ -514,7 +515,8 @@ _shtab_potluck_resume_defaults_added=0
 
 _shtab_potluck_serve_options=(
   "(- : *)"{-h,--help}"[show this help message and exit]"
-  "--swarm[an invite, or the name of a swarm you joined (default\: your only swarm)]:INVITE|NAME:"
+  "--swarm[a swarm you joined (default\: your only swarm)]:NAME:"
+  "--invite-file[use the swarm of the invite in this file]:FILE:_files"
   "--blocks[serve these blocks, counted from 0]:START:END:"
   "--num-blocks[how many blocks (default\: as many as fit)]:N:"
   "--port[TCP port to listen on\; 0\: any free one (default\: 0)]:port:"
@@ -626,9 +628,10 @@ _shtab_potluck_swarm_create_defaults_added=0
 
 _shtab_potluck_swarm_invite_options=(
   "(- : *)"{-h,--help}"[show this help message and exit]"
+  "--invite-file[use the swarm of the invite in this file]:FILE:_files"
   "*--bootstrap[add this address]:ADDRESS:"
   "--json[print JSON, for scripts]"
-  ":a swarm you joined, or an invite (default\: the only one):"
+  ":a swarm you joined (default\: the only one):"
 )
 
 # guard to ensure default positional specs are added only once per session
@@ -636,8 +639,8 @@ _shtab_potluck_swarm_invite_defaults_added=0
 
 _shtab_potluck_swarm_join_options=(
   "(- : *)"{-h,--help}"[show this help message and exit]"
+  "--file[read the invite from this file]:FILE:_files"
   "--json[print JSON, for scripts]"
-  ":the line that a member gave you:"
 )
 
 # guard to ensure default positional specs are added only once per session
@@ -662,8 +665,9 @@ _shtab_potluck_swarm_list_defaults_added=0
 
 _shtab_potluck_swarm_show_options=(
   "(- : *)"{-h,--help}"[show this help message and exit]"
+  "--invite-file[use the swarm of the invite in this file]:FILE:_files"
   "--json[print JSON, for scripts]"
-  ":a swarm you joined, or an invite (default\: the only one):"
+  ":a swarm you joined (default\: the only one):"
 )
 
 # guard to ensure default positional specs are added only once per session

@@ -1418,7 +1418,7 @@
         <translation>keinem Schwarm beigetreten</translation>
     </message>
     <message>
-        <source>join one with: potluck join INVITE</source>
+        <source>join one with: potluck join</source>
         <translation>tritt einem bei mit: potluck join EINLADUNG</translation>
     </message>
     <message>

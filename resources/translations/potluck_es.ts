@@ -1418,7 +1418,7 @@
         <translation>no te has unido a ningún enjambre</translation>
     </message>
     <message>
-        <source>join one with: potluck join INVITE</source>
+        <source>join one with: potluck join</source>
         <translation>únete a uno con: potluck join INVITACIÓN</translation>
     </message>
     <message>

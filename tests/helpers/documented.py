@@ -31,11 +31,11 @@ _LOGIN = "tests/system/test_documented_server.py"  # a user's systemd
 _FRIENDS = "docs/friends.md"  # the same command
 
 ELSEWHERE: dict[str, dict[str, str]] = {
-    "first-hour": {"potluck join INVITE": _FRIENDS},
+    "first-hour": {"potluck join": _FRIENDS},
     "install": {
         "sudo apt install ./potluck_VERSION_amd64.deb": _PACKAGE,
         "sh potluck-VERSION.run": _RUN_FILE,
-        "potluck join INVITE": _FRIENDS,
+        "potluck join": _FRIENDS,
         "potluck setup --rollback": _ROLLBACK,
         "potluck autostart": _LOGIN,
         "potluck autostart --daemon on --app on": _LOGIN,

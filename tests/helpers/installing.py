@@ -103,17 +103,19 @@ class Way:
         return self.commands[-1][0]
 
 
+def joining(potluck: str) -> tuple[str, ...]:
+    return ("sh", "-c", f"echo {INVITE} | {potluck} join")
+
+
 def by_package(package: Path, user: str | None) -> Way:
     """`user`: whose daemon serves; None: the machine's own service does."""
     apt = ("apt-get", "install", "-y", "-qq", placed(package))
-    return Way(package.name.split("_")[0], ((None, apt), (user, ("potluck", "join", INVITE))))
+    return Way(package.name.split("_")[0], ((None, apt), (user, joining("potluck"))))
 
 
 def by_run_file(package: Path, user: str) -> Way:
     potluck = f"/home/{user}/.local/bin/potluck"
-    return Way(
-        "run", ((user, ("sh", placed(package))), (user, (potluck, "join", INVITE))), asks=(potluck, "status", "--json")
-    )
+    return Way("run", ((user, ("sh", placed(package))), (user, joining(potluck))), asks=(potluck, "status", "--json"))
 
 
 def walk(machine: Debian, way: Way) -> float:

@@ -121,7 +121,7 @@ class Reader:
             ["bash", "-c", shell],
             env=self.environment,
             cwd=self.home,
-            stdin=subprocess.DEVNULL,
+            input=self.words.get("INVITE", ""),  # for `potluck join`, which asks for it
             capture_output=True,
             text=True,
             timeout=WAIT_S,

@@ -58,7 +58,7 @@ class Story:
     def go_on_after(self, passage: Passage, reader: Reader) -> None:
         """What a reader waits for, or starts, between two commands."""
         command = passage.text
-        if passage.page == "friends" and command == "potluck join INVITE":  # others use what is served
+        if passage.page == "friends" and command == "potluck join":  # others use what is served
             reader.wait_for(is_complete)
         if command == "potluck programs always blender":
             self.events.enter_context(scripted_game(reader.home, "blender"))

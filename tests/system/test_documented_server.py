@@ -45,7 +45,8 @@ def typed(machine: Container, command: str, user: str | None = None) -> subproce
     """Run it in a terminal; what ends with Ctrl-C only, until it has shown a line."""
     if command in LASTING:
         command = f"{command} | head -n 1"
-    shell = f"export PATH={PATH} USER=donor SYSTEMD_EDITOR=/usr/local/bin/editor; {command.replace('INVITE', INVITE)}"
+    command = f"echo {INVITE} | {command}" if command.endswith("potluck join") else command
+    shell = f"export PATH={PATH} USER=donor SYSTEMD_EDITOR=/usr/local/bin/editor; {command}"
     terminal = ("script", "--quiet", "--return", "--command", f"sh -c {shlex.quote(shell)}", "/dev/null")
     return machine.run(*terminal, user=user)
 

@@ -159,7 +159,7 @@ def test_the_page_names_files_services_and_commands_that_are_there() -> None:
             if option in words:
                 assert (ROOT / words[words.index(option) + 1]).exists(), command
         if "exec" in words:
-            name, *inside = words[words.index("exec") + 1 :]
+            name, *inside = [word for word in words[words.index("exec") + 1 :] if word != "-it"]
             assert name in {"potluck", *COMPOSE["services"]}, command
             assert inside[0] == "cat" or load(inside[1]), command
     volumes = next(command for command in said if " run " in command)

@@ -25,7 +25,7 @@ FAILURES = (
     QT_TRANSLATE_NOOP("", "choose another name"),
     QT_TRANSLATE_NOOP("", "you did not join a swarm named {name}"),
     QT_TRANSLATE_NOOP("", "no swarm is joined"),
-    QT_TRANSLATE_NOOP("", "join one with: potluck join INVITE"),
+    QT_TRANSLATE_NOOP("", "join one with: potluck join"),
     QT_TRANSLATE_NOOP("", "the swarm cannot be found by others yet"),
     QT_TRANSLATE_NOOP("", "try again once this machine serves"),
     QT_TRANSLATE_NOOP("", "the swarm {name} cannot be found"),

@@ -35,7 +35,7 @@ def gather(scene: Scene) -> SwarmFacts:
 
 def judge(facts: SwarmFacts) -> list[Finding]:
     if facts.name is None:
-        return [Finding(NAME, Severity.NOTE, "no swarm is joined", "potluck join INVITE, or potluck start --demo")]
+        return [Finding(NAME, Severity.NOTE, "no swarm is joined", "potluck join, or potluck start --demo")]
     found = [_of_peers(facts)]
     if facts.gaps:
         text = f"nobody serves {facts.gaps} blocks of {facts.name}"

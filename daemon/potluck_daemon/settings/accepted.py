@@ -18,7 +18,7 @@ from typing import Any
 from potluck_control.places import Places
 
 from potluck.checked_files import read_copy, repair, write_copy
-from potluck_daemon.settings.owner import files_as_owner
+from potluck_daemon.settings.owner import files_as_owner, owner_of
 from potluck_daemon.settings.schema import SETTINGS_VERSION, Settings
 from potluck_daemon.settings.store import Loaded, change, keys_in, load, parse, take_back
 
@@ -117,9 +117,11 @@ def accept(places: Places) -> None:
 
 
 def accepted_data(places: Places) -> bytes:
-    """Return the last settings file without a mistake; empty if there is none or it cannot be read."""
-    with files_as_owner(places):
-        return read_copy(places.accepted_settings_file) or b""
+    """Return the last settings file without a mistake; empty if there is none or it cannot be read.
+
+    Root takes nothing over that the service's user could have written: the settings name whose programs root installs.
+    """
+    return (read_copy(places.accepted_settings_file) or b"") if owner_of(places) is None else b""
 
 
 def _keep(copy: Path, path: Path, data: bytes) -> None:

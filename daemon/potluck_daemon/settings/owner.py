@@ -27,16 +27,9 @@ def owner_of(places: Places) -> pwd.struct_passwd | None:
     Raises:
         UsageError: the state folder is a link, no folder, or nobody's.
     """
-    if os.geteuid() != 0:
-        return None
-    state = places.state.absolute()
-    owner = _first_owner(state)
-    if os.path.lexists(state) and not stat.S_ISDIR(state.lstat().st_mode):
-        kind = "a link" if state.is_symlink() else "no folder"
-        hint = "make it a folder of the service's user; mount another disk there if it has to lie on one"
-        raise UsageError(f"{state} is {kind}, and root does not follow it", hint=hint)
-    if owner is None and places.engines.is_symlink():
-        owner = _first_owner(state / os.readlink(places.engines))
+    owner = _owner_of_folder(places.state)
+    if owner is None and os.geteuid() == 0 and places.engines.is_symlink():
+        owner = _first_owner(places.state.absolute() / os.readlink(places.engines))
     return owner
 
 
@@ -46,7 +39,21 @@ def drop_root(places: Places) -> None:
     Raises:
         UsageError: the state folder is a link, no folder, or nobody's.
     """
-    owner = owner_of(places)
+    _become(owner_of(places))
+
+
+def drop_root_for_settings(places: Places) -> None:
+    """Become the owner of the folder of settings for good, as `drop_root` does for the state folder.
+
+    The service's settings belong to root, so root can change them.
+
+    Raises:
+        UsageError: the folder is a link, no folder, or nobody's.
+    """
+    _become(_owner_of_folder(places.config))
+
+
+def _become(owner: pwd.struct_passwd | None) -> None:
     if owner is None:
         return
     os.initgroups(owner.pw_name, owner.pw_gid)
@@ -78,6 +85,19 @@ def files_as_owner(places: Places) -> Iterator[None]:
         os.seteuid(0)
         os.setegid(0)
         os.setgroups(groups)
+
+
+def _owner_of_folder(path: Path) -> pwd.struct_passwd | None:
+    """Return the first user on the way to a folder who is not root, if this is root."""
+    if os.geteuid() != 0:
+        return None
+    folder = path.absolute()
+    owner = _first_owner(folder)
+    if os.path.lexists(folder) and not stat.S_ISDIR(folder.lstat().st_mode):
+        kind = "a link" if folder.is_symlink() else "no folder"
+        hint = "make it a folder of the service's user; mount another disk there if it has to lie on one"
+        raise UsageError(f"{folder} is {kind}, and root does not follow it", hint=hint)
+    return owner
 
 
 def _first_owner(path: Path) -> pwd.struct_passwd | None:

@@ -47,7 +47,7 @@ class JoinedSwarms:
             raise UsageError(f"cannot read {self.path}: {error.strerror}") from error
         except DamagedError as error:
             text = f"{error.message}; it is now called {self._file.set_aside().name}"
-            raise UsageError(text, hint="join again with: potluck swarm join INVITE") from error
+            raise UsageError(text, hint="join again with: potluck swarm join") from error
 
     def add(self, swarm: Swarm) -> None:
         """Add a swarm as the last one joined. One of the same name is replaced."""
@@ -68,7 +68,7 @@ class JoinedSwarms:
         Raises:
             UsageError: a broken invite, an unknown name, or no single swarm to choose.
         """
-        if name_or_invite is not None and _INVITE_START.match(name_or_invite):
+        if name_or_invite is not None and is_like_invite(name_or_invite):
             return decode_invite(name_or_invite)
         swarms = self.load()
         if name_or_invite is not None:
@@ -86,6 +86,11 @@ class JoinedSwarms:
             self._file.write(dumps(content) + b"\n")
         except OSError as error:
             raise UsageError(f"cannot write {self.path}: {error.strerror}", hint="potluck doctor") from error
+
+
+def is_like_invite(text: str) -> bool:
+    """Return whether `text` begins as an invite does; no swarm's name does."""
+    return _INVITE_START.match(text) is not None
 
 
 def chosen_swarm(path: Path, wanted: str) -> tuple[Swarm | None, tuple[str, ...]]:
@@ -114,5 +119,5 @@ def _swarms(data: bytes) -> list[Swarm]:
 
 def _known(swarms: dict[str, Swarm]) -> str:
     if not swarms:
-        return "join one with: potluck swarm join INVITE"
+        return "join one with: potluck swarm join"
     return f"name one of: {', '.join(swarms)}"

@@ -16,7 +16,7 @@ from potluck_cli.main import main
         ("serve m --dtype=bfloat", "did you mean bfloat16?"),
         ("swarm create f m --bootstrp=x", "did you mean --bootstrap?"),
         ("serve --quixotic", "potluck serve --help explains it"),
-        ("join", "potluck join --help explains it"),
+        ("generate", "potluck generate --help explains it"),
         ("ledger", "potluck ledger --help explains it"),
         ("serve m --port x", "potluck serve --help explains it"),
     ],

@@ -1,0 +1,36 @@
+"""Decides which user a command becomes when root runs it.
+
+The user of the daemon's service can write to the state folder, and so may plant links, programs and pipes there. A
+command that root runs therefore becomes the owner of that folder first, unless it has a rule below. `start`, `join`,
+`ledger`, `diag` and `service` need root for systemd or for a file that root names; they reach the folder through
+`files_as_owner`, another process, or the daemon's socket alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from potluck_control.places import find_places, user_places
+from potluck_daemon.settings.owner import drop_root, drop_root_for_settings
+
+_STAYS = ("start", "join", "ledger", "diag", "service")
+_OWN_FILES = ("serve", "generate", "swarm", "bootstrap", "demo")  # of the person who typed the command
+
+
+def become_user_of(command: str) -> None:
+    """Become the user that `command` may run as, for good; nothing changes for anybody but root.
+
+    Raises:
+        UsageError: the folder that decides is a link, no folder, or nobody's.
+    """
+    _rule_of(command)()
+
+
+def _rule_of(command: str) -> Callable[[], None]:
+    if command in _STAYS:
+        return lambda: None
+    if command in _OWN_FILES:
+        return lambda: drop_root(user_places())
+    if command == "config":
+        return lambda: drop_root_for_settings(find_places())
+    return lambda: drop_root(find_places())

@@ -1,0 +1,73 @@
+"""Where commands take an invite from, and that it does not stay in a command line."""
+
+from __future__ import annotations
+
+import io
+import re
+import sys
+from pathlib import Path
+
+import pytest
+from potluck_cli import invites
+from potluck_cli.invites import add_invite, add_swarm, passed_on, read_invite, swarm_of
+from potluck_cli.parser import Parser
+
+from potluck.errors import UsageError
+from potluck.protocol.invite import encode_invite, new_swarm
+
+SWARM = new_swarm("friends", "owner/model", 4)
+INVITE = encode_invite(SWARM)
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+def read(*words: str) -> str:
+    parser = Parser()
+    add_invite(parser)
+    return read_invite(parser.parse_args(words))
+
+
+def test_an_invite_comes_from_a_file_or_standard_input(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "invite").write_text(INVITE)
+    assert read("--file", str(tmp_path / "invite")) == INVITE
+    monkeypatch.setattr(sys, "stdin", io.StringIO(INVITE))
+    assert read() == INVITE
+
+
+def test_a_terminal_is_asked_without_showing_the_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "stdin", Terminal())
+    monkeypatch.setattr(invites.getpass, "getpass", lambda prompt: INVITE)
+    assert read() == INVITE
+
+
+def test_an_argument_is_accepted_with_a_warning(capsys: pytest.CaptureFixture[str]) -> None:
+    assert read(INVITE) == INVITE
+    assert "other users of this computer can read" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "content", [b"", b"\xff\xfe", b"potluck1:AAAA", b"A" * 100_000], ids=lambda data: str(data[:4])
+)
+def test_a_file_without_an_invite_is_a_usage_error(tmp_path: Path, content: bytes) -> None:
+    (tmp_path / "invite").write_bytes(content)
+    with pytest.raises(UsageError):
+        read("--file", str(tmp_path / "invite"))
+
+
+def test_another_program_reads_the_swarm_from_a_pipe_instead_of_its_arguments() -> None:
+    parser = Parser()
+    add_swarm(parser)
+    for words in (["--swarm", INVITE], [f"--swarm={INVITE}"], [INVITE]):
+        given = passed_on(words)
+        assert "potluck1:" not in " ".join(given)
+        assert re.fullmatch(r"--invite-file /dev/fd/\d+", " ".join(given))
+        assert swarm_of(parser.parse_args(given)) == SWARM
+
+
+def test_other_arguments_are_passed_on_as_they_are() -> None:
+    words = ["model", "--swarm", "friends", "--json", "", "--", INVITE, "--swarm"]
+    assert passed_on(words) == words
+    assert passed_on(["--swarm"]) == ["--swarm"]
