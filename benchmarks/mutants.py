@@ -1,8 +1,8 @@
 """Seeded mutants of the decision modules: how many do the unit tests kill? `mutants`.
 
 Each mutant changes one expression or drops one statement of a module, in a copy of the tree, and the module's own unit
-tests run until the first failure. A mutant that survives names a rule that no test guards. `equivalent-mutants.json`
-lists those that change nothing that anybody could observe; they don't count.
+tests run until the first failure, or five times as long as without a change. A mutant that survives names a rule that
+no test guards. `equivalent-mutants.json` lists those that change nothing that anybody could observe; they don't count.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Callable, Iterator
 from copy import deepcopy
 from dataclasses import dataclass
@@ -29,7 +30,8 @@ from benchmarks.figures import Measured
 SEED = 20
 MUTANTS_OF_A_MODULE = 17
 _FEW = 1  # of a module, without --soak
-_TIMEOUT_S = 120
+_TIMEOUT_S = 120.0  # of tests without a mutant
+_MIN_TIMEOUT_S, _SLOWER = 30.0, 5.0  # of tests with one: this, or this times as long as without
 _ROOT = Path(__file__).parents[1]
 _EQUIVALENT = Path(__file__).parent / "scenarios" / "equivalent-mutants.json"
 _PRELOADED = ["torch", "transformers", "hivemind", "pytest", "PySide6.QtWidgets"]
@@ -59,7 +61,11 @@ MODULES = {
         "engine/test_engine_page_admission.py",
         "engine/test_engine_paging.py",
     ),
-    "daemon/potluck_engine/memory/paging.py": ("engine/test_engine_paging.py", "engine/test_engine_sessions.py"),
+    "daemon/potluck_engine/memory/paging.py": (
+        "engine/test_engine_paging.py",
+        "engine/test_engine_offload.py",
+        "engine/test_engine_sessions.py",
+    ),
     "daemon/potluck_engine/placement/choose.py": ("engine/placement",),
     "daemon/potluck_engine/placement/price.py": ("engine/placement",),
 }
@@ -103,19 +109,25 @@ def mutants(soak: bool) -> Measured:
     """Return the share of seeded mutants that unit tests kill, equivalent ones excluded."""
     os.environ["OMP_NUM_THREADS"] = "1"  # as tests/conftest.py has it; torch reads it as it loads, before that
     number = MUTANTS_OF_A_MODULE if soak else _FEW
-    equivalent = json.loads(_EQUIVALENT.read_text())
+    equivalent = [each["mutant"] for each in json.loads(_EQUIVALENT.read_text())]
     chosen = [mutant for path in MODULES for mutant in _choose(path, number) if mutant.key not in equivalent]
     survivors = []
     with _copy_of_the_tree() as folder:
-        for path in MODULES:
-            if _is_killed(Mutant(path, 0, "", "", (_ROOT / path).read_text()), folder):
-                raise RuntimeError(f"the tests of {path} fail without a mutant")
+        limits_s = {path: _time_limit_s(path, folder) for path in MODULES}
         for mutant in chosen:
-            if not _is_killed(mutant, folder):
+            if not _is_killed(mutant, folder, limits_s[mutant.path]):
                 survivors.append([f"{mutant.path}:{mutant.line}", mutant.before, mutant.after])
                 print(f"survived {mutant.path}:{mutant.line}\n  - {mutant.before}\n  + {mutant.after}", flush=True)
     killed = len(chosen) - len(survivors)
     return Measured(killed / len(chosen), {"killed": killed, "mutants": len(chosen), "survivors": survivors})
+
+
+def _time_limit_s(path: str, folder: Path) -> float:
+    """Return how long the tests of a module may take with a mutant: a loop without an end is killed by then."""
+    began = time.monotonic()
+    if _is_killed(Mutant(path, 0, "", "", (_ROOT / path).read_text()), folder, _TIMEOUT_S):
+        raise RuntimeError(f"the tests of {path} fail without a mutant")
+    return max(_MIN_TIMEOUT_S, _SLOWER * (time.monotonic() - began))
 
 
 def _choose(path: str, number: int) -> list[Mutant]:
@@ -205,7 +217,7 @@ def _copy_of_the_tree() -> Iterator[Path]:
         yield folder
 
 
-def _is_killed(mutant: Mutant, folder: Path) -> bool:
+def _is_killed(mutant: Mutant, folder: Path, limit_s: float) -> bool:
     """Run the module's tests on the mutant in a forked process that has the heavy libraries loaded."""
     file = folder / mutant.path
     original = file.read_text()
@@ -217,7 +229,7 @@ def _is_killed(mutant: Mutant, folder: Path) -> bool:
             target=_run_tests, args=(str(folder), [f"{_UNIT}/{name}" for name in MODULES[mutant.path]])
         )
         child.start()
-        child.join(_TIMEOUT_S)
+        child.join(limit_s)
         if child.is_alive() and child.pid is not None:
             os.killpg(child.pid, signal.SIGKILL)
             child.join()

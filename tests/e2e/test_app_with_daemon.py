@@ -11,13 +11,12 @@ import subprocess
 import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 import pytest_asyncio
 from helpers.asking import somebody_asking
-from helpers.daemon_process import GAME, DaemonProcess, scripted_game
+from helpers.daemon_process import DaemonProcess
 from helpers.desk import AT_FULL_SPEED, SETTINGS
 from helpers.desktop import Desktop, ended
 from helpers.games import steam_game
@@ -105,13 +104,6 @@ async def test_the_menu_pauses_and_stops_donating_until_told_otherwise(tray: Tra
     await asyncio.to_thread(daemon.wait_state, State.SERVING)
 
 
-async def test_a_game_is_named_while_it_runs_and_serving_comes_back_after_it(tray: TrayItem, tmp_path: Path) -> None:
-    await tray.wait_tooltip("serving")
-    with scripted_game(tmp_path):
-        await tray.wait_tooltip(f"stepped aside\nGiving way to {GAME}")
-    await tray.wait_tooltip("serving")
-
-
 async def test_a_game_can_be_ignored_from_the_menu_with_the_keyboard(
     tray: TrayItem, screen: Desktop, daemon: DaemonProcess, tmp_path: Path
 ) -> None:
@@ -126,33 +118,6 @@ async def test_a_game_can_be_ignored_from_the_menu_with_the_keyboard(
         await tray.wait_tooltip("serving")
         assert "steam:4711" in daemon.command("config", "get", "yield.never").stdout
     assert not any("Never" in entry.label for entry in await tray.menu())
-
-
-async def test_a_pause_until_the_game_ends_is_over_with_it(
-    tray: TrayItem, daemon: DaemonProcess, tmp_path: Path
-) -> None:
-    await tray.wait_tooltip("serving")
-    assert not any("game" in entry.label for entry in await tray.menu())
-    with scripted_game(tmp_path):
-        await tray.wait_tooltip(f"Giving way to {GAME}")
-        await tray.click("Pause until the game ends")
-        await asyncio.to_thread(daemon.wait_state, State.PAUSED)
-        await tray.wait_tooltip("paused\nPaused by you until the game ends")
-    await tray.wait_tooltip("serving")
-
-
-async def test_throttling_is_serving_at_a_part_of_the_speed(tray: TrayItem, daemon: DaemonProcess) -> None:
-    await tray.wait_tooltip("serving, ")
-    serving = await tray.icon_pixels()
-    assert daemon.command("config", "set", "when.active_percent", "30").returncode == 0
-    somebody = schema.PresenceParams("test", Reason.USER_ACTIVE, lifetime_s=600)
-    daemon.client.call(schema.PRESENCE, somebody)
-    await tray.wait_tooltip("serving at 30 %, ")
-    assert "slowly, while you use the computer\nFull speed again when" in await tray.tooltip()
-    assert await tray.icon_pixels() == serving
-    assert daemon.command("config", "set", "when.active_percent", "100").returncode == 0
-    daemon.client.call(schema.PRESENCE, replace(somebody, lifetime_s=0))
-    await tray.wait_tooltip("serving, ")
 
 
 async def test_a_machine_that_finishes_counts_its_sessions_and_can_be_kept(

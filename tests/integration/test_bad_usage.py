@@ -12,21 +12,17 @@ from pathlib import Path
 
 import psutil
 import pytest
-import torch
-from helpers.client_world import prompt
 from helpers.command_line import CommandLine, Outcome
 from helpers.small_model import golden_with_tokenizer
 from potluck_cli.local_swarm import LocalSwarm
 
-from potluck import AutoDistributedModelForCausalLM
-from potluck.client import ClientConfig
-from potluck.errors import SwarmError
 from potluck.membership.identity import Identity
 from potluck.protocol.blocks import Span
 from potluck.protocol.invite import encode_invite
 
 FAILED, USAGE, NETWORK = 1, 2, 3
-NO_ROUTE_S = 2.0
+
+
 KEY = "engine.key"
 
 
@@ -110,14 +106,6 @@ def test_what_is_wrong_with_the_words_alone_is_said_at_once(potluck: CommandLine
         assert outcome.out == "", arguments
 
 
-@pytest.mark.parametrize("blocks", ["x", "4:2", "0:", "-1:2", "0:99999999999999999999x"])
-def test_blocks_that_are_no_range_are_a_usage_error(potluck: CommandLine, swarm: LocalSwarm, blocks: str) -> None:
-    outcome = potluck.run("serve", "m", "--swarm", swarm.invite, f"--blocks={blocks}")
-    assert outcome.code == USAGE
-    assert "--blocks" in outcome.err.splitlines()[-1]
-    assert "Traceback" not in outcome.err
-
-
 def test_a_model_that_is_not_there_or_only_pickled_is_named(
     potluck: CommandLine, swarm: LocalSwarm, folder: Path
 ) -> None:
@@ -199,19 +187,6 @@ def test_another_key_shows_an_empty_swarm_and_never_its_servers(potluck: Command
     assert outcome.code == 0
     assert "Nobody serves 0:4" in outcome.out
     assert "engine-0" not in outcome.out
-
-
-@pytest.mark.parametrize(("key", "missing"), [("own", "2:4"), ("wrong", "0:4")])
-def test_blocks_that_nobody_serves_are_named(swarm: LocalSwarm, key: str, missing: str) -> None:
-    joined = swarm.swarm if key == "own" else replace(swarm.swarm, membership_key=bytes(32))
-    config = ClientConfig(max_wait_s=NO_ROUTE_S)
-    checkpoint = str(swarm.checkpoint)
-    with (
-        AutoDistributedModelForCausalLM.from_pretrained(checkpoint, swarm=joined, config=config) as model,
-        pytest.raises(SwarmError, match=missing),
-        torch.inference_mode(),
-    ):
-        model.generate(prompt(), max_new_tokens=2)
 
 
 def test_generate_names_the_blocks_that_nobody_serves(patient: subprocess.Popen[str]) -> None:

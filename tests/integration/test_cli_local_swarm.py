@@ -71,21 +71,6 @@ def test_generate_reads_a_prompt_from_standard_input(swarm: LocalSwarm, folder: 
     assert json.loads(potluck(swarm, "generate", *arguments, stdin="two\nlines").stdout)["prompt"] == "two\nlines"
 
 
-def test_a_model_that_is_on_no_hub_must_be_given(swarm: LocalSwarm) -> None:
-    done = potluck(swarm, "generate", "--swarm", swarm.invite, "x")
-    assert done.returncode == 2
-    assert done.stderr.count("\n") == 1
-    assert "on no hub" in done.stderr
-
-
-def test_a_bootstrap_address_where_nobody_answers_is_one_line(swarm: LocalSwarm, folder: Path) -> None:
-    address = "/ip4/127.0.0.1/tcp/9/p2p/" + swarm.engines[0].peer_id
-    made = potluck(swarm, "swarm", "create", "lost", str(folder), "--bootstrap", address, "--json")
-    done = potluck(swarm, "swarm", "show", json.loads(made.stdout)["invite"])
-    assert done.returncode == 3
-    assert done.stderr.count("\n") == 1
-
-
 def test_an_engine_that_cannot_start_is_quoted() -> None:
     with pytest.raises(PotluckError, match="0:9 do not exist"), LocalSwarm(CHECKPOINT, [Span(0, 9)]):
         pass

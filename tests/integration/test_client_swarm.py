@@ -57,31 +57,6 @@ def test_greedy_tokens_equal_the_local_model_and_the_route_is_told(model: Any, l
     assert all(hop.steps == 16 and 0 < hop.compute_ms < hop.wall_ms for hop in route.hops)
 
 
-def test_sampling_draws_the_same_with_the_same_seed(model: Any, local: PreTrainedModel) -> None:
-    options = {**GREEDY, "do_sample": True, "top_p": 0.9}
-    torch.manual_seed(1)
-    got = model.generate(prompt(batch=3), **options)
-    torch.manual_seed(1)
-    assert torch.equal(got, local.generate(prompt(batch=3), **options))
-
-
-def test_beams_and_unequal_lengths_equal_the_local_model(model: Any, local: PreTrainedModel) -> None:
-    text, mask = prompt(batch=2), torch.ones(2, 7, dtype=torch.int64)
-    text[1, :3], mask[1, :3] = 0, 0
-    options = {**GREEDY, "num_beams": 2, "attention_mask": mask}
-    assert torch.equal(model.generate(text, **options), local.generate(text, **options))
-
-
-def test_a_session_goes_on_and_back(model: Any, local: PreTrainedModel) -> None:
-    with model.session(max_length=64) as session:
-        first = model.generate(prompt(), session=session, **GREEDY)
-        text = torch.cat([first, prompt(tokens=3)], dim=1)
-        assert torch.equal(model.generate(text, session=session, **GREEDY), local.generate(text, **GREEDY))
-        session.rewind(4)
-        text = torch.cat([first[:, :4], prompt(tokens=5)], dim=1)
-        assert torch.equal(model.generate(text, session=session, **GREEDY), local.generate(text, **GREEDY))
-
-
 def test_gradients_equal_the_local_model(model: Any, local: PreTrainedModel) -> None:
     gradients = []
     for each in (model, local):

@@ -12,8 +12,8 @@ from helpers.daemon_process import LOOPBACK, DaemonProcess
 from helpers.desktop import session_bus
 from helpers.probe_reports import WAIT_S
 from potluck_control import schema
-from potluck_control.schema import PresenceParams, ProbeState
-from potluck_control.states import Certainty, Reason, State
+from potluck_control.schema import PresenceParams
+from potluck_control.states import Reason, State
 
 SETTINGS = LOOPBACK + "[yield]\nquiet_certain_s = 0.2\nquiet_likely_s = 0.2\nlikely_interval_s = 0.2\n"
 
@@ -59,13 +59,6 @@ def test_a_game_that_an_agent_reports_gets_the_device_until_the_report_expires(s
     serving.wait_state(State.SERVING)
 
 
-def test_a_likely_report_is_believed_when_it_lasts(serving: DaemonProcess) -> None:
-    tell(serving, Reason.FULL_SCREEN, certainty=Certainty.LIKELY)
-    serving.wait_for(lambda status: status.state is State.YIELDED and status.reason is Reason.FULL_SCREEN)
-    tell(serving, Reason.FULL_SCREEN, lifetime_s=0)
-    serving.wait_state(State.SERVING)
-
-
 def test_somebody_at_the_keyboard_slows_the_engine_down(serving: DaemonProcess) -> None:
     tell(serving, Reason.USER_ACTIVE)
     status = serving.wait_for(lambda status: status.duty < 1)
@@ -82,13 +75,6 @@ def test_a_program_that_is_never_given_way_to_is_remembered(serving: DaemonProce
     serving.wait_state(State.SERVING)
     assert "forza.exe" in serving.settings_file.read_text()
     tell(serving, Reason.GAME, lifetime_s=0)
-
-
-def test_the_status_tells_of_each_probe_whether_it_works(serving: DaemonProcess) -> None:
-    states = {probe.name: probe.state for probe in serving.status().probes}
-    assert states["Steam"] is ProbeState.WATCHING
-    assert states["Idle time (X11)"] is ProbeState.UNAVAILABLE
-    assert states["Power"] is ProbeState.OFF
 
 
 async def test_the_engine_has_ended_before_the_computer_sleeps(bus: str) -> None:

@@ -29,7 +29,7 @@ from helpers.hostile_peer import (
     hidden_states,
     refusal,
 )
-from helpers.hostile_server import MISDEEDS, HostileServer, refuse
+from helpers.hostile_server import MISDEEDS, HostileServer
 from potluck_cli.local_swarm import LocalEngine, LocalSwarm
 from potluck_cli.overview import live_servers
 from transformers.utils import logging
@@ -37,7 +37,6 @@ from transformers.utils import logging
 from potluck import AutoDistributedModelForCausalLM
 from potluck.client import ClientConfig
 from potluck.directory import record_checks
-from potluck.errors import PotluckError
 from potluck.p2p.config import HostConfig
 from potluck.p2p.libp2p import Libp2pHost
 from potluck.protocol.blocks import PeerId, Span
@@ -307,21 +306,3 @@ async def test_a_hostile_server_is_replaced_and_the_same_tokens_come_out(
     assert impostor.visits, "the client never asked the impostor"
     assert set(replaced) == {impostor.peer_id}
     assert torch.equal(tokens, witness.expected)
-
-
-@pytest.mark.parametrize("code", [Code.BAD_REQUEST, Code.NOT_A_MEMBER])
-async def test_a_server_that_calls_the_request_wrong_changes_no_token(
-    swarm: LocalSwarm, witness: Witness, impostor: HostileServer, code: Code
-) -> None:
-    """The client may believe it and give up, or ask the other server; it neither hangs nor makes something up."""
-    impostor.misdeed = refuse(code)
-    try:
-        tokens, _ = await generate_through(impostor, swarm)
-    except PotluckError as error:
-        said = str(error)
-    else:
-        said = "the same tokens"
-        assert torch.equal(tokens, witness.expected)
-    assert said
-    assert impostor.visits
-    await witness.generates_the_same()

@@ -197,6 +197,7 @@ def test_the_keyboard_goes_by_hours_and_days_and_only_the_left_button_paints(qtb
         qtbot.keyClick(grid, key)
         places.append(grid._at)
     assert places == [24, 25, 1, 0, 167, 143]
+    assert grid.accessibleName() == "Hours"
     grid.resize(544, 202)
     with qtbot.assertNotEmitted(grid.changed):
         qtbot.mouseClick(grid, Qt.MouseButton.RightButton, pos=grid._cell(3).center().toPoint())

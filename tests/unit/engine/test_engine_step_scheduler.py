@@ -253,6 +253,18 @@ def test_sessions_that_ended_are_not_waited_for():
     assert counts(queue.next(now - 0.001, COST)) == {"a": 1}
 
 
+@pytest.mark.parametrize(("tokens", "is_alone"), [(1, True), (5, False)], ids=["alone", "prefill"])
+def test_only_sessions_that_decode_in_batches_are_waited_for(tokens: int, is_alone: bool):
+    queue = scheduler()
+    for now in (0.0, 0.002, 0.004):
+        ready(queue, job("a", tokens=tokens, alone=is_alone), now=now)
+        action = queue.next(now, FREE)
+        assert isinstance(action, Alone if is_alone else Batch)
+        queue.advance(action.part if is_alone else action.parts[0], now)
+    ready(queue, job("b"), now=0.005)
+    assert counts(queue.next(0.005, COST)) == {"b": 1}
+
+
 def test_full_queue_refuses_with_busy_and_a_time():
     queue = scheduler(jobs=2)
     ready(queue, job("a"), job("b"))
