@@ -57,10 +57,7 @@ MODULES = {
     "daemon/potluck_daemon/updates/manifest.py": ("daemon/updates",),
     "daemon/potluck_engine/admission.py": ("engine/test_engine_admission.py",),
     "daemon/potluck_engine/compute/step_scheduler.py": ("engine/test_engine_step_scheduler.py",),
-    "daemon/potluck_engine/memory/page_admission.py": (
-        "engine/test_engine_page_admission.py",
-        "engine/test_engine_paging.py",
-    ),
+    "daemon/potluck_engine/memory/page_admission.py": ("engine/test_engine_page_admission.py",),
     "daemon/potluck_engine/memory/paging.py": (
         "engine/test_engine_paging.py",
         "engine/test_engine_offload.py",
@@ -107,7 +104,6 @@ class Mutant:
 
 def mutants(soak: bool) -> Measured:
     """Return the share of seeded mutants that unit tests kill, equivalent ones excluded."""
-    os.environ["OMP_NUM_THREADS"] = "1"  # as tests/conftest.py has it; torch reads it as it loads, before that
     number = MUTANTS_OF_A_MODULE if soak else _FEW
     equivalent = [each["mutant"] for each in json.loads(_EQUIVALENT.read_text())]
     chosen = [mutant for path in MODULES for mutant in _choose(path, number) if mutant.key not in equivalent]

@@ -2,8 +2,19 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+from helpers.fake_link import FakeLink
 from PySide6.QtGui import QImage
 from PySide6.QtWidgets import QLabel, QPushButton, QWidget
+
+
+def opened(make: type, answers: dict[str, object] | None = None) -> tuple[Any, FakeLink]:
+    """Return a page that has asked its questions, and its way to the daemon."""
+    link = FakeLink(answers)
+    page = make(link)
+    page.refresh()
+    return page, link
 
 
 def shown(page: QWidget) -> list[str]:

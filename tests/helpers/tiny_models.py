@@ -146,5 +146,20 @@ def save_random(family: str, folder: Path, *, shard: str = "60KB", seed: int = 0
     return folder
 
 
+def save_llama(folder: Path, num_blocks: int, intermediate_size: int, *, dtype: torch.dtype, **more: Any) -> Path:
+    """Write a random Llama whose blocks are large enough to see in the memory of a process."""
+    torch.manual_seed(0)
+    config = hf.LlamaConfig(
+        **{"vocab_size": 256, "max_position_embeddings": 512, **more},
+        hidden_size=512,
+        intermediate_size=intermediate_size,
+        num_hidden_layers=num_blocks,
+        num_attention_heads=8,
+        num_key_value_heads=8,
+    )
+    hf.LlamaForCausalLM(config).to(dtype).save_pretrained(folder, max_shard_size="50MB")
+    return folder
+
+
 def whole_model(folder: Path) -> PreTrainedModel:
     return AutoModelForCausalLM.from_pretrained(folder, dtype=torch.float32).eval()

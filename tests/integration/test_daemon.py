@@ -18,10 +18,11 @@ import pytest
 import torch
 from helpers.daemon_process import GAME, DaemonProcess, anonymous_bytes, scripted_game
 from helpers.streamers import At
+from helpers.tiny_models import save_llama
 from potluck_cli.local_swarm import LocalSwarm
 from potluck_control import schema
 from potluck_control.states import Reason, State
-from transformers import LlamaConfig, LlamaForCausalLM
+from transformers import LlamaForCausalLM
 
 from potluck import AutoDistributedModelForCausalLM
 from potluck.protocol.blocks import Span
@@ -43,23 +44,11 @@ end_engine_after_s = {end_engine_after_s}
 
 @pytest.fixture(scope="module")
 def checkpoint(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Four blocks of 20 MiB in float32, large enough to see in the memory of a process.
+    """Four blocks of 20 MiB in float32.
 
     Stored as bfloat16: weights that need no conversion would be mapped from the file and not count as memory in use.
     """
-    folder = tmp_path_factory.mktemp("checkpoint")
-    torch.manual_seed(0)
-    config = LlamaConfig(
-        hidden_size=512,
-        intermediate_size=2688,
-        num_hidden_layers=4,
-        num_attention_heads=8,
-        num_key_value_heads=8,
-        vocab_size=256,
-        max_position_embeddings=512,
-    )
-    LlamaForCausalLM(config).bfloat16().save_pretrained(folder)
-    return folder
+    return save_llama(tmp_path_factory.mktemp("checkpoint"), 4, 2688, dtype=torch.bfloat16)
 
 
 @pytest.fixture(scope="module")

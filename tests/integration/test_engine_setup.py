@@ -9,7 +9,6 @@ from pathlib import Path
 import pytest
 from potluck_control.methods.setup import SetupProgress, Step
 from potluck_daemon.environment import plan as planning
-from potluck_daemon.environment import setup
 from potluck_daemon.environment.machine import Hardware, look
 from potluck_daemon.environment.plan import EnvironmentPlan, is_outdated
 from potluck_daemon.environment.preflight import visit
@@ -37,6 +36,15 @@ def ignore(progress: SetupProgress) -> None:
     pass
 
 
+def works(folder: Path) -> tuple[str, ...]:
+    """A trial without torch, which takes seconds."""
+    return ("cpu",)
+
+
+def fails(folder: Path) -> tuple[str, ...]:
+    raise PotluckError("the engine does not work here")
+
+
 def test_an_environment_is_made_tried_and_used(plan: EnvironmentPlan) -> None:
     steps: list[Step] = []
     manifest = set_up(plan, lambda progress: steps.append(progress.step))
@@ -56,29 +64,19 @@ def test_an_environment_is_made_tried_and_used(plan: EnvironmentPlan) -> None:
 
 
 @pytest.mark.parametrize("step", list(Step)[1:])
-def test_whatever_step_is_interrupted_the_next_try_ends_well(
-    plan: EnvironmentPlan, step: Step, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(
-        setup, "try_environment", lambda folder: ("cpu",)
-    )  # seconds each; the tests beside this have it
-
+def test_whatever_step_is_interrupted_the_next_try_ends_well(plan: EnvironmentPlan, step: Step) -> None:
     def interrupt(progress: SetupProgress) -> None:
         if progress.step is step:
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        set_up(plan, interrupt)
+        set_up(plan, interrupt, works)
     assert plan.store.current() is None
-    assert set_up(plan, ignore).devices
+    assert set_up(plan, ignore, works).devices
 
 
-def test_an_environment_that_fails_its_trial_is_not_used(
-    plan: EnvironmentPlan, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    with monkeypatch.context() as patch:
-        patch.setattr(setup, "try_environment", lambda folder: ("cpu",))
-        set_up(plan, ignore)
+def test_an_environment_that_fails_its_trial_is_not_used(plan: EnvironmentPlan) -> None:
+    set_up(plan, ignore, works)
     working = plan.store.current()
     assert plan.wheels is not None
     make_wheel(plan.wheels, "torch").rename(
@@ -108,62 +106,43 @@ def test_a_machine_that_cannot_run_it_is_told_before_anything_is_fetched(plan: E
 
 
 def test_a_broken_environment_is_made_anew_beside_itself_and_stays_until_the_new_one_has_proved_itself(
-    plan: EnvironmentPlan, monkeypatch: pytest.MonkeyPatch
+    plan: EnvironmentPlan,
 ) -> None:
     """Somebody removed files by hand; or the GPU is full just now, and nothing is broken at all."""
-    monkeypatch.setattr(setup, "try_environment", lambda folder: ("cpu",))
-    set_up(plan, ignore)
+    set_up(plan, ignore, works)
     broken = plan.store.current()
-
-    def fails(folder: Path) -> tuple[str, ...]:
-        raise PotluckError("the engine does not work here")
-
-    monkeypatch.setattr(setup, "try_environment", fails)
     with pytest.raises(PotluckError, match="does not work here"):
-        set_up(plan, ignore)
+        set_up(plan, ignore, fails)
     assert plan.store.current() == broken
-
-    monkeypatch.setattr(setup, "try_environment", lambda folder: fails(folder) if folder == broken else ("cpu",))
     in_use: list[Path | None] = []
-    set_up(plan, lambda progress: in_use.append(plan.store.current()))
+    set_up(
+        plan,
+        lambda progress: in_use.append(plan.store.current()),
+        lambda folder: fails(folder) if folder == broken else works(folder),
+    )
     assert set(in_use) == {broken}
     assert plan.store.current() not in (None, broken)
     assert plan.store.previous() == broken
 
 
-def test_an_environment_that_works_is_kept_also_on_a_full_disk(
-    plan: EnvironmentPlan, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(setup, "try_environment", lambda folder: ("cpu",))
-    made = set_up(plan, ignore)
-    assert set_up(replace(plan, site=replace(plan.site, free_bytes=0)), ignore) == made
+def test_an_environment_that_works_is_kept_also_on_a_full_disk(plan: EnvironmentPlan) -> None:
+    made = set_up(plan, ignore, works)
+    assert set_up(replace(plan, site=replace(plan.site, free_bytes=0)), ignore, works) == made
 
 
-def test_going_back_is_tried_first_and_changes_nothing_if_it_fails(
-    plan: EnvironmentPlan, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(setup, "try_environment", lambda folder: ("cpu",))
-    set_up(plan, ignore)
+def test_going_back_is_tried_first_and_changes_nothing_if_it_fails(plan: EnvironmentPlan) -> None:
+    set_up(plan, ignore, works)
     older = plan.store.current()
     assert plan.wheels is not None
     lock(plan.requirements, make_wheel(plan.wheels, "one"))
-    assert (is_outdated(plan.store), plan.store.current()) == (
-        True,
-        older,
-    )  # newer packages are not taken by themselves
-    set_up(plan, ignore)
+    assert (is_outdated(plan.store), plan.store.current()) == (True, older)  # newer packages aren't taken unasked
+    set_up(plan, ignore, works)
     newer = plan.store.current()
     assert newer != older
-
-    def fails(folder: Path) -> tuple[str, ...]:
-        raise PotluckError("the engine does not work here")
-
-    monkeypatch.setattr(setup, "try_environment", fails)
     with pytest.raises(PotluckError, match="does not work here"):
-        roll_back(plan.store, "a test", ignore)
+        roll_back(plan.store, "a test", ignore, fails)
     assert (plan.store.current(), plan.store.previous()) == (newer, older)
-    monkeypatch.setattr(setup, "try_environment", lambda folder: ("cpu",))
-    roll_back(plan.store, "a test", ignore)
+    roll_back(plan.store, "a test", ignore, works)
     assert (plan.store.current(), plan.store.previous()) == (older, newer)
 
 
@@ -181,11 +160,10 @@ def test_going_back_is_tried_first_and_changes_nothing_if_it_fails(
 def test_without_an_index_it_is_one_sentence_and_the_next_try_works(
     plan: EnvironmentPlan, variables: dict[str, str], text: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(setup, "try_environment", lambda folder: ("cpu",))
     with monkeypatch.context() as patch:
         for name, value in (variables | {"UV_HTTP_RETRIES": "0", "NO_PROXY": ""}).items():
             patch.setenv(name, value)
         with pytest.raises(NetworkError, match=text) as raised:
-            set_up(replace(plan, wheels=None), ignore)
+            set_up(replace(plan, wheels=None), ignore, works)
         assert "try again" in (raised.value.hint or "")
-    assert set_up(plan, ignore).devices
+    assert set_up(plan, ignore, works).devices

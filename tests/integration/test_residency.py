@@ -15,10 +15,11 @@ import pytest
 import torch
 from helpers.golden import CHECKPOINT
 from helpers.streamers import At
+from helpers.tiny_models import save_llama
 from potluck_cli.local_swarm import LocalEngine, LocalSwarm
 from potluck_control.launch_spec import LaunchSpec, ServingLimits
 from potluck_engine.server import Engine
-from transformers import AutoModelForCausalLM, LlamaConfig, LlamaForCausalLM, PreTrainedModel
+from transformers import AutoModelForCausalLM, PreTrainedModel
 
 from potluck import AutoDistributedModelForCausalLM
 from potluck.protocol.blocks import Span
@@ -32,19 +33,7 @@ T = TypeVar("T")
 @pytest.fixture(scope="module")
 def heavy(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Twelve blocks of 12 MiB in float32."""
-    config = LlamaConfig(
-        vocab_size=256,
-        hidden_size=512,
-        intermediate_size=1365,
-        num_hidden_layers=12,
-        num_attention_heads=8,
-        num_key_value_heads=8,
-        initializer_range=0.06,
-    )
-    folder = tmp_path_factory.mktemp("heavy")
-    torch.manual_seed(0)
-    LlamaForCausalLM._from_config(config, dtype=torch.float32).save_pretrained(folder, max_shard_size="50MB")
-    return folder
+    return save_llama(tmp_path_factory.mktemp("heavy"), 12, 1365, dtype=torch.float32, initializer_range=0.06)
 
 
 def prompt() -> torch.Tensor:

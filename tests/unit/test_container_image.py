@@ -13,7 +13,6 @@ import yaml
 from helpers.documents import commands
 from potluck_cli.daemon import parser
 from potluck_cli.main import load, parser_of
-from potluck_control.places import system_places
 from potluck_daemon.settings.schema import entries
 
 ROOT = Path(__file__).parents[2]
@@ -31,14 +30,6 @@ STEPS = [
 
 def arguments(name: str) -> list[str]:
     return [rest for step, rest in STEPS if step == name]
-
-
-def test_every_step_is_one_that_builders_know() -> None:
-    known = {"ARG", "FROM", "COPY", "RUN", "ENV", "USER", "VOLUME", "EXPOSE", "STOPSIGNAL", "HEALTHCHECK", "ENTRYPOINT"}
-    known |= {"CMD"}
-    assert {step for step, _ in STEPS} <= known
-    assert STEPS[0][0] == "ARG"
-    assert STEPS[1][0] == "FROM"
 
 
 def test_what_is_copied_is_all_that_the_package_is_made_of() -> None:
@@ -59,27 +50,6 @@ def test_what_is_copied_is_all_that_the_package_is_made_of() -> None:
         PROJECT["project"]["readme"],
     }
     assert {path.split("/")[0] for path in needed} <= copied
-
-
-def test_the_python_is_one_that_the_package_supports() -> None:
-    assert re.search(r"^ARG PYTHON=3\.1[123]$", TEXT, re.M)
-
-
-def test_it_runs_as_a_user_without_rights_that_may_write_where_it_must() -> None:
-    assert arguments("USER") == ["potluck"]
-    places = system_places()
-    for folder in (places.state, places.cache, places.runtime, places.config):
-        assert str(folder) in TEXT
-    assert max(i for i, (step, _) in enumerate(STEPS) if step == "RUN") < [step for step, _ in STEPS].index("USER")
-
-
-def test_what_it_runs_is_copied_into_it_and_knows_its_part() -> None:
-    (entry,), (part,) = arguments("ENTRYPOINT"), arguments("CMD")
-    program = json.loads(entry)[0]
-    assert any(rest.endswith(f"/{program}") for rest in arguments("COPY"))
-    assert f"    {json.loads(part)[0]})" in NODE
-    (check,) = arguments("HEALTHCHECK")
-    assert 'CMD ["potluck", "status"' in check
 
 
 def test_the_script_is_understood_by_a_plain_shell_and_names_commands_and_options_that_exist() -> None:

@@ -31,9 +31,9 @@ from potluck_daemon.environment.variants import TORCH
 from potluck_daemon.environment.wheels import Wheel, fetch, resolve, sizes
 
 _TRIAL_TIMEOUT_S = 600.0
-
-
 OnProgress = Callable[[SetupProgress], None]
+Trial = Callable[[Path], tuple[str, ...]]
+"""See `try_environment`."""
 
 
 class PreflightError(PotluckError):
@@ -43,85 +43,6 @@ class PreflightError(PotluckError):
         worst = next(finding for finding in findings if finding.severity is Severity.ERROR)
         super().__init__(worst.text, hint=worst.advice or None)
         self.findings = findings
-
-
-def set_up(plan: EnvironmentPlan, on_progress: OnProgress) -> Manifest:
-    """Make the environment of `plan` and switch to it; one that exists already is tried, and kept if it works.
-
-    Raises:
-        PotluckError: it failed; the hint says what to do. The earlier environment is still in use.
-    """
-    on_progress(SetupProgress(Step.LOOK, "checking this machine"))
-    if _there(plan) is None:
-        _refuse_hopeless(plan)
-    with explained(plan.store.root):
-        if plan.usual is not None:
-            settle_root(plan.usual, plan.store.root)
-        with plan.store.lock(plan.by):
-            folder = _there(plan)
-            made = _proven(folder, on_progress) if folder is not None else None
-            if folder is None or made is None:
-                _refuse_hopeless(plan)
-                folder = plan.store.free(plan.store.folder(_name(plan)))
-                made = _make(plan, folder, on_progress)
-            on_progress(SetupProgress(Step.SWITCH, "switching to the new environment"))
-            plan.store.switch(folder)
-            return made
-
-
-def _refuse_hopeless(plan: EnvironmentPlan) -> None:
-    findings = plan.findings()
-    if any(finding.severity is Severity.ERROR for finding in findings):
-        raise PreflightError(findings)
-
-
-def _there(plan: EnvironmentPlan) -> Path | None:
-    """Return the folder of an environment that fits the plan already; None if there is none."""
-    if not is_listed(plan.choice.variant.name, plan.machine):
-        return None
-    for folder in (plan.store.current(), plan.store.previous(), plan.store.folder(_name(plan))):
-        made = read_manifest(folder) if folder is not None else None
-        if made is not None and _fits(made, plan):
-            return folder
-    return None
-
-
-def _fits(made: Manifest, plan: EnvironmentPlan) -> bool:
-    wanted = (plan.choice.variant.name, digest(plan.requirements), _version(plan))
-    return (made.variant, made.requirements, made.python) == wanted
-
-
-def _version(plan: EnvironmentPlan) -> str:
-    return ".".join(map(str, plan.machine.python))
-
-
-def _proven(folder: Path, on_progress: OnProgress) -> Manifest | None:
-    """Return the manifest if the environment still works: files may be missing, or the driver another one."""
-    made = read_manifest(folder)
-    if made is None:
-        return None
-    on_progress(SetupProgress(Step.TRY, "testing the existing environment"))
-    try:
-        try_environment(folder)
-    except PotluckError:
-        return None
-    return made
-
-
-def roll_back(store: Store, by: str, on_progress: OnProgress) -> None:
-    """Use the environment before the current one again, if it still works.
-
-    Raises:
-        PotluckError: it does not work, or there is none. The current environment is still in use.
-    """
-    with explained(store.root), store.lock(by):
-        previous = store.previous()
-        if previous is None:
-            raise UsageError("there is no earlier environment to go back to")
-        on_progress(SetupProgress(Step.TRY, "testing the earlier environment"))
-        try_environment(previous)
-        on_progress(SetupProgress(Step.SWITCH, "switching to the earlier environment"))
-        store.roll_back()
 
 
 def try_environment(folder: Path) -> tuple[str, ...]:
@@ -154,7 +75,86 @@ def try_environment(folder: Path) -> tuple[str, ...]:
         raise PotluckError(f"the engine does not work here: {problem}", hint="see `potluck doctor`") from None
 
 
-def _make(plan: EnvironmentPlan, folder: Path, on_progress: OnProgress) -> Manifest:
+def set_up(plan: EnvironmentPlan, on_progress: OnProgress, trial: Trial = try_environment) -> Manifest:
+    """Make the environment of `plan` and switch to it; one that exists already is tried, and kept if it works.
+
+    Raises:
+        PotluckError: it failed; the hint says what to do. The earlier environment is still in use.
+    """
+    on_progress(SetupProgress(Step.LOOK, "checking this machine"))
+    if _there(plan) is None:
+        _refuse_hopeless(plan)
+    with explained(plan.store.root):
+        if plan.usual is not None:
+            settle_root(plan.usual, plan.store.root)
+        with plan.store.lock(plan.by):
+            folder = _there(plan)
+            made = _proven(folder, on_progress, trial) if folder is not None else None
+            if folder is None or made is None:
+                _refuse_hopeless(plan)
+                folder = plan.store.free(plan.store.folder(_name(plan)))
+                made = _make(plan, folder, on_progress, trial)
+            on_progress(SetupProgress(Step.SWITCH, "switching to the new environment"))
+            plan.store.switch(folder)
+            return made
+
+
+def _refuse_hopeless(plan: EnvironmentPlan) -> None:
+    findings = plan.findings()
+    if any(finding.severity is Severity.ERROR for finding in findings):
+        raise PreflightError(findings)
+
+
+def _there(plan: EnvironmentPlan) -> Path | None:
+    """Return the folder of an environment that fits the plan already; None if there is none."""
+    if not is_listed(plan.choice.variant.name, plan.machine):
+        return None
+    for folder in (plan.store.current(), plan.store.previous(), plan.store.folder(_name(plan))):
+        made = read_manifest(folder) if folder is not None else None
+        if made is not None and _fits(made, plan):
+            return folder
+    return None
+
+
+def _fits(made: Manifest, plan: EnvironmentPlan) -> bool:
+    wanted = (plan.choice.variant.name, digest(plan.requirements), _version(plan))
+    return (made.variant, made.requirements, made.python) == wanted
+
+
+def _version(plan: EnvironmentPlan) -> str:
+    return ".".join(map(str, plan.machine.python))
+
+
+def _proven(folder: Path, on_progress: OnProgress, trial: Trial) -> Manifest | None:
+    """Return the manifest if the environment still works: files may be missing, or the driver another one."""
+    made = read_manifest(folder)
+    if made is None:
+        return None
+    on_progress(SetupProgress(Step.TRY, "testing the existing environment"))
+    try:
+        trial(folder)
+    except PotluckError:
+        return None
+    return made
+
+
+def roll_back(store: Store, by: str, on_progress: OnProgress, trial: Trial = try_environment) -> None:
+    """Use the environment before the current one again, if it still works.
+
+    Raises:
+        PotluckError: it does not work, or there is none. The current environment is still in use.
+    """
+    with explained(store.root), store.lock(by):
+        previous = store.previous()
+        if previous is None:
+            raise UsageError("there is no earlier environment to go back to")
+        on_progress(SetupProgress(Step.TRY, "testing the earlier environment"))
+        trial(previous)
+        on_progress(SetupProgress(Step.SWITCH, "switching to the earlier environment"))
+        store.roll_back()
+
+
+def _make(plan: EnvironmentPlan, folder: Path, on_progress: OnProgress, trial: Trial) -> Manifest:
     uv, requirements = find_uv(), plan.requirements
     sources = Sources(plan.wheels, plan.index, plan.own_build)
     on_progress(SetupProgress(Step.RESOLVE, "looking up the packages"))
@@ -173,7 +173,7 @@ def _make(plan: EnvironmentPlan, folder: Path, on_progress: OnProgress) -> Manif
             run_uv(uv, ["pip", "install", *options, *files], cache=plan.store.cache)
     _add_potluck(folder)
     on_progress(SetupProgress(Step.TRY, "testing the new environment"))
-    devices = try_environment(folder)
+    devices = trial(folder)
     variant, now = plan.choice.variant.name, round(time.time())
     manifest = Manifest(variant, TORCH, digest(requirements), _version(plan), devices, made_at=now)
     plan.store.finish(folder, manifest)

@@ -19,7 +19,6 @@ from potluck.errors import UsageError
 from potluck_daemon.presence.probe import Report, Sighting, Situation
 
 MAX_SOURCES = 32
-REPEAT_S = 1.0  # a likely report has to be seen twice
 REPORTABLE = frozenset(
     {
         *(Reason.GAME, Reason.EXCLUSIVE_APP, Reason.FULL_SCREEN, Reason.GPU_BUSY),
@@ -40,8 +39,10 @@ class AgentReports:
 
     name = "Agents"
 
-    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, clock: Callable[[], float] = time.monotonic, *, repeat_s: float = 1.0) -> None:
+        """`repeat_s`: pause after which reports are passed on again, because a likely one has to be seen twice."""
         self._clock = clock
+        self._repeat_s = repeat_s
         self._told: dict[tuple[str, Reason], _AgentReport] = {}
         self._changed = asyncio.Event()
 
@@ -71,7 +72,7 @@ class AgentReports:
             self._forget_expired()
             report(tuple(dict.fromkeys(told.sighting for told in self._told.values())))
             with contextlib.suppress(TimeoutError):
-                async with asyncio.timeout(REPEAT_S if self._told else None):
+                async with asyncio.timeout(self._repeat_s if self._told else None):
                     await self._changed.wait()
 
     def _forget_expired(self) -> None:

@@ -18,9 +18,6 @@ from potluck_daemon.presence.tracking import Track, forget_quiet, observe
 
 log = logging.getLogger(__name__)
 
-RETRY_S = 30.0
-_TELL_AGAIN_S = 0.5
-
 
 class Level(Enum):
     ASLEEP = "asleep"  # no engine runs
@@ -31,8 +28,11 @@ class Level(Enum):
 class Watch:
     """All probes of one set of settings. It calls `on_change` from the loop when evidence or a probe's state changed.
 
-    `never` names programs that never count, whatever a probe takes them for, unless they are on the user's own
-    always-yield list.
+    Args:
+        never: programs that never count, whatever a probe takes them for, unless they are on the user's own
+            always-yield list.
+        retry_s: until a probe that failed is started again.
+        tell_again_s: until a probe that lost its cancellation is cancelled again.
     """
 
     def __init__(
@@ -44,6 +44,8 @@ class Watch:
         never: Iterable[str] = (),
         switched_off: Sequence[str] = (),
         clock: Callable[[], float] = time.monotonic,
+        retry_s: float = 30.0,
+        tell_again_s: float = 0.5,
     ) -> None:
         self._probes = probes
         self._on_change = on_change
@@ -51,6 +53,7 @@ class Watch:
         self._never = {name.lower() for name in never}
         self._switched_off = switched_off
         self._clock = clock
+        self._retry_s, self._tell_again_s = retry_s, tell_again_s
         self._level = Level.ASLEEP
         self._tasks: list[asyncio.Task[None]] = []
         self._problems: dict[str, ProbeStatus] = {}
@@ -92,7 +95,7 @@ class Watch:
         tasks = set(self._tasks)
         self._end_tasks()
         while tasks:
-            _, tasks = await asyncio.wait(tasks, timeout=_TELL_AGAIN_S)
+            _, tasks = await asyncio.wait(tasks, timeout=self._tell_again_s)
             for task in tasks:
                 task.cancel()
 
@@ -133,7 +136,7 @@ class Watch:
                 self._note_problem(ProbeStatus(probe.name, ProbeState.FAILED, type(error).__name__))
             if this.cancelling():
                 return  # a library that is interrupted while it connects may fail instead of ending
-            await asyncio.sleep(RETRY_S)
+            await asyncio.sleep(self._retry_s)
 
     def _allowed(self, sightings: tuple[Sighting, ...]) -> tuple[Sighting, ...]:
         if not self._never:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from helpers.fake_link import FakeLink
-from helpers.screen import press, shown
+from helpers.screen import opened, press, shown
 from potluck_app.pages.activity import ActivityPage, worth_showing
 from potluck_app.pages.catalogue import SIDEBAR
 from potluck_app.pages.diagnostics import DiagnosticsPage
@@ -103,21 +103,18 @@ def cells(table: QTableWidget) -> list[list[str]]:
 
 
 def test_earnings_show_a_week_with_its_energy_and_cost() -> None:
-    page = EarningsPage(FakeLink(ANSWERS))
-    page.refresh()
+    page, _ = opened(EarningsPage, ANSWERS)
     assert {"2.50", "0.5000", "1,234", "3", "1.5 kWh", "0.30", "1 h 0 min", "4"} <= set(shown(page))
     assert "RTX 3090: 140 W (measured)." in shown(page)
 
 
 def test_earnings_are_added_up_before_anything_is_shown() -> None:
-    page = EarningsPage(FakeLink())
-    page.refresh()
+    page, _ = opened(EarningsPage)
     assert shown(page) == ["Earnings", "Loading…"]
 
 
 def test_every_number_of_the_chart_is_in_the_table() -> None:
-    page = EarningsPage(FakeLink(ANSWERS))
-    page.refresh()
+    page, _ = opened(EarningsPage, ANSWERS)
     press(page, "Show as table")
     by_time, by_model = page.findChildren(DataTable)
     assert [row[-1] for row in cells(by_time)] == [f"0.00000{day}" for day in range(6, 0, -1)] + ["0"]
@@ -177,9 +174,7 @@ def test_an_export_that_cannot_be_written_says_so(tmp_path: Path, qtbot: QtBot) 
 
 
 def test_a_program_is_never_stepped_aside_for_and_that_can_be_undone() -> None:
-    link = FakeLink(ANSWERS)
-    page = ActivityPage(link)
-    page.refresh()
+    page, link = opened(ActivityPage, ANSWERS)
     assert "Giving way to Doom" in shown(page)
     press(page, "Never for this app")
     assert link.named("programs.place") == [PlaceParams("doom", ProgramPlace.NEVER)]
@@ -214,8 +209,7 @@ def test_the_way_to_a_state_is_not_told_twice() -> None:
 
 
 def test_an_empty_history_says_so() -> None:
-    page = ActivityPage(FakeLink(ANSWERS | {"history": HistoryPage(())}))
-    page.refresh()
+    page, _ = opened(ActivityPage, ANSWERS | {"history": HistoryPage(())})
     assert "Nothing here yet" in shown(page)
 
 
@@ -225,9 +219,7 @@ def test_an_empty_history_says_so() -> None:
 def test_findings_begin_with_what_is_wrong_and_say_what_to_do() -> None:
     fine, bad = Finding("Packages", Severity.OK, "fine"), Finding("Disk", Severity.ERROR, "The disk is full", "free it")
     note = Finding("GPU", Severity.NOTE, "No GPU")
-    link = FakeLink(ANSWERS)
-    page = DiagnosticsPage(link)
-    page.refresh()
+    page, link = opened(DiagnosticsPage, ANSWERS)
     assert "Not checked yet" in shown(page)
     press(page, "Check now")
     link.answer("doctor.run", Examination((fine, note, bad), 3, 3, False, 10.0))
@@ -240,8 +232,7 @@ def test_findings_begin_with_what_is_wrong_and_say_what_to_do() -> None:
 
 
 def test_a_running_check_up_shows_how_far_it_is() -> None:
-    page = DiagnosticsPage(FakeLink(ANSWERS | {"doctor.findings": Examination((), 2, 9, True, 10.0)}))
-    page.refresh()
+    page, _ = opened(DiagnosticsPage, ANSWERS | {"doctor.findings": Examination((), 2, 9, True, 10.0)})
     assert "Checked 2 of 9…" in shown(page)
 
 

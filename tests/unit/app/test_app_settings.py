@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from helpers.fake_link import FakeLink
-from helpers.screen import control, picture, press, shown
+from helpers.screen import control, opened, picture, press, shown
 from potluck_app.pages.devices import Devices, choice, toggled
 from potluck_app.pages.limits import LimitsPage
 from potluck_app.pages.login import Login
@@ -74,9 +74,7 @@ def enter(page: QWidget, name: str, value: float) -> None:
 
 
 def test_a_number_is_told_in_the_daemons_unit_and_can_be_taken_back() -> None:
-    link = FakeLink(ANSWERS)
-    page = LimitsPage(link)
-    page.refresh()
+    page, link = opened(LimitsPage, ANSWERS)
     enter(page, "Always left free for other programs", 2.5)
     assert link.named("settings.set") == [SetParams((Change("yield.reserve_mb", 2384),))]
     link.answer("settings.set", Changed(page_of(), (Change("yield.reserve_mb", 1024),)))
@@ -85,17 +83,13 @@ def test_a_number_is_told_in_the_daemons_unit_and_can_be_taken_back() -> None:
 
 
 def test_a_number_that_was_not_changed_is_not_told() -> None:
-    link = FakeLink(ANSWERS)
-    page = LimitsPage(link)
-    page.refresh()
+    page, link = opened(LimitsPage, ANSWERS)
     enter(page, "Always left free for other programs", 1.07)
     assert link.named("settings.set") == []
 
 
 def test_a_refused_value_is_said_at_its_row() -> None:
-    link = FakeLink(ANSWERS)
-    page = WhenPage(link)
-    page.refresh()
+    page, link = opened(WhenPage, ANSWERS)
     switch = control(page, "Donate on battery power")
     assert isinstance(switch, QCheckBox)
     switch.click()
@@ -105,16 +99,14 @@ def test_a_refused_value_is_said_at_its_row() -> None:
 
 
 def test_a_setting_that_the_environment_fixes_cannot_be_changed_and_says_so() -> None:
-    page = WhenPage(FakeLink(ANSWERS | {"settings.get": page_of(POTLUCK_WHEN_ON_BATTERY="yes")}))
-    page.refresh()
+    page, _ = opened(WhenPage, ANSWERS | {"settings.get": page_of(POTLUCK_WHEN_ON_BATTERY="yes")})
     assert not control(page, "Donate on battery power").isEnabled()
     assert "Set by the environment variable POTLUCK_WHEN_ON_BATTERY." in shown(page)
 
 
 @pytest.mark.parametrize("make", [WhenPage, LimitsPage])
 def test_every_row_has_its_setting(make: type[Page]) -> None:
-    page = make(FakeLink(ANSWERS))
-    page.refresh()
+    page, _ = opened(make, ANSWERS)
     assert not any("Update Potluck to use this" in said for said in shown(page))
     assert all(box.isEnabled() for box in page.findChildren(NumberBox))
 
@@ -151,9 +143,7 @@ def test_minutes_are_not_exact_in_hours() -> None:
 
 
 def test_hours_are_painted_with_mouse_and_keyboard(qtbot: QtBot) -> None:
-    link = FakeLink(ANSWERS)
-    page = WhenPage(link)
-    page.refresh()
+    page, link = opened(WhenPage, ANSWERS)
     grid = page._grid
     grid.resize(grid.sizeHint())
     first, last = (grid._cell(hour).center().toPoint() for hour in (9, 11))
@@ -197,7 +187,7 @@ def test_the_keyboard_goes_by_hours_and_days_and_only_the_left_button_paints(qtb
         qtbot.keyClick(grid, key)
         places.append(grid._at)
     assert places == [24, 25, 1, 0, 167, 143]
-    assert grid.accessibleName() == "Hours"
+    assert (grid.accessibleName(), grid.sizeHint().height()) == ("Hours", 202)
     grid.resize(544, 202)
     with qtbot.assertNotEmitted(grid.changed):
         qtbot.mouseClick(grid, Qt.MouseButton.RightButton, pos=grid._cell(3).center().toPoint())
@@ -210,9 +200,7 @@ def test_the_keyboard_goes_by_hours_and_days_and_only_the_left_button_paints(qtb
 
 
 def test_a_running_program_is_chosen_and_one_is_taken_off_its_list() -> None:
-    link = FakeLink(ANSWERS)
-    page = WhenPage(link)
-    page.refresh()
+    page, link = opened(WhenPage, ANSWERS)
     box = control(page, "Program for the list: Always step aside for")
     assert isinstance(box, QComboBox)
     assert [box.itemText(i) for i in range(box.count())] == ["Doom"]
@@ -243,9 +231,7 @@ def test_graphics_cards_compute_together_and_the_processor_alone() -> None:
 
 
 def test_a_second_card_joins_the_one_that_is_taken_by_itself() -> None:
-    link = FakeLink(ANSWERS)
-    page = LimitsPage(link)
-    page.refresh()
+    page, link = opened(LimitsPage, ANSWERS)
     assert "21.5 GB of 25.8 GB free · selected automatically" in shown(page)
     second = control(page, "RTX 2060")
     assert isinstance(second, QCheckBox)
@@ -316,8 +302,7 @@ MODELS = Models(SERVED, (Need(70, 80, 0),), Progress(1 << 30, 4 << 30, 1 << 20),
 
 
 def test_models_show_what_is_served_what_lacks_and_what_is_fetched() -> None:
-    page = ModelsPage(FakeLink({"models.list": MODELS}))
-    page.refresh()
+    page, _ = opened(ModelsPage, {"models.list": MODELS})
     texts = shown(page)
     assert {"llama", "Swarm “friday”, 80 layers", "Here: 1–10 (10)"} <= set(texts)
     assert "Computed on graphics card 1, bfloat16, weights in int4" in texts

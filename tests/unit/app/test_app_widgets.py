@@ -86,12 +86,18 @@ def choose(page: QWidget, text: str) -> None:
     action.trigger()
 
 
+def home(status: Status) -> tuple[HomePage, FakeLink]:
+    link = FakeLink()
+    page = HomePage(link)
+    page.show_status(status)
+    return page, link
+
+
 # -- Home --------------------------------------------------------------------------------------------------------------
 
 
 def test_home_shows_state_reason_speed_and_gaps() -> None:
-    page = HomePage(FakeLink())
-    page.show_status(SERVING)
+    page, _ = home(SERVING)
     text = said(page)
     assert "Serving layers 1–2 of demo" in text
     assert "12.5" in text.splitlines()
@@ -99,24 +105,19 @@ def test_home_shows_state_reason_speed_and_gaps() -> None:
 
 
 def test_home_shows_no_speed_of_before_once_it_has_stepped_aside() -> None:
-    page = HomePage(FakeLink())
-    page.show_status(YIELDED)
+    page, _ = home(YIELDED)
     assert "0.0" in said(page).splitlines()
 
 
 def test_home_asks_for_an_hour_or_for_ever() -> None:
-    link = FakeLink()
-    page = HomePage(link)
-    page.show_status(SERVING)
+    page, link = home(SERVING)
     button(page, "Pause for an hour").click()
     choose(page, "Pause until I resume")
     assert link.named("pause") == [PauseParams(3600.0), PauseParams()]
 
 
 def test_home_offers_to_wait_for_the_end_of_a_game_only_while_one_runs() -> None:
-    link = FakeLink()
-    page = HomePage(link)
-    page.show_status(SERVING)
+    page, link = home(SERVING)
     assert "Pause until the game ends" not in choices(page)
     page.show_status(GAME)
     choose(page, "Pause until the game ends")
@@ -124,9 +125,7 @@ def test_home_offers_to_wait_for_the_end_of_a_game_only_while_one_runs() -> None
 
 
 def test_home_lets_one_keep_a_finishing_machine_and_offers_no_pause() -> None:
-    link = FakeLink()
-    page = HomePage(link)
-    page.show_status(FINISHING)
+    page, link = home(FINISHING)
     assert "2 sessions left" in said(page)
     assert "12.5" in said(page).splitlines()
     assert longer(page).isHidden()
@@ -135,24 +134,20 @@ def test_home_lets_one_keep_a_finishing_machine_and_offers_no_pause() -> None:
 
 
 def test_names_of_programs_are_never_read_as_markup() -> None:
-    page = HomePage(FakeLink())
-    page.show_status(replace(GAME, text="Giving way to <b>x</b>"))
+    page, _ = home(replace(GAME, text="Giving way to <b>x</b>"))
     (reason,) = [label for label in page.findChildren(QLabel) if "<b>" in label.text()]
     assert reason.textFormat() is Qt.TextFormat.PlainText
 
 
 def test_home_shows_what_the_day_has_used_if_the_daemon_tells() -> None:
-    page = HomePage(FakeLink())
-    page.show_status(SERVING)
+    page, _ = home(SERVING)
     assert "Today:" not in said(page)
     page.show_status(replace(SERVING, use=UseStatus(5 << 20, 1 << 20, 12.4)))
     assert "Today: 5.2 MB sent, 1.0 MB received, 12 Wh" in said(page)
 
 
 def test_home_offers_only_to_resume_while_paused_and_says_until_when() -> None:
-    link = FakeLink()
-    page = HomePage(link)
-    page.show_status(PAUSED)
+    page, link = home(PAUSED)
     assert longer(page).isHidden()
     assert "Paused by you\nServes again at " in said(page)
     button(page, "Resume").click()
@@ -162,15 +157,12 @@ def test_home_offers_only_to_resume_while_paused_and_says_until_when() -> None:
 
 
 def test_home_says_how_old_the_coverage_is_when_no_engine_looks() -> None:
-    page = HomePage(FakeLink())
-    page.show_status(PAUSED)
+    page, _ = home(PAUSED)
     assert "Nobody serves layers 3–4 (at " in said(page)
 
 
 def test_a_command_that_fails_is_told_until_one_works() -> None:
-    link = FakeLink()
-    page = HomePage(link)
-    page.show_status(SERVING)
+    page, link = home(SERVING)
     button(page, "Pause for an hour").click()
     link.fail("pause", PotluckError("the daemon is not running", hint="start it with: potluck start"))
     assert not page.notice.isHidden()
@@ -181,8 +173,7 @@ def test_a_command_that_fails_is_told_until_one_works() -> None:
 
 
 def test_home_shows_a_graphics_card_only_if_there_is_one() -> None:
-    page = HomePage(FakeLink())
-    page.show_status(SERVING)
+    page, _ = home(SERVING)
     (label,) = [label for label in page.findChildren(QLabel) if label.text() == "Graphics card"]
     assert label.parentWidget().isHidden()
     page.show_status(replace(SERVING, load=LoadStatus(gpu_percent=50.0)))
@@ -337,13 +328,18 @@ def test_what_is_watched_names_every_probe_and_says_why_one_fails() -> None:
     assert all(any(probe.name in line for line in lines) for probe in PROBES)
 
 
+def never_yield(qtbot: QtBot) -> NeverYield:
+    page = NeverYield()
+    qtbot.addWidget(page)
+    page.show_status(GAME)
+    return page
+
+
 # -- never step aside --------------------------------------------------------------------------------------------------
 
 
 def test_never_step_aside_is_asked_back_before_it_is_done(qtbot: QtBot) -> None:
-    page = NeverYield()
-    qtbot.addWidget(page)
-    page.show_status(GAME)
+    page = never_yield(qtbot)
     with qtbot.assertNotEmitted(page.never_wanted):
         button(page, NEVER).click()
     assert "Keep serving whenever Hades II runs?" in said(page)
@@ -354,9 +350,7 @@ def test_never_step_aside_is_asked_back_before_it_is_done(qtbot: QtBot) -> None:
 
 @pytest.mark.parametrize("how", ["button", "escape"])
 def test_the_question_can_be_taken_back(how: str, qtbot: QtBot) -> None:
-    page = NeverYield()
-    qtbot.addWidget(page)
-    page.show_status(GAME)
+    page = never_yield(qtbot)
     page.ask()
     with qtbot.assertNotEmitted(page.never_wanted):
         if how == "button":
@@ -378,9 +372,7 @@ def test_the_keyboard_goes_back_to_the_big_button_when_the_question_vanishes(qtb
 
 
 def test_the_question_stays_while_statuses_of_the_same_program_come(qtbot: QtBot) -> None:
-    page = NeverYield()
-    qtbot.addWidget(page)
-    page.show_status(GAME)
+    page = never_yield(qtbot)
     page.ask()
     page.show_status(replace(GAME, tokens_today=7))
     assert button(page, NEVER).isHidden()
@@ -388,9 +380,7 @@ def test_the_question_stays_while_statuses_of_the_same_program_come(qtbot: QtBot
 
 
 def test_the_question_is_not_asked_about_another_program_than_it_was_opened_for(qtbot: QtBot) -> None:
-    page = NeverYield()
-    qtbot.addWidget(page)
-    page.show_status(GAME)
+    page = never_yield(qtbot)
     page.ask()
     page.show_status(replace(GAME, app="doom", app_title="Doom & Co"))
     assert not button(page, "Never step aside for Doom && Co…").isHidden()

@@ -8,23 +8,13 @@ from pathlib import Path
 import pytest
 import torch
 from helpers.load_peak import measure_load_peak, measure_rank_peaks
-from transformers import LlamaConfig, LlamaForCausalLM
+from helpers.tiny_models import save_llama
 
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Blocks of 8 MiB in bfloat16, eight of them, so that a span of six is 48 MiB, or 96 MiB in float32."""
-    config = LlamaConfig(
-        vocab_size=64,
-        hidden_size=512,
-        intermediate_size=2048,
-        num_hidden_layers=8,
-        num_attention_heads=8,
-        num_key_value_heads=8,
-    )
-    folder = tmp_path_factory.mktemp("memory")
-    LlamaForCausalLM._from_config(config, dtype=torch.bfloat16).save_pretrained(folder, max_shard_size="20MB")
-    return folder
+    return save_llama(tmp_path_factory.mktemp("memory"), 8, 2048, dtype=torch.bfloat16)
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")

@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 import torch
 from helpers.stream_peak import measure_stream_peak
+from helpers.tiny_models import save_llama
 from torch import Tensor
-from transformers import LlamaConfig, LlamaForCausalLM
 
 from potluck.blocks import BlockSpan, load_span, weights
 from potluck.blocks.residency import Room
@@ -151,17 +151,7 @@ def test_the_next_block_is_guessed_forward_around_and_backward() -> None:
 @pytest.fixture(scope="module")
 def heavy_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Sixteen blocks of 12 MiB in float32."""
-    config = LlamaConfig(
-        vocab_size=64,
-        hidden_size=512,
-        intermediate_size=1365,
-        num_hidden_layers=16,
-        num_attention_heads=8,
-        num_key_value_heads=8,
-    )
-    folder = tmp_path_factory.mktemp("heavy")
-    LlamaForCausalLM._from_config(config, dtype=torch.float32).save_pretrained(folder, max_shard_size="50MB")
-    return folder
+    return save_llama(tmp_path_factory.mktemp("heavy"), 16, 1365, dtype=torch.float32)
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")

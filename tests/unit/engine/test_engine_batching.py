@@ -11,7 +11,7 @@ from contextlib import asynccontextmanager, contextmanager
 import pytest
 import torch
 from helpers.engine_peers import Client, Server, hidden_states, is_close, load, opening, serve, until
-from helpers.fake_network import FakeHost, FakeNetwork
+from helpers.fake_network import FakeHost
 from potluck_control.launch_spec import ServingLimits
 from potluck_engine.compute.executor import SpanExecutor
 from potluck_engine.memory.session_memory import SessionStep
@@ -23,16 +23,6 @@ from potluck.protocol.messages import StepReply, StepRequest
 
 SPAN = Span(0, 2)
 Parts = Sequence[tuple[SessionStep, int]]
-
-
-@pytest.fixture(scope="module")
-def blocks():
-    return load(SPAN)
-
-
-@pytest.fixture
-def network() -> FakeNetwork:
-    return FakeNetwork()
 
 
 @asynccontextmanager

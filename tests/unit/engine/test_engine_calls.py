@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 import torch
 from helpers.engine_peers import PRIVATE, Client, Server, call, hidden_states, load, opening, serve, settle, until
-from helpers.fake_network import FakeHost, FakeNetwork
+from helpers.fake_network import FakeHost
 from potluck_control.launch_spec import ServingLimits
 from torch import Tensor
 
@@ -22,16 +22,6 @@ from potluck.wire.calls import encode_call
 from potluck.wire.questions import decode_info
 
 SPAN = Span(0, 2)
-
-
-@pytest.fixture(scope="module")
-def blocks():
-    return load(SPAN)
-
-
-@pytest.fixture
-def network() -> FakeNetwork:
-    return FakeNetwork()
 
 
 async def forward(host: FakeHost, server: Server, request: ForwardRequest) -> TensorReply:

@@ -6,14 +6,13 @@ from pathlib import Path
 
 import pytest
 import transformers as hf
-from helpers.engine_peers import CHECKPOINT, SWARM, load
+from helpers.engine_peers import CHECKPOINT, SWARM
 from potluck_control.launch_spec import LaunchSpec, ServingLimits
 from potluck_engine.fitting import cache_tokens, choose_dtype, memory_limit_bytes, num_blocks_that_fit
 
 from potluck.blocks import BlockSpan
 from potluck.checkpoint import Checkpoint, open_checkpoint
 from potluck.errors import UsageError
-from potluck.protocol.blocks import Span
 
 MIB = 1 << 20
 
@@ -62,11 +61,6 @@ def test_quantised_weights_are_computed_in_bfloat16_unless_told_otherwise(
     wanted: str, device: str, quantization: str, chosen: str
 ) -> None:
     assert choose_dtype(wanted, device, quantization) == chosen
-
-
-@pytest.fixture(scope="module")
-def blocks() -> BlockSpan:
-    return load(Span(0, 2))
 
 
 def room_for_sessions(

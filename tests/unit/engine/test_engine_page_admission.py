@@ -12,8 +12,11 @@ from potluck_engine.memory.page_admission import (
     Refuse,
     Spill,
 )
+from potluck_engine.memory.reservations import HELD_S
 
 from potluck.protocol.blocks import PeerId
+
+ANNA, BOB = PeerId("anna"), PeerId("bob")
 
 
 class World:
@@ -227,3 +230,28 @@ def test_who_leaves_the_line_is_forgotten():
     world.settle()
     assert (world.granted, world.refused, world.line.num_waiting) == ([], [], 0)
     assert world.line.wake_at(0.0) is None
+
+
+def test_what_is_reserved_is_not_free_for_others_until_it_expires() -> None:
+    line = PageAdmission(10)
+    assert line.reservations.hold(ANNA, pages=5, rows=1, free=10, now=0.0) == 5
+    line.ask(PageRequest(Holder("b", BOB), 6, deadline=100.0))
+    assert line.next(0.0, free=10) is None
+    assert line.wake_at(0.0) == HELD_S
+    assert isinstance(line.next(HELD_S, free=10), Grant)
+
+
+def test_a_reservation_is_there_for_its_client_and_used_up_by_its_session() -> None:
+    line = PageAdmission(10)
+    line.reservations.hold(ANNA, pages=5, rows=1, free=10, now=0.0)
+    line.ask(PageRequest(Holder("a", ANNA), 8, deadline=100.0))
+    assert isinstance(line.next(0.0, free=10), Grant)
+    assert line.reservations.pages(0.0) == 0
+
+
+def test_a_later_step_of_an_old_session_uses_no_reservation() -> None:
+    line = PageAdmission(10)
+    line.reservations.hold(ANNA, pages=5, rows=1, free=10, now=0.0)
+    line.ask(PageRequest(Holder("a", ANNA, pages=1), 1, deadline=100.0))
+    assert isinstance(line.next(0.0, free=9), Grant)
+    assert line.reservations.pages(0.0) == 5

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 import pytest
 import torch
 from helpers.engine_peers import Client, Server, hidden_states, is_close, load, opening, serve, until
-from helpers.fake_network import FakeHost, FakeNetwork
+from helpers.fake_network import FakeHost
 from potluck_control.launch_spec import ServingLimits
 from torch import Tensor
 
@@ -17,16 +17,6 @@ from potluck.protocol.blocks import Span
 from potluck.protocol.messages import StepRequest
 
 SPAN = Span(0, 2)
-
-
-@pytest.fixture(scope="module")
-def blocks():
-    return load(SPAN)
-
-
-@pytest.fixture
-def network() -> FakeNetwork:
-    return FakeNetwork()
 
 
 @pytest.fixture

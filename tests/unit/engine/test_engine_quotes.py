@@ -12,7 +12,6 @@ from helpers.fake_network import FakeHost, FakeNetwork
 from potluck_control.launch_spec import ServingLimits
 from potluck_engine.load import LoadMeter, link_wait_s
 from potluck_engine.memory import reservations
-from potluck_engine.memory.page_admission import Grant, Holder, PageAdmission, PageRequest
 from potluck_engine.memory.reservations import HELD_S, Reservations
 
 from potluck.protocol.blocks import PeerId, Span
@@ -22,36 +21,6 @@ from potluck.wire.protocols import QUOTE
 from potluck.wire.questions import decode_quote, encode_quote_request
 
 ANNA, BOB = PeerId("anna"), PeerId("bob")
-
-
-@pytest.fixture
-def network() -> FakeNetwork:
-    return FakeNetwork()
-
-
-def test_what_is_reserved_is_not_free_for_others_until_it_expires() -> None:
-    line = PageAdmission(10)
-    assert line.reservations.hold(ANNA, pages=5, rows=1, free=10, now=0.0) == 5
-    line.ask(PageRequest(Holder("b", BOB), 6, deadline=100.0))
-    assert line.next(0.0, free=10) is None
-    assert line.wake_at(0.0) == HELD_S
-    assert isinstance(line.next(HELD_S, free=10), Grant)
-
-
-def test_a_reservation_is_there_for_its_client_and_used_up_by_its_session() -> None:
-    line = PageAdmission(10)
-    line.reservations.hold(ANNA, pages=5, rows=1, free=10, now=0.0)
-    line.ask(PageRequest(Holder("a", ANNA), 8, deadline=100.0))
-    assert isinstance(line.next(0.0, free=10), Grant)
-    assert line.reservations.pages(0.0) == 0
-
-
-def test_a_later_step_of_an_old_session_uses_no_reservation() -> None:
-    line = PageAdmission(10)
-    line.reservations.hold(ANNA, pages=5, rows=1, free=10, now=0.0)
-    line.ask(PageRequest(Holder("a", ANNA, pages=1), 1, deadline=100.0))
-    assert isinstance(line.next(0.0, free=9), Grant)
-    assert line.reservations.pages(0.0) == 5
 
 
 def test_one_client_holds_half_and_all_hold_three_quarters_of_what_is_free_however_often_they_ask() -> None:

@@ -33,11 +33,6 @@ async def shrink(server: Server, span: Span, *, patience_s: float = 60.0) -> Non
 
 
 @pytest.fixture
-async def network() -> FakeNetwork:
-    return FakeNetwork()
-
-
-@pytest.fixture
 async def sliding(network: FakeNetwork) -> AsyncIterator[Server]:
     """Serves blocks 1:3 and may hold one more."""
     async with serve(network, Span(1, 3), max_blocks=3, limits=ServingLimits(cache_tokens=512)) as server:

@@ -9,22 +9,12 @@ import threading
 import pytest
 import torch
 from helpers.engine_peers import Client, Server, hidden_states, is_close, load, opening, serve, settle, until
-from helpers.fake_network import FakeHost, FakeNetwork
+from helpers.fake_network import FakeHost
 from potluck_control.launch_spec import ServingLimits
 
 from potluck.protocol.blocks import Span
 from potluck.protocol.codes import Code, RemoteError
 from potluck.protocol.messages import StepRequest
-
-
-@pytest.fixture(scope="module")
-def blocks():
-    return load(Span(0, 2))
-
-
-@pytest.fixture
-def network() -> FakeNetwork:
-    return FakeNetwork()
 
 
 async def first_step(host: FakeHost, server: Server, request: StepRequest) -> Client:

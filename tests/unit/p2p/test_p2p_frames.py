@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from potluck.p2p.frames import HEADER_BYTES, FrameStream
+from potluck.p2p.frames import JOIN_BELOW_BYTES, FrameStream
 from potluck.protocol.codes import Code, RemoteError
 
 
@@ -17,12 +17,15 @@ class Pipe(asyncio.Transport):
 
     def __init__(self) -> None:
         super().__init__()
-        self.written = bytearray()
+        self.writes: list[Any] = []
         self.is_reading = True
         self.is_closed = False
 
     def write(self, data: Any) -> None:
-        self.written += data
+        self.writes.append(data)
+
+    def writelines(self, list_of_data: Any) -> None:
+        self.writes += list_of_data
 
     def set_write_buffer_limits(self, high: int | None = None, low: int | None = None) -> None: ...
 
@@ -109,8 +112,10 @@ async def test_a_malformed_error_frame_is_still_an_error(body: bytes) -> None:
 async def test_a_stream_that_breaks_inside_a_frame_is_broken_and_not_ended() -> None:
     stream, _ = make()
     stream.data_received(b"\x05hello" + frame(b"good") + frame(b"cut short")[:-1])
+    assert not stream.lost.done()
     stream.connection_lost(None)
     assert await received(stream) == [b"good", Code.UNREACHABLE]
+    assert stream.lost.done()
 
 
 async def test_only_an_end_frame_ends_the_callers_side() -> None:
@@ -132,11 +137,13 @@ async def test_reading_stops_while_nobody_takes_the_frames() -> None:
     assert pipe.is_reading
 
 
-async def test_a_small_frame_is_one_write_with_its_header() -> None:
+async def test_a_small_frame_is_one_write_with_its_header_and_a_large_one_is_not_copied() -> None:
     stream, pipe = make()
     await stream.send(b"ab", memoryview(b"cd"), bytearray(b"e"))
-    assert bytes(pipe.written) == frame(b"abcde")
-    assert len(pipe.written) == HEADER_BYTES + 5
+    assert pipe.writes == [frame(b"abcde")]
+    large = bytes(JOIN_BELOW_BYTES + 1)
+    await stream.send(large)
+    assert pipe.writes[-1] is large
 
 
 async def test_an_absurd_prologue_ends_the_stream() -> None:
@@ -159,7 +166,7 @@ async def test_any_bytes_end_in_frames_or_an_error() -> None:
 async def test_an_error_frame_has_its_own_marker_and_length() -> None:
     stream, pipe = make(is_caller=False)
     await stream.send_error(b"no")
-    assert bytes(pipe.written) == frame(b"no", 1)
+    assert b"".join(pipe.writes) == frame(b"no", 1)
 
 
 async def test_receive_waits_for_a_frame_and_raises_after_the_time_limit() -> None:

@@ -11,7 +11,6 @@ import pytest
 from helpers.made_processes import Clock
 from potluck_control.schema import ProbeState, ProbeStatus
 from potluck_control.states import Certainty, Reason
-from potluck_daemon.presence import watch as watch_module
 from potluck_daemon.presence.agents import MAX_SOURCES, AgentReports
 from potluck_daemon.presence.choose import probes_for
 from potluck_daemon.presence.nvml import NvmlReader
@@ -57,7 +56,15 @@ class Watched:
     def __init__(self, *probes: Probe, never: tuple[str, ...] = ()) -> None:
         self.clock = Clock()
         self.changed = asyncio.Event()
-        self.watch = Watch(probes, self.changed.set, likely_interval_s=1.0, never=never, clock=self.clock)
+        self.watch = Watch(
+            probes,
+            self.changed.set,
+            likely_interval_s=1.0,
+            never=never,
+            clock=self.clock,
+            retry_s=0.01,
+            tell_again_s=0.001,
+        )
 
     async def until(self, wanted: Callable[[], bool]) -> None:
         async with asyncio.timeout(60):
@@ -111,8 +118,7 @@ async def test_a_probe_that_cannot_work_is_shown_as_such_and_disturbs_no_other(
     caplog.clear()
 
 
-async def test_a_probe_that_failed_is_tried_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("potluck_daemon.presence.watch.RETRY_S", 0.01)
+async def test_a_probe_that_failed_is_tried_again() -> None:
     probe = Scripted()
     async with awake(Watched(probe)) as watched:
         probe.then(ProbeFailedError("it hangs"))
@@ -171,10 +177,9 @@ async def test_relaxed_probes_know_that_they_may_look_less_often() -> None:
 # --- agents ----------------------------------------------------------------------------------------------------------
 
 
-async def test_a_report_of_an_agent_is_evidence_until_it_expires(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("potluck_daemon.presence.agents.REPEAT_S", 0.01)
+async def test_a_report_of_an_agent_is_evidence_until_it_expires() -> None:
     clock = Clock()
-    agents = AgentReports(clock)
+    agents = AgentReports(clock, repeat_s=0.01)
     async with awake(Watched(agents)) as watched:
         agents.tell("windows tray", GAME, lifetime_s=10)
         await watched.until(lambda: bool(watched.watch.presence.evidence))
@@ -182,9 +187,8 @@ async def test_a_report_of_an_agent_is_evidence_until_it_expires(monkeypatch: py
         await watched.until(lambda: not watched.watch.presence.evidence)
 
 
-async def test_a_likely_report_counts_when_it_lasts(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("potluck_daemon.presence.agents.REPEAT_S", 0.01)
-    agents = AgentReports(Clock())
+async def test_a_likely_report_counts_when_it_lasts() -> None:
+    agents = AgentReports(Clock(), repeat_s=0.01)
     async with awake(Watched(agents)) as watched:
         agents.tell("windows tray", Sighting(Reason.FULL_SCREEN, "a game", Certainty.LIKELY), lifetime_s=60)
         await watched.until(lambda: watched.state().state is ProbeState.SEEN)
@@ -272,8 +276,7 @@ class Deaf:
         await asyncio.Event().wait()
 
 
-async def test_a_probe_that_loses_a_cancellation_is_told_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(watch_module, "_TELL_AGAIN_S", 0.001)
+async def test_a_probe_that_loses_a_cancellation_is_told_again() -> None:
     watched = Watched(Deaf())
     watched.watch.set_level(Level.URGENT)
     await watched.changed.wait()
