@@ -40,7 +40,7 @@ def test_more_blocks_fit_when_weights_take_fewer_bits(checkpoint: Checkpoint) ->
 def test_a_device_that_is_not_there_is_named_with_what_to_do(name: str) -> None:
     with pytest.raises(UsageError, match=f"no device '{name}'") as refused:
         memory_limit_bytes(name)
-    assert "potluck machine" in refused.value.hint
+    assert "potluck doctor" in refused.value.hint
 
 
 def test_at_least_one_block_and_at_most_all(checkpoint: Checkpoint) -> None:
