@@ -18,6 +18,7 @@ from potluck.protocol.blocks import PeerId, Span
 from potluck.protocol.codes import Code, RemoteError
 from potluck.protocol.messages import Caller, ForwardRequest, StepReply, StepRequest, TensorReply
 from potluck.protocol.records import ServerRecord
+from potluck.routing import Patience
 from potluck.tasks import BackgroundTasks
 from potluck.wire import protocols, sessions
 from potluck.wire.calls import CallRequest, ReplyJoiner, encode_call
@@ -75,13 +76,17 @@ class Calls:
         return decode_countersigned(body)
 
     @property
-    def silence_before_ping_s(self) -> float:
-        return self._config.silence_before_ping_s
+    def patience(self) -> Patience:
+        """Return the longest silence of a server."""
+        return self._config.patience
 
-    async def patiently(self, peer: PeerId, answer: Awaitable[T], *, is_late: bool = False) -> T:
+    async def patiently(
+        self, peer: PeerId, answer: Awaitable[T], patience: Patience | None = None, *, is_late: bool = False
+    ) -> T:
         """Wait for an answer of `peer` while it answers pings, at most `request_timeout_s`.
 
         Args:
+            patience: None takes the configuration's.
             is_late: the caller has waited already, so ping at once.
 
         Raises:
@@ -90,7 +95,7 @@ class Calls:
         task = asyncio.ensure_future(answer)
         try:
             async with asyncio.timeout(self._config.request_timeout_s):
-                await self._watch(peer, task, 0.0 if is_late else self._config.silence_before_ping_s)
+                await self._watch(peer, task, patience or self._config.patience, is_late=is_late)
             return task.result()
         except TimeoutError:
             seconds = f"{self._config.request_timeout_s:g}"
@@ -102,25 +107,37 @@ class Calls:
         """Close a stream in the background."""
         self._closing.start(stream.close())
 
-    async def _watch(self, peer: PeerId, task: asyncio.Future[T], silence_s: float) -> None:
-        failed_pings = 0
-        while not task.done():
-            await asyncio.wait({task}, timeout=silence_s)
+    async def _watch(self, peer: PeerId, task: asyncio.Future[T], patience: Patience, *, is_late: bool) -> None:
+        while not is_late or await self._lives(peer, task, patience):
+            is_late = True
+            await asyncio.wait({task}, timeout=patience.silence_s)
             if task.done():
                 return
-            ping = asyncio.ensure_future(self._host.ping(peer, timeout_s=self._config.ping_timeout_s))
-            both: list[asyncio.Future[Any]] = [task, ping]
-            await asyncio.wait(both, return_when=asyncio.FIRST_COMPLETED)
-            if task.done():
-                ping.add_done_callback(_take_note)
+        raise RemoteError(Code.UNREACHABLE, "the server neither answers nor reacts to pings")
+
+    async def _lives(self, peer: PeerId, task: asyncio.Future[T], patience: Patience) -> bool:
+        """Ping until an answer comes, to the first ping or to a later one, or to the call itself."""
+        pings: list[asyncio.Task[bool]] = []
+        try:
+            for is_last_look in (*[False] * patience.probes, True):
+                if not is_last_look:
+                    pings.append(asyncio.create_task(self._answers(peer, patience.probe_s * (patience.probes + 1))))
+                waiting: list[asyncio.Future[Any]] = [task, *(ping for ping in pings if not ping.done())]
+                pause_s = _LAST_LOOK_S if is_last_look else patience.probe_s
+                await asyncio.wait(waiting, timeout=pause_s, return_when=asyncio.FIRST_COMPLETED)
+                if task.done() or any(ping.done() and ping.result() for ping in pings):
+                    return True
+            return False
+        finally:
+            for ping in pings:
                 ping.cancel()
-                return
-            if ping.exception() is None:
-                failed_pings, silence_s = 0, self._config.silence_before_ping_s
-                continue
-            failed_pings, silence_s = failed_pings + 1, 0.0
-            if failed_pings >= self._config.failed_pings_to_give_up:
-                raise RemoteError(Code.UNREACHABLE, "the server neither answers nor reacts to pings")
+
+    async def _answers(self, peer: PeerId, timeout_s: float) -> bool:
+        try:
+            await self._host.ping(peer, timeout_s=timeout_s)
+        except RemoteError:
+            return False
+        return True
 
     async def _open(self, peer: PeerId, protocol: str) -> Stream:
         return await self._host.open_stream(
@@ -147,8 +164,13 @@ class StepStream:
         self._stream = stream
         self._coding = coding
 
-    async def exchange(self, request: StepRequest) -> StepReply | None:
+    async def exchange(
+        self, request: StepRequest, patience: Patience, is_replaceable: Callable[[], bool]
+    ) -> StepReply | None:
         """Send a step and wait for its answer; None if the server ended the stream instead.
+
+        Args:
+            is_replaceable: asked when the answer is late. Without another server the configuration's patience holds.
 
         Raises:
             RemoteError: the server refused, broke the protocol, or is gone. The stream is of no use afterwards.
@@ -164,9 +186,10 @@ class StepStream:
         except RemoteError as error:
             raise await self._last_word() or error from None
         try:
-            body = await self._stream.receive(timeout_s=self._calls.silence_before_ping_s)
+            body = await self._stream.receive(timeout_s=patience.silence_s)
         except TimeoutError:
-            body = await self._calls.patiently(self._peer, self._stream.receive(), is_late=True)
+            probing = patience if is_replaceable() else None
+            body = await self._calls.patiently(self._peer, self._stream.receive(), probing, is_late=True)
         if body is None:
             return None
         return self._coding.decode_step_reply(body, like=tuple(request.hidden.shape))
@@ -203,7 +226,4 @@ _SMALL_BYTES = 64 << 10  # goes into the buffers of the connection, whether or n
 _LAST_WORD_S = 0.1  # a message that was sent has arrived already
 _CLOSING_S = 2.0  # for the server's side of a goodbye
 
-
-def _take_note(task: asyncio.Future[float]) -> None:
-    if not task.cancelled():
-        task.exception()
+_LAST_LOOK_S = 0.05  # at what has arrived while this process itself did not run

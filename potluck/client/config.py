@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from potluck.client.receipts import Purse
+from potluck.routing import Patience
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,8 +17,8 @@ class ClientConfig:
     start_timeout_s: float = 30.0  # to join the swarm
     max_wait_s: float = 120.0  # for servers of blocks that nobody serves
     refresh_period_s: float = 15.0  # between two readings of the directory
-    silence_before_ping_s: float = 1.0  # a step that takes longer makes the client ping the server meanwhile
-    ping_timeout_s: float = 1.0
+    silence_before_ping_s: float = 1.0  # at most, before the client pings a server that has not answered
+    ping_timeout_s: float = 1.0  # at most; less where a server's pace is known and another one could take over
     failed_pings_to_give_up: int = 2  # in a row, before a silent server counts as frozen
     max_recoveries: int = 10  # servers that may fail with one step before the client stops giving it to others
     ban_s: float = 15.0  # after the first failure of a server; doubled by each further one in a row
@@ -30,6 +31,11 @@ class ClientConfig:
     quantization: str | None = None  # demanded likewise: "none", "int8", "int4"
     purse: Purse | None = None  # the donor whose credit our requests spend; None: requests wait behind those that pay
     adapter: str | None = None  # LoRA adapter to compute with: its name, its hash, or name@hash
+
+    @property
+    def patience(self) -> Patience:
+        """Return the longest silence of a server."""
+        return Patience(self.silence_before_ping_s, self.ping_timeout_s, self.failed_pings_to_give_up)
 
     def ban_after(self, failures: int) -> float:
         """Return the seconds to avoid a server that failed `failures` times in a row."""

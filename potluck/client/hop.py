@@ -7,6 +7,7 @@ prefill in pieces, rollback and the replay to a replacement server. The session 
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import torch
@@ -37,7 +38,14 @@ class Parked:
 class Hop:
     """Blocks `span` of a session at one server."""
 
-    def __init__(self, calls: Calls, part: RouteHop, opening: SessionOpening, history: History) -> None:
+    def __init__(
+        self,
+        calls: Calls,
+        part: RouteHop,
+        opening: SessionOpening,
+        history: History,
+        is_replaceable: Callable[[Hop], bool],
+    ) -> None:
         record = part.server.record
         self.peer_id = record.peer_id
         self.span = part.span
@@ -51,6 +59,7 @@ class Hop:
         self._record = record
         self._calls = calls
         self._opening = opening
+        self._is_replaceable = is_replaceable
         self._stream: StepStream | None = None
         self._is_opened = False  # the opening was sent on this stream
         self._cached = 0  # tokens of the history that the server has
@@ -170,16 +179,21 @@ class Hop:
         began_s = time.monotonic()
         idle_s = began_s - self._last_used_s
         self.was_given = True
-        reply = await self._stream.exchange(request)
+        is_decode = request.opening is None and request.hidden.shape[1] == 1
+        patience = self.pace.patience(self._calls.patience) if is_decode else self._calls.patience
+        try:
+            reply = await self._stream.exchange(request, patience, lambda: self._is_replaceable(self))
+            if reply is None:
+                raise RemoteError(Code.UNREACHABLE, "the server closed the session")
+        except RemoteError as error:
+            if error.code is Code.UNREACHABLE and idle_s > _IDLE_S:
+                raise RemoteError(Code.ROLLBACK, "the session was closed in a pause") from error
+            raise
         self._last_used_s = time.monotonic()
-        if reply is None:
-            if idle_s > _IDLE_S:
-                raise RemoteError(Code.ROLLBACK, "the server closed the session after a pause")
-            raise RemoteError(Code.UNREACHABLE, "the server closed the session")
         self.is_leaving = reply.timing.is_leaving
         batch, tokens = request.hidden.shape[:2]
         self._tab.note(batch * tokens, reply.timing, held_tokens=batch * (self._cached + tokens))
-        if request.opening is None and request.hidden.shape[1] == 1:
+        if is_decode:
             self.pace.add(self._last_used_s - began_s)
         self.report.add(
             tokens=request.hidden.shape[1], wall_ms=1000 * (self._last_used_s - began_s), timing=reply.timing

@@ -14,6 +14,7 @@ _BUSY_S = 5.0  # to avoid a full server that names no time itself
 _MIN_AWAY_S = 0.5  # at least, or it would be chosen again at once
 _MOVING_S = 2.0  # for a server that serves other blocks than it announced; its new record follows
 _LEAVING_S = 30.0  # for a server that leaves, until its record says so
+_UNPROVEN_S = 5.0  # for a server that could not be reached, until it is known whether others can reach it
 _OTHER_VERSION_S = 600.0  # for a server that has to be updated first
 
 
@@ -27,6 +28,7 @@ class Action(Enum):
 class Verdict:
     action: Action
     is_fault: bool = False  # the server failed; its ban grows each time
+    is_unproven: bool = False  # the server or the way to it failed; a new connection tells which
     away_s: float = 0.0  # to avoid the server if it is not at fault
     for_this_session: bool = False  # the server refuses only this session
     has_left: bool = False  # the server left; it is back when it announces itself again
@@ -42,10 +44,14 @@ _VERDICTS = {
     Code.WRONG_VERSION: Verdict(Action.REPLACE, away_s=_OTHER_VERSION_S),
     Code.NOT_SERVED: Verdict(Action.REPLACE, away_s=_MOVING_S),
     Code.DRAINING: Verdict(Action.REPLACE, away_s=_LEAVING_S, has_left=True),
-    Code.UNREACHABLE: Verdict(Action.REPLACE, is_fault=True),
+    Code.UNREACHABLE: Verdict(Action.REPLACE, is_unproven=True, away_s=_UNPROVEN_S),
     Code.BAD_REPLY: Verdict(Action.REPLACE, is_fault=True),
     Code.INTERNAL: Verdict(Action.REPLACE, is_fault=True),
 }
+
+
+NO_ANSWER = Verdict(Action.REPLACE, is_fault=True)
+"""On an unproven server that does not answer over a new connection either."""
 
 
 def judge(error: RemoteError) -> Verdict:
@@ -60,15 +66,15 @@ def judge(error: RemoteError) -> Verdict:
 class Attempts:
     """The failures within one step of a session, or one pass.
 
-    Only faults of servers that were given the request are counted, because the request itself may be their cause. Being
-    refused or not reaching anybody costs nobody anything, so only the caller's patience limits it.
+    Only failures of servers that were given the request are counted, because the request itself may be their cause.
+    Being refused or not reaching anybody costs nobody anything, so only the caller's patience limits it.
     """
 
     config: ClientConfig
     faults: int = 0
 
     def note(self, verdict: Verdict, *, was_given: bool) -> None:
-        self.faults += verdict.is_fault and was_given
+        self.faults += (verdict.is_fault or verdict.is_unproven) and was_given
 
     def is_enough(self, left_s: float) -> bool:
         """Tell whether to give up, `left_s` before the caller's patience ends."""
@@ -83,10 +89,13 @@ class Bans:
     _until_s: dict[PeerId, float] = field(default_factory=dict)
     _failures: dict[PeerId, int] = field(default_factory=dict)
     _left: set[PeerId] = field(default_factory=set)
+    _unproven: set[PeerId] = field(default_factory=set)
 
     def record(self, peer: PeerId, verdict: Verdict, now: float) -> None:
         if verdict.has_left:
             self._left.add(peer)
+        if verdict.is_unproven:
+            self._unproven.add(peer)
         if verdict.is_fault:
             self._failures[peer] = self._failures.get(peer, 0) + 1
             self._until_s[peer] = now + self.config.ban_after(self._failures[peer])
@@ -99,12 +108,14 @@ class Bans:
             self._failures.pop(peer, None)
             self._until_s.pop(peer, None)
             self._left.discard(peer)
+            self._unproven.discard(peer)
 
     def forgive(self, peers: Iterable[PeerId]) -> None:
         """Allow these servers again; a further failure still counts as one more in a row."""
         for peer in peers:
             self._until_s.pop(peer, None)
             self._left.discard(peer)
+            self._unproven.discard(peer)
 
     def current(self, now: float) -> frozenset[PeerId]:
         return frozenset(peer for peer, until in self._until_s.items() if until > now)
@@ -114,5 +125,5 @@ class Bans:
         return frozenset(self._left)
 
     def faulty(self, now: float) -> frozenset[PeerId]:
-        """Return the servers that are banned for a fault and may have recovered."""
-        return frozenset(peer for peer in self.current(now) if self._failures.get(peer))
+        """Return the servers that are banned for a fault, proven or not, and may have recovered."""
+        return frozenset(peer for peer in self.current(now) if self._failures.get(peer) or peer in self._unproven)

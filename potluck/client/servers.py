@@ -21,7 +21,7 @@ import numpy as np
 from potluck.client.config import ClientConfig
 from potluck.client.outages import Outages
 from potluck.client.quoting import Quotes, Quoting
-from potluck.client.recovery import Bans, Verdict, judge
+from potluck.client.recovery import NO_ANSWER, Bans, Verdict, judge
 from potluck.directory import Directory
 from potluck.errors import NetworkError
 from potluck.p2p.network import Host
@@ -253,6 +253,8 @@ class Servers:
 
     def note_failure(self, peer: PeerId, verdict: Verdict) -> None:
         self._bans.record(peer, verdict, time.monotonic())
+        if verdict.is_unproven:
+            self._background.start(self._examine(peer))
         if verdict.is_fault:
             self._rtts.pop(peer, None)
             self._attempts.note(peer, time.monotonic(), answered=False)
@@ -261,6 +263,14 @@ class Servers:
     def note_success(self, peer: PeerId) -> None:
         self._bans.clear(peer)
         self._attempts.note(peer, time.monotonic(), answered=True)
+
+    async def _examine(self, peer: PeerId) -> None:
+        """Blame a server that does not answer, over a new connection if the present one is dead."""
+        if await self._ping(peer):
+            return
+        await self._host.disconnect(peer)
+        if not await self._ping(peer):
+            self.note_failure(peer, NO_ANSWER)
 
     async def _look_again(self, pause_s: float, left_s: float) -> None:
         """Read the directory, ping servers that failed, and pause."""

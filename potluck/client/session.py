@@ -163,10 +163,7 @@ class InferenceSession:
         if hop.parked is not None:
             self._parked[hop.peer_id, hop.span] = hop.parked
         if verdict.action is Action.GIVE_UP:  # a second server must confirm it
-            other = self._servers.best_known(
-                hop.span, self._needs(hop.history.batch, hop.pins), unwanted=self._unwanted | {hop.peer_id}
-            )
-            if self._objected or other is None:
+            if self._objected or not self._is_replaceable(hop):
                 raise error
             self._objected = True
         if is_last_try:
@@ -260,7 +257,12 @@ class InferenceSession:
             exact=self._config.exact,
             caller=self._calls.caller_for(record, part.span),
         )
-        return Hop(self._calls, part, opening, history)
+        return Hop(self._calls, part, opening, history, self._is_replaceable)
+
+    def _is_replaceable(self, hop: Hop) -> bool:
+        """Tell whether others could take over from `hop`, by present knowledge."""
+        needs, unwanted = self._needs(hop.history.batch, hop.pins), self._unwanted | {hop.peer_id}
+        return self._servers.best_known(hop.span, needs, unwanted=unwanted) is not None
 
     def _put(self, place: slice, hops: list[Hop]) -> None:
         self._hops[place] = hops

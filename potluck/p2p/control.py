@@ -114,6 +114,11 @@ class P2pdClient:
         """Close connections to other peers first when there are too many."""
         self._connections.keep(_raw_peer(peer))
 
+    async def disconnect(self, peer: PeerId, *, timeout_s: float) -> None:
+        """Close all connections to a peer. Raises NetworkError."""
+        message = pb.Request(type=pb.Request.DISCONNECT, disconnect=pb.DisconnectRequest(peer=_raw_peer(peer)))
+        await self.request(message, timeout_s=timeout_s)
+
     async def list_peers(self, *, timeout_s: float) -> dict[PeerId, tuple[str, ...]]:
         """Return the connected peers with the far ends of their connections. Raises NetworkError."""
         response = await self.request(pb.Request(type=pb.Request.LIST_PEERS), timeout_s=timeout_s)

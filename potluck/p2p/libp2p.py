@@ -156,6 +156,12 @@ class Libp2pHost:
         except TimeoutError as error:
             raise RemoteError(Code.UNREACHABLE, f"no answer to a ping within {timeout_s:g} s") from error
 
+    async def disconnect(self, peer: PeerId) -> None:
+        try:
+            await self._running().disconnect(peer, timeout_s=_CONTROL_TIMEOUT_S)
+        except PotluckError as error:
+            log.debug("no connection to drop: %s", error)
+
     async def store(self, key: DhtKey, subkey: DhtSubkey, value: object, *, expiration: float) -> bool:
         return self._dht is not None and await self._dht.store(key, subkey, value, expiration)
 

@@ -114,6 +114,9 @@ class Host(Protocol):
     async def ping(self, peer: PeerId, *, timeout_s: float) -> float:
         """Round trip in seconds by the DHT's own ping, which stock peers answer too. Raises RemoteError UNREACHABLE."""
 
+    async def disconnect(self, peer: PeerId) -> None:
+        """Drop the connection to a peer, so that the next call dials anew; its streams break. Never raises."""
+
     async def store(self, key: DhtKey, subkey: DhtSubkey, value: object, *, expiration: float) -> bool:
         """Store a msgpack-able value under (key, subkey); expiration in Unix seconds. False if nobody took it."""
 

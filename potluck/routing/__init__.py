@@ -2,7 +2,7 @@
 
 from potluck.routing.affinity import STICKINESS, Affinity, Parts
 from potluck.routing.latency import estimate_rtts
-from potluck.routing.pace import Pace, Slowness
+from potluck.routing.pace import Pace, Patience, Slowness
 from potluck.routing.roster import Roster
 from potluck.routing.route import Needs, NoRouteError, Route, RouteHop, Vantage, Variant
 from potluck.routing.search import (
@@ -24,6 +24,7 @@ __all__ = [
     "NoRouteError",
     "Pace",
     "Parts",
+    "Patience",
     "Roster",
     "Route",
     "RouteHop",

@@ -1,4 +1,5 @@
-"""Decides when a session looks for a faster server, and whether moving there is worth it. Pure: times are arguments.
+"""Decides when a session looks for a faster server, and whether moving there is worth it; and how long a silent server
+may stay silent. Pure: times are arguments.
 
     steps are as fast as promised: look every minute      steps take more than twice as long: look after a few of them
     another costs at most 0.6 times as much and 10 ms less: move           nothing found: wait twice as long
@@ -15,6 +16,10 @@ from dataclasses import dataclass, field
 from potluck.protocol.blocks import PeerId
 
 _RECENT_STEPS = 7
+_STEPS_TO_EXPECT = 3  # before anything is expected of the next one
+_LATE = 8.0  # times the longest recent step; at a load of 15 on two cores, single steps take up to five times as long
+_MIN_SILENCE_S = 0.2  # a probe is a small message, so it may be sent early
+_MIN_PROBE_S = 0.3  # two of them without an answer end the wait
 _STEPS_TO_JUDGE = 6
 _SLOW = 2.0  # times the promised step time
 _MIN_SLOW_S = 0.02  # above the promised step time; less is noise of the network and of schedulers
@@ -24,6 +29,15 @@ _LOOK_EVERY_S = 60.0
 _PAUSE_S, _MAX_PAUSE_S = 5.0, 300.0
 _HALF_LIFE_S = 120.0
 _MAX_RATIO = 16.0
+
+
+@dataclass(frozen=True, slots=True)
+class Patience:
+    """How long an answer may take before its server is probed, and how long `probes` in a row may stay unanswered."""
+
+    silence_s: float
+    probe_s: float  # for each
+    probes: int
 
 
 @dataclass(slots=True)
@@ -45,6 +59,15 @@ class Pace:
     def seen_s(self) -> float:
         """Return the median of the latest step times, so that one slow step does not count."""
         return sorted(self._recent_s)[len(self._recent_s) // 2] if self._recent_s else 0.0
+
+    def patience(self, most: Patience) -> Patience:
+        """Return how long the next decode step may be silent: not above `most`, which holds while little is known."""
+        if len(self._recent_s) < _STEPS_TO_EXPECT:
+            return most
+        late_s = _LATE * max(self._recent_s)
+        return Patience(
+            min(max(late_s, _MIN_SILENCE_S), most.silence_s), min(max(late_s, _MIN_PROBE_S), most.probe_s), most.probes
+        )
 
     @property
     def is_slow(self) -> bool:

@@ -163,6 +163,11 @@ class FakeHost:
         await _within(timeout_s, self._network.reach(self, peer))
         return 2 * self._network.between(self.peer_id, peer)
 
+    async def disconnect(self, peer: PeerId) -> None:
+        for stream in list(self._streams):
+            if stream.far_peer == peer:
+                stream.break_off()
+
     async def store(self, key: DhtKey, subkey: DhtSubkey, value: object, *, expiration: float) -> bool:
         payload, now = msgpack.packb(value), self._network.clock()
         if len(payload) > MAX_RECORD_BYTES or not is_plausible(subkey, expiration, now=now) or expiration < now:
@@ -262,6 +267,10 @@ class FakeStream:
 
     def connect(self, other: FakeStream) -> None:
         self._other = other
+
+    @property
+    def far_peer(self) -> PeerId | None:
+        return self._other._host.peer_id if self._other is not None else None
 
     async def send(self, *pieces: Buffer, timeout_s: float | None = None) -> None:
         body = b"".join(pieces)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import itertools
 import logging
 import time
@@ -165,6 +166,18 @@ class CallContract:
         with pytest.raises(RemoteError) as caught:
             await near.ping(Identity.generate().peer_id, timeout_s=WAIT_S)
         assert caught.value.code is Code.UNREACHABLE
+
+    async def test_a_dropped_connection_breaks_its_streams_and_the_next_call_dials_anew(
+        self, near: Host, far: Host
+    ) -> None:
+        stream = await opened(near, far, echo)
+        await stream.send(b"still")
+        assert await stream.receive(timeout_s=WAIT_S) == b"still"
+        await near.disconnect(far.peer_id)
+        with contextlib.suppress(RemoteError):
+            assert await stream.receive(timeout_s=WAIT_S) is None
+        assert await near.ping(far.peer_id, timeout_s=WAIT_S) >= 0
+        await near.disconnect(Identity.generate().peer_id)
 
 
 class StreamContract:

@@ -11,6 +11,7 @@ from potluck.protocol.codes import Code, RemoteError
 
 A, B = PeerId("a"), PeerId("b")
 FAULT = judge(RemoteError(Code.INTERNAL, "broken"))
+UNPROVEN = judge(RemoteError(Code.UNREACHABLE, "silent"))
 
 
 def bans() -> Bans:
@@ -28,11 +29,8 @@ def test_a_faulty_server_cannot_choose_its_own_ban() -> None:
 
 def test_each_kind_of_error_has_its_consequence() -> None:
     verdicts = {code: judge(RemoteError(code, "")) for code in Code}
-    assert {code for code, verdict in verdicts.items() if verdict.is_fault} == {
-        Code.UNREACHABLE,
-        Code.BAD_REPLY,
-        Code.INTERNAL,
-    }
+    assert {code for code, verdict in verdicts.items() if verdict.is_fault} == {Code.BAD_REPLY, Code.INTERNAL}
+    assert [code for code, verdict in verdicts.items() if verdict.is_unproven] == [Code.UNREACHABLE]
     given_up = {code for code, verdict in verdicts.items() if verdict.action is Action.GIVE_UP}
     assert given_up == {Code.BAD_REQUEST, Code.NOT_A_MEMBER}
     assert [code for code, verdict in verdicts.items() if verdict.action is Action.REOPEN] == [Code.ROLLBACK]
@@ -61,6 +59,18 @@ def test_work_that_was_done_ends_the_row_and_forgiving_does_not() -> None:
     assert known.current(40.0) == frozenset()
 
 
+def test_a_server_that_could_not_be_reached_is_avoided_but_its_ban_does_not_grow() -> None:
+    known = bans()
+    known.record(A, UNPROVEN, 0.0)
+    assert known.faulty(1.0) == known.current(1.0) == {A}
+    known.forgive([A])
+    assert known.faulty(2.0) == known.current(2.0) == frozenset()
+    known.record(A, UNPROVEN, 3.0)
+    known.record(A, FAULT, 3.0)
+    assert known.current(12.9) == {A}
+    assert known.current(13.0) == frozenset()
+
+
 def test_a_shorter_time_never_shortens_a_longer_one() -> None:
     known = bans()
     for away_s in (50.0, 5.0):
@@ -83,7 +93,7 @@ def test_who_left_and_who_failed_are_told_apart() -> None:
 def test_only_servers_that_fail_with_the_request_end_the_attempts_early() -> None:
     busy = judge(RemoteError(Code.BUSY, "full"))
     attempts = Attempts(ClientConfig(max_recoveries=2))
-    for verdict, was_given in ((busy, True), (FAULT, False), (busy, True), (FAULT, True), (FAULT, True)):
+    for verdict, was_given in ((busy, True), (FAULT, False), (busy, True), (UNPROVEN, True), (FAULT, True)):
         attempts.note(verdict, was_given=was_given)
         assert not attempts.is_enough(left_s=1.0)
     assert attempts.is_enough(left_s=0.0)

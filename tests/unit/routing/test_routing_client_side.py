@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import pytest
 from helpers.server_records import server_of
 
 from potluck.protocol.blocks import PeerId, Span
-from potluck.routing import Affinity, Pace, Slowness, estimate_rtts
+from potluck.routing import Affinity, Pace, Patience, Slowness, estimate_rtts
 
 ROUTE = ((PeerId("a"), Span(0, 4)), (PeerId("b"), Span(4, 8)))
 OTHER = ((PeerId("c"), Span(0, 8)),)
@@ -122,3 +123,24 @@ def test_slowness_fades_and_a_good_pace_clears_it() -> None:
     slowness.note(PeerId("a"), 4.0, now=300.0)
     slowness.note(PeerId("a"), 1.2, now=301.0)
     assert slowness.current(301.0) == {}
+
+
+MOST = Patience(silence_s=1.0, probe_s=1.0, probes=2)
+
+
+@pytest.mark.parametrize(
+    ("steps_s", "silence_s", "probe_s"),
+    [
+        pytest.param([], 1.0, 1.0, id="nothing is known"),
+        pytest.param([0.01] * 2, 1.0, 1.0, id="little is known"),
+        pytest.param([0.01] * 7, 0.2, 0.3, id="fast"),
+        pytest.param([0.01] * 6 + [0.05], 0.4, 0.4, id="one slow step"),
+        pytest.param([0.05] + [0.01] * 7, 0.2, 0.3, id="slow a while ago"),
+        pytest.param([0.5] * 7, 1.0, 1.0, id="slow"),
+    ],
+)
+def test_a_silence_is_measured_by_the_servers_own_pace(steps_s: list[float], silence_s: float, probe_s: float) -> None:
+    pace = Pace(0.01)
+    for step_s in steps_s:
+        pace.add(step_s)
+    assert pace.patience(MOST) == Patience(silence_s, probe_s, 2)

@@ -1,0 +1,70 @@
+"""A local swarm with a proxy before each engine."""
+
+from __future__ import annotations
+
+import socket
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Self
+
+from potluck_cli.local_swarm import LocalEngine, LocalSwarm
+
+from potluck.protocol.blocks import PeerId, Span
+from tests.faults.proxy import Proxy
+
+
+@dataclass(frozen=True, slots=True)
+class Server:
+    """An engine and the only way to it."""
+
+    engine: LocalEngine
+    proxy: Proxy
+
+    @property
+    def span(self) -> Span:
+        return self.engine.span
+
+    @property
+    def peer_id(self) -> PeerId:
+        return self.engine.peer_id
+
+
+class ProxiedSwarm:
+    """A swarm on loopback; inside the context its first servers are online."""
+
+    def __init__(self, folder: Path, spans: tuple[Span, ...]) -> None:
+        self.servers: list[Server] = []
+        self.local = LocalSwarm(folder, spans=())
+        self._spans = spans
+        self._stack = ExitStack()
+
+    def __enter__(self) -> Self:
+        self._stack.enter_context(self.local)
+        try:
+            for server in [self.add_server(span) for span in self._spans]:
+                server.engine.wait_online()
+        except BaseException:
+            self._stack.close()
+            raise
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stack.close()
+
+    def add_server(self, span: Span, *options: str) -> Server:
+        """Start one more server, without waiting until it is online."""
+        with socket.socket() as probe:
+            probe.bind(("127.0.0.1", 0))
+            port = probe.getsockname()[1]
+        proxy = self._stack.enter_context(Proxy(port))
+        way = ("--port", str(port), "--announce", f"/ip4/127.0.0.1/tcp/{proxy.port}")
+        server = Server(self.local.add_engine(span, options=(*way, *options)), proxy)
+        self.servers.append(server)
+        return server
+
+    def serving(self, model: object, block: int) -> Server:
+        """Return who serves `block` in the latest session of `model`."""
+        (route,) = model.last_route()  # type: ignore[attr-defined]
+        peer = next(hop.peer_id for hop in route.hops if block in hop.span)
+        return next(server for server in self.servers if server.engine.is_alive and server.peer_id == peer)
