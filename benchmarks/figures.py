@@ -557,6 +557,14 @@ FIGURES = {
             "one reading of the directory of 50 real nodes on loopback, while they beat",
         ),
         Figure(
+            "hide_servers",
+            "readers",
+            "lower",
+            0,
+            "colluders:hide",
+            "two colluding members, then a tenth of 100, against 10 honest servers: readers that miss one after 60 s",
+        ),
+        Figure(
             "ledger_kills",
             "microcredits",
             "lower",

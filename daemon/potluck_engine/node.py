@@ -21,7 +21,7 @@ from potluck.membership.identity import Identity
 from potluck.p2p.config import HostConfig
 from potluck.p2p.network import Host
 from potluck.p2p.pacing import Pacer
-from potluck.protocol.blocks import PeerId, Span
+from potluck.protocol.blocks import PeerId, PersonOf, Span, each_for_itself
 from potluck.protocol.records import LiveServer
 from potluck.tasks import cancel_and_wait
 from potluck_engine.network_speed import NetworkSpeed
@@ -55,9 +55,12 @@ class Node:
     directory: Directory
     speed: NetworkSpeed
 
-    def __init__(self, config: LaunchSpec, start_host: StartHost | None = None) -> None:
+    def __init__(
+        self, config: LaunchSpec, start_host: StartHost | None = None, person_of: PersonOf = each_for_itself
+    ) -> None:
         self.is_joined = False
         self._config = config
+        self._person_of = person_of
         self._start_host = start_host or self._start_libp2p
         self._finding = ReachFinding()
         self._caps = NetworkCaps()
@@ -72,7 +75,7 @@ class Node:
         config, host_config = self._config, self._host_config()
         self.host = host = await self._start_host(host_config)
         log.info("joined the network")
-        self.directory = Directory(host, config.swarm, host.identity)
+        self.directory = Directory(host, config.swarm, host.identity, person_of=self._person_of)
         is_alone = is_local(host_config)  # traffic within one machine says nothing about a link
         is_relayed = self._finding.reach is Reach.RELAYED
         self.speed = NetworkSpeed(host, given_mbps=config.link_mbps, is_relayed=is_relayed, exchanges=not is_alone)
@@ -119,7 +122,8 @@ class Node:
             listen_addrs=config.listen,
             announce_addrs=config.announce,
             bootstrap_peers=config.swarm.bootstrap_peers,
-            record_checks=record_checks(config.swarm, time.time),
+            record_checks=record_checks(config.swarm, time.time, self._person_of),
+            person_of=self._person_of,
             runtime_dir=config.runtime_dir,
             is_private=not config.swarm.is_open,
             relays_for_others=config.relay_for_others,

@@ -28,7 +28,7 @@ from potluck_control.places import user_places
 from potluck.blocks import BlockSpan
 from potluck.checkpoint import Checkpoint
 from potluck.errors import PotluckError
-from potluck.protocol.blocks import Span
+from potluck.protocol.blocks import PersonOf, Span, each_for_itself
 from potluck.protocol.records import LiveServer
 from potluck.tasks import cancel_and_wait
 from potluck_engine.announcing import Announcements
@@ -62,11 +62,12 @@ class Engine:
         *,
         start_host: StartHost | None = None,
         tabs: Tabs | None = None,
+        person_of: PersonOf = each_for_itself,
     ) -> None:
         """Prepare an engine; `spec` must leave nothing open (see `fitting.resolved`)."""
         self.spec = spec
         self.tabs = tabs or Tabs()
-        self.node = Node(spec, start_host)
+        self.node = Node(spec, start_host, person_of)
         self.loader = BlockLoader(spec)
         self.runtime = EngineRuntime(spec, self.node, self.tabs)
         self._on_event = on_event

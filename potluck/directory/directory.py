@@ -53,7 +53,7 @@ _HURRY_S = 1.0  # a client that misses blocks does not wait for silent servers
 _PATIENCE_S = 20.0  # for the first reading of a large swarm
 _LINKS_INTERVAL_S = 60.0  # between two announcements of measurements
 _IN_DHT = (Kind.RECORD, Kind.HEARTBEAT)
-_MOST_HEARD = 8  # silent servers that a client asks themselves at one reading
+_MOST_HEARD = 32  # silent servers that a client asks themselves at one reading
 _REPORT_INTERVAL_S = 20.0  # between two complaints about the same server
 _GOODBYE_S = 1.0  # to tell other servers; the DHT knows already
 _MIN_STEP_S = 1e-3  # the DHT takes only a strictly later expiry
@@ -189,7 +189,7 @@ class Directory:
                     await self._gossip.compare_once()
         else:
             with contextlib.suppress(TimeoutError):
-                async with asyncio.timeout(_HURRY_S):
+                async with asyncio.timeout(_HURRY_S if thorough else CALL_TIMEOUT_S):
                     await self.reader.hear_from_silent(_MOST_HEARD)
         self.table.expire(self._clock(), beatless=self._gossip is not None)
         return SwarmView(self._servers(), self._clock(), self.reader.num_dropped - dropped_before)

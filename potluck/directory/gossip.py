@@ -61,7 +61,7 @@ _CALLS_A_MINUTE = 240  # by one person; a reader needs eight, a neighbour in a s
 _ANNOUNCEMENTS_A_MINUTE = 6000  # passed on by one person; each costs a signature check of 0.1 ms
 _OWN_ANNOUNCEMENTS_A_MINUTE = 1000  # signed by one person and passed on to others: more than 64 servers have to say
 _REPORTS_A_MINUTE = 20  # by one person
-_MOST_HEARD = 4  # silent servers that are asked themselves at one comparison
+_MOST_HEARD = 8  # silent servers that are asked themselves at one comparison
 
 
 class Gossip:
