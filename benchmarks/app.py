@@ -1,8 +1,15 @@
-"""The tray app beside a running daemon and a real tray host: `app_start`, `app_memory`, `app_cpu`, `app_cpu_hidden`."""
+"""The tray app beside a running daemon and a real tray host.
+
+`app_start`, `app_memory`, `app_cpu`, `app_cpu_hidden` and `app_sees_hang`.
+"""
 
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import os
+import random
+import signal
 import statistics
 import subprocess
 import sys
@@ -24,6 +31,9 @@ from tests.helpers.tray_host import TrayHost, TrayItem
 
 _SETTLE_S = 5.0
 _PAGE_S = 3.0
+_HUNG = "Potluck stopped responding"
+_LOAD = 15  # of the machine, under which there must be no false alarm
+_ALARM_POLL_S = 0.2  # an alarm stays for at least half a second
 _CALM_S = 65.0  # in its first minute it looks for a tray host every second
 
 
@@ -41,6 +51,59 @@ def cpu_shown(soak: bool) -> Measured:
 
 def cpu_hidden(soak: bool) -> Measured:
     return asyncio.run(_cpu(600.0 if soak else 100.0, is_shown=False))
+
+
+def sees_hang(soak: bool) -> Measured:
+    return asyncio.run(_sees_hang(rounds=20 if soak else 5, busy_s=3600.0 if soak else 60.0))
+
+
+async def _sees_hang(rounds: int, busy_s: float) -> Measured:
+    """Return the longest time from stopping the daemon until the tray says so.
+
+    Alarms while daemon and app run beside as many busy processes as make a load of 15 are in `detail`, and break the
+    figure.
+    """
+    shown_s, back_s = [], []
+    with desktop(window_manager=True) as screen, DaemonProcess(LOOPBACK, environment=screen.environment) as daemon:
+        async with _tray(screen.bus_address) as tray, _app(daemon, tray) as (_, item, _):
+            await item.wait_tooltip("No swarm joined yet")
+            for _ in range(rounds):
+                await asyncio.sleep(random.uniform(1.0, 2.0))  # the last word is up to a second old
+                os.kill(daemon.pid, signal.SIGSTOP)
+                shown_s.append(await _until(item, _HUNG))
+                os.kill(daemon.pid, signal.SIGCONT)
+                back_s.append(await _until(item, "No swarm joined yet"))
+            num_busy = max(round(_LOAD - os.getloadavg()[0]), 0)
+            alarms = await _count_alarms(item, num_busy, busy_s)
+    detail = {
+        "shown_s": [round(value, 2) for value in shown_s],
+        "back_s": [round(value, 2) for value in back_s],
+        "false_alarms": alarms,
+        "busy_s": busy_s,
+        "load": round(os.getloadavg()[0], 1),
+    }
+    return Measured(max(shown_s), detail, holds=not alarms)
+
+
+async def _until(item: TrayItem, text: str) -> float:
+    began = time.monotonic()
+    await item.wait_tooltip(text)
+    return time.monotonic() - began
+
+
+async def _count_alarms(item: TrayItem, num_busy: int, seconds: float) -> int:
+    """Count how often the tray says that the daemon hangs while it does not."""
+    alarms, was_alarm = 0, False
+    with contextlib.ExitStack() as running:
+        for _ in range(num_busy):
+            running.enter_context(ended(_busy()))
+        until = time.monotonic() + seconds
+        while time.monotonic() < until:
+            is_alarm = _HUNG in await item.tooltip()
+            alarms += is_alarm and not was_alarm
+            was_alarm = is_alarm
+            await asyncio.sleep(_ALARM_POLL_S)
+    return alarms
 
 
 async def _start(rounds: int) -> Measured:
@@ -116,6 +179,10 @@ async def _app(daemon: DaemonProcess, tray: TrayHost) -> AsyncIterator[tuple[int
     with ended(_process(daemon)) as process:
         item = await tray.item()
         yield process.pid, item, time.monotonic() - began
+
+
+def _busy() -> subprocess.Popen[bytes]:
+    return subprocess.Popen([sys.executable, "-c", "while True: pass"])
 
 
 def _process(daemon: DaemonProcess) -> subprocess.Popen[bytes]:

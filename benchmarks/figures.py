@@ -330,6 +330,14 @@ FIGURES = {
             "the same in the tray, without a window",
         ),
         Figure(
+            "app_sees_hang",
+            "s",
+            "lower",
+            3,
+            "app:sees_hang",
+            "longest time until the tray says that a stopped daemon does not respond; no false alarm at load 15",
+        ),
+        Figure(
             "kills_200",
             "faults",
             "lower",

@@ -212,8 +212,10 @@ def damage_notices(folders: tuple[Path, ...], now: float) -> Iterator[str]:
             name, kind, stamp = match.groups()
             with suppress(ValueError):
                 if calendar.timegm(time.strptime(stamp, "%Y%m%dT%H%M%S")) > now - _TOLD_S:
-                    ending = "has been repaired" if kind == REPAIRED else "could not be repaired"
-                    yield f"{name} was damaged and {ending}; the damaged file is {folder / match[0]}"
+                    if kind == REPAIRED:
+                        yield f"{name} was damaged and has been repaired; the damaged file is {folder / match[0]}"
+                    else:
+                        yield f"{name} was damaged and could not be repaired; the damaged file is {folder / match[0]}"
 
 
 def _checked_line(line: bytes) -> bytes:

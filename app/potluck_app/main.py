@@ -18,13 +18,14 @@ from potluck_control.client import Line
 from potluck_control.methods import earnings, settings, updates
 from potluck_control.methods.setup import SetupState
 from potluck_control.methods.updates import UpdatesState
-from potluck_control.places import find_socket
+from potluck_control.places import find_places, find_socket
 from potluck_control.schema import Method, Status
 from potluck_control.states import State
 from PySide6.QtCore import QObject, QSocketNotifier, QTimer
 from PySide6.QtWidgets import QApplication
 
 from potluck_app.shell import renewal
+from potluck_app.shell.away import Absence
 from potluck_app.shell.instance import SingleInstance
 from potluck_app.shell.link import DaemonLink
 from potluck_app.shell.notifier import Notification, Notifier
@@ -48,8 +49,11 @@ _NOW_AND_THEN_MS = 15 * 60_000  # milestones and new versions can wait
 class App(QObject):
     """Wires the parts together. The window is made when it is first needed."""
 
-    def __init__(self, place: Path | Line, preferences: Preferences, starter: Starter) -> None:
+    def __init__(
+        self, place: Path | Line, preferences: Preferences, starter: Starter, log_file: Path | None = None
+    ) -> None:
         super().__init__()
+        self._log_file = log_file
         self._renewal = Renewal()
         self.link, self.tray = DaemonLink(place), Tray()
         self.restart: bool | None = None  # whether the next process starts hidden; None: no restart
@@ -58,11 +62,12 @@ class App(QObject):
         starter.ended.connect(lambda failure: self.window().away.show_failure(failure))
         self._window: MainWindow | None = None
         self._latest: Status | None = None
-        self._away: tuple[str, bool] | None = None
+        self._away: tuple[str, Absence] | None = None
         self._agreement: Agreement | None = None
         self._updates: UpdatesState | None = None
         self.link.status_changed.connect(self._show_status)
-        self.link.went_away.connect(lambda reason: self._show_away(reason, is_running=False))
+        self.link.went_away.connect(lambda reason: self._show_away(reason, Absence.GONE))
+        self.link.hung.connect(lambda reason: self._show_away(reason, Absence.HUNG))
         self.link.disagreed.connect(self._show_disagreement)
         self.link.agreed.connect(self._show_agreement)
         self.link.setup_changed.connect(self._show_setup)
@@ -89,12 +94,13 @@ class App(QObject):
         if self._window is None:
             from potluck_app.shell.window import MainWindow  # an app that starts in the tray starts faster without it
 
-            self._window = window = MainWindow(self.link)
+            self._window = window = MainWindow(self.link, self._log_file)
             window.has_tray = self.tray.has_host
             window.seen_changed.connect(self._calm_down)
             window.restart_wanted.connect(lambda: self._restart(hidden=False))
             window.closed_without_tray.connect(self.quit)
             window.away.start_wanted.connect(self._starter.start)
+            window.away.restart_wanted.connect(self._starter.restart)
             window.restoreGeometry(self._preferences.geometry)
             if self._agreement is not None:
                 window.show_agreement(self._agreement)
@@ -103,7 +109,7 @@ class App(QObject):
             if self._latest is not None:
                 window.show_status(self._latest)
             elif self._away is not None:
-                window.show_away(self._away[0], is_running=self._away[1])
+                window.show_away(*self._away)
         return self._window
 
     def quit(self) -> None:
@@ -127,14 +133,14 @@ class App(QObject):
             self._window.show_status(status)
         self._tell(self._notifier.status(status, time.time()))
 
-    def _show_away(self, reason: str, *, is_running: bool) -> None:
-        self._latest, self._away = None, (reason, is_running)
-        self.tray.show_status(None)
+    def _show_away(self, reason: str, absence: Absence) -> None:
+        self._latest, self._away = None, (reason, absence)
+        self.tray.show_status(None, reason if absence is not Absence.INCOMPATIBLE else "")
         if self._window is not None:
-            self._window.show_away(reason, is_running=is_running)
+            self._window.show_away(reason, absence)
 
     def _show_disagreement(self, reason: str) -> None:
-        self._show_away(reason, is_running=True)
+        self._show_away(reason, Absence.INCOMPATIBLE)
         self._look_at_version(is_usable=False)
 
     def _show_agreement(self, agreement: Agreement) -> None:
@@ -238,7 +244,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     instance = SingleInstance(folder)
     if not instance.acquire():
         return 0
-    app = App(place, Preferences(), starter)
+    app = App(place, Preferences(), starter, _log_file(place))
     if not isinstance(place, Path):
         from potluck_app.windows.host import report_presence
 
@@ -264,6 +270,13 @@ def _daemon(socket: Path | None) -> tuple[Path | Line, Starter]:
 
     wsl = Wsl()
     return wsl.line(), WslStarter(wsl)
+
+
+def _log_file(place: Path | Line) -> Path | None:
+    """Return the log of the daemon at `place`; None if it is in another system or somewhere unusual."""
+    if not isinstance(place, Path) or place != find_socket():
+        return None
+    return find_places().log_file
 
 
 class _quit_on_signals:  # noqa: N801 (used like a function)

@@ -3,55 +3,105 @@
 from __future__ import annotations
 
 import contextlib
+import os
+import signal
 import subprocess
 import sys
 import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import TypeVar
 
 from potluck_control import schema
-from potluck_control.client import ControlClient, ControlError, DaemonAwayError
+from potluck_control.client import CALL_TIMEOUT_S, ControlClient, ControlError, DaemonAwayError
+from potluck_control.liveness import is_hung, peer_of, read_pulse
 from potluck_control.method import Empty, Method
-from potluck_control.places import find_socket
+from potluck_control.places import find_places, find_socket
 from potluck_control.schema import DaemonHello, Status
 from potluck_control.states import State
+from potluck_daemon.host.instance import is_locked
+from potluck_daemon.host.units import installed, stop_service
 
-from potluck.errors import PotluckError
+from potluck.errors import PotluckError, UsageError
 from potluck.protocol.invite import decode_invite
 from potluck.protocol.swarm import Swarm
 from potluck_cli.terminal import Terminal
 
 START_TIMEOUT_S = 20.0
 END_TIMEOUT_S = 30.0
+KILL_AFTER_S = 10.0  # of a daemon that hangs
 FOUND_TIMEOUT_S = 120.0  # for an engine that starts
 _POLL_S = 0.05
+_PROMPT_S = 1.0  # a daemon answers within milliseconds unless the machine is busy
+_PATIENCE_S = 2.5
 _PROGRESS_POLL_S = 0.3
 _ON_ITS_WAY = (State.STARTING, State.JOINING)
 
 T = TypeVar("T")
 
 
+class DaemonHungError(DaemonAwayError):
+    """The daemon runs but does not respond."""
+
+    def __init__(self, pid: int) -> None:
+        super().__init__(f"the daemon (process {pid}) does not respond", hint="potluck stop ends it; see: potluck logs")
+        self.pid = pid
+
+
 def daemon() -> ControlClient:
     """Return a client of the running daemon. Raises DaemonAwayError, or ControlError if it speaks another version."""
-    client = ControlClient(find_socket())
-    client.hello("potluck command line")
-    return client
+    hello()
+    return ControlClient(find_socket())
 
 
-def hello_or_none() -> DaemonHello | None:
-    """Return the running daemon's greeting; None if there is no daemon."""
+def hello() -> DaemonHello:
+    """Return the running daemon's greeting.
+
+    Raises:
+        DaemonHungError: it hangs.
+        DaemonAwayError: it has not started yet, or there is none.
+        ControlError: it speaks another version.
+    """
+    places = find_places()
     try:
-        return ControlClient(find_socket()).hello("potluck command line")
+        return _hello(places.socket, _PROMPT_S)
+    except DaemonAwayError as error:
+        if not isinstance(error.__cause__, TimeoutError):
+            if is_locked(places.lock_file):
+                raise DaemonAwayError("the daemon is starting or ending", hint="try again in a moment") from error
+            raise
+    pid = peer_of(places.socket)
+    before, began = read_pulse(pid), time.monotonic()
+    try:
+        return _hello(places.socket, _PATIENCE_S)
+    except DaemonAwayError:
+        if pid is not None and is_hung(time.monotonic() - began, before, read_pulse(pid)):
+            raise DaemonHungError(pid) from None
+    return _hello(places.socket, CALL_TIMEOUT_S)
+
+
+def _hello(place: Path, timeout_s: float) -> DaemonHello:
+    return ControlClient(place, timeout_s=timeout_s).hello("potluck command line")
+
+
+def hello_or_none(*, or_hung: bool = True) -> DaemonHello | None:
+    """Return the running daemon's greeting; None if there is none, or one that hangs unless that is to be raised."""
+    try:
+        return hello()
+    except DaemonHungError:
+        if or_hung:
+            return None
+        raise
     except DaemonAwayError:
         return None
 
 
-def status_or_none() -> Status | None:
-    """Return the running daemon's status; None if there is no daemon, or it speaks another version."""
+def status_or_reason() -> Status | PotluckError:
+    """Return the running daemon's status, or why there is none."""
     try:
         return daemon().call(schema.STATUS)
-    except PotluckError:
-        return None
+    except PotluckError as error:
+        return error
 
 
 def with_own_daemon(swarm: Swarm) -> Swarm:
@@ -97,10 +147,44 @@ def follow(
 def wait_until_ended() -> None:
     """Wait until a daemon that was asked to end is gone. Raises PotluckError if it stays."""
     deadline = time.monotonic() + END_TIMEOUT_S
-    while hello_or_none() is not None:
+    while hello_or_none(or_hung=False) is not None:
         if time.monotonic() > deadline:
             raise PotluckError("the daemon does not stop", hint="potluck logs")
         time.sleep(_POLL_S)
+
+
+def end_hung(pid: int) -> None:
+    """End a daemon that does not respond, by force if it must be, so that its service does not start it again.
+
+    Raises:
+        PotluckError: it belongs to another user, or cannot be ended.
+    """
+    try:
+        end_process(pid, KILL_AFTER_S)
+    except PermissionError as error:
+        raise UsageError(f"process {pid} belongs to another user", hint="sudo potluck stop") from error
+    if (unit := installed()) is not None:
+        stop_service(unit)
+
+
+def end_process(pid: int, patience_s: float) -> None:
+    """End a process in order if it does within `patience_s`, else by force. Raises PotluckError, PermissionError."""
+    with contextlib.suppress(ProcessLookupError):
+        for number in (signal.SIGTERM, signal.SIGCONT):  # one that was stopped can end in order once it goes on
+            os.kill(pid, number)
+        if not _has_ended(pid, patience_s):
+            os.kill(pid, signal.SIGKILL)
+            if not _has_ended(pid, KILL_AFTER_S):
+                raise PotluckError(f"process {pid} cannot be ended", hint="restart this computer")
+
+
+def _has_ended(pid: int, within_s: float) -> bool:
+    deadline = time.monotonic() + within_s
+    while (pulse := read_pulse(pid)) is not None and pulse.state not in "ZX":
+        if time.monotonic() > deadline:
+            return False
+        time.sleep(_POLL_S)
+    return True
 
 
 def start_daemon() -> DaemonHello:

@@ -12,7 +12,7 @@ from potluck_daemon.doctor.checks import read_scene
 from potluck_daemon.reporting.bundle import create_bundle, fill_bundle, this_person
 from potluck_daemon.settings.owner import drop_root
 
-from potluck_cli.connect import status_or_none
+from potluck_cli.connect import status_or_reason
 from potluck_cli.options import answer
 
 DESCRIPTION = """\
@@ -32,8 +32,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     path = args.output or Path(time.strftime("potluck-diag-%Y%m%d-%H%M%S.zip"))
-    places, status, person = find_places(), status_or_none(), this_person()
+    places, found, person = find_places(), status_or_reason(), this_person()
     handle = create_bundle(path, replaces=True)
     drop_root(places)  # root owns the file; its contents are read as the service's user
-    written = fill_bundle(handle, path, read_scene(places, status), person)
+    written = fill_bundle(handle, path, read_scene(places, found), person)
     return answer(args, written, [f"Wrote {path}: {', '.join(written.parts)}. Check it before you send it."])

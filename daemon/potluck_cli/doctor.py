@@ -9,7 +9,7 @@ from potluck_control.places import find_places
 from potluck_daemon.doctor.checks import examine, read_scene
 from potluck_daemon.doctor.finding import Finding, Severity
 
-from potluck_cli.connect import status_or_none
+from potluck_cli.connect import status_or_reason
 from potluck_cli.options import answer
 from potluck_cli.terminal import Style, Terminal
 
@@ -41,11 +41,11 @@ RESULT = DoctorReport
 
 
 def run(args: argparse.Namespace) -> int:
-    places, status = find_places(), status_or_none()
-    found = tuple(examine(read_scene(places, status)))
-    works = not any(finding.severity is Severity.ERROR for finding in found)
+    places, found = find_places(), status_or_reason()
+    findings = tuple(examine(read_scene(places, found)))
+    works = not any(finding.severity is Severity.ERROR for finding in findings)
     terminal = Terminal()
-    answer(args, DoctorReport(works, found), (line for finding in found for line in lines(finding, terminal)))
+    answer(args, DoctorReport(works, findings), (line for finding in findings for line in lines(finding, terminal)))
     return 0 if works else 1
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import argparse
 
 from potluck_control import schema
+from potluck_control.log_tail import tail
 from potluck_control.places import find_places
-from potluck_daemon.reporting import logs
 
 from potluck_cli.connect import daemon, hello_or_none
 from potluck_cli.options import answer, positive
@@ -31,5 +31,5 @@ def run(args: argparse.Namespace) -> int:
 
 def _lines(count: int) -> tuple[str, ...]:
     if hello_or_none() is None:
-        return logs.tail(find_places().log_file, count)
+        return tail(find_places().log_file, count)
     return daemon().call(schema.LOGS, schema.LogsParams(count)).lines

@@ -66,7 +66,7 @@ def _demo_swarm() -> tuple[str, str]:
 
 def ensure_started() -> str:
     """Start the service if it is installed, else a daemon; returns a line for people."""
-    hello = hello_or_none()
+    hello = hello_or_none(or_hung=False)
     if hello is not None:
         return f"The daemon is already running as process {hello.pid}."
     if (unit := installed()) is not None:

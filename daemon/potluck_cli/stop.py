@@ -7,11 +7,12 @@ from dataclasses import dataclass
 
 from potluck_control import schema
 
-from potluck_cli.connect import daemon, hello_or_none, wait_until_ended
+from potluck_cli.connect import DaemonHungError, daemon, end_hung, hello_or_none, wait_until_ended
 from potluck_cli.options import answer
 
 DESCRIPTION = """\
 End the daemon and its engine: it finishes running steps and leaves the swarm. Open sessions continue on other servers.
+A daemon that does not respond is killed after ten seconds.
 To finish them here first, use `potluck drain`. To stop serving for a while, use `potluck pause`."""
 EXAMPLES = """\
   potluck stop"""
@@ -28,7 +29,11 @@ RESULT = Stopped
 
 
 def run(args: argparse.Namespace) -> int:
-    is_running = hello_or_none() is not None
+    try:
+        is_running = hello_or_none(or_hung=False) is not None
+    except DaemonHungError as error:
+        end_hung(error.pid)
+        return answer(args, Stopped(True), [ENDED])
     if is_running:
         daemon().call(schema.SHUTDOWN)
         wait_until_ended()

@@ -130,8 +130,11 @@ class _UnixConnection(http.client.HTTPConnection):
 
 
 def _away(path: Path, error: Exception) -> DaemonAwayError:
-    if isinstance(error, FileNotFoundError | ConnectionRefusedError):
+    if isinstance(error, FileNotFoundError):
         return DaemonAwayError("the daemon is not running", hint="start it with: potluck start")
+    if isinstance(error, ConnectionRefusedError):  # one that ends in order removes its socket
+        hint = "start it with: potluck start; see why: potluck logs"
+        return DaemonAwayError("the daemon was killed or has crashed", hint=hint)
     if isinstance(error, PermissionError):
         return DaemonAwayError(f"no permission to speak to the daemon at {path}", hint="it belongs to another user")
     return DaemonAwayError(f"the daemon does not answer: {error or type(error).__name__}", hint="potluck logs")

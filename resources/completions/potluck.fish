@@ -61,7 +61,7 @@ complete -c potluck -n '_shtab_potluck_using; and test $_shtab_potluck_npos -eq 
 complete -c potluck -n '_shtab_potluck_using start' -s h -l help -d 'show this help message and exit'
 complete -c potluck -n '_shtab_potluck_using start' -l demo -d 'also serve a private swarm of the small model that comes with Potluck'
 complete -c potluck -n '_shtab_potluck_using start' -l json -d 'print JSON, for scripts'
-complete -c potluck -n '_shtab_potluck_using; and test $_shtab_potluck_npos -eq 0' -a stop -d 'End the daemon and its engine: it finishes running steps and leaves the swarm. Open sessions continue on other servers. To finish them here first, use `potluck drain`. To stop serving for a while, use `potluck pause`.'
+complete -c potluck -n '_shtab_potluck_using; and test $_shtab_potluck_npos -eq 0' -a stop -d 'End the daemon and its engine: it finishes running steps and leaves the swarm. Open sessions continue on other servers. A daemon that does not respond is killed after ten seconds. To finish them here first, use `potluck drain`. To stop serving for a while, use `potluck pause`.'
 complete -c potluck -n '_shtab_potluck_using stop' -s h -l help -d 'show this help message and exit'
 complete -c potluck -n '_shtab_potluck_using stop' -l json -d 'print JSON, for scripts'
 complete -c potluck -n '_shtab_potluck_using; and test $_shtab_potluck_npos -eq 0' -a drain -d 'Accept no new work, let open sessions end, then end the daemon: before an update, or before you switch the machine off. Sessions still open when the time is up continue on other servers. The command waits until the daemon has ended; Ctrl-C ends only the waiting, and `potluck resume` cancels the drain.'

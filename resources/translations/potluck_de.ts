@@ -955,6 +955,10 @@
         <translation>Potluck läuft nicht</translation>
     </message>
     <message>
+        <source>Potluck ended unexpectedly</source>
+        <translation>Potluck wurde unerwartet beendet</translation>
+    </message>
+    <message>
         <source>Serving at {percent} %</source>
         <translation>Im Einsatz mit {percent} %</translation>
     </message>
@@ -1002,12 +1006,12 @@
         <translation>Deine Einstellungen und Credits sind sicher.</translation>
     </message>
     <message>
-        <source>It may come back by itself. The log says more: potluck logs</source>
-        <translation>Vielleicht kommt es von selbst zurück. Mehr steht im Protokoll: potluck logs</translation>
-    </message>
-    <message>
         <source>Potluck stopped responding</source>
         <translation>Potluck antwortet nicht mehr</translation>
+    </message>
+    <message>
+        <source>It may come back by itself.</source>
+        <translation>Vielleicht antwortet es von selbst wieder.</translation>
     </message>
     <message>
         <source>{left}. Shuts down by {time}.</source>
@@ -1476,6 +1480,14 @@
     <message>
         <source>the hub did not answer in time about {name}</source>
         <translation>der Hub hat über {name} nicht rechtzeitig Auskunft gegeben</translation>
+    </message>
+    <message>
+        <source>the daemon was killed or has crashed</source>
+        <translation>der Dienst wurde abgebrochen oder ist abgestürzt</translation>
+    </message>
+    <message>
+        <source>start it with: potluck start; see why: potluck logs</source>
+        <translation>starten mit: potluck start; warum, sagt: potluck logs</translation>
     </message>
     <message>
         <source>the models are already there</source>
@@ -1974,6 +1986,14 @@
         <translation>Potluck starten</translation>
     </message>
     <message>
+        <source>Show log</source>
+        <translation>Protokoll zeigen</translation>
+    </message>
+    <message>
+        <source>Restart</source>
+        <translation>Neu starten</translation>
+    </message>
+    <message>
         <source>Potluck is being updated</source>
         <translation>Potluck wird aktualisiert</translation>
     </message>
@@ -2197,10 +2217,6 @@
     <message>
         <source>Log</source>
         <translation>Protokoll</translation>
-    </message>
-    <message>
-        <source>Log of the daemon</source>
-        <translation>Protokoll des Dienstes</translation>
     </message>
 </context>
 <context>
@@ -2813,6 +2829,13 @@
     <message>
         <source>Measured</source>
         <translation>Gemessen</translation>
+    </message>
+</context>
+<context>
+    <name>LogView</name>
+    <message>
+        <source>Log of the daemon</source>
+        <translation>Protokoll des Dienstes</translation>
     </message>
 </context>
 <context>

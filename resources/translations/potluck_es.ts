@@ -955,6 +955,10 @@
         <translation>Potluck no está en marcha</translation>
     </message>
     <message>
+        <source>Potluck ended unexpectedly</source>
+        <translation>Potluck se ha cerrado inesperadamente</translation>
+    </message>
+    <message>
         <source>Serving at {percent} %</source>
         <translation>Sirviendo al {percent} %</translation>
     </message>
@@ -1002,12 +1006,12 @@
         <translation>Tus ajustes y créditos están a salvo.</translation>
     </message>
     <message>
-        <source>It may come back by itself. The log says more: potluck logs</source>
-        <translation>Puede que vuelva solo. El registro dice más: potluck logs</translation>
-    </message>
-    <message>
         <source>Potluck stopped responding</source>
         <translation>Potluck ha dejado de responder</translation>
+    </message>
+    <message>
+        <source>It may come back by itself.</source>
+        <translation>Puede que vuelva a responder por sí solo.</translation>
     </message>
     <message>
         <source>{left}. Shuts down by {time}.</source>
@@ -1476,6 +1480,14 @@
     <message>
         <source>the hub did not answer in time about {name}</source>
         <translation>el hub no respondió a tiempo sobre {name}</translation>
+    </message>
+    <message>
+        <source>the daemon was killed or has crashed</source>
+        <translation>el servicio se ha cerrado a la fuerza o ha fallado</translation>
+    </message>
+    <message>
+        <source>start it with: potluck start; see why: potluck logs</source>
+        <translation>inícielo con: potluck start; vea por qué con: potluck logs</translation>
     </message>
     <message>
         <source>the models are already there</source>
@@ -1974,6 +1986,14 @@
         <translation>Iniciar Potluck</translation>
     </message>
     <message>
+        <source>Show log</source>
+        <translation>Mostrar el registro</translation>
+    </message>
+    <message>
+        <source>Restart</source>
+        <translation>Reiniciar</translation>
+    </message>
+    <message>
         <source>Potluck is being updated</source>
         <translation>Potluck se está actualizando</translation>
     </message>
@@ -2197,10 +2217,6 @@
     <message>
         <source>Log</source>
         <translation>Registro</translation>
-    </message>
-    <message>
-        <source>Log of the daemon</source>
-        <translation>Registro del servicio</translation>
     </message>
 </context>
 <context>
@@ -2813,6 +2829,13 @@
     <message>
         <source>Measured</source>
         <translation>Medida</translation>
+    </message>
+</context>
+<context>
+    <name>LogView</name>
+    <message>
+        <source>Log of the daemon</source>
+        <translation>Registro del servicio</translation>
     </message>
 </context>
 <context>

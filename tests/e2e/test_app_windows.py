@@ -5,17 +5,20 @@ The window lives in this process, without a screen; `test_app_with_daemon.py` ha
 
 from __future__ import annotations
 
+import os
+import signal
 from collections.abc import Iterator
 
 import pytest
 from helpers.application import Wait, english, qapp_args, wait
 from helpers.asking import somebody_asking
 from helpers.daemon_process import DaemonProcess
-from helpers.screen import press, shown
+from helpers.screen import buttons, press, shown
 from potluck_app.pages.chat import ChatPage
 from potluck_app.pages.earnings import EarningsPage
 from potluck_app.pages.page import Page
 from potluck_app.pages.when import WhenPage
+from potluck_app.shell.away import Absence
 from potluck_app.shell.link import DaemonLink
 from potluck_app.shell.window import MainWindow
 from potluck_app.words import numbers
@@ -25,6 +28,8 @@ from potluck_control.states import State
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QPlainTextEdit
 from pytestqt.qtbot import QtBot
+
+from potluck.errors import PotluckError
 
 __all__ = ["english", "qapp_args", "wait"]
 WORDS = {  # that a page shows once the daemon has answered
@@ -46,6 +51,7 @@ def window(daemon: DaemonProcess, wait: Wait) -> Iterator[MainWindow]:
     made = MainWindow(link)
     link.status_changed.connect(made.show_status)
     link.went_away.connect(made.show_away)
+    link.hung.connect(lambda reason: made.show_away(reason, Absence.HUNG))
     link.agreed.connect(made.show_agreement)
     link.start()
     made.show()
@@ -149,8 +155,26 @@ def test_a_killed_daemon_is_away_until_it_is_back_on_the_page_that_was_open(
 ) -> None:
     window.open("earnings")
     daemon.kill()
-    wait(lambda: "Potluck is not running" in shown(window))
+    wait(lambda: "Potluck ended unexpectedly" in shown(window))
     assert window.page is None
     daemon.start()
     wait(lambda: isinstance(window.page, EarningsPage))
     wait(lambda: "credits earned" in shown(window) and window.page.notice.isHidden())
+
+
+def test_a_daemon_that_hangs_is_shown_and_forgotten_when_it_responds(
+    window: MainWindow, daemon: DaemonProcess, wait: Wait
+) -> None:
+    window.open("home")
+    page = window.page
+    assert isinstance(page, Page)
+    os.kill(daemon.pid, signal.SIGSTOP)
+    try:
+        page.complain(PotluckError("an error of the old daemon"))
+        wait(lambda: "Potluck stopped responding" in shown(window))
+        assert window.page is None
+        assert "Restart" in buttons(window.away)
+    finally:
+        os.kill(daemon.pid, signal.SIGCONT)
+    wait(lambda: window.page is page)
+    assert page.notice.isHidden()

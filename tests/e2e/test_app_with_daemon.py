@@ -137,7 +137,7 @@ async def test_a_machine_that_finishes_counts_its_sessions_and_can_be_kept(
 async def test_a_killed_daemon_is_shown_as_away_until_it_is_back(tray: TrayItem, daemon: DaemonProcess) -> None:
     await tray.wait_tooltip("serving")
     daemon.kill()
-    await tray.wait_tooltip("Potluck is not running")
+    await tray.wait_tooltip("Potluck ended unexpectedly")
     menu = {entry.label: entry.enabled for entry in await tray.menu()}
     assert menu["Pause for an hour"] is False
     assert menu["Resume"] is False

@@ -274,6 +274,23 @@ def test_two_starts_at_once_make_one_daemon() -> None:
         assert "not running" in daemon.command("status").stderr
 
 
+def test_commands_tell_a_daemon_that_hangs_from_one_that_was_killed_and_one_that_ended() -> None:
+    with DaemonProcess() as daemon:
+        os.kill(daemon.pid, signal.SIGSTOP)
+        hangs = f"the daemon (process {daemon.pid}) does not respond"
+        assert hangs in daemon.command("status").stderr
+        assert hangs in daemon.command("doctor").stdout
+        assert hangs in daemon.command("start").stderr
+        assert daemon.command("stop").returncode == 0  # it can end in order once it goes on
+        assert daemon.wait_all_gone() == []
+        assert "the daemon is not running" in daemon.command("doctor").stdout
+        assert daemon.command("start").returncode == 0
+        (again,) = _daemons(daemon)
+        again.kill()
+        again.wait()
+        assert "the daemon was killed or has crashed" in daemon.command("status").stderr
+
+
 def test_a_broken_settings_file_is_named_and_left_alone() -> None:
     with DaemonProcess("serve = [") as daemon:
         notice, _ = daemon.status().notices

@@ -10,20 +10,21 @@ from potluck_control.methods import health
 from potluck_control.methods.health import Bundle, BundleParams, Examination, Finding, Severity
 from potluck_control.schema import Logs, LogsParams, Status
 from PySide6.QtCore import QStandardPaths
-from PySide6.QtGui import QFontDatabase, QGuiApplication
-from PySide6.QtWidgets import QFileDialog, QPlainTextEdit, QProgressBar
+from PySide6.QtGui import QGuiApplication
+from PySide6.QtWidgets import QFileDialog, QProgressBar
 
 from potluck_app.pages.page import DaemonCaller, Page
 from potluck_app.widgets.button import Button
 from potluck_app.widgets.card import Card, line, text
 from potluck_app.widgets.findings import finding_line
 from potluck_app.widgets.layout import Item, Poll, Slot, column, holder, row
+from potluck_app.widgets.log_view import LogView
 from potluck_app.widgets.placeholder import Placeholder
 from potluck_app.widgets.theme import Type
 from potluck_app.words import dates, numbers, sentences, system_info
 from potluck_app.words.daemon_texts import translated
 
-_LINES, _LOG_HEIGHT = 200, 220
+_LINES = 200
 
 
 class DiagnosticsPage(Page):
@@ -41,7 +42,7 @@ class DiagnosticsPage(Page):
             self.tr("Not checked yet"),
             self.tr("A check-up covers the installation, disk, graphics card, network and swarm."),
         )
-        self._log, self._log_path = QPlainTextEdit(), text("muted", kind=Type.CAPTION)
+        self._log, self._log_path = LogView(), text("muted", kind=Type.CAPTION)
         self._poll = Poll(self, lambda: self.ask(health.FINDINGS, None, self._show))
         self._build()
 
@@ -85,11 +86,7 @@ class DiagnosticsPage(Page):
 
     def _show_log(self, logs: Logs) -> None:
         self._log_path.setText(logs.path)
-        said = "\n".join(logs.lines)
-        if said != self._log.toPlainText():
-            self._log.setPlainText(said)
-            bar = self._log.verticalScrollBar()
-            bar.setValue(bar.maximum())
+        self._log.show_lines(logs.lines)
 
     def _examine(self) -> None:
         self.ask(health.EXAMINE, None, self._show)
@@ -126,10 +123,4 @@ class DiagnosticsPage(Page):
         save.clicked.connect(self._choose_file)
         copy.clicked.connect(self._copy)
         self.column.addWidget(Card(self.tr("Get help"), text("muted", said=note), row(save, copy, None)))
-        self._log.setReadOnly(True)
-        self._log.setLineWrapMode(QPlainTextEdit.LineWrapMode.NoWrap)
-        self._log.setFont(QFontDatabase.systemFont(QFontDatabase.SystemFont.FixedFont))
-        self._log.setFixedHeight(_LOG_HEIGHT)
-        self._log.setTabChangesFocus(True)
-        self._log.setAccessibleName(self.tr("Log of the daemon"))
         self.column.addWidget(Card(self.tr("Log"), self._log, self._log_path))

@@ -126,6 +126,11 @@ class Page(QScrollArea):
         self._problems[_ELSEWHERE] = sentences.failure(error)
         self._show_problems()
 
+    def forget_problems(self) -> None:
+        """Hide why commands failed; the daemon is another one now, or responds again."""
+        self._problems.clear()
+        self._show_problems()
+
     def tell(self, message: str) -> None:
         """Show for a while that something went well."""
         self._news.say(message)
@@ -141,8 +146,7 @@ class Page(QScrollArea):
         self.notice.say(said, self.tr("Try again") if said else "")
 
     def _try_again(self) -> None:
-        self._problems.clear()
-        self._show_problems()
+        self.forget_problems()
         self.refresh()
 
 

@@ -2,30 +2,54 @@
 
 from __future__ import annotations
 
+import os
+from enum import Enum
+from pathlib import Path
+
+from potluck_control.log_tail import tail
 from PySide6.QtCore import Qt, QTimer, Signal
+from PySide6.QtGui import QHideEvent
 from PySide6.QtWidgets import QWidget
 
 from potluck_app.widgets import theme
 from potluck_app.widgets.button import Button
 from potluck_app.widgets.card import Pot, text
 from potluck_app.widgets.layout import column, row
+from potluck_app.widgets.log_view import LogView
 from potluck_app.widgets.theme import Type
 
 _POT = 64
+_LINES = 200  # of the log
 _PATIENCE_MS = 120_000  # longer than an update takes between one daemon and the next
 
 
+class Absence(Enum):
+    """Why no page can be shown."""
+
+    GONE = "gone"  # no daemon runs
+    HUNG = "hung"  # one runs but does not respond
+    INCOMPATIBLE = "incompatible"  # one answers, but of a version that this app cannot speak to
+
+
 class AwayPage(QWidget):
-    """A page with a reason and a button. Signal: `start_wanted()`."""
+    """A page with a reason, a button and the log. Signals: `start_wanted()`, `restart_wanted()` of a daemon that hangs.
+
+    `log_file`: the daemon's, if this program can read it.
+    """
 
     start_wanted = Signal()
+    restart_wanted = Signal()
 
-    def __init__(self) -> None:
+    def __init__(self, log_file: Path | None = None) -> None:
         super().__init__()
+        self._log_file, self._absence = log_file, Absence.GONE
         self._title = text(kind=Type.TITLE)
         self._reason, self._progress, self._failure = text("muted"), text("muted"), text("error")
         self._button = Button(self.tr("Start Potluck"), "play", "primary")
         self._button.clicked.connect(self._press)
+        self._log_button, self._log = Button(self.tr("Show log"), "diagnostics"), LogView()
+        self._log_button.clicked.connect(self._show_log)
+        self._log.hide()
         self._is_updating, self._patience = False, QTimer(self)
         self._patience.setSingleShot(True)
         self._patience.timeout.connect(self._button.show)
@@ -35,16 +59,21 @@ class AwayPage(QWidget):
         self._failure.hide()
         self.setFocusProxy(self._button)
         texts = column(self._title, self._reason, self._progress, self._failure)
-        parts = (None, row(None, Pot(_POT), None), texts, row(None, self._button, None), None, None)
+        buttons = row(None, self._button, self._log_button, None)
+        parts = (None, row(None, Pot(_POT), None), texts, buttons, (self._log, 1), None, None)
         self.setLayout(column(*parts, spacing=theme.SPACE_XL, margin=theme.SPACE_XXL))
 
-    def show_reason(self, reason: str, *, is_running: bool, is_updating: bool = False) -> None:
+    def show_reason(self, reason: str, absence: Absence, *, is_updating: bool = False) -> None:
         """Show why no page is there; the first line of `reason` is the heading.
 
         Args:
-            is_running: a daemon answers, but of a version that this app cannot speak to.
             is_updating: the daemon will come back by itself.
         """
+        is_running, self._absence = absence is Absence.INCOMPATIBLE, absence
+        is_hung = absence is Absence.HUNG
+        self._button.setText(self.tr("Restart") if is_hung else self.tr("Start Potluck"))
+        self._button.show_glyph("refresh" if is_hung else "play")
+        self._log_button.setVisible(self._log_file is not None and os.access(self._log_file, os.R_OK))
         if is_updating and not is_running:
             self._title.setText(self.tr("Potluck is being updated"))
             self._reason.setText(self.tr("The new version starts in a moment."))
@@ -75,4 +104,14 @@ class AwayPage(QWidget):
     def _press(self) -> None:
         self.show_failure("")
         self._button.setEnabled(False)
-        self.start_wanted.emit()
+        (self.restart_wanted if self._absence is Absence.HUNG else self.start_wanted).emit()
+
+    def hideEvent(self, event: QHideEvent) -> None:  # noqa: N802 (Qt's name)
+        self.show_failure("")
+        self._log.hide()
+
+    def _show_log(self) -> None:
+        """Show the end of the log from its file, for the daemon cannot be asked."""
+        self._log.setVisible(self._log.isHidden())
+        if self._log_file is not None:
+            self._log.show_lines(tail(self._log_file, _LINES))

@@ -1,7 +1,8 @@
 """The app's connection to the daemon: its status as a signal, and commands that never block the window.
 
-A thread reads the event stream and starts over when the daemon goes away; each command runs in a short thread of its
-own. Signals cross into Qt's thread by themselves. The daemon may die, come back, or be of another version at any time.
+A thread reads the event stream and starts over when the daemon goes away; another watches whether the daemon hangs.
+Each command runs in a short thread of its own. Signals cross into Qt's thread by themselves. The daemon may die, come
+back, or be of another version at any time.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from typing import TypeVar
 from potluck_control import schema
 from potluck_control.agreement import Agreement, agree
 from potluck_control.client import ControlClient, Line
+from potluck_control.liveness import LOOK_S, HangWatch, peer_of, read_pulse
 from potluck_control.methods.setup import SetupState
 from potluck_control.methods.updates import UpdatesState
 from potluck_control.schema import Method, Status
@@ -31,14 +33,16 @@ R = TypeVar("R")
 CLIENT_NAME = "potluck-app"
 _CALM_S = 10.0  # the tray's tooltip tells a speed, which may be this old
 _NEWS = ("state", "reason", "text", "until", "ends", "app", "duty", "sessions", "notices")  # fields of a status
+_END_S = 0.1
 _RETRY_S = 1.0  # a daemon that was started is seen within a second; asking costs one connect
 _PIPED_RETRY_S = 5.0  # where it costs starting a command
 
 
 class DaemonLink(QObject):
     """Signals: `status_changed(Status)`, `agreed(Agreement)` at each connection,
-    `setup_changed(SetupState)` while somebody looks, `updates_changed(UpdatesState)`, `went_away(str)` with a heading
-    and a line on the reason, `disagreed(str)` if a daemon answers that this app cannot speak to.
+    `setup_changed(SetupState)` while somebody looks, `updates_changed(UpdatesState)`, `went_away(str)` and `hung(str)`
+    with a heading and a line on the reason, `disagreed(str)` if a daemon answers that this app cannot speak to. After
+    `hung`, the next status says that the daemon responds again.
     """
 
     status_changed = Signal(object)
@@ -46,6 +50,7 @@ class DaemonLink(QObject):
     setup_changed = Signal(object)
     updates_changed = Signal(object)
     went_away = Signal(str)
+    hung = Signal(str)
     disagreed = Signal(str)
     _answered = Signal(object, object)
 
@@ -57,10 +62,14 @@ class DaemonLink(QObject):
         self.is_calm = False  # nobody looks at a window
         self._last_news: tuple[str, ...] = ()
         self._last_at = 0.0
+        self._watch: HangWatch | None = None  # while there is a daemon
+        self._is_hung = False
+        self._order = threading.Lock()  # of what the two threads tell about a hanging daemon
         self._answered.connect(lambda deliver, value: deliver(value))
 
     def start(self) -> None:
         threading.Thread(target=self._read, name="daemon-events", daemon=True).start()
+        threading.Thread(target=self._look, name="daemon-pulse", daemon=True).start()
 
     def stop(self) -> None:
         """Emit no more signals; the threads end with the process."""
@@ -92,18 +101,44 @@ class DaemonLink(QObject):
     def _read(self) -> None:
         while not self._stopped.is_set():
             try:
-                gone, reason = self.went_away, self._follow()
+                self._follow()
             except PotluckError as error:
-                gone, reason = self.went_away, _why_away(error)
+                is_silent = isinstance(error.__cause__, TimeoutError)
+                gone, reason = (self.hung if is_silent else self.went_away), _why_away(error)
             except _DisagreementError as error:
                 gone, reason = self.disagreed, str(error)
+            else:
+                self._stopped.wait(_END_S)  # the next attempt finds out how the daemon ended
+                continue
+            self._watch, self._is_hung = None, False
             self._tell(gone, reason)
             self._stopped.wait(_RETRY_S if isinstance(self._place, Path) else _PIPED_RETRY_S)
 
-    def _follow(self) -> str:
-        """Emit all events until the daemon ends; return what to say about its end."""
-        client, ours = ControlClient(self._place), self._version
+    def _look(self) -> None:
+        """Tell once that the daemon hangs."""
+        while not self._stopped.wait(LOOK_S):
+            watch = self._watch
+            if watch is not None and watch.look(time.monotonic()):
+                with self._order:
+                    if not self._is_hung:
+                        self._is_hung = True
+                        self._tell(self.hung, states.unresponsive())
+
+    def _hear(self) -> None:
+        """Note a sign of life. After a silence the next status is news."""
+        if self._watch is not None:
+            self._watch.heard(time.monotonic())
+        with self._order:
+            if self._is_hung:
+                self._is_hung, self._last_news = False, ()
+
+    def _follow(self) -> None:
+        """Emit all events until the daemon ends."""
+        client, ours, self._last_news = ControlClient(self._place), self._version, ()
+        pid = peer_of(self._place) if isinstance(self._place, Path) else None
+        self._watch = HangWatch(lambda: read_pulse(pid), time.monotonic())
         hello = client.call(schema.HELLO, schema.HelloParams(CLIENT_NAME, version=ours))
+        self._hear()
         agreement: Agreement = agree(hello, ours)
         if not agreement.is_usable:
             raise _DisagreementError(sentences.difference(agreement))
@@ -112,10 +147,10 @@ class DaemonLink(QObject):
             if self._stopped.is_set():
                 break
             self._emit(event)
-        return states.absent()
 
     def _is_wanted(self, told: object) -> bool:
         """Tell whether an event matters now; while nobody looks, numbers do so only now and then."""
+        self._hear()
         if not isinstance(told, dict) or not self.is_calm:
             return True
         if "state" not in told:
@@ -143,8 +178,10 @@ class DaemonLink(QObject):
 
 def _why_away(error: PotluckError) -> str:
     match error.__cause__:
-        case FileNotFoundError() | ConnectionRefusedError():
+        case FileNotFoundError():
             return states.absent()
+        case ConnectionRefusedError():
+            return states.killed()
         case TimeoutError():
             return states.unresponsive()
         case _:

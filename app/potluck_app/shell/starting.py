@@ -20,6 +20,10 @@ class Starter(QObject):
         """Returns at once."""
         raise NotImplementedError
 
+    def restart(self) -> None:
+        """End a daemon that hangs and start it again, as it was started before. Returns at once."""
+        raise NotImplementedError
+
     def leave(self, link: DaemonLink, done: Callable[[], None]) -> None:
         """Quit the app by calling `done`, now or later; the daemon keeps running."""
         done()
@@ -29,15 +33,22 @@ class CommandStarter(Starter):
     """Runs `potluck start`, which returns once the daemon answers, or says why it does not."""
 
     def start(self) -> None:
+        self._run("start", lambda: self.ended.emit(""))
+
+    def restart(self) -> None:
+        self._run("stop", self.start)
+
+    def _run(self, name: str, then: Callable[[], None]) -> None:
         command = QProcess(self)
 
         def end(code: int) -> None:
             said = bytes(command.readAllStandardError().data()).decode(errors="replace").strip()
-            self.ended.emit(
-                "" if code == 0 else said or self.tr("Potluck does not start. The log says more: potluck logs")
-            )
+            if code == 0:
+                then()
+            else:
+                self.ended.emit(said or self.tr("Potluck does not start. The log says more: potluck logs"))
             command.deleteLater()
 
         command.finished.connect(end)
         command.errorOccurred.connect(lambda _: end(1))
-        command.start(sys.executable, ["-m", "potluck_cli.main", "start"])
+        command.start(sys.executable, ["-m", "potluck_cli.main", name])

@@ -42,6 +42,7 @@ class Tray(QObject):
         super().__init__()
         self._icon: QSystemTrayIcon | None = None
         self._status: Status | None = None
+        self._reason = ""
         self._shown: tuple[object, ...] = ()
         self._looks = 0
         self.menu = QMenu()
@@ -73,9 +74,9 @@ class Tray(QObject):
         self._look()
         self._refresh()
 
-    def show_status(self, status: Status | None) -> None:
-        """Show a status; None: the daemon is away."""
-        self._status = status
+    def show_status(self, status: Status | None, reason: str = "") -> None:
+        """Show a status; None: the daemon is away for a `reason`."""
+        self._status, self._reason = status, reason
         self._refresh()
 
     def show_offer(self, version: str) -> None:
@@ -123,11 +124,12 @@ class Tray(QObject):
         resume = status is not None and bool(states.resume(status))
         stop = self.tr("Start donating again") if is_stopped(status) else self.tr("Stop donating")
         can_switch = can_stop(status) or is_stopped(status)
-        shown = (states.title(status), states.tooltip(status), pauses, never, resume, stop, can_switch)
+        title, tooltip = states.title(status, self._reason), states.tooltip(status, self._reason)
+        shown = (title, tooltip, pauses, never, resume, stop, can_switch)
         if shown == self._shown:
             return
         self._shown = shown
-        self._state_line.setText(states.title(status))
+        self._state_line.setText(title)
         for pause, action in self._pauses.items():
             action.setEnabled(pause in pauses)
         self._pauses[PauseChoice.GAME].setVisible(PauseChoice.GAME in pauses)
@@ -138,7 +140,7 @@ class Tray(QObject):
         self._never.setText(never)
         if self._icon is not None:
             self._icon.setIcon(icons.icon(None if status is None else status.state, theme.colours()))
-            self._icon.setToolTip(states.tooltip(status))
+            self._icon.setToolTip(tooltip)
 
     def _activate(self, how: QSystemTrayIcon.ActivationReason) -> None:
         if how in (QSystemTrayIcon.ActivationReason.Trigger, QSystemTrayIcon.ActivationReason.DoubleClick):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from potluck_control.agreement import Agreement
 from potluck_control.methods.setup import SetupState
 from potluck_control.methods.updates import UpdatesState
@@ -18,7 +20,7 @@ from potluck_app.pages.first_run import FirstRunPage
 from potluck_app.pages.home import HomePage
 from potluck_app.pages.page import DaemonCaller, Page
 from potluck_app.pages.watching import WatchingPage
-from potluck_app.shell.away import AwayPage
+from potluck_app.shell.away import Absence, AwayPage
 from potluck_app.shell.sidebar import Sidebar
 from potluck_app.widgets import style, theme
 from potluck_app.widgets.layout import column, holder, row
@@ -39,12 +41,12 @@ class MainWindow(QStackedWidget):
     restart_wanted = Signal()
     seen_changed = Signal(bool)
 
-    def __init__(self, link: DaemonCaller) -> None:
+    def __init__(self, link: DaemonCaller, log_file: Path | None = None) -> None:
         super().__init__()
         self._link = link
         self._made: dict[str, Page] = {}
         self.away, self._sidebar, self._pages, self._notice = (
-            AwayPage(),
+            AwayPage(log_file),
             Sidebar(pages.SIDEBAR),
             QStackedWidget(),
             Notice(),
@@ -60,7 +62,7 @@ class MainWindow(QStackedWidget):
         self._agreement = ""
         self._notice.pressed.connect(self.restart_wanted)
         self._status: Status | None = None
-        self._away: tuple[str, bool] = (self.tr("Connecting…"), False)
+        self._away = (self.tr("Connecting…"), Absence.GONE)
         self._updates: UpdatesState | None = None
         self.setWindowTitle("Potluck")
         self.setMinimumSize(*_SMALLEST)
@@ -79,11 +81,14 @@ class MainWindow(QStackedWidget):
         return any(page.is_unsaved for page in self._made.values())
 
     def show_status(self, status: Status) -> None:
+        if self._status is None:
+            for made in self._made.values():
+                made.forget_problems()  # of a daemon that was away
         self._status = status
         self._refresh()
 
-    def show_away(self, reason: str, *, is_running: bool = False) -> None:
-        self._status, self._away = None, (reason, is_running)
+    def show_away(self, reason: str, absence: Absence = Absence.GONE) -> None:
+        self._status, self._away = None, (reason, absence)
         self._refresh()
 
     def show_agreement(self, agreement: Agreement) -> None:
@@ -175,7 +180,7 @@ class MainWindow(QStackedWidget):
         status = self._status
         if status is None:
             is_updating = self._updates is not None and _is_installing(self._updates)
-            self.away.show_reason(self._away[0], is_running=self._away[1], is_updating=is_updating)
+            self.away.show_reason(*self._away, is_updating=is_updating)
             self._turn_to(self.away)
             return
         if self._is_hidden:

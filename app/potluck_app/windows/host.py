@@ -21,6 +21,8 @@ from potluck_app.windows.quitting import QuitSequence
 from potluck_app.windows.wsl import Wsl, WslError
 from potluck_app.words import sentences
 
+_STOP_S = 60.0  # `potluck stop` first gives a daemon that hangs the chance to end in order
+
 
 class WslStarter(Starter):
     """Sets up what is missing of the Linux and its daemon, in a thread: the first time takes minutes."""
@@ -34,13 +36,18 @@ class WslStarter(Starter):
     def start(self) -> None:
         threading.Thread(target=self._work, name="set-up", daemon=True).start()
 
+    def restart(self) -> None:
+        threading.Thread(target=self._work, args=(True,), name="restart", daemon=True).start()
+
     def leave(self, link: DaemonLink, done: Callable[[], None]) -> None:
         if self._leaving is None:
             self._leaving = QuitSequence(link, self._wsl, done)
         self._leaving.press()
 
-    def _work(self) -> None:
+    def _work(self, ends_first: bool = False) -> None:
         try:
+            if ends_first:
+                self._wsl.inside("/usr/bin/potluck", "stop", limit_s=_STOP_S)
             if not self._package.exists():
                 raise WslError(f"{self._package} is missing", hint="install Potluck again")
             set_up(self._wsl, self._package, version("potluck"), disk_folder(), self.progressed.emit)

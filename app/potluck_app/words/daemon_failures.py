@@ -10,6 +10,8 @@ from potluck_app.words.language import QT_TRANSLATE_NOOP
 FAILURES = (
     QT_TRANSLATE_NOOP("", "the daemon is not running"),
     QT_TRANSLATE_NOOP("", "start it with: potluck start"),
+    QT_TRANSLATE_NOOP("", "the daemon was killed or has crashed"),
+    QT_TRANSLATE_NOOP("", "start it with: potluck start; see why: potluck logs"),
     QT_TRANSLATE_NOOP("", "no permission to speak to the daemon at {path}"),
     QT_TRANSLATE_NOOP("", "it belongs to another user"),
     QT_TRANSLATE_NOOP("", "the daemon does not answer: {why}"),

@@ -45,15 +45,20 @@ def absent() -> str:
     return "\n".join((away(), tr("Your settings and credits are safe.")))
 
 
+def killed() -> str:
+    """Return the same for a daemon that did not end in order."""
+    return "\n".join((tr("Potluck ended unexpectedly"), tr("Your settings and credits are safe.")))
+
+
 def unresponsive() -> str:
     """Return the same for a daemon that runs but does not answer."""
-    said = tr("It may come back by itself. The log says more: potluck logs")
-    return "\n".join((tr("Potluck stopped responding"), said))
+    return "\n".join((tr("Potluck stopped responding"), tr("It may come back by itself.")))
 
 
-def title(status: Status | None) -> str:
+def title(status: Status | None, reason: str = "") -> str:
+    """Return the state's name; without a status the heading of the `reason` why there is none."""
     if status is None:
-        return away()
+        return reason.partition("\n")[0] or away()
     if status.state is State.SERVING and status.duty < 1.0:
         return tr("Serving at {percent} %").format(percent=f"{100 * status.duty:.0f}")
     if status.state is State.DRAINING and status.reason is Reason.SHUTDOWN:
@@ -61,10 +66,10 @@ def title(status: Status | None) -> str:
     return tr(TITLES[status.state])
 
 
-def tooltip(status: Status | None) -> str:
+def tooltip(status: Status | None, reason: str = "") -> str:
     """Return lines for the tray: the state with the speed, the reason, and what would end it."""
     if status is None:
-        return f"Potluck\n{away()}"
+        return f"Potluck\n{title(status, reason)}"
     heading = title(status)
     speed = f", {numbers.rate(status.tokens_per_s)}" if status.state is State.SERVING else ""
     lines = (f"Potluck: {heading[0].lower()}{heading[1:]}{speed}", translated(status.text), ending(status))

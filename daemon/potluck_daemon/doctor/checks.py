@@ -9,6 +9,7 @@ from typing import Any
 from potluck_control.places import Places
 from potluck_control.schema import Status
 
+from potluck.errors import PotluckError
 from potluck_daemon.doctor import clock, disk, gpu, memory, nat, packages, port, service, swarm
 from potluck_daemon.doctor.finding import Finding, Scene, Severity
 from potluck_daemon.settings.state import StateFile
@@ -23,13 +24,18 @@ CHECKS: tuple[tuple[str, Callable[[Scene], Any], Callable[[Any], list[Finding]]]
 )
 
 
-def read_scene(places: Places, status: Status | None) -> Scene:
-    """Read what all checks start from; `status` is the running daemon's. Never raises for what files hold."""
+def read_scene(places: Places, found: Status | PotluckError) -> Scene:
+    """Read what all checks start from; `found`: the running daemon's status, or why there is none.
+
+    Never raises for what files hold.
+    """
     loaded = load(places.settings_file)
     memory = StateFile(places.state_file)
     memory.load()
     swarm, _ = chosen_swarm(places.swarms_file, loaded.settings.serve.swarm)
-    return Scene(places, loaded, swarm, memory.state.port, status)
+    if isinstance(found, PotluckError):
+        return Scene(places, loaded, swarm, memory.state.port, None, found)
+    return Scene(places, loaded, swarm, memory.state.port, found)
 
 
 def examine(scene: Scene) -> list[Finding]:

@@ -9,6 +9,7 @@ from potluck_control.methods.health import Severity as Severity
 from potluck_control.places import Places
 from potluck_control.schema import Status
 
+from potluck.errors import PotluckError
 from potluck.protocol.swarm import Swarm
 from potluck_daemon.settings.store import Loaded
 
@@ -22,3 +23,4 @@ class Scene:
     swarm: Swarm | None
     port: int  # the engine's port; 0: not chosen yet
     status: Status | None  # None: no daemon answers
+    away: PotluckError | None = None  # why not

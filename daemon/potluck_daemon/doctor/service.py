@@ -1,8 +1,8 @@
-"""Checks that the daemon runs, in the installed version, with valid settings."""
+"""Checks that the daemon runs and responds, in the installed version, with valid settings."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib.metadata import version
 
 from potluck_control.states import State
@@ -18,19 +18,22 @@ class ServiceFacts:
     running: str  # the version; empty: not running
     problems: tuple[str, ...] = ()  # of the settings file
     failure: str = ""  # why the engine does not run
+    away: tuple[str, str] = ("the daemon is not running", "potluck start")  # what to say without a daemon, and advice
 
 
 def gather(scene: Scene) -> ServiceFacts:
     status = scene.status
     running = status.version if status is not None else ""
     failure = status.text if status is not None and status.state is State.ERROR else ""
-    return ServiceFacts(version("potluck"), running, scene.loaded.problems, failure)
+    facts = ServiceFacts(version("potluck"), running, scene.loaded.problems, failure)
+    away = scene.away
+    return facts if away is None else replace(facts, away=(away.message, away.hint or "potluck logs"))
 
 
 def judge(facts: ServiceFacts) -> list[Finding]:
     found = [Finding("settings", Severity.ERROR, text, "potluck config edit") for text in facts.problems]
     if not facts.running:
-        return [*found, Finding(NAME, Severity.WARNING, "the daemon is not running", "potluck start")]
+        return [*found, Finding(NAME, Severity.WARNING, *facts.away)]
     if facts.running != facts.installed:
         text = f"the daemon runs version {facts.running}, but {facts.installed} is installed"
         found.append(Finding(NAME, Severity.WARNING, text, "potluck drain, then potluck start"))

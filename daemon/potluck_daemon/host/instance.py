@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import fcntl
 import os
+import time
 from pathlib import Path
 
 from potluck.errors import PotluckError
 
 EXIT_ALREADY_RUNNING = 3  # the exit code of `potluckd`
+_PAUSE_S = 0.02
 
 
 class AlreadyRunningError(PotluckError):
@@ -27,7 +29,7 @@ class InstanceLock:
         self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         handle = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         try:
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            _take(handle)
         except BlockingIOError:
             other = os.read(handle, 20).decode(errors="replace").strip()
             os.close(handle)
@@ -43,3 +45,31 @@ class InstanceLock:
         if self._handle is not None:
             os.close(self._handle)
             self._handle = None
+
+
+def is_locked(path: Path) -> bool:
+    """Return whether a daemon holds the lock, also one that starts or ends and does not answer."""
+    flags = os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK  # root may look at what the service's user made
+    try:
+        handle = os.open(path, flags)
+    except OSError:
+        return False
+    try:
+        fcntl.flock(handle, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    finally:
+        os.close(handle)
+    return False
+
+
+def _take(handle: int) -> None:
+    """Take the lock, which a command that looks at it may hold for a moment. Raises BlockingIOError."""
+    for is_last in (False, False, True):
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            break
+        except BlockingIOError:
+            if is_last:
+                raise
+            time.sleep(_PAUSE_S)

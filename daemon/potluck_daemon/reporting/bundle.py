@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from potluck_control.codec import to_json
+from potluck_control.log_tail import tail
 from potluck_control.methods.health import Bundle
 from potluck_control.places import Places
 from potluck_control.redaction import Person, redact_person
@@ -24,7 +25,6 @@ from potluck_control.schema import Status
 from potluck.errors import PotluckError
 from potluck_daemon.doctor.checks import examine
 from potluck_daemon.doctor.finding import Scene
-from potluck_daemon.reporting import logs
 from potluck_daemon.reporting.history import HistoryFile
 from potluck_daemon.settings.schema import entries
 from potluck_daemon.settings.values import value_of
@@ -90,7 +90,7 @@ def _texts(scene: Scene) -> Iterator[tuple[str, str]]:
     if scene.status is not None:
         yield "status.json", _json(to_json(_public(scene.status)))
     yield "history.jsonl", "\n".join(_json(to_json(item), indent=None) for item in _history(scene.places))
-    yield "log.txt", "\n".join(logs.tail(scene.places.log_file, _LOG_LINES))
+    yield "log.txt", "\n".join(tail(scene.places.log_file, _LOG_LINES))
 
 
 def _public(status: Status) -> Status:

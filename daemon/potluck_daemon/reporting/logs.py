@@ -20,7 +20,6 @@ from potluck_control.redaction import RedactingFormatter
 MAX_BYTES = 1 << 20
 NUM_OLD = 2
 MAX_AGE_S = 14 * 86400.0
-_TAIL_BYTES = 512 * 1024
 _DAY = "%Y-%m-%d"
 # sd-daemon(3): systemd reads the priority from the start of a line, and notes time and program itself.
 _PRIORITIES = {"DEBUG": 7, "INFO": 6, "WARNING": 4, "ERROR": 3, "CRITICAL": 2}
@@ -76,15 +75,6 @@ def drop_old(path: Path, now: float) -> None:
             old.unlink()
 
 
-def tail(path: Path, lines: int) -> tuple[str, ...]:
-    """Return the last lines of the log, across its newest rotation; none without a log."""
-    found: list[str] = []
-    for part in (path, path.with_name(path.name + ".1")):
-        if len(found) < lines:
-            found = _last_lines(part) + found
-    return tuple(found[-lines:])
-
-
 def _first_day(path: Path) -> str:
     """Return the date at the start of the file, or today's if there is none."""
     try:
@@ -93,13 +83,3 @@ def _first_day(path: Path) -> str:
         return time.strftime(_DAY, time.strptime(start, _DAY))
     except (FileNotFoundError, ValueError):
         return time.strftime(_DAY)
-
-
-def _last_lines(path: Path) -> list[str]:
-    try:
-        with path.open("rb") as file:
-            size = file.seek(0, os.SEEK_END)
-            file.seek(max(size - _TAIL_BYTES, 0))
-            return file.read().decode(errors="replace").splitlines()
-    except FileNotFoundError:
-        return []

@@ -5,9 +5,9 @@ from __future__ import annotations
 import time
 
 from potluck_control import schema
+from potluck_control.log_tail import tail
 from potluck_control.places import Places
 
-from potluck_daemon.reporting import logs
 from potluck_daemon.reporting.history import HistoryFile
 from potluck_daemon.reporting.metrics.page import MetricsPage
 from potluck_daemon.supervisor.supervisor import Supervisor
@@ -27,7 +27,7 @@ class RecordsTopic(Topic):
 
     @answers(schema.LOGS)
     async def _tail(self, params: schema.LogsParams) -> schema.Logs:
-        return schema.Logs(str(self._log_file), logs.tail(self._log_file, params.lines))
+        return schema.Logs(str(self._log_file), tail(self._log_file, params.lines))
 
     @answers(schema.METRICS)
     async def _metrics(self, _: schema.Empty) -> schema.Metrics:

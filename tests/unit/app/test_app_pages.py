@@ -15,6 +15,7 @@ from potluck_app.pages.catalogue import SIDEBAR
 from potluck_app.pages.diagnostics import DiagnosticsPage
 from potluck_app.pages.earnings import EarningsPage
 from potluck_app.pages.export import Export
+from potluck_app.shell.away import Absence
 from potluck_app.shell.window import MainWindow
 from potluck_app.widgets.segments import Segments
 from potluck_app.widgets.table import DataTable
@@ -271,7 +272,7 @@ def test_a_daemon_of_another_version_is_told_of_above_every_page() -> None:
 
 def test_a_daemon_that_cannot_be_spoken_to_is_not_called_stopped() -> None:
     window = MainWindow(FakeLink())
-    window.show_away("The daemon runs version 9, this program is 1.", is_running=True)
+    window.show_away("The daemon runs version 9, this program is 1.", Absence.INCOMPATIBLE)
     assert "Potluck was updated" in shown(window)
     assert not any(
         item.text() == "Start Potluck" and item.isVisibleTo(window) for item in window.findChildren(QPushButton)

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import signal
+import subprocess
+import sys
 from collections.abc import Iterable
 from typing import Any, cast
 
@@ -60,3 +64,15 @@ def test_a_daemon_that_is_away_is_not_waited_for() -> None:
 
     with pytest.raises(DaemonAwayError):
         connect.wait_until_found(cast(ControlClient, Away()))
+
+
+@pytest.mark.parametrize(("handler", "code"), [("SIG_DFL", -signal.SIGTERM), ("SIG_IGN", -signal.SIGKILL)])
+def test_a_process_that_was_stopped_ends_in_order_if_it_can(handler: str, code: int) -> None:
+    script = f"import signal, time; signal.signal(15, signal.{handler}); print(flush=True); time.sleep(600)"
+    process = subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE)
+    assert process.stdout is not None
+    process.stdout.readline()
+    process.stdout.close()
+    os.kill(process.pid, signal.SIGSTOP)
+    connect.end_process(process.pid, 10.0 if handler == "SIG_DFL" else 0.2)
+    assert process.wait() == code

@@ -54,7 +54,7 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     for name in ("XDG_CONFIG_HOME", "XDG_STATE_HOME", "XDG_RUNTIME_DIR"):
         monkeypatch.setenv(name, str(home / name.lower()))
     monkeypatch.setattr(diag, "this_person", lambda: Person(USER, str(home), HOST))
-    monkeypatch.setattr(diag, "status_or_none", lambda: STATUS)
+    monkeypatch.setattr(diag, "status_or_reason", lambda: STATUS)
     monkeypatch.setattr("potluck_daemon.doctor.swarm._answers", lambda target: False)
     places = user_places()
     places.settings_file.parent.mkdir(parents=True)

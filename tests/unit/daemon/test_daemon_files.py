@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 from potluck_cli import daemon as potluckd
+from potluck_control.log_tail import tail
 from potluck_control.schema import Transition
 from potluck_control.states import Reason, State
 from potluck_daemon.host.instance import AlreadyRunningError, InstanceLock
 from potluck_daemon.host.notify import ServiceManager
-from potluck_daemon.reporting import logs
 from potluck_daemon.reporting.counters import TokenCounts, count, stopped
 from potluck_daemon.reporting.history import HistoryFile
 
@@ -104,9 +104,9 @@ def test_children_do_not_inherit_the_lock(tmp_path: Path) -> None:
 def test_the_log_tail_spans_the_rotation(tmp_path: Path) -> None:
     (tmp_path / "log.1").write_text("a\nb\n")
     (tmp_path / "log").write_text("c\n")
-    assert logs.tail(tmp_path / "log", 2) == ("b", "c")
-    assert logs.tail(tmp_path / "log", 10) == ("a", "b", "c")
-    assert logs.tail(tmp_path / "none", 10) == ()
+    assert tail(tmp_path / "log", 2) == ("b", "c")
+    assert tail(tmp_path / "log", 10) == ("a", "b", "c")
+    assert tail(tmp_path / "none", 10) == ()
 
 
 def test_the_service_manager_hears_ready_status_and_life(tmp_path: Path) -> None:

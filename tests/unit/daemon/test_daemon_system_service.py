@@ -31,7 +31,7 @@ def calls(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, ..
     monkeypatch.setattr(units, "_SYSTEM_FOLDER", tmp_path / "etc")
     monkeypatch.setattr(units, "_run", lambda *command, hint=None: made.append(command))
     monkeypatch.setattr(units, "_answer", lambda *command: "enabled" if ENABLE in made else "disabled")
-    monkeypatch.setattr(start, "hello_or_none", lambda: None)
+    monkeypatch.setattr(start, "hello_or_none", lambda **_: None)
     return made
 
 
