@@ -1,60 +1,98 @@
-"""`potluck earnings`: reports the credits this machine earned and your requests spent."""
+"""`potluck earnings`: reports what this machine gave, what that cost, and the credits for it."""
 
 from __future__ import annotations
 
 import argparse
 import time
+from dataclasses import dataclass
 
-from potluck_control.methods import earnings
+from potluck_control.formatting import duration, size
+from potluck_control.methods import contribution, earnings
+from potluck_control.methods.contribution import Contribution, ContributionNow, ContributionSeries
 from potluck_control.methods.earnings import MICROCREDITS, Earned, Earnings, EarningsGroups, EarningsSeries
-from potluck_control.methods.periods import Period, SeriesParams
+from potluck_control.methods.periods import MAX_PERIODS, Period, SeriesParams
 
 from potluck_cli.connect import daemon
-from potluck_cli.options import answer
+from potluck_cli.options import answer, positive
 from potluck_cli.terminal import Terminal
 
 DESCRIPTION = """\
-Report the credits that clients signed for, and what your own requests cost. One credit is 10^12 parameter-tokens: a
-token through a block of 200 million parameters is 0.0002 credits, a backward pass twice that. Credits move your
-requests up the queue of those you served, and of those they trust. They are not money and cannot be bought or sold."""
+Report credits, tokens, people helped, time served, traffic and energy, today and in total, or for the last periods.
+Clients sign for credits: one is 10^12 parameter-tokens, so a token through a block of 200 million parameters is 0.0002
+credits, a backward pass twice that. Credits move your requests up the queue of those you served, and of those they
+trust. They are not money and cannot be bought or sold. Energy is measured if this machine can do that, else estimated;
+its cost uses your own price (limits.price_kwh)."""
 EXAMPLES = """\
   potluck earnings
-  potluck earnings --week
-  potluck earnings --by model
-  potluck earnings --month --by peer --json"""
-RESULT = (Earnings, EarningsSeries, EarningsGroups)
+  potluck earnings --by day -n 7
+  potluck earnings --by month --json
+  potluck earnings --by peer"""
 
-_DAYS = {"day": 1, "week": 7, "month": 30}
+
+@dataclass(frozen=True, slots=True)
+class EarningsNow:
+    credits: Earnings
+    contribution: ContributionNow
+
+
+@dataclass(frozen=True, slots=True)
+class EarningsHistory:
+    """Both have the same periods."""
+
+    credits: EarningsSeries
+    contribution: ContributionSeries
+
+
+RESULT = (EarningsNow, EarningsHistory, EarningsGroups)
+
+_GROUPS = {"model": earnings.BY_MODEL, "peer": earnings.BY_PEER}
+_FORMATS = {Period.HOUR: "%a %H:%M", Period.DAY: "%a %d %b", Period.WEEK: "week of %d %b", Period.MONTH: "%B %Y"}
+_COLUMNS = ("WHEN", "EARNED", "SPENT", "TOKENS", "PEOPLE", "SERVED", "SENT", "RECEIVED", "ENERGY", "COST")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    periods = parser.add_mutually_exclusive_group()
-    periods.add_argument("--day", dest="period", action="store_const", const="day", help="today, hour by hour")
-    periods.add_argument("--week", dest="period", action="store_const", const="week", help="seven days, day by day")
-    periods.add_argument("--month", dest="period", action="store_const", const="month", help="thirty days, day by day")
-    parser.add_argument("--by", choices=("model", "peer"), help="sums per model or peer instead of a history")
+    parser.add_argument(
+        "--by", choices=(*map(str, Period), *_GROUPS), help="one line for each of the last N, or for each model or peer"
+    )
+    parser.add_argument("-n", type=positive, default=14, metavar="N", dest="count", help="how many (default: 14)")
 
 
 def run(args: argparse.Namespace) -> int:
-    found: Earnings | EarningsSeries | EarningsGroups
-    if args.by:
-        method = earnings.BY_MODEL if args.by == "model" else earnings.BY_PEER
-        found = daemon().call(method, earnings.GroupParams(days=_DAYS.get(args.period, 0)))
-        rows = [_row(group.name, group.sums) for group in found.groups]
-    elif args.period:
-        hours = time.localtime().tm_hour + 1
-        wanted = SeriesParams(Period.HOUR, hours) if args.period == "day" else SeriesParams(count=_DAYS[args.period])
-        found = daemon().call(earnings.SERIES, wanted)
-        shown = "%H:%M" if args.period == "day" else "%a %d %b"
-        rows = [_row(time.strftime(shown, time.localtime(item.start)), item) for item in found.periods]
-    else:
-        found = daemon().call(earnings.SUMMARY)
-        named = {"today": found.today, "7 days": found.week, "30 days": found.month, "ever": found.total}
-        rows = [_row(name, sums) for name, sums in named.items()]
-    lines = Terminal().table(((args.by or "when").upper(), "EARNED", "SPENT", "TOKENS", "PEOPLE"), rows)
-    if isinstance(found, Earnings):
-        lines.append(f"Balance: {credits(found.balance)} credits")
-    return answer(args, found, lines)
+    client = daemon()
+    if args.by in _GROUPS:
+        groups = client.call(_GROUPS[args.by], earnings.GroupParams(0, min(args.count, MAX_PERIODS)))
+        rows = [(group.name, *_credits(group.sums), str(group.sums.tokens)) for group in groups.groups]
+        return answer(args, groups, Terminal().table((args.by.upper(), "EARNED", "SPENT", "TOKENS"), rows))
+    if args.by is not None:
+        wanted = SeriesParams(Period(args.by), min(args.count, MAX_PERIODS))
+        both = EarningsHistory(client.call(earnings.SERIES, wanted), client.call(contribution.SERIES, wanted))
+        names = [time.strftime(_FORMATS[wanted.period], time.localtime(sums.start)) for sums in both.credits.periods]
+        return answer(args, both, _table(names, both.credits.periods, both.contribution.periods))
+    now = EarningsNow(client.call(earnings.SUMMARY), client.call(contribution.NOW))
+    return answer(args, now, _page(now.credits, now.contribution))
+
+
+def _page(credit: Earnings, gave: ContributionNow) -> list[str]:
+    lines = _table(["today", "ever"], (credit.today, credit.total), (gave.today, gave.total))
+    lines.append(f"Balance: {credits(credit.balance)} credits")
+    lines.append(f"{_days(gave.streak_days)} in a row, longest {_days(gave.longest_streak_days)}")
+    if gave.swarm_share is not None:
+        lines.append(f"This machine does {100 * gave.swarm_share:.0f} % of the model's work")
+    used = " and ".join(source.name for source in gave.sources if source.is_used)
+    lines.append(f"{gave.watts:g} W now, according to {used}")
+    for source in gave.sources:
+        if source.problem and source.kind in ("nvml", "rapl") and not source.is_used:
+            lines.append(Terminal().faint(f"  {source.name}: {source.problem}"))
+    return lines
+
+
+def _table(names: list[str], credit: tuple[Earned, ...], gave: tuple[Contribution, ...]) -> list[str]:
+    rows = [(name, *_credits(sums), *_cells(item)) for name, sums, item in zip(names, credit, gave, strict=True)]
+    return Terminal().table(_COLUMNS, rows)
+
+
+def _credits(sums: Earned) -> tuple[str, str]:
+    return credits(sums.earned), credits(sums.spent)
 
 
 def credits(microcredits: int) -> str:
@@ -62,5 +100,12 @@ def credits(microcredits: int) -> str:
     return f"{microcredits / MICROCREDITS:.6f}".rstrip("0").rstrip(".")
 
 
-def _row(name: str, sums: Earned) -> tuple[str, ...]:
-    return (name, credits(sums.earned), credits(sums.spent), str(sums.tokens), str(sums.people))
+def _cells(item: Contribution) -> tuple[str, ...]:
+    people = "-" if item.people is None else str(item.people)
+    cost = "-" if item.cost is None else f"{item.cost:.2f}"
+    traffic = (size(item.sent_bytes), size(item.received_bytes))
+    return (str(item.tokens), people, duration(item.served_s), *traffic, f"{item.energy_wh / 1000:.3f} kWh", cost)
+
+
+def _days(number: int) -> str:
+    return f"{number} day{'' if number == 1 else 's'}"

@@ -33,10 +33,9 @@ COMMANDS = {
     "join": "join a swarm by its invite and serve it",
     "leave": "leave a swarm for good",
     "models": "list what is served, what the swarm lacks and what is on the disk",
-    "contribution": "report what this machine gave, and what that cost",
     "programs": "choose the programs that Potluck steps aside for",
     "history": "list what the daemon did, when and why",
-    "earnings": "report the credits this machine earned and you spent",
+    "earnings": "report what this machine gave, what that cost, and the credits for it",
     "ledger": "export, check, back up and move the ledger of credits",
     "logs": "print the daemon's log",
     "config": "show and change the settings",
@@ -58,6 +57,7 @@ COMMANDS = {
 }
 
 _REMOVED = {
+    "contribution": "potluck earnings has it",
     "convert": "save the checkpoint as safetensors with save_pretrained() of Transformers",
     "machine": "potluck doctor lists the GPUs",
     "offload": "potluck pause does the same",

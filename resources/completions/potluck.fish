@@ -50,7 +50,7 @@ function _shtab_potluck_using
   test "$_shtab_potluck_cmdpath" = "$argv"
 end
 
-set -g _shtab_potluck_commands start stop drain status top pause resume join leave models 'models list' 'models delete' 'models move' contribution programs 'programs list' 'programs always' 'programs never' 'programs judge' history earnings ledger 'ledger export' 'ledger check' 'ledger backup' 'ledger restore' logs config 'config list' 'config get' 'config set' 'config unset' 'config edit' doctor diag setup update autostart service 'service install' 'service remove' serve generate chat gateway 'gateway start' 'gateway status' 'gateway stop' swarm 'swarm create' 'swarm join' 'swarm invite' 'swarm list' 'swarm show' 'swarm leave' bootstrap demo control completions
+set -g _shtab_potluck_commands start stop drain status top pause resume join leave models 'models list' 'models delete' 'models move' programs 'programs list' 'programs always' 'programs never' 'programs judge' history earnings ledger 'ledger export' 'ledger check' 'ledger backup' 'ledger restore' logs config 'config list' 'config get' 'config set' 'config unset' 'config edit' doctor diag setup update autostart service 'service install' 'service remove' serve generate chat gateway 'gateway start' 'gateway status' 'gateway stop' swarm 'swarm create' 'swarm join' 'swarm invite' 'swarm list' 'swarm show' 'swarm leave' bootstrap demo control completions
 set -g _shtab_potluck_opts_with_value --adapter --announce --app --blocks --bootstrap --by --cache-tokens --daemon --device --devices --dtype --file --folder --host --identity --index --invite-file --max-memory --max-new-tokens --max-tokens --max-wait --model --name --num-blocks --output --parent-pid --port --prefix --prompt --quantization --revision --seed --since --state --swarm --system --temperature --threads --variant --wait --wheels --within --words -n
 
 complete -c potluck -e
@@ -104,11 +104,6 @@ complete -c potluck -n '_shtab_potluck_using models move' -l usual -d 'the hub'"
 complete -c potluck -n '_shtab_potluck_using models move' -l leave-files -d 'leave what is already downloaded where it is'
 complete -c potluck -n '_shtab_potluck_using models move' -l json -d 'print JSON, for scripts'
 complete -c potluck -n '_shtab_potluck_using models move; and test $_shtab_potluck_npos -eq 0' -ka "(__fish_complete_path (commandline -ct))" -d 'a folder on a disk with room'
-complete -c potluck -n '_shtab_potluck_using; and test $_shtab_potluck_npos -eq 0' -a contribution -d 'Report time served, tokens, people helped, traffic and energy, today and in total, or by hour, day, week or month. Energy is measured if this machine can do that, else estimated. Its cost uses your own price (limits.price_kwh). For credits, see `potluck earnings`.'
-complete -c potluck -n '_shtab_potluck_using contribution' -s h -l help -d 'show this help message and exit'
-complete -c potluck -n '_shtab_potluck_using contribution' -l by -xka "hour day week month" -d 'one line for each of the last N'
-complete -c potluck -n '_shtab_potluck_using contribution' -s n -x -d 'how many (default: 14)'
-complete -c potluck -n '_shtab_potluck_using contribution' -l json -d 'print JSON, for scripts'
 complete -c potluck -n '_shtab_potluck_using; and test $_shtab_potluck_npos -eq 0' -a programs -d 'List running programs, and choose those that Potluck always or never steps aside for. It judges all others by what they do. `potluck history` tells what it stepped aside for.'
 complete -c potluck -n '_shtab_potluck_using programs' -s h -l help -d 'show this help message and exit'
 complete -c potluck -n '_shtab_potluck_using programs; and test $_shtab_potluck_npos -eq 0' -a list -d 'running programs, and both lists'
@@ -130,12 +125,10 @@ complete -c potluck -n '_shtab_potluck_using history' -l since -x -d 'only the l
 complete -c potluck -n '_shtab_potluck_using history' -l state -xka "idle starting joining serving draining yielded paused error" -d 'only changes to this state; repeatable'
 complete -c potluck -n '_shtab_potluck_using history' -l words -x -d 'only lines that contain all of these words'
 complete -c potluck -n '_shtab_potluck_using history' -l json -d 'print JSON, for scripts'
-complete -c potluck -n '_shtab_potluck_using; and test $_shtab_potluck_npos -eq 0' -a earnings -d 'Report the credits that clients signed for, and what your own requests cost. One credit is 10^12 parameter-tokens: a token through a block of 200 million parameters is 0.0002 credits, a backward pass twice that. Credits move your requests up the queue of those you served, and of those they trust. They are not money and cannot be bought or sold.'
+complete -c potluck -n '_shtab_potluck_using; and test $_shtab_potluck_npos -eq 0' -a earnings -d 'Report credits, tokens, people helped, time served, traffic and energy, today and in total, or for the last periods. Clients sign for credits: one is 10^12 parameter-tokens, so a token through a block of 200 million parameters is 0.0002 credits, a backward pass twice that. Credits move your requests up the queue of those you served, and of those they trust. They are not money and cannot be bought or sold. Energy is measured if this machine can do that, else estimated; its cost uses your own price (limits.price_kwh).'
 complete -c potluck -n '_shtab_potluck_using earnings' -s h -l help -d 'show this help message and exit'
-complete -c potluck -n '_shtab_potluck_using earnings' -l day -d 'today, hour by hour'
-complete -c potluck -n '_shtab_potluck_using earnings' -l week -d 'seven days, day by day'
-complete -c potluck -n '_shtab_potluck_using earnings' -l month -d 'thirty days, day by day'
-complete -c potluck -n '_shtab_potluck_using earnings' -l by -xka "model peer" -d 'sums per model or peer instead of a history'
+complete -c potluck -n '_shtab_potluck_using earnings' -l by -xka "hour day week month model peer" -d 'one line for each of the last N, or for each model or peer'
+complete -c potluck -n '_shtab_potluck_using earnings' -s n -x -d 'how many (default: 14)'
 complete -c potluck -n '_shtab_potluck_using earnings' -l json -d 'print JSON, for scripts'
 complete -c potluck -n '_shtab_potluck_using; and test $_shtab_potluck_npos -eq 0' -a ledger -d 'The ledger records where each credit came from; every entry follows from a receipt that the other side signed. A backup contains this machine'"'"'s identity. Keep it like a password: whoever has it can spend your credit. After a restore, the old machine must not serve any more.'
 complete -c potluck -n '_shtab_potluck_using ledger' -s h -l help -d 'show this help message and exit'

@@ -15,13 +15,12 @@ _shtab_potluck_commands() {
     chat:'Talk to a swarm'"'"'s model. Starts the gateway if needed; requests spend your credit. The servers you use can read what you write, so never send secrets through people you do not trust. Without MESSAGE, the conversation lasts until you press Ctrl-D, and /new starts another one.'
     completions:'Print a script that lets your shell complete commands and options. Save it where the shell looks for it.'
     config:'Show and change the settings: what to serve, and when to step aside. A running daemon applies changes at once. You may also edit the file by hand; while it has a mistake, the previous settings stay in force and `potluck status` names the mistake. An environment variable POTLUCK_SECTION_NAME of the daemon overrides the file.'
-    contribution:'Report time served, tokens, people helped, traffic and energy, today and in total, or by hour, day, week or month. Energy is measured if this machine can do that, else estimated. Its cost uses your own price (limits.price_kwh). For credits, see `potluck earnings`.'
     control:'Connect standard input and output to the daemon'"'"'s control socket, until the input ends. This is how the app on Windows reaches the daemon in WSL2. Whoever can run this command as the daemon'"'"'s user can control the daemon.'
     demo:'Start a private swarm on this machine: a bootstrap node and four engines for three spans of a small model, the middle span twice. Complete a prompt through it, compare the result with Transformers alone, and kill an engine during a second completion. Needs no network and no GPU, and leaves nothing behind.'
     diag:'Write one file with versions, the findings of `potluck doctor`, settings, status, history and the end of the log. Keys, invites, addresses, home folders and the names of people, machines and swarms are removed. Prompts are never in it. The history names programs that Potluck stepped aside for. Check the file before you send it.'
     doctor:'Check this machine: daemon, packages, GPU and driver, memory, disk, clock, port, network and swarm. Each finding says what to do. The exit code is 1 if something does not work, else 0. Nothing is changed, and only the addresses in your invite are contacted.'
     drain:'Accept no new work, let open sessions end, then end the daemon: before an update, or before you switch the machine off. Sessions still open when the time is up continue on other servers. The command waits until the daemon has ended; Ctrl-C ends only the waiting, and `potluck resume` cancels the drain.'
-    earnings:'Report the credits that clients signed for, and what your own requests cost. One credit is 10^12 parameter-tokens: a token through a block of 200 million parameters is 0.0002 credits, a backward pass twice that. Credits move your requests up the queue of those you served, and of those they trust. They are not money and cannot be bought or sold.'
+    earnings:'Report credits, tokens, people helped, time served, traffic and energy, today and in total, or for the last periods. Clients sign for credits: one is 10^12 parameter-tokens, so a token through a block of 200 million parameters is 0.0002 credits, a backward pass twice that. Credits move your requests up the queue of those you served, and of those they trust. They are not money and cannot be bought or sold. Energy is measured if this machine can do that, else estimated; its cost uses your own price (limits.price_kwh).'
     gateway:'Let other programs on this computer use the swarm through OpenAI'"'"'s chat API. The gateway listens on loopback only. Each start makes a new token, and whoever has it spends your credit. The gateway ends after chat.end_after_s seconds without a request.'
     generate:'Let a swarm complete a prompt. The model'"'"'s embeddings and head run here, its blocks in the swarm. The servers you use can read what you write, so never send secrets through people you do not trust.'
     history:'List every change of state with its reason, newest last: when Potluck served, when it stepped aside, and for what.'
@@ -217,16 +216,6 @@ _shtab_potluck_config_unset_options=(
 # guard to ensure default positional specs are added only once per session
 _shtab_potluck_config_unset_defaults_added=0
 
-_shtab_potluck_contribution_options=(
-  "(- : *)"{-h,--help}"[show this help message and exit]"
-  "--by[one line for each of the last N]:by:(hour day week month)"
-  "-n[how many (default\: 14)]:N:"
-  "--json[print JSON, for scripts]"
-)
-
-# guard to ensure default positional specs are added only once per session
-_shtab_potluck_contribution_defaults_added=0
-
 _shtab_potluck_control_options=(
   "(- : *)"{-h,--help}"[show this help message and exit]"
   "--wait[longest wait for the daemon (default\: 20.0)]:SECONDS:"
@@ -274,10 +263,8 @@ _shtab_potluck_drain_defaults_added=0
 
 _shtab_potluck_earnings_options=(
   "(- : *)"{-h,--help}"[show this help message and exit]"
-  "--day[today, hour by hour]"
-  "--week[seven days, day by day]"
-  "--month[thirty days, day by day]"
-  "--by[sums per model or peer instead of a history]:by:(model peer)"
+  "--by[one line for each of the last N, or for each model or peer]:by:(hour day week month model peer)"
+  "-n[how many (default\: 14)]:N:"
   "--json[print JSON, for scripts]"
 )
 
@@ -716,7 +703,6 @@ _shtab_potluck() {
         chat) _arguments -C -s $_shtab_potluck_chat_options ;;
         completions) _arguments -C -s $_shtab_potluck_completions_options ;;
         config) _shtab_potluck_config ;;
-        contribution) _arguments -C -s $_shtab_potluck_contribution_options ;;
         control) _arguments -C -s $_shtab_potluck_control_options ;;
         demo) _arguments -C -s $_shtab_potluck_demo_options ;;
         diag) _arguments -C -s $_shtab_potluck_diag_options ;;

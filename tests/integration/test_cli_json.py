@@ -49,7 +49,7 @@ def shape(name: str, action: str | None = None) -> type:
         "programs list",
         "programs never mpv",
         "models list",
-        "contribution",
+        "earnings",
         "autostart",
         "gateway status",
         "doctor",
