@@ -28,7 +28,6 @@ from potluck_control.methods import (
     updates,
 )
 from potluck_control.methods.models import Progress
-from potluck_control.methods.programs import check_app
 from potluck_control.network_report import NetworkReport
 from potluck_control.states import Certainty, OpenEnum, Reason, State
 
@@ -131,7 +130,7 @@ class Status:
     sessions: int = 0
     tokens_today: int = 0
     ends: str = ""  # when this state ends, for people; empty: it is the normal state
-    app: str = ""  # the program that it gives way to, for `never_yield`; empty if that would not help
+    app: str = ""  # the program that it gives way to, for `programs.place`; empty if that would not help
     app_title: str = ""  # that program, by the name that people know
     duty: float = 1.0  # share of the time in which the engine computes
     use: UseStatus = field(default_factory=UseStatus)
@@ -199,16 +198,6 @@ class DrainParams:
 
 
 @dataclass(frozen=True, slots=True)
-class NeverYieldParams:
-    """`app`: an executable's name, as in `Status.app`."""
-
-    app: str
-
-    def __post_init__(self) -> None:
-        check_app(self.app)
-
-
-@dataclass(frozen=True, slots=True)
 class PresenceParams:
     """What an agent outside the daemon sees. It repeats this before it expires; 0 seconds take it back."""
 
@@ -270,9 +259,7 @@ class HistoryParams:
 
     limit: int = 50
     since: float | None = None
-    until: float | None = None
     states: tuple[State, ...] = ()
-    reasons: tuple[Reason, ...] = ()
     words: str = ""  # all of them in the text or in the program's name, in any case
 
     def __post_init__(self) -> None:
@@ -321,7 +308,6 @@ CREATE = Method("create", CreateParams, Joined)
 INVITE = Method("invite", Empty, Invite)
 HISTORY = Method("history", HistoryParams, HistoryPage)
 LOGS = Method("logs", LogsParams, Logs)
-NEVER_YIELD = Method("never_yield", NeverYieldParams, Status)  # adds to the setting yield.never
 PRESENCE = Method("presence", PresenceParams, Empty)
 METRICS = Method("metrics", Empty, Metrics)
 RELOAD = Method("reload", Empty, Status)  # reads settings and swarms again

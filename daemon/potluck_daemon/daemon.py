@@ -121,7 +121,7 @@ class Daemon:
             ServingTopic(configuration, loop, view, self._lookout),
             RecordsTopic(self.places, self._history, self._supervisor, self._page),
             SettingsTopic(configuration),
-            ProgramsTopic(configuration, loop, view),
+            ProgramsTopic(configuration, loop),
             SwarmsTopic(configuration, self._supervisor),
             HealthTopic(self.places, view),
             MachineTopic(configuration),

@@ -12,6 +12,8 @@ from helpers.daemon_process import LOOPBACK, DaemonProcess
 from helpers.desktop import session_bus
 from helpers.probe_reports import WAIT_S
 from potluck_control import schema
+from potluck_control.methods import programs
+from potluck_control.methods.programs import PlaceParams, ProgramPlace
 from potluck_control.schema import PresenceParams
 from potluck_control.states import Reason, State
 
@@ -71,7 +73,7 @@ def test_somebody_at_the_keyboard_slows_the_engine_down(serving: DaemonProcess) 
 def test_a_program_that_is_never_given_way_to_is_remembered(serving: DaemonProcess) -> None:
     tell(serving, Reason.GAME, app="forza.exe")
     status = serving.wait_state(State.YIELDED)
-    serving.client.call(schema.NEVER_YIELD, schema.NeverYieldParams(status.app))
+    serving.client.call(programs.PLACE, PlaceParams(status.app, ProgramPlace.NEVER))
     serving.wait_state(State.SERVING)
     assert "forza.exe" in serving.settings_file.read_text()
     tell(serving, Reason.GAME, lifetime_s=0)

@@ -5,7 +5,8 @@ from __future__ import annotations
 import datetime
 
 from potluck_control import schema
-from potluck_control.methods import settings
+from potluck_control.methods import programs, settings
+from potluck_control.methods.programs import PlaceParams, ProgramPlace
 from potluck_control.methods.setup import SetupProgress
 from potluck_control.methods.updates import Offered
 from potluck_control.schema import Status
@@ -175,7 +176,7 @@ class HomePage(Page):
         self.ask(schema.PAUSE, pause.params(datetime.datetime.now()), self.show_status)
 
     def _never_yield(self, app: str) -> None:
-        self.ask(schema.NEVER_YIELD, schema.NeverYieldParams(app), self.show_status)
+        self.ask(programs.PLACE, PlaceParams(app, ProgramPlace.NEVER), lambda _: None)
 
     def _copy(self, invite: schema.Invite) -> None:
         QGuiApplication.clipboard().setText(invite.invite)

@@ -69,8 +69,6 @@ def fits(transition: Transition, wanted: HistoryParams) -> bool:
     text = f"{transition.text} {transition.app} {transition.app_title}".casefold()
     return (
         (wanted.since is None or transition.at >= wanted.since)
-        and (wanted.until is None or transition.at < wanted.until)
         and (not wanted.states or transition.state in wanted.states)
-        and (not wanted.reasons or transition.reason in wanted.reasons)
         and all(word in text for word in wanted.words.casefold().split())
     )

@@ -1,4 +1,4 @@
-"""`programs.*` and `never_yield` of the control API."""
+"""`programs.*` of the control API."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import asyncio
 import os
 from pathlib import Path
 
-from potluck_control import schema
 from potluck_control.method import Empty
 from potluck_control.methods import programs
 
@@ -16,14 +15,12 @@ from potluck_daemon.loop import ServingLoop
 from potluck_daemon.presence.menu import MenuEntry, read_menu
 from potluck_daemon.presence.running import UserProcess, choose, look, place_of, placed
 from potluck_daemon.topics.topic import Topic, answers
-from potluck_daemon.view import DaemonView
 
 
 class ProgramsTopic(Topic):
-    def __init__(self, configuration: Configuration, loop: ServingLoop, view: DaemonView) -> None:
+    def __init__(self, configuration: Configuration, loop: ServingLoop) -> None:
         self._configuration = configuration
         self._loop = loop
-        self._view = view
 
     @answers(programs.RUNNING)
     async def _running(self, _: Empty) -> programs.Programs:
@@ -39,11 +36,6 @@ class ProgramsTopic(Topic):
             await self._configuration.change(placed(params.app, params.place, given.always, given.never))
             self._loop.look_again()
         return programs.PlacedProgram(params.app, params.place, before)
-
-    @answers(schema.NEVER_YIELD)
-    async def _never_yield(self, params: schema.NeverYieldParams) -> schema.Status:
-        await self._place(programs.PlaceParams(params.app, programs.ProgramPlace.NEVER))
-        return self._view.status()
 
     def _look(self) -> tuple[list[UserProcess], dict[str, MenuEntry]]:
         try:
