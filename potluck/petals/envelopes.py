@@ -149,12 +149,3 @@ def read_text_message(body: Buffer, *, max_bytes: int) -> str:
 def write_bytes_message(payload: bytes) -> bytes:
     """A message whose field 1 is bytes: ExpertInfo {serialized_info}."""
     return bytes_field(1, payload)
-
-
-def read_bytes_message(body: Buffer) -> Buffer:
-    """Field 1 of ExpertInfo; raises WireError."""
-    payload: Buffer = b""
-    for number, kind, start, end in read_fields(body, 0, len(body)):
-        if number == 1 and kind == BYTES:
-            payload = body[start:end]
-    return payload

@@ -15,9 +15,6 @@ from potluck.protocol.blocks import PeerId, Span
 from potluck.protocol.records import Heartbeat, ServerRecord, ServerState
 from potluck.wire.errors import WireError
 
-MODELS_KEY: Final = "_petals.models"
-"""Key of the list of models; the subkey is the prefix."""
-
 MAX_TEXT_CHARS: Final = 256
 MAX_ADAPTERS: Final = 64
 MAX_PINGS: Final = 1024
@@ -66,11 +63,6 @@ def stock_server_value(record: ServerRecord, heartbeat: Heartbeat) -> object:
         "next_pings": None if leaving else pings,
     }
     return int(heartbeat.state), _finite(record.throughput_tps), extra
-
-
-def model_value(*, num_blocks: int, repository: str | None) -> object:
-    """The value to store under MODELS_KEY; `repository` is the full URL of the model's page."""
-    return {"num_blocks": num_blocks, "repository": repository}
 
 
 def parse_stock_server_value(value: object) -> StockServer | None:

@@ -4,5 +4,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from potluck.petals.protobuf import read_fields
+
 GOLDEN = Path(__file__).parents[1] / "golden" / "petals"
 CHECKPOINT = GOLDEN / "checkpoint"  # 4 blocks of hidden size 64
+
+
+def payload_of(info: bytes) -> bytes:
+    """Field 1 of a message ExpertInfo."""
+    ((_, _, start, end),) = read_fields(info, 0, len(info))
+    return info[start:end]

@@ -13,11 +13,11 @@ import pytest
 import torch
 from helpers.engine_peers import Server, load, serve
 from helpers.fake_network import FakeHost, FakeNetwork
-from helpers.golden import GOLDEN
+from helpers.golden import GOLDEN, payload_of
 from potluck_control.launch_spec import ServingLimits
 
 from potluck.membership.identity import base58_decode
-from potluck.petals.envelopes import read_bytes_message, read_envelope
+from potluck.petals.envelopes import read_envelope
 from potluck.petals.packing import unpack_map
 from potluck.petals.protobuf import bytes_field
 from potluck.petals.protocols import CHECK, INFO
@@ -129,7 +129,7 @@ class Replay:
 
     @staticmethod
     def _compare_info(ours: bytes, stock: bytes) -> None:
-        mine, theirs = (unpack_map(read_bytes_message(body)) for body in (ours, stock))
+        mine, theirs = (unpack_map(payload_of(body)) for body in (ours, stock))
         for key in ("dht_client_mode", "cache_tokens_available", "outputs_schema", "forward_schema", "keyword_names"):
             assert mine.get(key) == theirs.get(key), key
 

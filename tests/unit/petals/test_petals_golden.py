@@ -5,11 +5,12 @@ from __future__ import annotations
 import petals_recordings as recordings
 import pytest
 import torch
+from helpers.golden import payload_of
 from petals_recordings import GOLDEN, LIMITS, Message, plain
 from safetensors.torch import load_file
 
 from potluck.petals import stateless
-from potluck.petals.envelopes import Envelope, read_bytes_message, read_envelope, write_envelope
+from potluck.petals.envelopes import Envelope, read_envelope, write_envelope
 from potluck.petals.info import decode_info_request, encode_info
 from potluck.petals.packing import TensorDescriptor, unpack_map
 from potluck.petals.reachability import decode_check_request, encode_check_reply
@@ -284,7 +285,7 @@ def test_an_info_answer_is_written_byte_for_byte(message: Message) -> None:
 
 def test_a_schema_is_what_the_recorded_one_says() -> None:
     info = ServerInfo("1", 9, 64, "float32", 0, 0)
-    answer = unpack_map(read_bytes_message(encode_info(info, num_blocks=2, with_schema=True)))
+    answer = unpack_map(payload_of(encode_info(info, num_blocks=2, with_schema=True)))
     assert answer["outputs_schema"] == (TensorDescriptor((None, 1, 2048, 64), "torch.float32"),)
     assert answer["cache_tokens_available"] == 18
 

@@ -9,12 +9,12 @@ import pytest
 from petals_recordings import GOLDEN, plain
 
 from potluck.petals.packing import DictionaryRecord, pack, unpack
-from potluck.petals.records import MODELS_KEY, StockServer, model_value, parse_stock_server_value, stock_server_value
+from potluck.petals.records import StockServer, parse_stock_server_value, stock_server_value
 from potluck.protocol.blocks import PeerId, Span
 from potluck.protocol.records import Heartbeat, NumberFormat, ServerRecord, ServerState
 
 LINES = [json.loads(line) for line in (GOLDEN / "dht_records.jsonl").read_text().splitlines()]
-BLOCK_LINES = [line for line in LINES if line["key"] != MODELS_KEY]
+BLOCK_LINES = [line for line in LINES if line["key"] != "_petals.models"]
 PEER = PeerId("QmS3YW6xhnxAU2NsF9SF7JqaNzwptmwJ8bgYBM3Ghf3fuS")
 OTHER = PeerId("Qmd9iMaXN2W6Y6xpyg2WboaVAR51kK3zoCayCE2x8bqFEA")
 RECORD = ServerRecord(
@@ -169,8 +169,3 @@ def test_the_smallest_record_and_unknown_items_are_fine() -> None:
 )
 def test_a_value_that_stock_readers_drop_or_that_makes_no_sense_is_none(value: object) -> None:
     assert parse_stock_server_value(value) is None
-
-
-def test_our_entry_in_the_list_of_models_is_like_the_recorded_one() -> None:
-    (line, *_) = [line for line in LINES if line["key"] == MODELS_KEY]
-    assert pack(model_value(num_blocks=4, repository=None)).hex() == line["value_msgpack_hex"]
