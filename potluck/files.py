@@ -6,6 +6,7 @@ import contextlib
 import fcntl
 import os
 import re
+import stat
 import tempfile
 import time
 from collections.abc import Iterator
@@ -58,6 +59,19 @@ def remove_litter(folder: Path, now: float) -> None:
         with contextlib.suppress(OSError):
             if _TEMPORARY.fullmatch(path.name) and path.stat().st_mtime < now - _LITTER_AGE_S:
                 path.unlink()
+
+
+def make_private(folder: Path) -> None:
+    """Make `folder`, or take its rights and those of its files from everybody but the owner.
+
+    Raises:
+        OSError: the folder cannot be made, or belongs to somebody else.
+    """
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    for path in (folder, *folder.iterdir()):
+        mode = path.lstat().st_mode
+        if mode & 0o077 and (stat.S_ISREG(mode) or path == folder):
+            path.chmod(mode & 0o700)
 
 
 def remove_empty(*folders: Path) -> None:

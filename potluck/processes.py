@@ -1,21 +1,26 @@
-"""Ends child processes with the process that started them, also when that one is killed.
+"""Ends child processes with the process that started them, also when that one is killed, and confines a process.
 
-On Linux the kernel does it (PR_SET_PDEATHSIG, prctl(2)). It watches the *thread* that started the child, so start
+On Linux the kernel ends children (PR_SET_PDEATHSIG, prctl(2)). It watches the *thread* that started the child, so start
 children from a thread that lives as long as the process.
 """
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import os
+import resource
 import shutil
 import signal
+import subprocess
 import sys
 from collections.abc import Sequence
 
 from potluck.errors import UsageError
 
 _PR_SET_PDEATHSIG = 1
+_PR_SET_NO_NEW_PRIVS = 38
+_LOAD_NVIDIA = "nvidia-modprobe"  # has root's rights, which it would not get any more
 _PARENT_CHECK = '[ "$PPID" = "$0" ] && exec "$@"'
 _SHELL_GUARD = '"$@" </dev/null & child=$!; read -r _; kill -9 $child 2>/dev/null'
 
@@ -33,6 +38,30 @@ def tied_to_parent(command: Sequence[str], *, has_pipe: bool = False) -> list[st
     if setpriv is not None:
         return [setpriv, "--pdeathsig", "KILL", "--", "/bin/sh", "-c", _PARENT_CHECK, str(os.getpid()), *command]
     return ["/bin/sh", "-c", _SHELL_GUARD, "sh", *command] if has_pipe else [*command]
+
+
+def confine() -> None:
+    """Confine this process and its later children, as the unit of the system service does. Call it early.
+
+    They get no rights by programs such as sudo, may open as many files as the system allows, and make files for this
+    user alone.
+    """
+    os.umask(0o077)
+    with contextlib.suppress(ValueError, OSError):  # macOS may refuse its own hard limit
+        hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+        resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+    if sys.platform.startswith("linux"):
+        _load_nvidia()
+        ctypes.CDLL(None).prctl(_PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)
+
+
+def _load_nvidia() -> None:
+    """Have the driver's own program load its module for computing, which CUDA would do at its first use."""
+    program = shutil.which(_LOAD_NVIDIA)
+    if program is None or not os.path.exists("/dev/nvidiactl") or os.path.exists("/dev/nvidia-uvm"):
+        return
+    with contextlib.suppress(OSError, subprocess.TimeoutExpired):
+        subprocess.run([program, "-u", "-c", "0"], stdin=subprocess.DEVNULL, capture_output=True, timeout=10)
 
 
 def exit_with_parent(parent_pid: int) -> None:

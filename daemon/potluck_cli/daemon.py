@@ -18,6 +18,8 @@ from potluck_daemon.settings.owner import drop_root
 from potluck_daemon.updates.versions import PROVED_S, Versions, own_versions
 
 from potluck.errors import PotluckError
+from potluck.files import make_private
+from potluck.processes import confine
 
 if TYPE_CHECKING:
     from potluck_daemon.daemon import Daemon
@@ -38,8 +40,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     from potluck_daemon.daemon import Daemon
 
     places = system_places() if args.system else user_places()
+    confine()
     try:
         drop_root(places)
+        make_private(places.state)
         logs.set_up(places.log_file, is_verbose=args.verbose, to_stderr=args.log_to_stderr)
         asyncio.run(_run(Daemon(places, group=SYSTEM_GROUP if args.system else None), versions))
     except AlreadyRunningError as error:

@@ -60,10 +60,13 @@ def loads(text: bytes) -> object:
     """Parse JSON strictly: no NaN, no repeated keys.
 
     Raises:
-        CodecError: it is not JSON, or nested too deeply.
+        CodecError: it is not JSON, nested too deeply, or has half of a pair of surrogates, which nobody can write.
     """
     try:
-        return json.loads(text, parse_constant=_refuse_constant, object_pairs_hook=_unique_keys)
+        value: object = json.loads(text.decode(), parse_constant=_refuse_constant, object_pairs_hook=_unique_keys)
+        if b"\\u" in text:
+            json.dumps(value, ensure_ascii=False).encode()
+        return value
     except CodecError:
         raise
     except (ValueError, RecursionError) as error:

@@ -94,6 +94,7 @@ class HttpServer:
     limits: ServerLimits = field(default_factory=ServerLimits)
     _server: asyncio.Server | None = None
     _connections: set[asyncio.Task[None]] = field(default_factory=set)
+    _strangers: dict[asyncio.Task[None], None] = field(default_factory=dict)  # without a request so far, oldest first
 
     @property
     def is_listening(self) -> bool:
@@ -125,6 +126,7 @@ class HttpServer:
         task = asyncio.current_task()
         assert task is not None
         self._connections.add(task)
+        self._strangers[task] = None
         try:
             await self._serve(reader, writer)
         except (OSError, TimeoutError, asyncio.IncompleteReadError, asyncio.LimitOverrunError) as error:
@@ -135,13 +137,13 @@ class HttpServer:
             log.exception("connection failed")
         finally:
             self._connections.discard(task)
+            self._strangers.pop(task, None)
             writer.transport.abort()
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:
             self.site.admit(writer.get_extra_info("socket"))
-            if len(self._connections) > self.limits.max_connections:
-                raise HttpError(503, "too many connections")
+            self._make_room()
             while await self._exchange(reader, writer):
                 pass
         except HttpError as error:
@@ -154,20 +156,35 @@ class HttpServer:
                 while await reader.read(1 << 16):
                     pass
 
+    def _make_room(self) -> None:
+        """End the oldest connection without a request if there are too many. Raises HttpError if all have had one."""
+        if len(self._connections) <= self.limits.max_connections:
+            return
+        oldest = next(iter(self._strangers))
+        if oldest is asyncio.current_task():
+            raise HttpError(503, "too many connections")
+        self._connections.discard(oldest)  # it ends soon, and does not count until then
+        self._strangers.pop(oldest)
+        oldest.cancel()
+
     async def _exchange(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> bool:
         """Answer one request. Return whether another may follow."""
-        async with asyncio.timeout(self.limits.idle_timeout_s):
+        limits, task = self.limits, asyncio.current_task()
+        quiet_s = limits.request_timeout_s if task in self._strangers else limits.idle_timeout_s
+        async with asyncio.timeout(min(quiet_s, limits.idle_timeout_s)):
             first = await reader.read(1)
         if not first:
             return False
         try:
-            async with asyncio.timeout(self.limits.request_timeout_s):
+            async with asyncio.timeout(limits.request_timeout_s):
                 head = parse_head(first + await reader.readuntil(b"\r\n\r\n"))
                 body = await reader.readexactly(self.site.judge(head))
         except asyncio.LimitOverrunError:
             raise HttpError(431, "the request head is too large") from None
         except TimeoutError:
             raise HttpError(408, "the request did not arrive in time") from None
+        if task is not None:
+            self._strangers.pop(task, None)
         answer = await self.site.answer(head, body)
         if not isinstance(answer, HttpAnswer):
             await answer(reader, writer)

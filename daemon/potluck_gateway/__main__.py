@@ -14,6 +14,7 @@ from potluck_control.gateway_messages import GatewayOpening, GatewayReport
 from potluck_control.redaction import RedactingFormatter
 
 from potluck.errors import PotluckError
+from potluck.processes import confine
 from potluck.protocol.invite import decode_invite
 from potluck_gateway.server import GatewayServer
 
@@ -21,6 +22,7 @@ _lock = threading.Lock()
 
 
 def main() -> None:
+    confine()
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(RedactingFormatter("%(levelname)s %(name)s: %(message)s"))
     logging.basicConfig(level=logging.WARNING, handlers=[handler])

@@ -17,6 +17,7 @@ import transformers
 from transformers.generation.streamers import BaseStreamer
 
 from potluck.errors import CheckpointError, UsageError
+from potluck_gateway.templates import render_bounded
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,14 +80,13 @@ class Text:
         """Return token ids [1, tokens], int64, as the model's chat template makes them; None if it has no template.
 
         Raises:
-            UsageError: the template refuses these messages, e.g. two of the same role in a row.
+            UsageError: the template refuses these messages, e.g. two of the same role in a row, or needs too much.
         """
         if self._tokenizer.chat_template is None:
             return None
-        try:
-            text = self._tokenizer.apply_chat_template(messages, tokenize=False, add_generation_prompt=True)
-        except Exception as error:  # templates may raise anything
-            raise UsageError(f"the model's chat template refuses these messages: {error}") from error
+        text = render_bounded(
+            lambda: self._tokenizer.apply_chat_template(messages, tokenize=False, add_generation_prompt=True)
+        )
         tokens: torch.Tensor = self._tokenizer(text, return_tensors="pt", add_special_tokens=False).input_ids
         return tokens
 

@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import hmac
 import logging
+import socket
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, Protocol
 
@@ -24,6 +25,8 @@ log = logging.getLogger(__name__)
 
 TELL_S = 4.0  # shorter than the shortest time after which an unused gateway ends
 SOCKET_TIMEOUT_S = 60.0  # for a client that neither sends nor reads
+MAX_UNPROVEN = 32  # connections that have not shown the token
+_MAX_LENGTH_DIGITS = 12
 
 
 class ChatModel(Protocol):
@@ -45,6 +48,8 @@ class GatewayServer(ThreadingHTTPServer):
     """The gateway's server. It calls `on_asked` every few seconds while it answers a request, and at the end."""
 
     daemon_threads = True
+    request_queue_size = 128
+    proof_timeout_s = 5.0  # from a connection to the token in its first request
 
     def __init__(
         self, model: ChatModel, token: str, on_asked: Callable[[], None], *, max_tokens: int, port: int = 0
@@ -56,6 +61,29 @@ class GatewayServer(ThreadingHTTPServer):
         self.max_tokens = max_tokens
         self._open: set[threading.Thread] = set()
         self._told_at = 0.0
+        self._unproven: dict[socket.socket, float] = {}  # connection -> when it must have shown the token
+
+    def process_request(self, request: Any, client_address: Any) -> None:
+        """Serve a new connection in a thread. It takes the place of the oldest stranger, so that nobody is kept out."""
+        strangers = list(self._unproven)
+        for stranger in strangers[: len(strangers) - MAX_UNPROVEN + 1]:
+            self._end(stranger)
+        self._unproven[request] = time.monotonic() + self.proof_timeout_s
+        super().process_request(request, client_address)
+
+    def shutdown_request(self, request: Any) -> None:
+        self._unproven.pop(request, None)
+        super().shutdown_request(request)
+
+    def note_token(self, connection: socket.socket) -> None:
+        """Let a connection that has shown the token stay for as long as it likes."""
+        self._unproven.pop(connection, None)
+
+    def _end(self, stranger: socket.socket) -> None:
+        """End a connection, which its thread notices."""
+        self._unproven.pop(stranger, None)
+        with suppress(OSError):
+            stranger.shutdown(socket.SHUT_RDWR)
 
     @contextmanager
     def asking(self) -> Iterator[None]:
@@ -70,7 +98,11 @@ class GatewayServer(ThreadingHTTPServer):
             self._tell()
 
     def service_actions(self) -> None:
-        """Report a long answer again. The base class calls this twice a second."""
+        """Report a long answer again, and end late strangers. The base class calls this twice a second."""
+        now = time.monotonic()
+        for stranger, until in self._unproven.copy().items():
+            if until < now:
+                self._end(stranger)
         if self._open and time.monotonic() - self._told_at > TELL_S:
             self._tell()
 
@@ -123,6 +155,7 @@ class _Handler(BaseHTTPRequestHandler):
         given = self.headers.get("Authorization", "").removeprefix("Bearer ").encode()
         if not hmac.compare_digest(given, self.server.token.encode()):
             raise BadRequestError("wrong token: send Authorization: Bearer TOKEN", 401)
+        self.server.note_token(self.connection)
 
     def _chat(self) -> None:
         request = requests.parse_request(self._body(), self.server.max_tokens)
@@ -138,8 +171,8 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _body(self) -> bytes:
         length = self.headers.get("Content-Length", "")
-        if not length.isdecimal() or "Transfer-Encoding" in self.headers:
-            raise BadRequestError("Content-Length is missing", 411)
+        if not length.isdecimal() or len(length) > _MAX_LENGTH_DIGITS or "Transfer-Encoding" in self.headers:
+            raise BadRequestError("Content-Length is missing or malformed", 411)
         if int(length) > requests.MAX_BODY_BYTES:
             raise BadRequestError(f"a request may have at most {requests.MAX_BODY_BYTES} bytes", 413)
         return self.rfile.read(int(length))

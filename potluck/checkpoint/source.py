@@ -18,10 +18,20 @@ import torch
 from potluck.checkpoint.hub import HubFiles, local_folder
 from potluck.checkpoint.tensors import shapes_in
 from potluck.errors import CheckpointError
+from potluck.protocol.invite import MAX_BLOCKS
 from potluck.protocol.swarm import LOCAL_REVISION
 
 INDEX_FILE = "model.safetensors.index.json"
 SINGLE_FILE = "model.safetensors"
+_MOST = {  # many times what the largest public models have
+    "num_hidden_layers": MAX_BLOCKS,
+    "hidden_size": 1 << 20,
+    "intermediate_size": 1 << 22,
+    "num_attention_heads": 1 << 16,
+    "num_key_value_heads": 1 << 16,
+    "head_dim": 1 << 16,
+    "vocab_size": 1 << 26,
+}
 
 
 @dataclass(frozen=True)
@@ -152,6 +162,7 @@ def _read_config(folder: Path) -> Any:
 
     path = folder / "config.json"
     raw = _read_json(path)
+    _check_layer_counts(raw)  # some families' classes make a list of so many entries
     model_type = raw.get("model_type")
     if not isinstance(model_type, str):
         raise CheckpointError(f"{path} has no model_type", hint="give a checkpoint with a transformers configuration")
@@ -165,9 +176,27 @@ def _read_config(folder: Path) -> Any:
             f"the family {model_type} is unknown to the installed transformers", hint="try a newer transformers"
         )
     try:
-        return AutoConfig.from_pretrained(folder, trust_remote_code=False, local_files_only=True)
+        config = AutoConfig.from_pretrained(folder, trust_remote_code=False, local_files_only=True)
+        _check_sizes(config.get_text_config(decoder=True))
     except Exception as error:  # configuration classes raise exceptions of many kinds
-        raise CheckpointError(f"{path} is not a valid configuration: {str(error).splitlines()[0]}") from error
+        raise CheckpointError(f"{path} is not a valid configuration: {(str(error) or 'no').splitlines()[0]}") from error
+    return config
+
+
+def _check_layer_counts(raw: dict[str, Any]) -> None:
+    """Raise CheckpointError for a number of layers that no model has, in the configuration or a part of it."""
+    for part in (raw, *(value for value in raw.values() if isinstance(value, dict))):
+        for name, value in part.items():
+            if "layer" in name and isinstance(value, int) and value > MAX_BLOCKS:
+                raise CheckpointError(f"config.json is damaged: {name} is {value}, above {MAX_BLOCKS}")
+
+
+def _check_sizes(config: Any) -> None:
+    """Raise ValueError for sizes that no model has."""
+    for name, most in _MOST.items():
+        value = getattr(config, name, None)
+        if isinstance(value, int) and not 1 <= value <= most:
+            raise ValueError(f"{name} is {value}, not from 1 to {most}")
 
 
 def _read_index(path: Path) -> dict[str, str]:
@@ -183,7 +212,7 @@ def _read_index(path: Path) -> dict[str, str]:
 def _read_json(path: Path) -> dict[str, Any]:
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise CheckpointError(f"cannot read {path.name}: {error}", hint=f"look at {path}") from error
     if not isinstance(content, dict):
         raise CheckpointError(f"{path.name} is damaged: it is not a JSON object", hint=f"look at {path}")

@@ -71,6 +71,30 @@ def test_a_shard_that_cannot_be_read_is_named(folder: Path, damage: Callable[[Pa
         load(folder)
 
 
+@pytest.mark.parametrize(
+    "sizes",
+    [
+        {"num_hidden_layers": 10**9},
+        {"num_hidden_layers": -1},
+        {"hidden_size": 10**12},
+        {"text_config": {"num_layers": 10**9}},
+        {"vocab_size": 0},
+    ],
+    ids=["layers", "no layers", "hidden size", "layers of a part", "vocabulary"],
+)
+def test_sizes_that_no_model_has_are_refused_at_once(folder: Path, sizes: dict[str, Any]) -> None:
+    edit_config(folder, **sizes)
+    with pytest.raises(CheckpointError, match=r"config.json is (damaged|not a valid configuration)"):
+        open_checkpoint(str(folder))
+
+
+@pytest.mark.parametrize("name", ["config.json", "model.safetensors.index.json"])
+def test_deeply_nested_json_is_refused(folder: Path, name: str) -> None:
+    (folder / name).write_text('{"a":' * 100_000 + "1" + "}" * 100_000)
+    with pytest.raises(CheckpointError, match=f"cannot read {name}"):
+        load(folder)
+
+
 def test_a_tensor_missing_from_its_shard_is_named(folder: Path) -> None:
     rewrite(shard_of(folder), lambda tensors: tensors.pop(SHARD))
     with pytest.raises(CheckpointError, match=r"lacks a tensor that the index lists.*up_proj"):

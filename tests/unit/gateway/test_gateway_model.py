@@ -11,6 +11,7 @@ from potluck_gateway import model as gateway_model
 from potluck_gateway.completion import Completion, Text
 from potluck_gateway.model import SwarmChat, plain_prompt
 from potluck_gateway.requests import ChatMessage, ChatRequest
+from potluck_gateway.templates import TemplateLimits, render_bounded
 
 from potluck.errors import UsageError
 
@@ -107,3 +108,28 @@ def test_a_models_own_template_is_used_and_may_refuse(tmp_path: Path) -> None:
     text._tokenizer.chat_template = "{{ raise_exception('roles must alternate') }}"
     with pytest.raises(UsageError, match="roles must alternate"):
         text.encode_chat(told)
+
+
+@pytest.mark.parametrize(
+    "template",
+    [
+        "{% for a in range(99999) %}{% for b in range(99999) %}{% for c in range(99999) %}{% endfor %}{% endfor %}"
+        "{% endfor %}",
+        "{% set n = namespace(t='x') %}{% for a in range(60) %}{% set n.t = n.t + n.t %}{% endfor %}{{ n.t }}",
+        "{{ 9 ** (9 ** 9) }}",
+    ],
+    ids=["endless", "huge text", "huge number"],
+)
+def test_a_template_that_needs_too_much_is_refused(template: str) -> None:
+    text = Text(resource(DEMO_MODEL))
+    text._tokenizer.chat_template = template
+    told = [{"role": "user", "content": "Hello"}]
+    limits = TemplateLimits(compute_s=1, more_bytes=1 << 28)
+    with pytest.raises(UsageError, match="too much time or memory"):
+        render_bounded(lambda: text._tokenizer.apply_chat_template(told, tokenize=False), limits)
+
+
+def test_a_text_may_be_long_but_not_endless() -> None:
+    assert render_bounded(lambda: "ä" * 500_000) == "ä" * 500_000
+    with pytest.raises(UsageError, match="too much"):
+        render_bounded(lambda: "x" * 100_000, TemplateLimits(text_bytes=1000))

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import http.client
 import json
+import random
+import socket
 import threading
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack, suppress
 from typing import Any
 
 import pytest
 from potluck_control.methods.gateway import GatewayState, GatewayStatus
 from potluck_gateway.client import ask
 from potluck_gateway.requests import BadRequestError, ChatMessage, ChatRequest, parse_request, visible
-from potluck_gateway.server import GatewayServer
+from potluck_gateway.server import MAX_UNPROVEN, GatewayServer
 
 from potluck.errors import PotluckError, SwarmError
 
@@ -213,3 +216,40 @@ def test_a_request_is_read_as_the_reference_says() -> None:
 def test_a_text_ends_before_its_first_stop_text() -> None:
     assert visible("one END two STOP", ("STOP", "END")) == ("one ", True)
     assert visible("one", ("END",)) == ("one", False)
+
+
+def test_strangers_neither_keep_the_owner_out_nor_stay(server: GatewayServer) -> None:
+    """Seeded: they connect and send nothing, a byte, half a request, or a part of a large head."""
+    rng = random.Random(14)
+    pieces = (b"", b"G", b"POST /v1 HTTP/1.1\r\nContent-Length: 9", b"GET / HTTP/1.1\r\n" + b"A: b\r\n" * 90)
+    with ExitStack() as stack:
+
+        def connect() -> socket.socket:
+            return stack.enter_context(socket.create_connection(("127.0.0.1", server.server_port), timeout=60))
+
+        strangers = [connect() for _ in range(2 * MAX_UNPROVEN)]
+        for stranger in strangers:
+            with suppress(OSError):
+                stranger.sendall(rng.choice(pieces))
+        assert send(server, HELLO)[0] == 200
+        assert _is_ended(strangers[0])
+        server.proof_timeout_s = 0.0
+        assert _is_ended(connect())
+
+
+def _is_ended(connection: socket.socket) -> bool:
+    try:
+        return connection.recv(1000) == b""
+    except ConnectionResetError:
+        return True
+
+
+@pytest.mark.parametrize("body", [rb'{"messages": [{"role": "user", "content": "\ud800"}]}', b'"\xed\xa0\x80"'])
+def test_half_a_pair_of_surrogates_is_a_bad_request(server: GatewayServer, body: bytes) -> None:
+    status, answer = send(server, body)
+    assert status == 400
+    assert "not JSON" in answer["error"]["message"]
+
+
+def test_a_length_of_thousands_of_digits_is_a_bad_request(server: GatewayServer) -> None:
+    assert send(server, b"", Content_Length="9" * 5000)[0] == 411
