@@ -6,7 +6,9 @@ The tray is seen and clicked from outside, over D-Bus, and the window is used wi
 from __future__ import annotations
 
 import asyncio
+import os
 import shutil
+import signal
 import subprocess
 import sys
 from collections.abc import AsyncIterator
@@ -20,8 +22,9 @@ from helpers.daemon_process import DaemonProcess
 from helpers.desk import AT_FULL_SPEED, SETTINGS
 from helpers.desktop import Desktop, ended
 from helpers.games import steam_game
-from helpers.tray_host import TrayHost, TrayItem
+from helpers.tray_host import TrayHost, TrayItem, eventually
 from potluck_control import schema
+from potluck_control.client import DaemonAwayError
 from potluck_control.states import Reason, State
 
 pytestmark = [
@@ -56,6 +59,14 @@ def press(screen: Desktop, *keys: str) -> None:
     )
 
 
+def is_another(daemon: DaemonProcess) -> bool:
+    """Tell whether another process answers in the daemon's place."""
+    try:
+        return daemon.client.hello("test").pid != daemon.pid
+    except DaemonAwayError:
+        return False
+
+
 async def test_a_newcomer_starts_the_daemon_and_a_swarm_from_the_window(screen: Desktop) -> None:
     with DaemonProcess(AT_FULL_SPEED, environment=screen.environment | SETTINGS) as daemon:
         daemon.stop()
@@ -69,6 +80,19 @@ async def test_a_newcomer_starts_the_daemon_and_a_swarm_from_the_window(screen: 
             await asyncio.to_thread(press, screen, "Tab", "space")  # past the field, to "Start a swarm"
             await item.wait_tooltip("Serving layers 1–12 of demo-model")
         assert daemon.status().state is State.SERVING  # it does not need the app
+        assert daemon.command("stop").returncode == 0
+
+
+async def test_a_daemon_that_hangs_is_restarted_from_the_window(screen: Desktop) -> None:
+    with DaemonProcess(AT_FULL_SPEED, environment=screen.environment | SETTINGS) as daemon:
+        async with app(screen, daemon) as item:
+            await item.wait_tooltip("No swarm joined yet")
+            os.kill(daemon.pid, signal.SIGSTOP)
+            await item.wait_tooltip("Potluck stopped responding")
+            assert {entry.label: entry.enabled for entry in await item.menu()}["Pause for an hour"] is False
+            await asyncio.to_thread(press, screen, "space")  # "Restart"
+            await eventually(lambda: asyncio.to_thread(is_another, daemon))
+            await item.wait_tooltip("No swarm joined yet")
         assert daemon.command("stop").returncode == 0
 
 
