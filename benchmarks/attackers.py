@@ -22,6 +22,7 @@ from pathlib import Path
 from hivemind.dht.routing import DHTID
 from hivemind.proto import dht_pb2
 from hivemind.utils.serializer import MSGPackSerializer
+from potluck_control.launch_spec import ServingLimits
 from potluck_engine.network_speed import BANDWIDTH
 
 from potluck.directory import exchange
@@ -66,11 +67,13 @@ _RECORDS_A_STORE = 8
 
 
 @contextlib.contextmanager
-def attack(kind: str, seconds: float, *addresses: str) -> Iterator[subprocess.Popen[bytes]]:
-    """Attack nodes from another process, which yields the processor to whoever wants it."""
-    command = ["nice", "-n", "19", sys.executable, "-m", "benchmarks.attackers", kind, str(seconds), *addresses]
-    with subprocess.Popen(command) as process:
+def attack(kind: str, seconds: float, *targets: str, niceness: int = 0) -> Iterator[subprocess.Popen[bytes]]:
+    """Attack from another process; inside, strangers have called, or the hog has taken all places of a server."""
+    command = ["nice", "-n", str(niceness), sys.executable, "-m", "benchmarks.attackers", kind, str(seconds), *targets]
+    with subprocess.Popen(command, stdout=subprocess.PIPE) as process:
         try:
+            assert process.stdout is not None
+            process.stdout.readline()
             yield process
         finally:
             process.terminate()
@@ -88,7 +91,7 @@ async def _attack(kind: str, seconds: float, addresses: Sequence[str]) -> None:
 
 
 def _hog(invite: str, seconds: float) -> None:
-    """Open sessions as a member, as many at a time as are let in, and never close one."""
+    """Open sessions as a member and never close one. Print a line once all places of a server are taken."""
     import torch
 
     from benchmarks.sessions import random_states
@@ -106,6 +109,8 @@ def _hog(invite: str, seconds: float) -> None:
             with contextlib.suppress(PotluckError):
                 await session.step(hidden, 0)
                 held.append(session)
+                if len(held) == ServingLimits().max_sessions:
+                    print("all places are taken", flush=True)
 
     async def open_many() -> None:
         await asyncio.gather(*(open_for_ever() for _ in range(_CALLERS)))
@@ -139,6 +144,7 @@ class _Stranger:
 
     async def run(self) -> None:
         await self._dial()
+        print("calling", flush=True)
         async with asyncio.TaskGroup() as group:
             for _ in range(_CALLERS):
                 group.create_task(self._call_for_ever())

@@ -22,7 +22,6 @@ NUM_BLOCKS = 4
 _ATTACK_S = 60.0
 _SETTLE_S = 3.0
 _CPU_WINDOW_S = 20.0
-_HEAD_START_S = 15.0  # for the hog
 _REFUSED_S = 60.0  # counts as: never
 
 
@@ -63,8 +62,8 @@ def memory(soak: bool) -> Measured:
         nodes = _nodes(swarm)
         before = {name: _Cost.of(node) for name, node in nodes.items()}
         most = dict(before)
-        with attack("everything", _ATTACK_S * (5 if soak else 1), *map(_address, nodes.values())) as process:
-            time.sleep(_SETTLE_S)
+        seconds = _ATTACK_S * (5 if soak else 1)
+        with attack("everything", seconds, *map(_address, nodes.values()), niceness=10) as process:
             decoder.times_s.clear()
             while process.poll() is None:
                 client.run(decoder.decode(50))
@@ -100,7 +99,6 @@ def cpu(soak: bool) -> Measured:
 def hog(soak: bool) -> Measured:
     """Seconds, the worst, until a session of another member opens while one opens sessions without end."""
     with _swarm() as swarm, client_of(swarm) as client, attack("hog", 600.0, swarm.invite) as process:
-        time.sleep(_HEAD_START_S)
         waits = []
         for seed in range(20 if soak else 5):
             decoder = Decoder(client, HIDDEN_SIZE, torch.float32, prompt_tokens=8, seed=seed)
@@ -135,7 +133,6 @@ def _spent(engine: LocalEngine, kind: str | None) -> tuple[float, float]:
     if kind is None:
         return _watch(engine)
     with attack(kind, 600.0, _address(engine)):
-        time.sleep(_SETTLE_S)
         return _watch(engine)
 
 

@@ -316,6 +316,7 @@ def _p2pd_arguments(config: HostConfig, identity_path: Path | None, control_path
         "listen": f"/unix{control_path}",
         "dhtClient" if config.dht_client or config.relays else "dhtServer": 1,
         "connManager": 1,
+        "connGrace": "20s",  # beyond 512 connections it closes those of strangers that are older, see `keep_connected`
         "idleTimeout": "30s",
         "relay": int(nat),
         "relayService": int(relays),

@@ -58,14 +58,15 @@ class CallScheduler:
         return sum(self._tokens)
 
     def admit(self, call: Call, *, retry_after_s: float) -> None:
-        """Queue a new call; an empty queue takes any call.
+        """Queue a new call; an empty queue takes any call, and one that others filled the first call of a client.
 
         Raises:
             RemoteError: BUSY, with `retry_after_s`.
         """
         line, tokens = self._lines[call.priority], self._tokens[call.priority]
         waiting = sum(map(len, line.values())) + (self._begun[call.priority] is not None)
-        if waiting and (waiting >= self._max_calls or tokens + call.tokens > self._max_tokens):
+        room = 1 if call.client in line else 2  # so that nobody fills the queue for others
+        if waiting and (waiting >= room * self._max_calls or tokens + call.tokens > room * self._max_tokens):
             name = call.priority.name.lower()
             raise RemoteError(Code.BUSY, f"{waiting} {name} requests are waiting", retry_after_s=retry_after_s)
         line.setdefault(call.client, deque()).append(call)

@@ -29,6 +29,14 @@ def test_calls_may_fill_the_queue_to_its_last_token_and_no_further():
         admit(queue, call(Priority.FORWARD))
 
 
+def test_a_client_that_fills_the_queue_does_not_keep_out_one_with_a_single_call():
+    queue = scheduler(jobs=2)
+    admit(queue, call(Priority.FORWARD, client="many"), call(Priority.FORWARD, client="many"))
+    admit(queue, call(Priority.FORWARD, client="single"), call(Priority.FORWARD, client="another"))
+    with pytest.raises(RemoteError):
+        admit(queue, call(Priority.FORWARD, client="third"))
+
+
 def test_forward_goes_before_backward_and_in_order_within():
     queue = scheduler()
     backward, first, second = call(Priority.BACKWARD), call(Priority.FORWARD), call(Priority.FORWARD)
