@@ -22,7 +22,7 @@ help: ## what each target does
 	@grep -hE '^[a-z-]+:.*##' Makefile | sed -E 's/:[^#]*## /|/' | awk -F'|' '{printf "  make %-12s %s\n", $$1, $$2}'
 
 demo: $(VENV)/.engine ## a private swarm on this machine, generating; PROMPT="..." takes any prompt
-	@$(VENV)/bin/potluck demo
+	@$(PY) -m benchmarks.demo
 
 test: check system-packages ## checks, unit and integration tests; TESTS="tests/unit/cli -x" for a part
 	$(PYTEST) $(TESTS)

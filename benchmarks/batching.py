@@ -10,9 +10,9 @@ from typing import Any
 
 import psutil
 import torch
-from potluck_cli.local_swarm import LocalSwarm
 
 from benchmarks.figures import Measured
+from benchmarks.local_swarm import LocalSwarm
 from benchmarks.models import checkpoint
 from benchmarks.sessions import Decoder, client_of, decode_together, random_states
 from potluck.blocks import BlockSpan, load_span

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from potluck_cli.local_swarm import LocalSwarm
-
 from benchmarks.figures import Measured
+from benchmarks.local_swarm import LocalSwarm
 from benchmarks.loops import interleaved, median_ratio, rounded, swarm_model
 from benchmarks.models import checkpoint, local_model
 from potluck.protocol.blocks import Span

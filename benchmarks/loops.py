@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from potluck_cli.local_swarm import LocalSwarm
 from potluck_gateway.completion import Completion, Options, complete, quiet
 
 from benchmarks.figures import Measured
+from benchmarks.local_swarm import LocalSwarm
 from potluck.client import AutoDistributedModelForCausalLM
 
 PROMPT_TOKENS = 16

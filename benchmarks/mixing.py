@@ -10,9 +10,9 @@ from contextlib import suppress
 from typing import Any
 
 import torch
-from potluck_cli.local_swarm import LocalSwarm
 
 from benchmarks.figures import Measured
+from benchmarks.local_swarm import LocalSwarm
 from benchmarks.models import checkpoint
 from benchmarks.sessions import Decoder, client_of, random_states
 from potluck.client.swarm_client import SwarmClient

@@ -20,9 +20,8 @@ from itertools import combinations
 from pathlib import Path
 from typing import Any
 
-from potluck_cli.local_swarm import LocalSwarm
-
 from benchmarks.figures import Measured
+from benchmarks.local_swarm import LocalSwarm
 from benchmarks.loops import generate, swarm_model
 from benchmarks.models import checkpoint, local_model
 from potluck.protocol.blocks import Span

@@ -13,9 +13,9 @@ import time
 from pathlib import Path
 
 import psutil
-from potluck_cli.local_swarm import LocalEngine, LocalSwarm
 
 from benchmarks.figures import Measured
+from benchmarks.local_swarm import LocalEngine, LocalSwarm
 from benchmarks.machine import pss_bytes
 from potluck.protocol.blocks import Span
 

@@ -8,10 +8,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 import torch
-from potluck_cli.local_swarm import LocalSwarm
 from potluck_gateway.completion import quiet
 from torch import Tensor
 
+from benchmarks.local_swarm import LocalSwarm
 from potluck.client.config import ClientConfig
 from potluck.client.session import InferenceSession
 from potluck.client.swarm_client import SwarmClient

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import statistics
 
-from potluck_cli.local_swarm import LocalSwarm
-
 from benchmarks.figures import Measured
+from benchmarks.local_swarm import LocalSwarm
 from benchmarks.loops import generate, swarm_model
 from benchmarks.models import checkpoint
 from potluck.protocol.blocks import Span

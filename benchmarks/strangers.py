@@ -8,10 +8,10 @@ from dataclasses import dataclass
 
 import psutil
 import torch
-from potluck_cli.local_swarm import LocalEngine, LocalProcess, LocalSwarm
 
 from benchmarks.attackers import HIDDEN_SIZE, KINDS, attack
 from benchmarks.figures import Measured
+from benchmarks.local_swarm import LocalEngine, LocalProcess, LocalSwarm
 from benchmarks.machine import rss_bytes
 from benchmarks.models import checkpoint
 from benchmarks.sessions import Decoder, client_of

@@ -22,12 +22,12 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-from potluck_cli.local_swarm import LocalSwarm
 from potluck_control import schema
 from potluck_control.states import State
 from potluck_gateway.completion import Completion, quiet
 
 from benchmarks.figures import Measured
+from benchmarks.local_swarm import LocalSwarm
 from benchmarks.loops import generate, swarm_model
 from benchmarks.machine import rss_bytes
 from benchmarks.models import checkpoint, local_model

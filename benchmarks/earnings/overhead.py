@@ -17,13 +17,13 @@ from pathlib import Path
 from typing import Any
 
 import psutil
-from potluck_cli.local_swarm import LocalSwarm
 from potluck_control import schema
 from potluck_control.methods import earnings
 from potluck_control.states import State
 from potluck_engine.receipts import Tabs
 
 from benchmarks.figures import Measured
+from benchmarks.local_swarm import LocalSwarm
 from benchmarks.loops import generate, rounded, swarm_model
 from benchmarks.models import checkpoint
 from potluck.client.receipts import Unsigned

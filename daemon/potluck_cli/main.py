@@ -51,13 +51,13 @@ COMMANDS = {
     "gateway": "let other programs here use the swarm through OpenAI's API",
     "swarm": "create, join and look at swarms",
     "bootstrap": "run a meeting point where members find a swarm",
-    "demo": "run a private swarm on this machine, start to end",
     "control": "connect input and output to the daemon, for an app in another system",
     "completions": "let your shell complete commands and options",
 }
 
 _REMOVED = {
     "contribution": "potluck earnings has it",
+    "demo": "potluck start --demo serves a swarm of your own",
     "convert": "save the checkpoint as safetensors with save_pretrained() of Transformers",
     "machine": "potluck doctor lists the GPUs",
     "offload": "potluck pause does the same",

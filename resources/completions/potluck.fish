@@ -50,8 +50,8 @@ function _shtab_potluck_using
   test "$_shtab_potluck_cmdpath" = "$argv"
 end
 
-set -g _shtab_potluck_commands start stop drain status top pause resume join leave models 'models list' 'models delete' 'models move' programs 'programs list' 'programs always' 'programs never' 'programs judge' history earnings ledger 'ledger export' 'ledger check' 'ledger backup' 'ledger restore' logs config 'config list' 'config get' 'config set' 'config unset' 'config edit' doctor diag setup update autostart service 'service install' 'service remove' serve generate chat gateway 'gateway start' 'gateway status' 'gateway stop' swarm 'swarm create' 'swarm join' 'swarm invite' 'swarm list' 'swarm show' 'swarm leave' bootstrap demo control completions
-set -g _shtab_potluck_opts_with_value --adapter --announce --app --blocks --bootstrap --by --cache-tokens --daemon --device --devices --dtype --file --folder --host --identity --index --invite-file --max-memory --max-new-tokens --max-tokens --max-wait --model --name --num-blocks --output --parent-pid --port --prefix --prompt --quantization --revision --seed --since --state --swarm --system --temperature --threads --variant --wait --wheels --within --words -n
+set -g _shtab_potluck_commands start stop drain status top pause resume join leave models 'models list' 'models delete' 'models move' programs 'programs list' 'programs always' 'programs never' 'programs judge' history earnings ledger 'ledger export' 'ledger check' 'ledger backup' 'ledger restore' logs config 'config list' 'config get' 'config set' 'config unset' 'config edit' doctor diag setup update autostart service 'service install' 'service remove' serve generate chat gateway 'gateway start' 'gateway status' 'gateway stop' swarm 'swarm create' 'swarm join' 'swarm invite' 'swarm list' 'swarm show' 'swarm leave' bootstrap control completions
+set -g _shtab_potluck_opts_with_value --adapter --announce --app --blocks --bootstrap --by --cache-tokens --daemon --device --devices --dtype --file --folder --host --identity --index --invite-file --max-memory --max-new-tokens --max-tokens --max-wait --model --name --num-blocks --output --port --prefix --quantization --revision --seed --since --state --swarm --system --temperature --threads --variant --wait --wheels --within --words -n
 
 complete -c potluck -e
 complete -c potluck -f
@@ -217,7 +217,6 @@ complete -c potluck -n '_shtab_potluck_using serve' -l num-blocks -x -d 'how man
 complete -c potluck -n '_shtab_potluck_using serve' -l port -x -d 'TCP port to listen on; 0: any free one (default: 0)'
 complete -c potluck -n '_shtab_potluck_using serve' -l host -x -d 'address to listen on; 127.0.0.1: this machine only'
 complete -c potluck -n '_shtab_potluck_using serve' -l announce -x -d 'address to tell others, instead of all addresses of this machine; repeatable'
-complete -c potluck -n '_shtab_potluck_using serve' -l parent-pid -x -d 'end when this process ends (Linux)'
 complete -c potluck -n '_shtab_potluck_using serve' -l verbose -d 'log to standard error'
 complete -c potluck -n '_shtab_potluck_using serve' -l name -x -d 'name that the swarm sees'
 complete -c potluck -n '_shtab_potluck_using serve' -l identity -xka "(__fish_complete_path (commandline -ct))" -d 'key file (default: a new identity each time)'
@@ -296,16 +295,9 @@ complete -c potluck -n '_shtab_potluck_using bootstrap' -s h -l help -d 'show th
 complete -c potluck -n '_shtab_potluck_using bootstrap' -l port -x -d 'TCP port to listen on; 0: any free one (default: 31337)'
 complete -c potluck -n '_shtab_potluck_using bootstrap' -l host -x -d 'address to listen on; 127.0.0.1: this machine only'
 complete -c potluck -n '_shtab_potluck_using bootstrap' -l announce -x -d 'address to tell others, instead of all addresses of this machine; repeatable'
-complete -c potluck -n '_shtab_potluck_using bootstrap' -l parent-pid -x -d 'end when this process ends (Linux)'
 complete -c potluck -n '_shtab_potluck_using bootstrap' -l verbose -d 'log to standard error'
 complete -c potluck -n '_shtab_potluck_using bootstrap' -l identity -xka "(__fish_complete_path (commandline -ct))" -d 'key file (default: one in your state folder)'
 complete -c potluck -n '_shtab_potluck_using bootstrap' -l json -d 'print JSON, for scripts'
-complete -c potluck -n '_shtab_potluck_using; and test $_shtab_potluck_npos -eq 0' -a demo -d 'Start a private swarm on this machine: a bootstrap node and four engines for three spans of a small model, the middle span twice. Complete a prompt through it, compare the result with Transformers alone, and kill an engine during a second completion. Needs no network and no GPU, and leaves nothing behind.'
-complete -c potluck -n '_shtab_potluck_using demo' -s h -l help -d 'show this help message and exit'
-complete -c potluck -n '_shtab_potluck_using demo' -l prompt -x -d 'default: the environment variable PROMPT, or a sentence that the model knows'
-complete -c potluck -n '_shtab_potluck_using demo' -l model -x -d 'folder of another checkpoint with a tokenizer (default: the demo model)'
-complete -c potluck -n '_shtab_potluck_using demo' -l max-new-tokens -x -d 'at least 16 (default: 64)'
-complete -c potluck -n '_shtab_potluck_using demo' -l json -d 'print JSON, for scripts'
 complete -c potluck -n '_shtab_potluck_using; and test $_shtab_potluck_npos -eq 0' -a control -d 'Connect standard input and output to the daemon'"'"'s control socket, until the input ends. This is how the app on Windows reaches the daemon in WSL2. Whoever can run this command as the daemon'"'"'s user can control the daemon.'
 complete -c potluck -n '_shtab_potluck_using control' -s h -l help -d 'show this help message and exit'
 complete -c potluck -n '_shtab_potluck_using control' -l wait -x -d 'longest wait for the daemon (default: 20.0)'

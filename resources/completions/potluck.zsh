@@ -16,7 +16,6 @@ _shtab_potluck_commands() {
     completions:'Print a script that lets your shell complete commands and options. Save it where the shell looks for it.'
     config:'Show and change the settings: what to serve, and when to step aside. A running daemon applies changes at once. You may also edit the file by hand; while it has a mistake, the previous settings stay in force and `potluck status` names the mistake. An environment variable POTLUCK_SECTION_NAME of the daemon overrides the file.'
     control:'Connect standard input and output to the daemon'"'"'s control socket, until the input ends. This is how the app on Windows reaches the daemon in WSL2. Whoever can run this command as the daemon'"'"'s user can control the daemon.'
-    demo:'Start a private swarm on this machine: a bootstrap node and four engines for three spans of a small model, the middle span twice. Complete a prompt through it, compare the result with Transformers alone, and kill an engine during a second completion. Needs no network and no GPU, and leaves nothing behind.'
     diag:'Write one file with versions, the findings of `potluck doctor`, settings, status, history and the end of the log. Keys, invites, addresses, home folders and the names of people, machines and swarms are removed. Prompts are never in it. The history names programs that Potluck stepped aside for. Check the file before you send it.'
     doctor:'Check this machine: daemon, packages, GPU and driver, memory, disk, clock, port, network and swarm. Each finding says what to do. The exit code is 1 if something does not work, else 0. Nothing is changed, and only the addresses in your invite are contacted.'
     drain:'Accept no new work, let open sessions end, then end the daemon: before an update, or before you switch the machine off. Sessions still open when the time is up continue on other servers. The command waits until the daemon has ended; Ctrl-C ends only the waiting, and `potluck resume` cancels the drain.'
@@ -136,7 +135,6 @@ _shtab_potluck_bootstrap_options=(
   "--port[TCP port to listen on\; 0\: any free one (default\: 31337)]:port:"
   "--host[address to listen on\; 127.0.0.1\: this machine only]:IP:"
   "*--announce[address to tell others, instead of all addresses of this machine\; repeatable]:MULTIADDR:"
-  "--parent-pid[end when this process ends (Linux)]:PID:"
   "--verbose[log to standard error]"
   "--identity[key file (default\: one in your state folder)]:FILE:_files"
   "--json[print JSON, for scripts]"
@@ -223,17 +221,6 @@ _shtab_potluck_control_options=(
 
 # guard to ensure default positional specs are added only once per session
 _shtab_potluck_control_defaults_added=0
-
-_shtab_potluck_demo_options=(
-  "(- : *)"{-h,--help}"[show this help message and exit]"
-  "--prompt[default\: the environment variable PROMPT, or a sentence that the model knows]:prompt:"
-  "--model[folder of another checkpoint with a tokenizer (default\: the demo model)]:model:"
-  "--max-new-tokens[at least 16 (default\: 64)]:N:"
-  "--json[print JSON, for scripts]"
-)
-
-# guard to ensure default positional specs are added only once per session
-_shtab_potluck_demo_defaults_added=0
 
 _shtab_potluck_diag_options=(
   "(- : *)"{-h,--help}"[show this help message and exit]"
@@ -509,7 +496,6 @@ _shtab_potluck_serve_options=(
   "--port[TCP port to listen on\; 0\: any free one (default\: 0)]:port:"
   "--host[address to listen on\; 127.0.0.1\: this machine only]:IP:"
   "*--announce[address to tell others, instead of all addresses of this machine\; repeatable]:MULTIADDR:"
-  "--parent-pid[end when this process ends (Linux)]:PID:"
   "--verbose[log to standard error]"
   "--name[name that the swarm sees]:name:"
   "--identity[key file (default\: a new identity each time)]:FILE:_files"
@@ -704,7 +690,6 @@ _shtab_potluck() {
         completions) _arguments -C -s $_shtab_potluck_completions_options ;;
         config) _shtab_potluck_config ;;
         control) _arguments -C -s $_shtab_potluck_control_options ;;
-        demo) _arguments -C -s $_shtab_potluck_demo_options ;;
         diag) _arguments -C -s $_shtab_potluck_diag_options ;;
         doctor) _arguments -C -s $_shtab_potluck_doctor_options ;;
         drain) _arguments -C -s $_shtab_potluck_drain_options ;;

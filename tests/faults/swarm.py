@@ -8,8 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
 
-from potluck_cli.local_swarm import LocalEngine, LocalSwarm
-
+from benchmarks.local_swarm import LocalEngine, LocalSwarm
 from potluck.protocol.blocks import PeerId, Span
 from tests.faults.proxy import Proxy
 

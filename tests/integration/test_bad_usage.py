@@ -14,8 +14,8 @@ import psutil
 import pytest
 from helpers.command_line import CommandLine, Outcome
 from helpers.small_model import golden_with_tokenizer
-from potluck_cli.local_swarm import LocalSwarm
 
+from benchmarks.local_swarm import LocalSwarm
 from potluck.membership.identity import Identity
 from potluck.protocol.blocks import Span
 from potluck.protocol.invite import encode_invite

@@ -14,8 +14,8 @@ import psutil
 import pytest
 from helpers.golden import CHECKPOINT
 from helpers.small_model import golden_with_tokenizer
-from potluck_cli.local_swarm import LocalSwarm
 
+from benchmarks.local_swarm import LocalSwarm
 from potluck.errors import PotluckError
 from potluck.protocol.blocks import Span
 
@@ -80,7 +80,7 @@ _HOST = """
 import sys, time
 from pathlib import Path
 from potluck.protocol.blocks import Span
-from potluck_cli.local_swarm import LocalSwarm
+from benchmarks.local_swarm import LocalSwarm
 
 with LocalSwarm(Path(sys.argv[1]), [Span(0, 4)]) as swarm:
     swarm.engines[0].freeze()

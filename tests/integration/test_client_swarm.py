@@ -16,9 +16,9 @@ import pytest
 import torch
 from helpers.golden import CHECKPOINT
 from helpers.streamers import At
-from potluck_cli.local_swarm import LocalEngine, LocalSwarm
 from transformers import PreTrainedModel
 
+from benchmarks.local_swarm import LocalEngine, LocalSwarm
 from potluck import AutoDistributedModelForCausalLM, ClientConfig, SwarmError
 from potluck.protocol.blocks import Span
 

@@ -19,11 +19,11 @@ import torch
 from helpers.daemon_process import GAME, DaemonProcess, anonymous_bytes, scripted_game
 from helpers.streamers import At
 from helpers.tiny_models import save_llama
-from potluck_cli.local_swarm import LocalSwarm
 from potluck_control import schema
 from potluck_control.states import Reason, State
 from transformers import LlamaForCausalLM
 
+from benchmarks.local_swarm import LocalSwarm
 from potluck import AutoDistributedModelForCausalLM
 from potluck.protocol.blocks import Span
 

@@ -10,11 +10,11 @@ import pytest
 import torch
 from helpers.daemon_process import DaemonProcess
 from helpers.golden import CHECKPOINT
-from potluck_cli.local_swarm import LocalSwarm
 from potluck_control import schema
 from potluck_control.states import State
 from prometheus_client.parser import text_string_to_metric_families
 
+from benchmarks.local_swarm import LocalSwarm
 from potluck import AutoDistributedModelForCausalLM
 
 NUM_TOKENS = 8

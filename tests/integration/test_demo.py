@@ -1,4 +1,4 @@
-"""`potluck demo` from start to end."""
+"""`make demo` from start to end."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pathlib import Path
 import psutil
 from helpers.golden import CHECKPOINT
 
-DEMO = [sys.executable, "-m", "potluck_cli.main", "demo"]
+DEMO = [sys.executable, "-m", "benchmarks.demo"]
 
 
 def test_the_demo_keeps_its_promises_with_a_prompt_of_any_letters() -> None:

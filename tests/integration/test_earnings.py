@@ -13,12 +13,12 @@ import torch
 from helpers.daemon_process import DaemonProcess
 from helpers.golden import CHECKPOINT
 from helpers.streamers import At
-from potluck_cli.local_swarm import LocalSwarm
 from potluck_control import schema
 from potluck_control.daemon_credit import DaemonPurse
 from potluck_control.methods import earnings
 from potluck_control.states import State
 
+from benchmarks.local_swarm import LocalSwarm
 from potluck import AutoDistributedModelForCausalLM, ClientConfig
 from potluck.protocol.receipts import Work
 

@@ -12,9 +12,9 @@ from helpers.adapters import save_adapter
 from helpers.golden import CHECKPOINT
 from helpers.streamers import At
 from peft import PeftModel
-from potluck_cli.local_swarm import LocalSwarm
 from transformers import AutoModelForCausalLM
 
+from benchmarks.local_swarm import LocalSwarm
 from potluck import AutoDistributedModelForCausalLM, ClientConfig, SwarmError
 from potluck.protocol.blocks import Span
 from potluck.protocol.records import NumberFormat

@@ -30,10 +30,10 @@ from helpers.hostile_peer import (
     refusal,
 )
 from helpers.hostile_server import MISDEEDS, HostileServer
-from potluck_cli.local_swarm import LocalEngine, LocalSwarm
 from potluck_cli.overview import live_servers
 from transformers.utils import logging
 
+from benchmarks.local_swarm import LocalEngine, LocalSwarm
 from potluck import AutoDistributedModelForCausalLM
 from potluck.client import ClientConfig
 from potluck.directory import record_checks

@@ -9,12 +9,12 @@ from pathlib import Path
 import pytest
 import torch
 from helpers.daemon_process import LOOPBACK, DaemonProcess
-from potluck_cli.local_swarm import LocalSwarm
 from potluck_control import schema
 from potluck_control.resources import DEMO_MODEL, resource
 from potluck_control.states import State
 from potluck_gateway.completion import Text
 
+from benchmarks.local_swarm import LocalSwarm
 from potluck import AutoDistributedModelForCausalLM
 from potluck.protocol.blocks import Span
 from potluck.protocol.invite import encode_invite

@@ -10,9 +10,9 @@ import pytest
 import torch
 from helpers.golden import CHECKPOINT
 from helpers.streamers import At
-from potluck_cli.local_swarm import LocalEngine, LocalSwarm
 from transformers import PreTrainedModel
 
+from benchmarks.local_swarm import LocalEngine, LocalSwarm
 from potluck import AutoDistributedModelForCausalLM, ClientConfig
 from potluck.protocol.blocks import Span
 

@@ -16,11 +16,11 @@ import torch
 from helpers.golden import CHECKPOINT
 from helpers.streamers import At
 from helpers.tiny_models import save_llama
-from potluck_cli.local_swarm import LocalEngine, LocalSwarm
 from potluck_control.launch_spec import LaunchSpec, ServingLimits
 from potluck_engine.server import Engine
 from transformers import AutoModelForCausalLM, PreTrainedModel
 
+from benchmarks.local_swarm import LocalEngine, LocalSwarm
 from potluck import AutoDistributedModelForCausalLM
 from potluck.protocol.blocks import Span
 from potluck.protocol.invite import decode_invite

@@ -8,9 +8,9 @@ import pytest
 import torch
 from helpers.golden import CHECKPOINT
 from helpers.streamers import At
-from potluck_cli.local_swarm import LocalSwarm
 from transformers import AutoModelForCausalLM
 
+from benchmarks.local_swarm import LocalSwarm
 from potluck import AutoDistributedModelForCausalLM, ClientConfig
 from potluck.protocol.blocks import Span
 

@@ -68,7 +68,7 @@ print(encode_invite(replace(new_swarm("friends", "owner/model", 4), bootstrap_pe
 
 
 def test_what_needs_the_engine_says_so_in_one_line(place: Path) -> None:
-    done = run(place, "potluck", "demo")
+    done = run(place, "potluck", "bootstrap", "--port", "0", "--host", "127.0.0.1")
     assert done.returncode == 1
     assert done.stderr.count("\n") == 1
     assert "potluck setup" in done.stderr

@@ -31,7 +31,6 @@ def loaded_by(code: str) -> set[str]:
         "potluck_cli.main",
         "potluck_cli.manual",
         "potluck_daemon.doctor.checks",
-        "potluck_cli.local_swarm",
         "potluck_daemon.daemon",
         "potluck_control.launch_spec",
         "potluck_control.engine_messages",

@@ -1,4 +1,4 @@
-"""`potluck demo`: runs a private swarm on this machine and kills an engine while it generates.
+"""`make demo`: runs a private swarm on this machine and kills an engine while it generates.
 
 It checks every claim that it prints; the exit code says whether all of them held.
 """
@@ -6,9 +6,9 @@ It checks every claim that it prints; the exit code says whether all of them hel
 from __future__ import annotations
 
 import argparse
-import io
 import logging
 import os
+import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -16,14 +16,15 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from potluck_control.resources import num_blocks_of, resource
-
-from potluck.errors import UsageError
-from potluck.protocol.blocks import Span
-from potluck_cli.local_swarm import LocalEngine, LocalSwarm
-from potluck_cli.options import answer, positive
+from potluck_cli.main import describe, exit_code
+from potluck_cli.options import positive
 from potluck_cli.overview import short_id
 from potluck_cli.terminal import Style, Terminal, table
+from potluck_control.resources import num_blocks_of, resource
+
+from benchmarks.local_swarm import LocalEngine, LocalSwarm
+from potluck.errors import PotluckError, UsageError
+from potluck.protocol.blocks import Span
 
 if TYPE_CHECKING:
     from potluck_gateway.completion import Completion, Text
@@ -34,30 +35,6 @@ DESCRIPTION = """\
 Start a private swarm on this machine: a bootstrap node and four engines for three spans of a small model, the middle
 span twice. Complete a prompt through it, compare the result with Transformers alone, and kill an engine during a second
 completion. Needs no network and no GPU, and leaves nothing behind."""
-EXAMPLES = """\
-  potluck demo
-  potluck demo --prompt "Count from 7 to 18:"
-  PROMPT="Months from March to December:" potluck demo"""
-
-
-@dataclass(frozen=True, slots=True)
-class DemoCheck:
-    """One claim, and whether it held."""
-
-    holds: bool
-    text: str
-
-
-@dataclass(frozen=True, slots=True)
-class DemoResult:
-    """The result of a demo; `holds`: every check held."""
-
-    holds: bool
-    checks: tuple[DemoCheck, ...]
-
-
-RESULT = DemoResult
-
 DEFAULT_PROMPT = (
     "On Sunday, Ana asked Omar and Gina to a potluck. Omar brought the corn pasta. Gina brought the fish bread. "
     "At the end Ana said:"
@@ -66,7 +43,8 @@ MIDDLE = 1  # of the three spans
 _ENOUGH_TOKENS = 16  # for an engine to die in the middle
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="make demo", description=DESCRIPTION)
     parser.add_argument("--prompt", help="default: the environment variable PROMPT, or a sentence that the model knows")
     parser.add_argument(
         "--model", type=Path, help="folder of another checkpoint with a tokenizer (default: the demo model)"
@@ -74,6 +52,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--max-new-tokens", type=_max_tokens, default=64, metavar="N", help=f"at least {_ENOUGH_TOKENS} (default: 64)"
     )
+    try:
+        return run(parser.parse_args())
+    except PotluckError as error:
+        print(describe(error), file=sys.stderr)
+        return exit_code(error)
 
 
 def run(args: argparse.Namespace) -> int:
@@ -81,10 +64,7 @@ def run(args: argparse.Namespace) -> int:
     folder = args.model or resource("demo-model")
     if not any(folder.glob("tokenizer*")):
         raise UsageError(f"{folder} has no tokenizer", hint="the demo needs a model that reads and writes text")
-    demo = Demo(Terminal(io.StringIO() if args.json else None), folder, prompt, args.max_new_tokens)
-    holds = demo.run()
-    answer(args, DemoResult(holds, tuple(demo.checks)), ())
-    return 0 if holds else 1
+    return 0 if Demo(Terminal(), folder, prompt, args.max_new_tokens).run() else 1
 
 
 def _max_tokens(text: str) -> int:
@@ -120,11 +100,7 @@ class Demo:
         self._folder = folder.resolve()
         self._prompt = prompt
         self._max_new_tokens = max_new_tokens
-        self.checks: list[DemoCheck] = []
-
-    @property
-    def num_failed(self) -> int:
-        return sum(not check.holds for check in self.checks)
+        self.num_failed = 0
 
     def run(self) -> bool:
         started = time.monotonic()
@@ -208,9 +184,9 @@ class Demo:
         return show
 
     def check(self, holds: bool, text: str) -> None:
-        """Print a claim and remember whether it held."""
+        """Print a claim and count it if it does not hold."""
         mark, style = ("✓", Style.GREEN) if holds else ("✗", Style.RED)
-        self.checks.append(DemoCheck(holds, text))
+        self.num_failed += not holds
         self._terminal.line(f"  {self._terminal.styled(mark, Style.BOLD, style)} {text}")
 
     def _heading(self, text: str) -> None:
@@ -261,3 +237,7 @@ def _name(hop: HopReport) -> str:
 
 def _on_one_line(text: str) -> str:
     return text.replace("\n", "\n  ")
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 from helpers.golden import CHECKPOINT
-from potluck_cli.demo import Demo, require_room, spans_of
-from potluck_cli.local_swarm import LocalSwarm
 from potluck_cli.terminal import Terminal
 from potluck_control.resources import num_blocks_of
 from transformers import AutoConfig
 
+from benchmarks.demo import Demo, require_room, spans_of
+from benchmarks.local_swarm import LocalSwarm
 from potluck.errors import PotluckError, UsageError
 from potluck.protocol.blocks import Span
 
