@@ -39,10 +39,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     log_to_stderr(args.verbose)
-    if args.parent_pid is not None:
-        from potluck.processes import exit_with_parent
-
-        exit_with_parent(args.parent_pid)
     return asyncio.run(_serve(args))
 
 

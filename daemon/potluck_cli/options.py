@@ -55,12 +55,6 @@ def add_node(parser: argparse.ArgumentParser, *, port: int) -> None:
         metavar="MULTIADDR",
         help="address to tell others, instead of all addresses of this machine; repeatable",
     )
-    parser.add_argument(
-        "--parent-pid",
-        type=positive,
-        metavar="PID",
-        help="end when this process ends (Linux)",
-    )
     parser.add_argument("--verbose", action="store_true", help="log to standard error")
 
 

@@ -101,7 +101,7 @@ def run(args: argparse.Namespace) -> int:
     spec = launch_spec(args)
     from potluck_engine.main import run_engine
 
-    run_engine(spec, _print_json if args.json else partial(_show, Terminal()), parent_pid=args.parent_pid)
+    run_engine(spec, _print_json if args.json else partial(_show, Terminal()))
     return 0
 
 

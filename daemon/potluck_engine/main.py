@@ -11,26 +11,21 @@ from potluck_control.engine_messages import Failed, OnEvent
 from potluck_control.launch_spec import LaunchSpec
 
 from potluck.errors import PotluckError
-from potluck.processes import confine, exit_with_parent
+from potluck.processes import confine
 from potluck_engine.fitting import resolved
 from potluck_engine.server import Engine
 
 log = logging.getLogger(__name__)
 
 
-def run_engine(spec: LaunchSpec, on_event: OnEvent, *, parent_pid: int | None = None) -> None:
+def run_engine(spec: LaunchSpec, on_event: OnEvent) -> None:
     """Serve until SIGTERM or SIGINT.
-
-    Args:
-        parent_pid: end when this process, which started the engine, dies.
 
     Raises:
         PotluckError: the engine could not start or go on. A Failed event was sent, as before any other exception.
     """
     try:
         confine()
-        if parent_pid is not None:
-            exit_with_parent(parent_pid)
         with asyncio.Runner(loop_factory=new_event_loop) as runner:
             runner.run(_serve(resolved(spec), on_event))
     except PotluckError as error:

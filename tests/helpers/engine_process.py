@@ -33,7 +33,7 @@ def main(options: dict[str, Any]) -> None:
     print(json.dumps({"event": "Process", "pid": os.getpid()}), flush=True)
     code = 0
     try:
-        run_engine(config, report, parent_pid=os.getppid() if options.get("exit_with_parent") else None)
+        run_engine(config, report)
     except PotluckError:  # reported
         code = 1
     os._exit(code)  # as the real commands do: a thread that still loads would abort the interpreter's own way out

@@ -1,4 +1,4 @@
-"""An engine as a process, with a real p2pd on loopback: serving, leaving, losing clients, its parent, its p2pd."""
+"""An engine as a process, with a real p2pd on loopback: serving, leaving, losing clients, its p2pd."""
 
 from __future__ import annotations
 
@@ -210,18 +210,6 @@ async def test_engine_asked_to_stop_while_it_starts_stops_at_once(world):
         engine.child.send_signal(signal.SIGTERM)
         assert await engine.ended() == 0
         assert world.leftovers() == []
-
-
-async def test_engine_ends_with_its_parent(world):
-    async with world.engine("/bin/sh", "-c", '"$@"; true', "sh", exit_with_parent=True) as shell:
-        engine = psutil.Process(int((await shell.event("Process"))["pid"]))
-        await shell.event("Online")
-        family = [engine, *engine.children(recursive=True)]
-        shell.child.kill()
-        await shell.ended()
-        assert await asyncio.to_thread(lambda: psutil.wait_procs(family, timeout=WAIT_S)[1]) == []
-        assert world.leftovers() == []
-        assert await world.servers() == ()
 
 
 async def test_engine_without_a_bootstrap_peer_that_answers_says_so(world):
