@@ -49,7 +49,7 @@ screenshots: $(VENV)/.dev system-packages ## make the pictures of docs/screensho
 	@PYTHONPATH=tests $(PY) docs/screenshots.py
 
 manual: $(VENV)/.dev ## write the manual pages and docs/commands.md anew, from the commands themselves
-	$(PY) -m potluck_cli.manual .
+	$(PY) -m installer.manual .
 
 translations: $(VENV)/.dev ## collect the app's texts for translators and compile what they wrote
 	@$(PY) .ci/translations

@@ -1,6 +1,6 @@
 """`potluck completions`: a script that lets a shell complete commands, options and the names of settings.
 
-`potluck_cli.manual` generates the scripts.
+`installer.manual` generates the scripts.
 """
 
 from __future__ import annotations

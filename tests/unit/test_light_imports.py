@@ -29,7 +29,6 @@ def loaded_by(code: str) -> set[str]:
         "potluck.protocol.invite",
         "potluck.protocol.messages",
         "potluck_cli.main",
-        "potluck_cli.manual",
         "potluck_daemon.doctor.checks",
         "potluck_daemon.daemon",
         "potluck_control.launch_spec",

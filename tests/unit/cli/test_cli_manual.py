@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 from potluck_cli import daemon, main
-from potluck_cli.manual import commands, outputs, result_of
 from potluck_cli.parser import actions_of
 from potluck_daemon.settings.schema import entries
 
+from installer.manual import commands, outputs, result_of
 from potluck.errors import UsageError
 
 ROOT = Path(__file__).parents[3]

@@ -1,4 +1,4 @@
-"""Generates the manual pages, docs/commands.md and the completion scripts: `python -m potluck_cli.manual FOLDER`.
+"""Generates the manual pages, docs/commands.md and the completion scripts: `python -m installer.manual FOLDER`.
 
 All of them come from the parsers that run, so they cannot differ from what the program accepts. `make manual` writes
 them into the source tree, and a test says when that was forgotten. Needs shtab, which only developers install.
@@ -16,11 +16,10 @@ from functools import partial
 from pathlib import Path
 
 import shtab
-from potluck_daemon.settings.schema import entries
-from potluck_daemon.settings.values import shown
-
 from potluck_cli import daemon, main
 from potluck_cli.parser import HelpText, Parser, actions_of
+from potluck_daemon.settings.schema import entries
+from potluck_daemon.settings.values import shown
 
 _DATE = "2026-11-21"  # of the last release; today's date would change the files every day
 _WIDTH = 80  # of the help texts, in columns
