@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from typing import Final
 
@@ -13,9 +12,7 @@ from potluck.petals.packing import TUPLE, pack, unpack_map
 from potluck.petals.tensors import ENCODABLE
 from potluck.protocol.messages import Caller
 from potluck.wire.errors import WireError
-
-MAX_ID_CHARS: Final = 128
-MAX_NAME_CHARS: Final = 256
+from potluck.wire.fields import MAX_NAME_CHARS, text
 
 Metadata = Mapping[object, object]
 
@@ -75,35 +72,3 @@ def read_output_compression(metadata: Metadata) -> tuple[int, ...]:
     if any(item not in ENCODABLE for item in value):
         raise WireError("output_compression: only NONE (0) and FLOAT16 (2) are supported here")
     return tuple(value)
-
-
-def text(metadata: Metadata, key: str, max_chars: int) -> str | None:
-    """A text or nil; raises WireError."""
-    value = metadata.get(key)
-    if value is None:
-        return None
-    if not isinstance(value, str) or len(value) > max_chars:
-        raise WireError(f"{key} must be a text of at most {max_chars} characters")
-    return value
-
-
-def integer(metadata: Metadata, key: str, *, most: int = 1 << 62) -> int | None:
-    """A whole number from 0 to `most`, or nil; raises WireError."""
-    value = metadata.get(key)
-    if value is None:
-        return None
-    if type(value) is not int or not 0 <= value <= most:
-        raise WireError(f"{key} must be a whole number from 0 to {most}")
-    return value
-
-
-def number(metadata: Metadata, key: str) -> float | None:
-    """A finite number of at least 0, or nil; raises WireError."""
-    value = metadata.get(key)
-    if value is None:
-        return None
-    if not isinstance(value, int | float) or isinstance(value, bool):
-        raise WireError(f"{key} must be a number")
-    if not 0 <= value < math.inf:
-        raise WireError(f"{key} must be finite and not negative")
-    return float(value)

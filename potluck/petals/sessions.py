@@ -7,17 +7,7 @@ order of keys is that of Petals' clients, so that recorded messages can be compa
 from __future__ import annotations
 
 from potluck.petals.envelopes import Envelope, read_envelope, write_envelope
-from potluck.petals.metadata import (
-    MAX_ID_CHARS,
-    THREE_TENSORS,
-    Metadata,
-    arguments,
-    integer,
-    number,
-    read_caller,
-    read_metadata,
-    text,
-)
+from potluck.petals.metadata import THREE_TENSORS, Metadata, arguments, read_caller, read_metadata
 from potluck.petals.packing import pack
 from potluck.petals.stateless import read_hidden, read_prompts, read_request
 from potluck.petals.tensors import EMPTY_FLOATS, EMPTY_INTS, float_tensor, order_of_rows, to_raw
@@ -26,6 +16,7 @@ from potluck.protocol.buffers import Buffer
 from potluck.protocol.codes import Code
 from potluck.protocol.messages import SessionOpening, StepReply, StepRequest
 from potluck.wire.errors import WireError, refusing
+from potluck.wire.fields import MAX_ID_CHARS, integer, number, text
 from potluck.wire.limits import Limits
 
 

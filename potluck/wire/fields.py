@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from enum import IntEnum
-from typing import Final
+from typing import Any, Final
 
 from potluck.protocol.blocks import Span
 from potluck.protocol.messages import Caller
@@ -73,13 +73,13 @@ _MAX_PROOF_BYTES: Final = 4096
 _MAX_VOUCHERS: Final = 8
 
 
-def text(fields: Fields, key: Field, max_chars: int) -> str | None:
+def text(fields: Mapping[Any, object], key: Field | str, max_chars: int) -> str | None:
     """Return a text, or None if it is missing. Raises WireError."""
     value = fields.get(key)
     if value is None:
         return None
     if not isinstance(value, str) or len(value) > max_chars:
-        raise WireError(f"{key.name} must be a text of at most {max_chars} characters")
+        raise WireError(f"{_name(key)} must be a text of at most {max_chars} characters")
     return value
 
 
@@ -91,13 +91,13 @@ def blob(fields: Fields, key: Field, num_bytes: int) -> bytes | None:
     return value
 
 
-def integer(fields: Fields, key: Field, *, most: int = 1 << 62) -> int | None:
+def integer(fields: Mapping[Any, object], key: Field | str, *, most: int = 1 << 62) -> int | None:
     """Return a whole number from 0 to `most`, or None if it is missing. Raises WireError."""
     value = fields.get(key)
     if value is None:
         return None
     if type(value) is not int or not 0 <= value <= most:
-        raise WireError(f"{key.name} must be a whole number from 0 to {most}")
+        raise WireError(f"{_name(key)} must be a whole number from 0 to {most}")
     return value
 
 
@@ -117,14 +117,19 @@ def flag(fields: Fields, key: Field) -> bool:
     return value
 
 
-def number(fields: Fields, key: Field) -> float | None:
+def number(fields: Mapping[Any, object], key: Field | str) -> float | None:
     """Return a finite number of at least 0, or None if it is missing. Raises WireError."""
     value = fields.get(key)
     if value is None:
         return None
     if type(value) not in (int, float) or not 0 <= value < math.inf:  # type: ignore[operator]
-        raise WireError(f"{key.name} must be a finite number of at least 0")
+        raise WireError(f"{_name(key)} must be a finite number of at least 0")
     return float(value)  # type: ignore[arg-type]
+
+
+def _name(key: Field | str) -> str:
+    """Return the name of a field of ours, or of one that Petals calls by name."""
+    return key if isinstance(key, str) else key.name
 
 
 def target_fields(prefix: str, span: Span, caller: Caller) -> dict[int, object]:
