@@ -28,6 +28,7 @@ R = TypeVar("R")
 CALL_TIMEOUT_S = 35.0  # a little above the server's own limit
 EVENT_TIMEOUT_S = 45.0  # two keep-alive intervals
 MAX_LINE_BYTES = 1 << 20
+MAX_ANSWER_BYTES = 1 << 26
 _CREDENTIALS = struct.Struct("3i")  # process, user and group of SO_PEERCRED
 
 
@@ -61,7 +62,7 @@ class ControlClient:
         with self._line.connection(self._timeout_s) as connection:
             connection.request("POST", schema.RPC_PATH, body, headers)
             answer = connection.getresponse()
-            return _result(method, answer.status, answer.read())
+            return _result(method, answer.status, _body(answer))
 
     def hello(self, client: str) -> schema.DaemonHello:
         """Ask the daemon who it is, which every client does first.
@@ -89,7 +90,7 @@ class ControlClient:
             connection.request("GET", schema.EVENTS_PATH, headers={"Host": schema.HOST})
             answer = connection.getresponse()
             if answer.status != 200:
-                raise ControlError(_refusal(answer.read()))
+                raise ControlError(_refusal(_body(answer)))
             yield from _read_events(answer, is_wanted or (lambda _: True))
 
 
@@ -127,6 +128,14 @@ class _UnixConnection(http.client.HTTPConnection):
             )
             if listener != self._path.parent.stat().st_uid:  # a link to somebody else's socket
                 raise PermissionError(f"{self._path} leads to another user's socket")
+
+
+def _body(answer: http.client.HTTPResponse) -> bytes:
+    """Return the body. Raises HTTPException if it is longer than any daemon's."""
+    body = answer.read(MAX_ANSWER_BYTES + 1)
+    if len(body) > MAX_ANSWER_BYTES:
+        raise http.client.HTTPException("the answer is too long")
+    return body
 
 
 def _away(path: Path, error: Exception) -> DaemonAwayError:

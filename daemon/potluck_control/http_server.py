@@ -147,7 +147,7 @@ class HttpServer:
             while await self._exchange(reader, writer):
                 pass
         except HttpError as error:
-            log.info("request refused: %d %s", error.status, error.message)
+            log.debug("request refused: %d %s", error.status, error.message)
             answer = HttpAnswer(dumps({"error": error.message}), status=error.status)
             await self._send(writer, _response(answer, keep_alive=False))
         writer.write_eof()

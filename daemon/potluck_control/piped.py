@@ -23,6 +23,7 @@ from potluck_control.client import DaemonAwayError
 
 KEPT_S = 45.0  # the daemon closes a connection after 60 seconds without a request
 _END_S = 5.0
+_MAX_COMPLAINT_BYTES = 1 << 16
 _NO_WINDOW = getattr(subprocess, "CREATE_NO_WINDOW", 0)  # Windows would open a console for each
 
 
@@ -127,8 +128,10 @@ class _Command:
             return b""
         assert self._process.stdout is not None
         assert self._process.stderr is not None
-        printed = b"" if self._first.startswith(b"HTTP/") else self._first + self._process.stdout.read()
-        return printed + self._process.stderr.read()
+        printed = b""
+        if not self._first.startswith(b"HTTP/"):
+            printed = self._first + self._process.stdout.read(_MAX_COMPLAINT_BYTES)
+        return printed + self._process.stderr.read(_MAX_COMPLAINT_BYTES)
 
     def end(self) -> None:
         """Close the command's input, which ends it, and kill it if it goes on."""

@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import random
 import sys
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -104,3 +105,38 @@ async def test_a_command_that_died_in_between_is_replaced(broadcast: Broadcast, 
     process.kill()
     psutil.wait_procs([process])
     assert await asyncio.to_thread(client.call, schema.STATUS) == SERVING
+
+
+def test_whatever_a_command_says_instead_of_a_daemon_is_an_error_for_people(tmp_path: Path) -> None:
+    """Seeded: noise, answers that are cut, too long, or of other types, and an end with any code."""
+    rng = random.Random(14)
+    good = b'HTTP/1.1 200 OK\r\nContent-Length: 40\r\n\r\n{"jsonrpc":"2.0","id":1,"result":{"a":1}}'
+    for number in range(12):
+        said = bytearray(good)
+        for _ in range(rng.randrange(4)):
+            said[rng.randrange(len(said))] = rng.randrange(256)
+        said = said[: rng.randrange(len(said))] if number % 2 else said + rng.randbytes(rng.randrange(100_000))
+        (tmp_path / "said").write_bytes(rng.randbytes(50) if number == 0 else said)
+        line = PipedLine(("sh", "-c", f"cat {tmp_path}/said; exit {number % 3}"), lambda _: PotluckError("explained"))
+        with pytest.raises(PotluckError):
+            ControlClient(line, timeout_s=60).call(schema.STATUS)
+        line.close()
+
+
+async def test_whatever_goes_into_the_command_the_daemon_answers_the_next_caller(
+    broadcast: Broadcast, line: PipedLine
+) -> None:
+    """Seeded: noise, several requests at once, a head without an end, and an input that ends anywhere."""
+    rng = random.Random(14)
+    good = (
+        b"POST /rpc HTTP/1.1\r\nHost: potluckd.local\r\nContent-Type: application/json\r\nContent-Length: 2\r\n\r\n{}"
+    )
+    inputs = (b"", good * 50, rng.randbytes(300_000), good[: rng.randrange(len(good))], b"A: b\r\n" * 20_000)
+    for data in inputs:
+        command = await asyncio.create_subprocess_exec(
+            *COMMAND, stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE
+        )
+        said, _ = await command.communicate(data)
+        assert not said or said.startswith(b"HTTP/1.1 ")
+        assert command.returncode == 0
+    assert await asyncio.to_thread(ControlClient(line).call, schema.STATUS) == SERVING
