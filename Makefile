@@ -12,7 +12,7 @@ endif
 SHELL := /bin/bash
 VENV := .venv
 PY := $(VENV)/bin/python
-TESTS ?= tests --ignore=tests/system
+TESTS ?= tests --ignore=tests/system --ignore=tests/faults
 PYTEST := $(PY) -m pytest -q -rfER
 
 .DEFAULT_GOAL := help
@@ -27,8 +27,8 @@ demo: $(VENV)/.engine ## a private swarm on this machine, generating; PROMPT="..
 test: check system-packages ## checks, unit and integration tests; TESTS="tests/unit/cli -x" for a part
 	$(PYTEST) $(TESTS)
 
-test-system: $(VENV)/.dev system-packages ## tests of the installed product: packages, services
-	$(PYTEST) tests/system
+test-system: $(VENV)/.dev system-packages ## tests of the installed product: packages, services, faults
+	$(PYTEST) tests/system tests/faults
 
 check: $(VENV)/.dev ## style, types and which package may import which
 	$(VENV)/bin/ruff check .

@@ -154,6 +154,14 @@ FIGURES = {
             "from imports done to ONLINE and answering",
         ),
         Figure(
+            "faults",
+            "faults",
+            "lower",
+            0,
+            "faults:faults",
+            "60 seeded faults in a real swarm (1000 in soak): lost sessions, results unlike a local model's, orphans",
+        ),
+        Figure(
             "stall_killed",
             "s",
             "lower",

@@ -58,6 +58,8 @@ _MAX_PINGS = 32  # at a time
 _RTT_LIVES_S = 300.0
 _DOUBTED_VOTE = 1e-6  # for blocks that nobody else has
 _NO_NEEDS = Needs()
+_LATE_S = 2.0  # that a busy machine may be late by
+_OUTDATED = 3.0  # periods without a reading of the directory: this computer was asleep
 _RETRY_S = (0.2, 0.5, 1.0, 2.0)  # pauses while blocks are missing; the last one repeats
 
 
@@ -77,13 +79,18 @@ class RouteRequest:
     may_stay: bool = False
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+def boot_s() -> float:
+    """Return seconds of a clock that also runs while the computer sleeps, which Linux's monotonic one does not."""
+    return time.clock_gettime(time.CLOCK_BOOTTIME) if hasattr(time, "CLOCK_BOOTTIME") else time.monotonic()
+
+
+@dataclass(slots=True, eq=False)
 class Wait:
-    """One wait for servers, which may span several searches.
+    """One wait for servers, which may span several searches. Who made it ends it with `Servers.end_wait`.
 
     Attributes:
         since_s: when it began (monotonic).
-        why: the error that made it necessary.
+        why: the error that made it necessary, if any.
         is_told: the caller waits too and is told for which blocks.
     """
 
@@ -94,6 +101,15 @@ class Wait:
 
     def left_s(self, now: float) -> float:
         return self.max_s - (now - self.since_s)
+
+    def note_failure(self, error: RemoteError, now: float) -> None:
+        """Begin to wait, unless an earlier failure did."""
+        self.since_s = now if self.why is None else self.since_s
+        self.why = error
+
+    def note_look(self, took_s: float, longest_s: float) -> None:
+        """Leave out the time that a look took beyond its limit, in which this process was suspended."""
+        self.since_s += max(took_s - longest_s - _LATE_S, 0.0)
 
 
 class Servers:
@@ -125,6 +141,7 @@ class Servers:
         self._slowness = Slowness()
         self._affinity = Affinity()
         self.outages = Outages()
+        self._read_at_s = boot_s()  # when the directory was read last
         self._rng = rng
         self.adapter = config.adapter  # with its hash once a server has it
         self._watching: asyncio.Task[None] | None = None
@@ -172,23 +189,39 @@ class Servers:
         Raises:
             NoRouteError: names the missing blocks.
         """
-        wait = wait or Wait(self._config.max_wait_s)
+        if wait is None:
+            wait = Wait(self._config.max_wait_s)
+            try:
+                return await self.find_route(span, needs, unwanted=unwanted, wait=wait)
+            finally:
+                self.end_wait(wait)
+        if boot_s() - self._read_at_s > _OUTDATED * self._config.refresh_period_s:
+            await self.refresh()
         try:
             for attempt in itertools.count():
                 try:
                     return self._draw(span, needs, unwanted, draws=1)[0]
                 except NoRouteError as error:
-                    left_s = wait.left_s(time.monotonic())
+                    began_s = time.monotonic()
+                    left_s = wait.left_s(began_s)
                     if left_s <= 0:
                         if not self._has_met_servers:
                             error.hint = f"{error.hint}; if others can use this swarm, your invite is out of date"
                         raise error from wait.why
                     if attempt and wait.is_told:  # the first look mostly finds what is new
                         self.outages.note(wait, error.missing)
-                await self._look_again(_RETRY_S[min(attempt, len(_RETRY_S) - 1)], left_s)
-        finally:
-            self.outages.note(wait, ())
+                pause_s = _RETRY_S[min(attempt, len(_RETRY_S) - 1)]
+                await self._look_again(pause_s, left_s)
+                wait.note_look(time.monotonic() - began_s, pause_s + self._config.refresh_period_s)
+        except BaseException:
+            self.end_wait(wait)
+            raise
         raise AssertionError("not reached")
+
+    def end_wait(self, wait: Wait) -> None:
+        """Tell the caller that this wait is over, one way or the other; the next failure begins another one."""
+        wait.why = None
+        self.outages.note(wait, ())
 
     async def compare_routes(
         self,
@@ -292,6 +325,7 @@ class Servers:
 
     async def refresh(self, *, thorough: bool = False) -> None:
         """Read the directory and start measuring distances; keep the old servers if nobody answers."""
+        self._read_at_s = boot_s()
         try:
             self._roster = Roster.of((await self._directory.fetch(thorough=thorough)).servers, self._roster)
             self._has_met_servers = self._has_met_servers or bool(self._roster.servers)

@@ -88,7 +88,11 @@ class InferenceSession:
             for hop in self._hops:
                 hop.restart(_prompts_of(prompts, hop.span, self._span))
         self._hops[0].history.append(hidden)
-        output = await self._advance(position)
+        wait = Wait(self._config.max_wait_s)
+        try:
+            output = await self._advance(position, wait)
+        finally:
+            self._servers.end_wait(wait)
         if order is None:  # a beam search reorders again before a successor could be ready
             self._successions.begin(self._hops)
         return output
@@ -103,7 +107,10 @@ class InferenceSession:
         beginning = fingerprints(hidden) if prompts is None and not self._config.exact else ()
         request = RouteRequest(rows, min(tokens + _SOON_TOKENS, self.max_length), beginning)
         wait = Wait(self._config.max_wait_s)
-        route = await self._servers.compare_routes(self._span, self._needs(rows), request, wait=wait)
+        try:
+            route = await self._servers.compare_routes(self._span, self._needs(rows), request, wait=wait)
+        finally:
+            self._servers.end_wait(wait)
         self._servers.remember(beginning, route.parts)
         self._put(slice(None), [self._new_hop(part, History()) for part in route.hops])
         # Streams are opened side by side; one that does not open is dealt with when its turn comes.
@@ -131,10 +138,10 @@ class InferenceSession:
             if order is not None:
                 hop.reorder(order)
 
-    async def _advance(self, position: int) -> Tensor:
+    async def _advance(self, position: int, wait: Wait) -> Tensor:
         """Let every hop catch up from first to last, and return the last one's outputs from `position` on."""
         index = 0
-        attempts, wait = Attempts(self._config), None
+        attempts = Attempts(self._config)
         while True:
             hop = self._hops[index]
             follower = self._hops[index + 1] if index + 1 < len(self._hops) else None
@@ -142,12 +149,14 @@ class InferenceSession:
                 output = await hop.catch_up(follower.history.length if follower else position)
             except RemoteError as error:
                 now, verdict = time.monotonic(), judge(error)
-                wait = Wait(self._config.max_wait_s, wait.since_s if wait else now, error)
+                wait.note_failure(error, now)
                 attempts.note(verdict, was_given=hop.was_given)
                 await self._recover(index, error, verdict, wait, is_last_try=attempts.is_enough(wait.left_s(now)))
                 continue
             self._servers.note_success(hop.peer_id)
-            self._reopened, self._objected, wait = None, False, None
+            self._reopened, self._objected = None, False
+            if wait.why is not None:
+                self._servers.end_wait(wait)
             if follower is None:
                 return output
             follower.history.append(output)

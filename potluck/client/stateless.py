@@ -80,7 +80,7 @@ class StatelessCalls:
                 route = list(again.hops)
                 continue
             self._servers.note_success(part.peer_id)
-            failures.wait = None
+            failures.note_success()
             legs.append(Leg(part, hidden))
             hidden = reply.tensors[0].to(hidden.dtype)
         return hidden, legs
@@ -113,6 +113,7 @@ class StatelessCalls:
                 todo += again
                 continue
             self._servers.note_success(leg.hop.peer_id)
+            failures.note_success()
             grad = reply.tensors[0].to(leg.hidden.dtype)
             if own_prompts is not None:
                 prompt_grads.append(reply.tensors[1].to(own_prompts.dtype))
@@ -125,20 +126,26 @@ class _Failures:
     def __init__(self, servers: Servers, config: ClientConfig) -> None:
         self.unwanted: frozenset[PeerId] = frozenset()
         self._servers = servers
-        self.wait: Wait | None = None  # since the first of them, after something went well
-        self._max_wait_s = config.max_wait_s
+        self.wait = Wait(config.max_wait_s)
         self._attempts = Attempts(config)
+
+    def note_success(self) -> None:
+        if self.wait.why is not None:
+            self._servers.end_wait(self.wait)
 
     def note(self, hop: RouteHop, error: RemoteError) -> None:
         verdict = judge(error)
         _log.info("blocks %s: %s (%s)", hop.span, error.message, error.code)
         self._servers.note_failure(hop.peer_id, verdict)
         now = time.monotonic()
-        self.wait = Wait(self._max_wait_s, self.wait.since_s if self.wait else now, error)
+        self.wait.note_failure(error, now)
+        self._attempts.note(verdict, was_given=True)
+        is_enough = self._attempts.is_enough(self.wait.left_s(now))
+        if is_enough or verdict.action is Action.GIVE_UP:
+            self._servers.end_wait(self.wait)
         if verdict.action is Action.GIVE_UP:
             raise error
-        self._attempts.note(verdict, was_given=True)
-        if self._attempts.is_enough(self.wait.left_s(now)):
+        if is_enough:
             raise SwarmError(f"blocks {hop.span} failed again and again; last error: {error.message}")
         if verdict.for_this_session:
             self.unwanted |= {hop.peer_id}

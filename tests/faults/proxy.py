@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from typing import Self
 
 from potluck.client.loop import LoopThread
 from potluck.tasks import BackgroundTasks
@@ -22,12 +21,11 @@ class Proxy:
         self._connections = BackgroundTasks()
         self._writers: set[asyncio.StreamWriter] = set()
 
-    def __enter__(self) -> Self:
+    def start(self) -> None:
         self._thread.start()
         self._thread.run(self._listen())
-        return self
 
-    def __exit__(self, *_: object) -> None:
+    def close(self) -> None:
         self._thread.run(self._close())
         self._thread.stop()
 

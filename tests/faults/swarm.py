@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import socket
-from contextlib import ExitStack
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
@@ -32,38 +32,49 @@ class Server:
 class ProxiedSwarm:
     """A swarm on loopback; inside the context its first servers are online."""
 
-    def __init__(self, folder: Path, spans: tuple[Span, ...]) -> None:
+    def __init__(self, folder: Path, spans: Sequence[Span], options: Sequence[str] = ()) -> None:
         self.servers: list[Server] = []
-        self.local = LocalSwarm(folder, spans=())
+        self.local = LocalSwarm(folder, spans=(), serve_options=options)
         self._spans = spans
-        self._stack = ExitStack()
 
     def __enter__(self) -> Self:
-        self._stack.enter_context(self.local)
+        self.local.__enter__()
         try:
             for server in [self.add_server(span) for span in self._spans]:
                 server.engine.wait_online()
         except BaseException:
-            self._stack.close()
+            self.__exit__()
             raise
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._stack.close()
+        for server in self.servers:
+            server.proxy.heal()  # an engine that cannot be heard takes long to leave
+        self.local.close()
+        while self.servers:
+            self.drop(self.servers[0])
 
-    def add_server(self, span: Span, *options: str) -> Server:
+    def add_server(self, span: Span) -> Server:
         """Start one more server, without waiting until it is online."""
         with socket.socket() as probe:
             probe.bind(("127.0.0.1", 0))
             port = probe.getsockname()[1]
-        proxy = self._stack.enter_context(Proxy(port))
+        proxy = Proxy(port)
+        proxy.start()
         way = ("--port", str(port), "--announce", f"/ip4/127.0.0.1/tcp/{proxy.port}")
-        server = Server(self.local.add_engine(span, options=(*way, *options)), proxy)
+        server = Server(self.local.add_engine(span, options=way), proxy)
         self.servers.append(server)
         return server
+
+    def drop(self, server: Server) -> None:
+        """Forget a server that has ended."""
+        self.servers.remove(server)
+        server.proxy.close()
+
+    def server_of(self, peer: str) -> Server:
+        return next(server for server in self.servers if server.engine.is_alive and server.peer_id == peer)
 
     def serving(self, model: object, block: int) -> Server:
         """Return who serves `block` in the latest session of `model`."""
         (route,) = model.last_route()  # type: ignore[attr-defined]
-        peer = next(hop.peer_id for hop in route.hops if block in hop.span)
-        return next(server for server in self.servers if server.engine.is_alive and server.peer_id == peer)
+        return self.server_of(next(hop.peer_id for hop in route.hops if block in hop.span))

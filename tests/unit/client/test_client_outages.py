@@ -5,7 +5,9 @@ from __future__ import annotations
 import pytest
 
 from potluck.client.outages import Outages, wait_text
+from potluck.client.servers import Wait
 from potluck.protocol.blocks import Span
+from potluck.protocol.codes import Code, RemoteError
 
 
 @pytest.mark.parametrize(
@@ -31,3 +33,14 @@ def test_sessions_that_miss_the_same_blocks_are_told_once_and_the_end_when_none_
     outages.note("other", ())
     outages.note("other", ())
     assert told == [(Span(4, 6),), (Span(4, 8),), (Span(6, 8),), ()]
+
+
+def test_a_wait_lasts_from_its_first_failure_without_the_time_of_a_suspended_client() -> None:
+    wait = Wait(120.0, since_s=0.0)
+    for now in (100.0, 130.0):
+        wait.note_failure(RemoteError(Code.UNREACHABLE, "gone"), now)
+    assert wait.left_s(150.0) == 70.0
+    wait.note_look(took_s=15.0, longest_s=16.0)
+    assert wait.left_s(150.0) == 70.0
+    wait.note_look(took_s=78.0, longest_s=16.0)
+    assert wait.left_s(150.0) == 130.0

@@ -1,0 +1,23 @@
+"""Each kind of fault once, in a real swarm."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.faults.injector import inject
+from tests.faults.plan import KINDS, draw
+from tests.helpers.golden import CHECKPOINT
+
+
+def test_a_seed_draws_the_same_again_and_every_kind_in_a_dozen() -> None:
+    plan = draw(7, 2 * len(KINDS), 4)
+    assert plan == draw(7, 2 * len(KINDS), 4)
+    assert plan != draw(8, 2 * len(KINDS), 4)
+    assert {each.kind for each in plan[: len(KINDS)]} == set(KINDS)
+
+
+@pytest.mark.timeout(600)  # of a busy machine; two minutes else
+def test_no_fault_loses_a_session_changes_a_result_or_leaves_a_process() -> None:
+    outcome = inject(CHECKPOINT, draw(1, len(KINDS), 4))
+    assert (outcome.lost, outcome.differing, outcome.orphans) == ([], [], [])
+    assert outcome.kinds.total() == len(KINDS)
