@@ -34,8 +34,8 @@ from potluck_control.methods.swarms import JoinedSwarm, LeaveParams, Swarms
 from potluck_daemon.settings.page import settings_page
 from potluck_daemon.settings.schema import Settings
 from potluck_daemon.settings.store import Loaded
-from PySide6.QtCore import QPointF, Qt
-from PySide6.QtGui import QColor
+from PySide6.QtCore import QEvent, QPointF, Qt
+from PySide6.QtGui import QColor, QMouseEvent
 from PySide6.QtWidgets import QCheckBox, QComboBox, QMessageBox, QWidget
 from pytestqt.qtbot import QtBot
 
@@ -149,8 +149,10 @@ def test_hours_are_painted_with_mouse_and_keyboard(qtbot: QtBot) -> None:
     first, last = (grid._cell(hour).center().toPoint() for hour in (9, 11))
     qtbot.mousePress(grid, Qt.MouseButton.LeftButton, pos=first)
     grid.show_hours(frozenset())  # what the daemon says meanwhile does not disturb
+    none, left = Qt.KeyboardModifier(0), Qt.MouseButton.LeftButton
     for hour in (10, 11):
-        grid._paint_hour(hour)
+        place = grid._cell(hour).center()
+        grid.mouseMoveEvent(QMouseEvent(QEvent.Type.MouseMove, place, place, left, left, none))
     qtbot.mouseRelease(grid, Qt.MouseButton.LeftButton, pos=last)
     (told,) = link.named("settings.set")
     assert isinstance(told, SetParams)

@@ -86,8 +86,10 @@ def test_who_left_and_who_failed_are_told_apart() -> None:
     known.record(B, FAULT, 0.0)
     assert (known.left(), known.faulty(1.0), known.faulty(10.0)) == ({A}, {B}, frozenset())
     assert known.current(29.0) == {A}
-    known.forgive([A])
-    assert (known.left(), known.current(1.0)) == (frozenset(), {B})
+    for forget in (lambda: known.forgive([A]), lambda: known.clear(A)):
+        known.record(A, judge(RemoteError(Code.DRAINING, "bye")), 0.0)
+        forget()
+        assert (known.left(), known.current(1.0)) == (frozenset(), {B})
 
 
 def test_only_servers_that_fail_with_the_request_end_the_attempts_early() -> None:

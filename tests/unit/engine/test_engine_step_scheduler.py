@@ -265,6 +265,15 @@ def test_only_sessions_that_decode_in_batches_are_waited_for(tokens: int, is_alo
     assert counts(queue.next(0.005, COST)) == {"b": 1}
 
 
+def test_a_session_that_prefills_again_no_longer_bounds_the_prefill_of_others():
+    queue = scheduler()
+    for tokens in (1, 5):
+        ready(queue, job("a", tokens=tokens))
+        run(queue, queue.next(0.0, COST), 0.0)
+    ready(queue, job("prefill", tokens=500))
+    assert counts(queue.next(0.1, COST)) == {"prefill": 500}
+
+
 def test_full_queue_refuses_with_busy_and_a_time():
     queue = scheduler(jobs=2)
     ready(queue, job("a"), job("b"))

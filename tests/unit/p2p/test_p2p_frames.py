@@ -99,7 +99,9 @@ async def test_a_lying_header_ends_the_stream_before_its_body_is_read(header: by
 async def test_an_error_frame_has_a_limit_of_its_own() -> None:
     stream, _ = make(limit=1 << 30)
     stream.data_received(b"\x05hello" + b"\x01" + (1 << 20).to_bytes(8, "big"))
-    assert await received(stream) == [Code.BAD_REPLY]
+    with pytest.raises(RemoteError, match="a frame of 1048576 bytes") as refused:
+        await stream.receive()
+    assert refused.value.code is Code.BAD_REPLY
 
 
 @pytest.mark.parametrize("body", [b"\x0a", b"\x0a\xff\xff", b"\x0a\x7fx", b"\xff" * 20, b"\x0a\x02\xff\xfe"])

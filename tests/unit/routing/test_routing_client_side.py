@@ -78,6 +78,7 @@ def test_a_slow_server_is_compared_at_once_and_then_ever_more_rarely() -> None:
 def test_a_few_slow_steps_are_no_reason() -> None:
     assert [paced(0.05, 0.5, steps).is_slow for steps in (5, 6)] == [False, True]
     assert not any(paced(0.05, 0.5, steps=5).is_due(float(second)) for second in range(200))
+    assert paced(0.05, 0.5, steps=6).is_due(0.0)
 
 
 def test_the_ratio_of_a_pace_is_bounded_and_1_without_a_promise() -> None:

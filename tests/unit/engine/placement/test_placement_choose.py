@@ -174,6 +174,12 @@ def test_a_plan_of_hundreds_ends_where_no_block_is_thin():
     assert not waits_for_others(large_swarm(60, 55))
 
 
+def test_forty_servers_plan_all_moves_at_once_and_wait_for_nobody():
+    swarm = large_swarm(36, 4)
+    assert len({move.gain for move in planned_moves(swarm).values()}) == 1, "what the whole plan gains"
+    assert not waits_for_others(swarm)
+
+
 def test_thin_blocks_are_mended_by_those_who_have_the_files():
     """The strongest server would have to download; so it stays, where in quiet times it would go."""
     swarm = large_swarm(60, 4)
@@ -208,6 +214,8 @@ def test_a_place_that_takes_longer_to_fetch_is_worth_less():
 def test_blocks_go_live_as_neighbours_and_the_neediest_first():
     swarm = swarm_map(server("a", 0, 3), server("b", 2, 5, tps=3.0), server("c", 6, 7, tps=2.0), me=own(7))
     assert load_order(swarm, Span(0, 7)) == [5, 6, 4, 3, 2, 1, 0]
+    edges = swarm_map(server("a", 0, 1), server("b", 2, 3, tps=2.0), me=own(3))
+    assert load_order(edges, Span(0, 3)) == [1, 0, 2]
 
 
 def test_blocks_on_disk_go_live_before_needier_ones():
