@@ -134,22 +134,6 @@ def test_a_check_up_is_made_and_shown(window: MainWindow, wait: Wait) -> None:
     wait(lambda: any("found nothing wrong" in said for said in shown(page)))
 
 
-def test_a_pause_is_in_the_activity_and_the_button_resumes(
-    window: MainWindow, daemon: DaemonProcess, wait: Wait
-) -> None:
-    window.open("home")
-    assert window.page is not None
-    press(window.page, "Pause for an hour")
-    wait(lambda: "Paused by you" in " ".join(shown(window)))
-    window.open("activity")
-    page = window.page
-    wait(lambda: "Paused" in shown(page) and "Today" in shown(page))
-    window.open("home")
-    press(window.page, "Resume")
-    wait(lambda: "Serving" in shown(window.page))
-    daemon.wait_state(State.SERVING)
-
-
 def test_a_killed_daemon_is_away_until_it_is_back_on_the_page_that_was_open(
     window: MainWindow, daemon: DaemonProcess, wait: Wait
 ) -> None:

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 
-import msgpack
 import torch
 
 from potluck.p2p.frames import ERROR, MESSAGE, FrameStream
@@ -36,14 +35,6 @@ class HostilePeer:
         self.victim = victim
         self.proof = call_proof(swarm, caller=host.peer_id, callee=victim)
         self._streams: list[Stream] = []
-
-    async def call(self, protocol: str, body: bytes) -> Code | None:
-        """The code of the refusal; None if the victim answered."""
-        try:
-            await self.host.call(self.victim, protocol, body, timeout_s=WAIT_S)
-        except RemoteError as error:
-            return error.code
-        return None
 
     async def open(self, protocol: str = protocols.SESSION) -> FrameStream:
         stream = await self.host.open_stream(self.victim, protocol, timeout_s=WAIT_S, max_frame_bytes=MAX_FRAME_BYTES)
@@ -94,16 +85,6 @@ class HostilePeer:
         return self.message(to_wire(Role.HIDDEN, hidden_states(1, 1)))
 
 
-async def refusal(stream: Stream) -> Code | None:
-    """How the victim ends a stream: the code of its error frame, None for silence or a plain end."""
-    try:
-        while await stream.receive(timeout_s=WAIT_S) is not None:
-            pass
-    except RemoteError as error:
-        return error.code
-    return None
-
-
 async def free_cache(host: Libp2pHost, victim: PeerId) -> int:
     """Free tokens of the victim's cache, as it says itself."""
     return decode_info(await host.call(victim, protocols.INFO, b"", timeout_s=WAIT_S)).free_tokens
@@ -112,25 +93,6 @@ async def free_cache(host: Libp2pHost, victim: PeerId) -> int:
 def hidden_states(batch: int, tokens: int) -> torch.Tensor:
     """[batch, tokens, HIDDEN] float32."""
     return torch.randn((batch, tokens, HIDDEN), generator=torch.Generator().manual_seed(0))
-
-
-def garbage() -> Iterator[bytes]:
-    """Bodies that are no messages, or messages whose fields are none."""
-    rng = random.Random(0)
-    yield from (b"", b"\xff" * 50, b"\x0a\x05hello", b"\x01", b"\x01" * 24, b"\x02" + bytes(60), bytes(1 << 20))
-    yield from (rng.randbytes(rng.randint(1, 400)) for _ in range(10))
-    yield from (b"\x01" + rng.randbytes(rng.randint(1, 400)) for _ in range(10))
-    (whole,) = write_message((), {})
-    pickled = msgpack.packb(msgpack.ExtType(0x40, b"cos\nsystem\n(S'true'\ntR."))
-    for fields in (
-        b"\xc1",
-        b"\x91" * 60_000,
-        b"\xdd\xff\xff\xff\xff",
-        b"\xdf\xff\xff\xff\xff",
-        pickled,
-        msgpack.packb(7),
-    ):
-        yield whole[:4] + len(fields).to_bytes(4, "little") + whole[8:] + fields
 
 
 BAD_FRAMES: Mapping[str, bytes] = {

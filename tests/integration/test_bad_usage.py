@@ -23,9 +23,6 @@ from potluck.protocol.invite import encode_invite
 FAILED, USAGE, NETWORK = 1, 2, 3
 
 
-KEY = "engine.key"
-
-
 @pytest.fixture(scope="module")
 def folder() -> Iterator[Path]:
     path = Path(tempfile.mkdtemp(prefix="potluck-bad-"))  # pytest's own folders are too deep for Unix sockets
@@ -41,7 +38,7 @@ def model(folder: Path) -> Path:
 @pytest.fixture(scope="module")
 def swarm(model: Path, folder: Path) -> Iterator[LocalSwarm]:
     """Blocks 0:2 of 4 are served; nobody serves the rest."""
-    with LocalSwarm(model, [Span(0, 2)], serve_options=("--identity", str(folder / KEY))) as swarm:
+    with LocalSwarm(model, [Span(0, 2)]) as swarm:
         yield swarm
 
 
@@ -147,46 +144,6 @@ def test_a_bootstrap_address_that_does_not_answer_is_said_by_every_command(
     assert_one_line(serve, NETWORK, "no bootstrap peer answers")
     assert_one_line(show, NETWORK, "no bootstrap peer answers")
     assert_one_line(generate, NETWORK, "no bootstrap peer answers")
-
-
-def test_a_port_in_use_and_an_identity_in_use_are_refused(
-    potluck: CommandLine, swarm: LocalSwarm, folder: Path
-) -> None:
-    key = folder / "twin.key"
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        port = str(taken.getsockname()[1])
-        options = ("--swarm", swarm.invite, "--blocks", "0:2", "--host", "127.0.0.1")
-        serve, bootstrap = potluck.run_together(
-            [
-                ("serve", str(swarm.checkpoint), *options, "--port", port),
-                ("bootstrap", "--host", "127.0.0.1", "--port", port, "--identity", str(key)),
-            ]
-        )
-    assert_one_line(serve, NETWORK, port, "another port")
-    assert_one_line(bootstrap, NETWORK, port, "another port")
-
-
-def test_a_second_engine_with_the_same_identity_is_refused_and_the_first_goes_on(
-    potluck: CommandLine, swarm: LocalSwarm, folder: Path
-) -> None:
-    (first,) = swarm.engines
-    here = folder / KEY
-    copied = shutil.copy(here, folder / "copied.key")
-    for key in (str(here), str(copied)):  # on this machine a lock tells, elsewhere the network
-        outcome = potluck.run(
-            *("serve", str(swarm.checkpoint), "--swarm", swarm.invite, "--blocks", "2:4", "--host", "127.0.0.1"),
-            *("--identity", key),
-        )
-        assert_one_line(outcome, NETWORK, "identity", "identity file of its own")
-    assert first.is_alive
-
-
-def test_another_key_shows_an_empty_swarm_and_never_its_servers(potluck: CommandLine, swarm: LocalSwarm) -> None:
-    other = encode_invite(replace(swarm.swarm, membership_key=bytes(32)))
-    outcome = potluck.run("swarm", "show", other)
-    assert outcome.code == 0
-    assert "Nobody serves 0:4" in outcome.out
-    assert "engine-0" not in outcome.out
 
 
 def test_generate_names_the_blocks_that_nobody_serves(patient: subprocess.Popen[str]) -> None:

@@ -47,14 +47,6 @@ def test_show_lists_who_serves_what_and_no_gap(swarm: LocalSwarm) -> None:
     assert "Every block is served" in shown.stdout
 
 
-def test_show_as_json_names_the_servers_as_they_are(swarm: LocalSwarm) -> None:
-    fields = json.loads(potluck(swarm, "swarm", "show", swarm.invite, "--json").stdout)
-    assert fields["replicas"] == [1, 1, 1, 1]
-    assert {(server["peer_id"], server["start"], server["end"]) for server in fields["servers"]} == {
-        (engine.peer_id, engine.span.start, engine.span.end) for engine in swarm.engines
-    }
-
-
 def test_generate_completes_a_prompt_after_joining(swarm: LocalSwarm, folder: Path) -> None:
     assert potluck(swarm, "swarm", "join", swarm.invite).returncode == 0
     arguments = ("--model", str(folder), "--max-new-tokens", "5", "--json")

@@ -291,14 +291,6 @@ def test_commands_tell_a_daemon_that_hangs_from_one_that_was_killed_and_one_that
         assert "the daemon was killed or has crashed" in daemon.command("status").stderr
 
 
-def test_a_broken_settings_file_is_named_and_left_alone() -> None:
-    with DaemonProcess("serve = [") as daemon:
-        notice, _ = daemon.status().notices
-        assert "settings.toml is not valid TOML" in notice
-        assert daemon.settings_file.read_text() == "serve = ["
-        assert daemon.status().reason is Reason.NO_SWARM
-
-
 def test_an_edited_file_is_obeyed_without_a_restart_and_a_mistake_in_it_is_not() -> None:
     with DaemonProcess("[yield]\nfull_screen = true\n") as daemon:
 
