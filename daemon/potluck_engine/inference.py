@@ -52,13 +52,14 @@ async def serve_session(state: SpanState, stream: Stream, peer: PeerId, coding: 
     served = SessionStream(state, stream, session, coding)
     state.sessions.add(served, time.monotonic())
     memory = session.memory
-    log.info("a session over blocks %s, %d rows", memory.span, memory.rows)
+    level = logging.INFO if state.admission.budgets.may_log(peer, asyncio.get_running_loop().time()) else logging.DEBUG
+    log.log(level, "a session over blocks %s, %d rows", memory.span, memory.rows)
     try:
         await served.run(request)
     finally:
         state.sessions.remove(served)
         served.close()
-        log.info("a session over blocks %s ended after %d tokens", memory.span, session.position)
+        log.log(level, "a session over blocks %s ended after %d tokens", memory.span, session.position)
 
 
 def _open(state: SpanState, request: StepRequest, peer: PeerId) -> ServedSession:

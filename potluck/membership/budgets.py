@@ -34,7 +34,7 @@ class Limits:
     max_request_bytes: int
     held_bytes: int  # of requests that are being answered
     streams: int  # open at a time
-    log_lines: int  # that it may cause in a minute
+    log_lines: int  # that it may cause in a minute; a session has one, and another at its end
     dials: int  # that it may ask for in a minute; each costs a process
 
 
@@ -45,7 +45,7 @@ PERSON = Limits(
     max_request_bytes=1 << 32,  # the network's own limits are lower
     held_bytes=64 << 20,
     streams=512,  # a stream costs a file descriptor here and one in p2pd
-    log_lines=10,
+    log_lines=60,
     dials=6,
 )
 STRANGERS = Limits(

@@ -29,6 +29,6 @@ class HostConfig:
     relays: tuple[str, ...] = ()  # nobody reaches this node but through one of these peers; full multiaddrs
     relays_for_others: bool = True  # carry the traffic of peers that nobody reaches directly
     record_checks: Mapping[DhtKey, RecordCheck] = field(default_factory=dict)  # keys with rules of their own
-    person_of: PersonOf = each_for_itself  # who shares the room for records that this node keeps
+    person_of: PersonOf = each_for_itself  # who shares a budget, and the room for records that this node keeps
     runtime_dir: Path | None = None  # where sockets live; None: the user's own runtime folder
     start_timeout_s: float = 10.0

@@ -3,8 +3,10 @@
 Anybody who can dial a node may store records at it. When the room is full, the person who holds the most gives way to
 one who holds less, the oldest record first, so that a flood from a few people displaces only itself. Keys whose records
 are checked (those of this node's own swarm) have room of their own. Such a record belongs to the person whose peer
-signed it, any other one to the person whose peer stores it. Has the methods of hivemind's `DHTLocalStorage`
-that its protocol calls. That class counts keys only, and keeps a heap that grows with every repeated store.
+signed it, any other one to the person whose peer stores it; strangers share a little.
+
+Has the methods of hivemind's `DHTLocalStorage` that its protocol calls. That class counts keys only, and keeps a heap
+that grows with every repeated store.
 """
 
 from __future__ import annotations
@@ -25,9 +27,10 @@ MAX_STORE_BYTES = 32 * 1024 * 1024  # 3,000 stock records of 2 KB, four times ov
 MAX_KEY_BYTES = 2 * 1024 * 1024  # one answer carries a whole key, and must stay below 4 MiB
 MAX_SUBKEYS = 1024
 MAX_SUBKEYS_OF_A_PERSON = 64  # of a checked key: as many servers as a person may have in the directory
+MAX_STRANGERS_BYTES = 1024 * 1024  # of what peers who belong to nobody store, under any key but the checked ones
 RECORD_OVERHEAD_BYTES = 1024  # of Python's objects for one record
 _SWEEP_INTERVAL_S = 10.0
-_OURSELVES = ""
+_OURSELVES, _STRANGERS = "", "strangers"
 
 sender: ContextVar[str] = ContextVar("sender", default=_OURSELVES)  # the peer whose call is being answered
 
@@ -122,8 +125,10 @@ class BoundedStorage:
         return len(self._keys)
 
     def _holder(self, key: DHTID, subkey: str) -> str:
-        peer = subkey if key in self._checked else sender.get()
-        return self._person_of(PeerId(peer)) or peer
+        if key in self._checked:
+            return self._person_of(PeerId(subkey)) or subkey
+        peer = sender.get()
+        return peer if peer == _OURSELVES else self._person_of(PeerId(peer)) or _STRANGERS
 
     def _make_room_in_key(self, key: DHTID, new: _StoredRecord) -> bool:
         if key in self._checked:
@@ -144,6 +149,8 @@ class BoundedStorage:
 
     def _make_room(self, key: DHTID, new: _StoredRecord) -> bool:
         room = self._rooms[key in self._checked]
+        while new.holder == _STRANGERS and room.shares[_STRANGERS] + new.size > MAX_STRANGERS_BYTES:
+            self._drop(*next(iter(room.by_holder[_STRANGERS])))
         while room.used + new.size > self._max_bytes:
             largest = _who_gives_way(room.shares, new)
             if largest is None:

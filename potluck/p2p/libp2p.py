@@ -29,7 +29,7 @@ from potluck.p2p.nameless import nameless_node
 from potluck.p2p.network import DhtKey, DhtSubkey, Refusal, Stream, StreamHandler, UnaryHandler
 from potluck.p2p.pacing import Pacer
 from potluck.p2p.runtime_dir import RuntimeDir
-from potluck.protocol.blocks import PeerId, PersonId, each_for_itself
+from potluck.protocol.blocks import PeerId, PersonId
 from potluck.protocol.codes import Code, RemoteError
 from potluck.tasks import cancel_and_wait
 from potluck.wire.refusals import encode_refusal
@@ -76,9 +76,7 @@ class Libp2pHost:
         self.uploads = Pacer()
         self.downloads = Pacer()
         self._members: set[PeerId] = set()
-        self.budgets = Budgets(
-            self._person_of if config.is_private else each_for_itself, self._admit, max_streams=_max_streams()
-        )
+        self.budgets = Budgets(self._person_of, self._admit, max_streams=_max_streams())
         self._strangers = itertools.count()
         self._closing = False
 
@@ -265,7 +263,7 @@ class Libp2pHost:
             bootstrap_peers=self._config.bootstrap_peers,
             client=self._config.dht_client or bool(self._config.relays),
             checks=self._config.record_checks,
-            person_of=self._config.person_of,
+            person_of=self._person_of,
         )
         if self._bootstrap:
             self._rejoining = asyncio.create_task(self._rejoin_forever())
@@ -293,7 +291,8 @@ class Libp2pHost:
         return True
 
     def _person_of(self, peer: PeerId) -> PersonId | None:
-        return PersonId(peer) if peer in self._members else None
+        is_stranger = self._config.is_private and peer not in self._members
+        return None if is_stranger else self._config.person_of(peer)
 
     def _admit(self, peer: PeerId) -> None:
         if peer not in self._members:

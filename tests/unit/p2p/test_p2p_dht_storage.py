@@ -14,6 +14,7 @@ from hivemind.dht.storage import DHTLocalStorage, DictionaryDHTValue
 from potluck.p2p.dht_storage import (
     MAX_KEY_BYTES,
     MAX_STORE_BYTES,
+    MAX_STRANGERS_BYTES,
     MAX_SUBKEYS,
     MAX_SUBKEYS_OF_A_PERSON,
     BoundedStorage,
@@ -164,3 +165,15 @@ def test_it_answers_like_hiveminds_own_storage() -> None:
     assert mine is not None
     assert isinstance(mine.value, DictionaryDHTValue)
     assert (mine.value.packb(), mine.expiration_time) == (stock.value.packb(), stock.expiration_time)
+
+
+def test_strangers_share_a_little_room_and_their_newest_records_stay() -> None:
+    storage = BoundedStorage(person_of=lambda peer: PersonId(peer) if peer == "ana" else None)
+    for number in range(2000):
+        with from_peer(f"stranger {number}"):
+            assert storage.store_subkey(DHTID.generate(source=f"{number}"), "s", bytes(1000), END)
+    assert storage.bytes_held <= MAX_STRANGERS_BYTES
+    assert DHTID.generate(source="1999") in storage
+    with from_peer("ana"):
+        flood(storage, keys=2000, subkeys=1, size=1000)
+    assert storage.bytes_held > 2 * MAX_STRANGERS_BYTES
