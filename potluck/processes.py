@@ -20,6 +20,7 @@ from potluck.errors import UsageError
 
 _PR_SET_PDEATHSIG = 1
 _PR_SET_NO_NEW_PRIVS = 38
+_MAX_FILES = 65_536  # as many as the unit gives; limits of streams are parts of it
 _LOAD_NVIDIA = "nvidia-modprobe"  # has root's rights, which it would not get any more
 _PARENT_CHECK = '[ "$PPID" = "$0" ] && exec "$@"'
 _SHELL_GUARD = '"$@" </dev/null & child=$!; read -r _; kill -9 $child 2>/dev/null'
@@ -43,13 +44,14 @@ def tied_to_parent(command: Sequence[str], *, has_pipe: bool = False) -> list[st
 def confine() -> None:
     """Confine this process and its later children, as the unit of the system service does. Call it early.
 
-    They get no rights by programs such as sudo, may open as many files as the system allows, and make files for this
-    user alone.
+    They get no rights by programs such as sudo, may open as many files as the system allows up to `_MAX_FILES`, and
+    make files for this user alone.
     """
     os.umask(0o077)
     with contextlib.suppress(ValueError, OSError):  # macOS may refuse its own hard limit
         hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
-        resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+        soft = _MAX_FILES if hard == resource.RLIM_INFINITY else min(hard, _MAX_FILES)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
     if sys.platform.startswith("linux"):
         _load_nvidia()
         ctypes.CDLL(None).prctl(_PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)

@@ -14,7 +14,7 @@ from potluck_control.places import find_places, user_places
 from potluck_daemon.settings.owner import drop_root, drop_root_for_settings
 
 _STAYS = ("start", "join", "ledger", "diag", "service")
-_OWN_FILES = ("serve", "generate", "swarm", "bootstrap", "demo")  # of the person who typed the command
+_OWN_FILES = ("serve", "generate", "swarm", "bootstrap")  # of the person who typed the command
 
 
 def become_user_of(command: str) -> None:

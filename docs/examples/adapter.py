@@ -1,6 +1,6 @@
 """Generate with a LoRA adapter that servers of the swarm offer, and without it.
 
-    python docs/examples/adapter.py --swarm "potluck1:..." --adapter poet --prompt "The sea"
+    python docs/examples/adapter.py --invite-file ./invite --adapter poet --prompt "The sea"
 
 A server offers one with `potluck serve ... --adapter FOLDER`; its name is the folder's.
 """
@@ -8,6 +8,7 @@ A server offers one with `potluck serve ... --adapter FOLDER`; its name is the f
 from __future__ import annotations
 
 import argparse
+from pathlib import Path
 
 from transformers import AutoTokenizer
 
@@ -18,7 +19,7 @@ def main() -> None:
     options = _options()
     for adapter in (None, options.adapter):
         with AutoDistributedModelForCausalLM.from_pretrained(
-            options.model, swarm=options.swarm, adapter=adapter
+            options.model, swarm=options.invite_file.read_text(), adapter=adapter
         ) as model:
             tokenizer = AutoTokenizer.from_pretrained(options.model or model.blocks.client.swarm.model)
             ids = tokenizer(options.prompt, return_tensors="pt").input_ids
@@ -28,7 +29,7 @@ def main() -> None:
 
 def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--swarm", required=True, help="an invite")
+    parser.add_argument("--invite-file", required=True, type=Path, help="a file with an invite")
     parser.add_argument("--model", help="hub name or folder of the checkpoint (default: the swarm's own model)")
     parser.add_argument("--adapter", required=True, help="its name, its hash, or name@hash")
     parser.add_argument("--prompt", default="Once upon a time")

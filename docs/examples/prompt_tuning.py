@@ -1,6 +1,6 @@
 """Prompt tuning through a swarm: teach a few soft tokens to make the model continue with a text of your choice.
 
-    python docs/examples/prompt_tuning.py --swarm "potluck1:..." --text "All work and no play makes Jack a dull boy."
+    python docs/examples/prompt_tuning.py --invite-file ./invite --text "All work and no play makes Jack a dull boy."
 
 Only the soft prompt is trained, here; the blocks stay as they are, at their servers. The loss is printed as it falls.
 """
@@ -8,6 +8,7 @@ Only the soft prompt is trained, here; the blocks stay as they are, at their ser
 from __future__ import annotations
 
 import argparse
+from pathlib import Path
 
 import torch
 from transformers import AutoTokenizer
@@ -17,7 +18,7 @@ from potluck import AutoDistributedModelForCausalLM, PromptTuning
 
 def main() -> None:
     options = _options()
-    with AutoDistributedModelForCausalLM.from_pretrained(options.model, swarm=options.swarm) as model:
+    with AutoDistributedModelForCausalLM.from_pretrained(options.model, swarm=options.invite_file.read_text()) as model:
         ids = _token_ids(options, model)
         tuning = PromptTuning(model, options.prompt_tokens, deep=options.deep, seed=options.seed)
         optimizer = torch.optim.Adam(tuning.parameters(), lr=options.learning_rate)
@@ -42,7 +43,7 @@ def _token_ids(options: argparse.Namespace, model: torch.nn.Module) -> torch.Ten
 
 def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--swarm", required=True, help="an invite")
+    parser.add_argument("--invite-file", required=True, type=Path, help="a file with an invite")
     parser.add_argument("--model", help="hub name or folder of the checkpoint (default: the swarm's own model)")
     parser.add_argument("--text", help="what the model should continue with (default: arbitrary tokens)")
     parser.add_argument("--steps", type=int, default=20)

@@ -84,7 +84,7 @@ def run_script(swarm: LocalSwarm, *arguments: str) -> str:
 
 def test_the_prompt_tuning_example_lowers_its_loss(swarm: LocalSwarm) -> None:
     script = ROOT / "docs" / "examples" / "prompt_tuning.py"
-    options = ("--swarm", swarm.invite, "--model", str(CHECKPOINT), "--steps", "8", "--deep")
+    options = ("--invite-file", str(swarm.invite_file), "--model", str(CHECKPOINT), "--steps", "8", "--deep")
     losses = [float(loss) for loss in re.findall(r"loss ([0-9.]+)", run_script(swarm, str(script), *options))]
     assert len(losses) == 8
     assert losses[-1] < 0.8 * losses[0]

@@ -16,7 +16,7 @@ from potluck_cli.main import COMMANDS
 
 NOBODY = 65534
 SECRET = "only root may read this"
-LINES = {  # at least one a command; `demo`, `setup` and `service` must not get as far as a change of this machine
+LINES = {  # at least one a command; `setup` and `service` must not get as far as a change of this machine
     "start": ["start"],
     "stop": ["stop"],
     "drain": ["drain --within 0s"],
@@ -27,7 +27,6 @@ LINES = {  # at least one a command; `demo`, `setup` and `service` must not get 
     "join": ["join"],
     "leave": ["leave"],
     "models": ["models list"],
-    "contribution": ["contribution"],
     "programs": ["programs list"],
     "history": ["history"],
     "earnings": ["earnings"],
@@ -46,7 +45,6 @@ LINES = {  # at least one a command; `demo`, `setup` and `service` must not get 
     "gateway": ["gateway status"],
     "swarm": ["swarm list", "swarm join", "swarm leave friends"],
     "bootstrap": ["bootstrap --port 0 --host 127.0.0.1"],
-    "demo": ["demo --model {out}"],
     "control": ["control --wait 0"],
     "completions": ["completions bash"],
 }
