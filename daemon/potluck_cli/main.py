@@ -126,12 +126,24 @@ def main(argv: Sequence[str] | None = None) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return EXIT_FAILED
     except Exception as error:
+        if was_interrupted(error):
+            print(file=sys.stderr)
+            return EXIT_INTERRUPTED
         if isinstance(error, ModuleNotFoundError) and argv is None:
             _go_on_in_the_engines_environment(arguments)
         if os.environ.get("POTLUCK_DEBUG"):
             raise
         print(describe(error), file=sys.stderr)
         return exit_code(error)
+
+
+def was_interrupted(error: BaseException | None) -> bool:
+    """Return whether Ctrl-C led to the error, for example in a library that was about to clean up."""
+    while error is not None:
+        if isinstance(error, KeyboardInterrupt):
+            return True
+        error = error.__cause__ or error.__context__
+    return False
 
 
 def describe(error: BaseException) -> str:

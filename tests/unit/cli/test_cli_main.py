@@ -112,6 +112,19 @@ def test_ctrl_c_is_exit_code_130(monkeypatch: pytest.MonkeyPatch) -> None:
     assert run("start") == 130
 
 
+def test_an_error_that_ctrl_c_led_to_is_no_internal_error() -> None:
+    def clean_up() -> None:
+        try:
+            raise KeyboardInterrupt
+        except KeyboardInterrupt:
+            raise RecursionError("maximum recursion depth exceeded")  # noqa: B904 (as a library that cleans up)
+
+    with pytest.raises(RecursionError) as caught:
+        clean_up()
+    assert cli.was_interrupted(caught.value)
+    assert not cli.was_interrupted(RecursionError("ours"))
+
+
 @pytest.mark.parametrize(
     "arguments",
     [

@@ -127,7 +127,8 @@ async def test_what_the_check_says_itself_counts_also_when_it_says_it_again(
     said = Problem("cannot fetch updates from example.org: no route", "is there a network?")
     again = dumps(Notes(asked_at=2.0, error=said)).decode()
     python = places.state / "python"
-    python.write_text(f"#!/bin/sh\necho '{again}' >{places.state / 'updates.json'}\necho no route >&2\nexit 1\n")
+    notes = places.state / "updates.json"
+    python.write_text(f"#!/bin/sh\nrm {notes}.copy\necho '{again}' >{notes}\necho no route >&2\nexit 1\n")
     python.chmod(0o755)
     monkeypatch.setattr(sys, "executable", str(python))
     places.settings_file.write_text(CONFIGURED)
