@@ -100,8 +100,12 @@ class CheckedFile(Generic[T]):
         return aside
 
     def _write(self, data: bytes) -> None:
-        # Both are on the disk before the first is renamed, so that a full disk changes neither.
-        with replacing(self.path, mode=self.mode) as file, replacing(self.copy, mode=self.mode) as copy:
+        # Both are on the disk before the first is renamed, so that a full disk changes neither, and a crash between the
+        # two, after which the file looks damaged, is unlikely.
+        with (
+            replacing(self.path, mode=self.mode) as file,
+            replacing(self.copy, mode=self.mode, syncs_folder=False) as copy,
+        ):
             for target, content in ((file, data), (copy, _packed(data))):
                 target.write(content)
                 target.flush()

@@ -24,8 +24,10 @@ def write_atomically(path: Path, data: bytes, *, mode: int = 0o600) -> None:
 
 
 @contextlib.contextmanager
-def replacing(path: Path, *, mode: int = 0o600) -> Iterator[BinaryIO]:
+def replacing(path: Path, *, mode: int = 0o600, syncs_folder: bool = True) -> Iterator[BinaryIO]:
     """Replace `path` by what the body writes: a reader sees the old bytes or the new ones, also after a power cut.
+
+    Without `syncs_folder` the caller does that, after another change in the same folder.
 
     Raises:
         OSError: the folder is not writable or full; the old file is untouched.
@@ -34,14 +36,15 @@ def replacing(path: Path, *, mode: int = 0o600) -> Iterator[BinaryIO]:
     handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     try:
         with os.fdopen(handle, "wb") as file:
+            os.fchmod(file.fileno(), mode)  # not by its name, which others may exchange in a folder of theirs
             yield file
             file.flush()
-            os.fchmod(file.fileno(), mode)  # not by its name, which others may exchange in a folder of theirs
             os.fsync(file.fileno())
         os.replace(name, path)
     finally:
         Path(name).unlink(missing_ok=True)
-    _sync_folder(path.parent)
+    if syncs_folder:
+        _sync_folder(path.parent)
 
 
 def replace_link(link: Path, target: str) -> None:
