@@ -68,6 +68,13 @@ def test_a_person_who_complains_of_everybody_displaces_only_their_own_complaints
     assert add(heard, OMAR, 1.0, PeerId(f"server {MAX_OPEN - 1}"))
 
 
+def test_a_complaint_that_is_repeated_is_the_persons_latest() -> None:
+    heard, servers = Complaints(), [PeerId(f"server {number}") for number in range(MAX_OPEN)]
+    for suspect in (*servers, servers[0], PeerId("one more")):
+        add(heard, ANA, 0.0, suspect)
+    assert [add(heard, OMAR, 1.0, suspect) for suspect in servers[:2]] == [True, False]
+
+
 def test_people_without_number_fill_no_memory() -> None:
     heard = Complaints()
     add(heard, ANA, 0.0)

@@ -124,7 +124,8 @@ def test_an_ended_engine_stays_ended_through_the_quiet_time_and_starts_after() -
 
 def test_the_process_is_prepared_before_the_quiet_time_is_over_and_ended_when_the_game_is_back() -> None:
     over = Presence(over=(Over(GAME, 200.0),))
-    assert decide(inputs(Phase.ENDED, presence=over), 204.0).order is EngineOrder.PREPARE
+    orders = [decide(inputs(Phase.ENDED, presence=over), now).order for now in (202.9, 203.0)]
+    assert orders == [EngineOrder.NOTHING, EngineOrder.PREPARE]
     assert decide(inputs(Phase.PREPARING, presence=over), 204.0).order is EngineOrder.NOTHING
     assert decide(inputs(Phase.PREPARING, presence=over), 216.0).order is EngineOrder.START
     assert decide(inputs(Phase.PREPARING, presence=PLAYING), 204.0).order is EngineOrder.STOP
