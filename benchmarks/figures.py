@@ -472,7 +472,7 @@ FIGURES = {
             "higher",
             0.9,
             "streaming:share",
-            "speed of blocks four times what may be kept, streamed from mapped files, over resident ones; large batch",
+            "speed of blocks four times what may be kept, streamed from files, over resident ones; large batch",
         ),
         Figure(
             "stream_accelerate_1",
@@ -510,7 +510,7 @@ FIGURES = {
             "restore",
             "ratio",
             "higher",
-            0.8,
+            0.4,
             "offloading:restore",
             "weights, warm, and keys and values back: share of memcpy's speed",
         ),

@@ -1,9 +1,9 @@
 """Giving a device back and taking it again: `offload_free`, `offload_kv` and `restore`.
 
-On a CPU weights of the checkpoint's own number format are pages of a mapped file: freeing drops them, restoring maps
-them again. Keys and values are copied between pages of the cache and a buffer that exists already, as it does beside a
-device with memory of its own; an engine on a CPU leaves them where they are. memcpy is measured in the same rounds,
-between buffers of the same size that exist already.
+On a CPU weights of the checkpoint's own number format are copies of a file's bytes: freeing drops them, restoring reads
+and checks them again. Keys and values are copied between pages of the cache and a buffer that exists already, as it
+does beside a device with memory of its own; an engine on a CPU leaves them where they are. memcpy is measured in the
+same rounds, between buffers of the same size that exist already.
 """
 
 from __future__ import annotations

@@ -12,6 +12,7 @@ from potluck.blocks.residency import Room
 from potluck.blocks.span import BlockSpan
 from potluck.blocks.weights import SpanWeights
 from potluck.checkpoint.building import Passthrough
+from potluck.checkpoint.shards import ReadTensors
 from potluck.protocol.blocks import Span
 
 
@@ -49,7 +50,7 @@ def random_blocks(shape: Shape, device: torch.device, *, dtype: torch.dtype, roo
     sizes = [sum(parameter.nbytes for parameter in layer.parameters()) for layer in decoder.layers]
     weights = SpanWeights(decoder.layers, sizes, first_block=0, device=device, room=room)
     for index, digest in enumerate(digests):
-        weights.take(index, digest)
+        weights.take(index, digest, ReadTensors())
     weights.finish()
     blocks = BlockSpan(
         decoder, decoder.layers, Span(0, shape.num_blocks), digests, weights, model_config=decoder.config

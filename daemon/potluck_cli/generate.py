@@ -78,14 +78,17 @@ def run(args: argparse.Namespace) -> int:
     swarm = with_own_daemon(swarm)
     prompt = sys.stdin.read() if args.prompt == "-" else args.prompt
 
-    from potluck_gateway.completion import Completion, Options, Text, complete, quiet
+    from potluck_gateway.completion import Completion, Options, Text, check_length, complete, quiet
 
     from potluck.checkpoint import open_checkpoint
     from potluck.client import AutoDistributedModelForCausalLM, ClientConfig
     from potluck.client.outages import wait_text
 
     quiet()
-    text = Text(open_checkpoint(name, revision=swarm.revision, progress=True).folder)
+    checkpoint = open_checkpoint(name, revision=swarm.revision, progress=True)
+    text = Text(checkpoint.folder)
+    tokens = text.encode(prompt)
+    check_length(tokens, checkpoint.config)  # before anything starts that would have to be waited for
     demands = {"adapter": args.adapter, "quantization": args.quantization}
     config = ClientConfig(max_wait_s=max_wait_s, purse=DaemonPurse() if hello_or_none() is not None else None)
     with AutoDistributedModelForCausalLM.from_pretrained(name, swarm=swarm, config=config, **demands) as model:
@@ -100,7 +103,7 @@ def run(args: argparse.Namespace) -> int:
 
         options = Options(args.max_new_tokens, temperature=args.temperature, seed=args.seed)
         streams = args.stream and not args.json
-        completion = complete(model, text.encode(prompt), options, show if streams else lambda _: None)
+        completion = complete(model, tokens, options, show if streams else lambda _: None)
         route = model.last_route()
     full = text.decode(completion.tokens)
     if not args.json:

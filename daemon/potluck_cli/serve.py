@@ -11,6 +11,7 @@ from pathlib import Path
 from potluck_control.codec import to_json
 from potluck_control.engine_messages import (
     EngineEvent,
+    FilesChanged,
     Joining,
     Loading,
     Measured,
@@ -170,5 +171,8 @@ def _show(terminal: Terminal, event: EngineEvent) -> None:
             terminal.line(f"Moving to blocks {target}: {why}")
         case Settled(span):
             terminal.line(f"Serving blocks {span}.")
+        case FilesChanged(file, is_served) if file:
+            told = "Serving goes on from memory." if is_served else "Waiting for the right file."
+            terminal.line(f"{file} changed on disk. {told}")
         case Offline():
             terminal.line("Left the swarm.")

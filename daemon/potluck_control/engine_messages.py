@@ -179,6 +179,17 @@ class Freed:
 
 
 @dataclass(frozen=True, slots=True)
+class FilesChanged:
+    """A checkpoint's file is no longer what was loaded from it; empty: all are right again.
+
+    With `is_served`, its blocks are served on from memory. Without, the engine serves nothing until it is Online again.
+    """
+
+    file: str
+    is_served: bool
+
+
+@dataclass(frozen=True, slots=True)
 class Failed:
     """The engine could not start or go on, and exits."""
 
@@ -223,7 +234,19 @@ class EngineReport:
 
 
 EngineEvent = (
-    Starting | Joining | Loading | Placed | Measured | Online | Moving | Reshaped | Settled | Offline | Freed | Failed
+    Starting
+    | Joining
+    | Loading
+    | Placed
+    | Measured
+    | Online
+    | Moving
+    | Reshaped
+    | Settled
+    | Offline
+    | Freed
+    | FilesChanged
+    | Failed
 )
 OnEvent = Callable[[EngineEvent], None]
 

@@ -74,5 +74,6 @@ class Reason(OpenEnum):
     AWAY = "away"  # nobody does; a sighting, never the reason of a state
     QUIET_TIME = "quiet_time"  # the game has ended; waiting in case it comes back
     ENGINE_FAILED = "engine_failed"
+    FILES = "files"  # a file of the weights changed on disk
     SHUTDOWN = "shutdown"
     UNKNOWN = "unknown"  # as in State

@@ -9,7 +9,7 @@ from potluck_control.launch_spec import LaunchSpec
 
 from potluck.blocks import BlockSpan
 from potluck.checkpoint import Checkpoint
-from potluck.errors import PotluckError
+from potluck.errors import CheckpointError, PotluckError
 from potluck.protocol.blocks import Span
 from potluck.tasks import cancel_and_wait
 from potluck_engine.loading import load
@@ -47,6 +47,14 @@ class BlockLoader:
         if self.ranks is None:
             return load(checkpoint, span, self._spec)
         return RankedSpan(self.ranks.load(checkpoint, span), self.ranks)
+
+    def load_same(self, checkpoint: Checkpoint, before: BlockSpan) -> BlockSpan:
+        """Load the blocks of `before` again. Raises CheckpointError if their weights are not those that it had."""
+        blocks = self.load(checkpoint, before.span)
+        if blocks.digests != before.digests:
+            blocks.weights.free()
+            raise CheckpointError("the checkpoint's files changed on disk", hint="put the right files back")
+        return blocks
 
     async def wait_lost(self) -> None:
         """Return when a further device failed; never with one device."""

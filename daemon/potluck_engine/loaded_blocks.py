@@ -8,7 +8,6 @@ rather than between rows, because that changes no number.
 
 from __future__ import annotations
 
-import ctypes
 from collections import OrderedDict
 from collections.abc import Generator, Iterator
 from contextlib import contextmanager
@@ -19,6 +18,7 @@ from torch import Tensor
 
 from potluck.blocks import BlockSpan
 from potluck.blocks.accelerators import empty_cache
+from potluck.blocks.heap import trim_heap
 from potluck.blocks.reshaping import part_of
 from potluck.protocol.blocks import Span
 from potluck.protocol.codes import Code, RemoteError
@@ -60,7 +60,7 @@ class LoadedBlocks:
         trim_memory(self.whole.device)
 
     def restore(self) -> None:
-        """Take the weights again, if `is_restorable`. Raises torch.OutOfMemoryError."""
+        """Take the weights again, if `is_restorable`. Raises torch.OutOfMemoryError or CheckpointError."""
         self.whole.weights.restore()
 
     @property
@@ -203,9 +203,7 @@ def backward_of(part: BlockSpan, hidden: Tensor, grad: Tensor, prompts: Tensor |
 def trim_memory(device: torch.device) -> None:
     """Return freed memory to the system; torch and the C library both keep some for later."""
     empty_cache(device)
-    trim = getattr(ctypes.CDLL(None), "malloc_trim", None)  # glibc only
-    if trim is not None:
-        trim(0)
+    trim_heap()
 
 
 def _row_groups(hidden: Tensor, num_blocks: int, budget: int) -> Generator[slice, None, None]:

@@ -116,7 +116,7 @@ class EngineRuntime:
         log.info("freed the weights; %d sessions are kept", len(kept))
 
     def take_back(self, state: SpanState) -> BlockSpan:
-        """Undo `offload`. Raises UsageError if others took the memory."""
+        """Undo `offload`. Raises UsageError if others took the memory, CheckpointError if files changed."""
         try:
             state.blocks.restore()
             state.stage.paging.take_back()

@@ -8,7 +8,9 @@
     reload:   give up the span and bring up another one, where blocks cannot be exchanged while serving
 
 All three of `start`, `restore` and `reload` end in `_bring_up`. If a further device is lost, the engine gives up its
-span, starts new processes and brings the span up again. Decides nothing: `placement` and the daemon do.
+span, starts new processes and brings the span up again. If files changed on disk and blocks are read from them while
+they compute, or must be loaded again, it gives up its span until the files are right. Decides nothing: `placement` and
+the daemon do.
 """
 
 from __future__ import annotations
@@ -26,13 +28,15 @@ from potluck_control.launch_spec import LaunchSpec
 from potluck_control.places import user_places
 
 from potluck.blocks import BlockSpan
+from potluck.blocks.streaming import SlotStream
 from potluck.checkpoint import Checkpoint
-from potluck.errors import PotluckError
+from potluck.errors import CheckpointError, PotluckError
 from potluck.protocol.blocks import PersonOf, Span, each_for_itself
 from potluck.protocol.records import LiveServer
 from potluck.tasks import cancel_and_wait
 from potluck_engine.announcing import Announcements
 from potluck_engine.block_loader import BlockLoader
+from potluck_engine.file_watch import INTERVAL_S, FileWatch
 from potluck_engine.in_thread import in_thread
 from potluck_engine.loaded_blocks import trim_memory
 from potluck_engine.loading import open_for_swarm
@@ -50,6 +54,7 @@ log = logging.getLogger(__name__)
 Loading = asyncio.Task[tuple[Checkpoint, BlockSpan]]
 
 _STABLE_S = 60.0  # a device that fails sooner after it came back isn't worth another try
+_LOAD_AGAIN_S = 5.0  # after files were found wrong, so that their writer can finish
 
 
 class Engine:
@@ -74,6 +79,11 @@ class Engine:
         self._speeds = SpeedCache(user_places().cache / "speeds.json")
         self._phase: Idle | Announced = Idle()
         self._watching_ranks: asyncio.Task[None] | None = None
+        self._watching_files: tuple[asyncio.Task[None], ...] = ()
+        self._files = FileWatch()
+        self._changed_file = ""  # that the daemon knows of; empty: all are right
+        self._lacks_files = False  # the span was given up, and comes back when its files are right
+        self._load_at = 0.0  # not before this time, monotonic
         self._broken: asyncio.Queue[PotluckError] = asyncio.Queue()  # why no blocks can be served any more
         self._changing = asyncio.Lock()  # one of offload, restore, reload and the loss of a device at a time
 
@@ -124,10 +134,11 @@ class Engine:
             raise
         if self.loader.ranks is not None:
             self._watching_ranks = asyncio.create_task(self._watch_ranks())
+        self._watching_files = tuple(map(asyncio.create_task, (self._watch_files(), self._files.look_slowly())))
 
     async def stop(self) -> None:
         """Leave the swarm and end everything that was started. Idempotent."""
-        await cancel_and_wait(self._watching_ranks)
+        await cancel_and_wait(self._watching_ranks, *self._watching_files)
         await self.node.stop_measuring()
         phase = self._phase
         if isinstance(phase, Announced):
@@ -169,7 +180,10 @@ class Engine:
             await asyncio.to_thread(trim_memory, blocks.whole.device)
 
     async def restore(self) -> None:
-        """Take the weights again, or load them anew, and return to the swarm. Raises PotluckError, as `start`."""
+        """Take the weights again, or load them anew, and return to the swarm; if files changed, once they are right.
+
+        Raises PotluckError, as `start`.
+        """
         async with self._changing:
             await self._bring_back(self._in_service())
 
@@ -245,13 +259,27 @@ class Engine:
         mover.start(state)
 
     async def _bring_back(self, phase: InService) -> None:
-        """Bring up the span that was served before."""
+        """Bring up the span that was served before, with the same weights, or wait for its files."""
         blocks = phase.state.blocks
-        if blocks.is_restorable:
+        if blocks.is_restorable and not self._lacks_files:
             take = partial(self.runtime.take_back, phase.state)
         else:
-            take = partial(self.loader.load, phase.checkpoint, blocks.span)
-        await self._bring_up_again(phase, phase.announcements.target, take)
+            take = partial(self.loader.load_same, phase.checkpoint, blocks.whole)
+        try:
+            await self._bring_up_again(phase, phase.announcements.target, take)
+        except CheckpointError as error:
+            log.error("the span cannot be loaded again: %s", error.message)
+            await self.runtime.give_up(phase.state, closes_all=True)
+            await self._leave_directory(phase)
+            self._wait_for_files(error.message)
+        else:
+            self._lacks_files = False
+
+    def _wait_for_files(self, file: str) -> None:
+        self._lacks_files = True
+        self._load_at = time.monotonic() + _LOAD_AGAIN_S
+        self._changed_file = file
+        self._on_event(events.FilesChanged(file, is_served=False))
 
     async def _bring_up_again(self, phase: InService, target: Span, take: Callable[[], BlockSpan]) -> None:
         """Announce that `target` will be served and bring up what `take` returns of it."""
@@ -303,6 +331,45 @@ class Engine:
                     await self._bring_back(phase)
             back_at = time.monotonic()
 
+    async def _watch_files(self) -> None:
+        """Tell when files changed or are right again. Give the span up or bring it back where it needs them."""
+        while True:
+            await asyncio.sleep(INTERVAL_S)
+            phase = self._in_service()
+            weights = phase.state.blocks.whole.weights
+            file = await self._files.look(weights.origins)
+            is_news = file != self._changed_file
+            if self._lacks_files:
+                if not file and time.monotonic() >= self._load_at:
+                    async with self._changing:
+                        await self._bring_back(self._in_service())
+            elif weights.stream is not None and await _is_unreadable(weights.stream, is_suspect=is_news and file != ""):
+                await self._give_up_for_files(file or "a file of converted weights")
+            elif is_news:
+                self._tell_changed(file)
+
+    def _tell_changed(self, file: str) -> None:
+        self._changed_file = file
+        if file:
+            log.warning("%s changed on disk; the blocks that were loaded from it are served on from memory", file)
+        else:
+            log.info("the files on disk are again those that were loaded")
+        self._on_event(events.FilesChanged(file, is_served=not self._lacks_files))
+
+    async def _give_up_for_files(self, file: str) -> None:
+        """Leave the swarm at once, because blocks that stream from files cannot compute any more."""
+        async with self._changing:
+            phase = self._in_service()
+            if phase.state.admission.leaving:
+                return
+            log.error(
+                "%s changed on disk, and blocks are read from it as they compute; waiting for the right file", file
+            )
+            await phase.mover.stop()
+            await self._refuse_new(phase)
+            await asyncio.gather(self._leave_directory(phase), self.runtime.give_up(phase.state, closes_all=True))
+            self._wait_for_files(file)
+
     async def _peers_to_measure(self) -> tuple[Iterable[LiveServer], Span | None]:
         """Return the servers of the swarm and the span that is served; nothing while the device is given back."""
         phase = self._in_service()
@@ -339,3 +406,13 @@ class Engine:
                 *(placement.device_bytes, placement.streamed_bytes, str(placement)),
             )
         )
+
+
+async def _is_unreadable(stream: SlotStream, *, is_suspect: bool) -> bool:
+    """Return whether blocks cannot be read from their files any more; files that are open may outlive their names."""
+    try:
+        if is_suspect:
+            await asyncio.to_thread(stream.check)
+    except CheckpointError:
+        return True
+    return stream.problem is not None

@@ -99,11 +99,22 @@ class Text:
         return "" if text.endswith("�") else text[len(shown) :]
 
 
+def check_length(prompt: torch.Tensor, config: Any) -> None:
+    """Raise UsageError if the model has no position left after prompt [1, tokens]: beyond them it writes nonsense."""
+    most = getattr(config.get_text_config(decoder=True), "max_position_embeddings", None)
+    if most is not None and prompt.shape[1] >= most:
+        raise UsageError(
+            f"the prompt has {prompt.shape[1]} tokens, but this model can take {most - 1} at most",
+            hint="shorten it, or choose a model for longer texts",
+        )
+
+
 def complete(model: Any, prompt: torch.Tensor, options: Options, on_token: Callable[[Completion], None]) -> Completion:
     """Generate, and call `on_token` after each new token with the completion so far.
 
-    Shapes: prompt [1, tokens] int64.
+    Shapes: prompt [1, tokens] int64. Raises UsageError as `check_length`.
     """
+    check_length(prompt, model.config)
     completion = Completion()
     if options.seed is not None:
         torch.manual_seed(options.seed)

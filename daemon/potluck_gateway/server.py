@@ -17,7 +17,7 @@ from contextlib import contextmanager, suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, Protocol
 
-from potluck.errors import PotluckError
+from potluck.errors import PotluckError, UsageError
 from potluck_gateway import requests
 from potluck_gateway.requests import BadRequestError, ChatRequest
 
@@ -164,6 +164,8 @@ class _Handler(BaseHTTPRequestHandler):
             return
         try:
             text, reason, counts = self.server.model.answer(request, lambda _: None, lambda _: None)
+        except UsageError as error:
+            self._send(400, requests.error_body(_sentence(error), 400))
         except PotluckError as error:
             self._send(503, requests.error_body(_sentence(error), 503))
         else:

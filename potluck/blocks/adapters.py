@@ -20,7 +20,7 @@ from torch.nn import functional
 
 from potluck.blocks.formats import linear_shape
 from potluck.checkpoint.adapter_files import AdapterFile, Place
-from potluck.checkpoint.tensors import map_tensors
+from potluck.checkpoint.shards import Shard
 from potluck.errors import CheckpointError
 from potluck.protocol.codes import Code, RemoteError
 
@@ -177,7 +177,7 @@ class Adapters:
 
     def _read(self, file: AdapterFile) -> dict[Place, _Addition]:
         pairs = {place: pair for place, pair in file.pairs.items() if place in self._places}
-        tensors = map_tensors(file.path, [name for pair in pairs.values() for name in (pair.down, pair.up)])
+        tensors = Shard(file.path).read(name for pair in pairs.values() for name in (pair.down, pair.up))
         ready = {name: tensor.to(self._like, copy=True) for name, tensor in tensors.items()}
         if not all(bool(torch.isfinite(tensor).all()) for tensor in ready.values()):
             raise RemoteError(Code.INTERNAL, f"the adapter {file.id} contains numbers that are not finite")

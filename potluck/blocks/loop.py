@@ -118,7 +118,6 @@ class FamilyLoop:
                 stream.enter(block)
             output = own_forward(hidden, *others, **kwargs)
             if stream is not None:
-                stream.leave(block)
                 output = enter_again(stream, block, output)
             if this is not None:
                 self._returns_tuple = isinstance(output, tuple)

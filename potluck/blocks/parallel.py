@@ -2,7 +2,7 @@
 
 A *rank* is one of several processes on one machine that hold a span together, each on its own device. All ranks make
 the same calls in the same order with the same hidden states. Within a call they exchange what the plan says, so that
-each ends with the whole result. The loader reads only the rank's part of a tensor. Loaded parts are plain tensors, so
+each ends with the whole result. The loader keeps only the rank's part of a tensor. Loaded parts are plain tensors, so
 code that moves or frees weights need not know of ranks.
 
 This module does not know how ranks are started or given work.
@@ -22,13 +22,15 @@ from typing import Any
 
 import torch
 import torch.distributed as dist
-from torch import nn
+from torch import Tensor, nn
 from torch.distributed.device_mesh import DeviceMesh, init_device_mesh
 from torch.distributed.tensor import DTensor
 from torch.distributed.tensor.experimental import implicit_replication
 from transformers.distributed.parallel_utils import ALL_PARALLEL_STYLES
 from transformers.distributed.tensor_parallel import MoeExpertsParallel, get_kv_heads_per_rank
 
+from potluck.checkpoint.shards import quick_digest
+from potluck.checkpoint.tensors import DIGEST_HEX_DIGITS, digest_tensors
 from potluck.errors import CheckpointError
 
 OWN_PLANS = {
@@ -149,13 +151,33 @@ def keep_local(block: nn.Module) -> None:
                 setattr(module, name, nn.Parameter(parameter.to_local().detach(), requires_grad=False))
 
 
-def shared_digests(count: int, digest: Callable[[int], str], ranks: Ranks) -> list[str]:
+@dataclass(frozen=True, slots=True)
+class BlockDigest:
+    """The digest of a block that one rank read, and a quick one by which the others see that they read the same."""
+
+    digest: str
+    quick: str
+
+    @classmethod
+    def of(cls, tensors: dict[str, Tensor]) -> BlockDigest:
+        return cls(digest_tensors(tensors), quick_digest(tensors))
+
+    def checked(self, tensors: dict[str, Tensor]) -> str:
+        """Return the digest. Raises CheckpointError if these tensors are not those that it was computed over."""
+        if quick_digest(tensors) != self.quick:
+            raise CheckpointError("the checkpoint's files changed while they were read", hint="start it again")
+        return self.digest
+
+
+def shared_digests(count: int, digest: Callable[[int], BlockDigest], ranks: Ranks) -> list[BlockDigest]:
     """Return `digest(index)` for `count` blocks. Each rank reads some of the blocks and sends their digests."""
-    digits = torch.zeros((count, 8), dtype=torch.int32)  # 16 hex digits are 8 bytes
+    digits = torch.zeros((count, DIGEST_HEX_DIGITS), dtype=torch.int32)  # the bytes of both digests
     for index in range(ranks.rank, count, ranks.size):
-        digits[index] = torch.tensor(list(bytes.fromhex(digest(index))), dtype=torch.int32)
+        both = digest(index)
+        digits[index] = torch.tensor(list(bytes.fromhex(both.digest + both.quick)), dtype=torch.int32)
     dist.all_reduce(digits, group=ranks.host_mesh.get_group())
-    return [bytes(row).hex() for row in digits.tolist()]
+    texts = [bytes(row).hex() for row in digits.tolist()]
+    return [BlockDigest(text[:DIGEST_HEX_DIGITS], text[DIGEST_HEX_DIGITS:]) for text in texts]
 
 
 class _ShardedForward:

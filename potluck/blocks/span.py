@@ -7,7 +7,7 @@ or scheduling.
 from __future__ import annotations
 
 import copy
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import torch
@@ -18,7 +18,7 @@ from potluck.blocks.cache import KvCache
 from potluck.blocks.formats import block_nbytes, check_quantization, quantize_block
 from potluck.blocks.kv import KvLayout, KvMemory
 from potluck.blocks.loop import FamilyLoop
-from potluck.blocks.parallel import Ranks, keep_local, part_nbytes, shard_layers, shared_digests
+from potluck.blocks.parallel import BlockDigest, Ranks, keep_local, part_nbytes, shard_layers, shared_digests
 from potluck.blocks.plans import StepPlan
 from potluck.blocks.ragged import RaggedRunner
 from potluck.blocks.residency import Room
@@ -28,9 +28,10 @@ from potluck.blocks.weights import SpanWeights
 from potluck.checkpoint.block_files import names_by_block
 from potluck.checkpoint.building import Filler, Passthrough, rebuild_buffers
 from potluck.checkpoint.families import attention_of, decoder_class, decoder_of, refuse_unsplittable, slice_config
+from potluck.checkpoint.shards import ReadTensors, Shard
 from potluck.checkpoint.source import Checkpoint
 from potluck.checkpoint.stored import stored_format
-from potluck.checkpoint.tensors import digest_tensors, map_tensors
+from potluck.checkpoint.tensors import digest_tensors
 from potluck.errors import UsageError
 from potluck.protocol.blocks import Span
 
@@ -191,22 +192,24 @@ def load_span(
     names = names_by_block(checkpoint, stack_name, span)
     checkpoint.fetch({checkpoint.weight_map[name] for block in names for name in block})
     filler = Filler(decoder, dtype, "cpu", stored)
-    shared: list[str] | None = None
+    reader = _BlockReader(checkpoint, names)
+    shared: list[BlockDigest] | None = None
     if ranks is None:
         sizes = [block_nbytes(layer, quantization) for layer in layers]
     else:
         sizes = [part_nbytes(layer) for layer in layers]
-        shared = shared_digests(len(names), lambda index: digest_tensors(_map_block(checkpoint, names[index])), ranks)
+        shared = shared_digests(len(names), reader.digest, ranks)
     weights = SpanWeights(layers, sizes, first_block=span.start, device=torch.device(device), room=room)
     digests = []
     for index, block in enumerate(names):
-        tensors = _map_block(checkpoint, block)
-        digests.append(digest_tensors(tensors) if shared is None else shared[index])
-        filler.fill({f"{stack_name}.{index}.{rest}": tensors[name] for name, rest in block.items()})
+        read = reader.read(index)
+        digests.append(digest_tensors(read) if shared is None else shared[index].checked(read))
+        filler.fill({f"{stack_name}.{index}.{rest}": read[name] for name, rest in block.items()})
         if ranks is not None:
             keep_local(layers[index])
         quantize_block(layers[index], quantization)
-        weights.take(index, digests[index] if ranks is None else f"{digests[index]}-{ranks.rank}of{ranks.size}")
+        weights.take(index, digests[index], read)
+        del read  # before the next block is read
     filler.finish()
     weights.finish()
     if adapters is not None:
@@ -241,11 +244,28 @@ def _build_empty(checkpoint: Checkpoint, span: Span, dtype: torch.dtype) -> tupl
     return decoder, layers, stack_name, model_config
 
 
-def _map_block(checkpoint: Checkpoint, names: dict[str, str]) -> dict[str, Tensor]:
-    files: dict[str, list[str]] = {}
-    for name in names:
-        files.setdefault(checkpoint.weight_map[name], []).append(name)
-    tensors: dict[str, Tensor] = {}
-    for file, wanted in files.items():
-        tensors.update(map_tensors(checkpoint.path_of(file), wanted))
-    return tensors
+class _BlockReader:
+    """Reads blocks from a checkpoint, whose files it keeps open.
+
+    Args:
+        names: of the tensors of each block in the checkpoint.
+    """
+
+    def __init__(self, checkpoint: Checkpoint, names: Sequence[Mapping[str, str]]) -> None:
+        self._checkpoint = checkpoint
+        self._names = names
+        self._shards: dict[str, Shard] = {}
+
+    def read(self, index: int) -> ReadTensors:
+        files: dict[str, list[str]] = {}
+        for name in self._names[index]:
+            files.setdefault(self._checkpoint.weight_map[name], []).append(name)
+        read = ReadTensors()
+        for file, wanted in files.items():
+            if file not in self._shards:
+                self._shards[file] = Shard(self._checkpoint.path_of(file))
+            read.take_in(self._shards[file].read(wanted))
+        return read
+
+    def digest(self, index: int) -> BlockDigest:
+        return BlockDigest.of(self.read(index))

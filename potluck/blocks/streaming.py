@@ -1,51 +1,32 @@
 """Blocks that pass through the device: the next one is fetched while the current one computes.
 
-There are two ways. A device with its own memory has a few slots, into which a thread and a copy stream bring one block
-after another. A CPU computes on the mapped file: fetching means reading the pages ahead, and leaving a block means
-dropping them. Both guess the next block from the order of the last two, and are wrong only where forward turns into
-backward.
+The device, which may be the CPU, has a few slots. A thread brings one block after another there, from RAM or from files
+whose bytes it checks; a GPU has a copy stream besides. The next block is guessed from the order of the last two, which
+is wrong only where forward turns into backward.
 
-`enter` and `leave` belong to the computing thread. The fetching thread touches nothing but bytes.
+`enter` belongs to the computing thread. The fetching thread touches nothing but bytes.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Iterable, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor, wait
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any
 
 import torch
 from torch import Tensor, nn
 from torch.autograd.graph import saved_tensors_hooks
 
 from potluck.blocks.accelerators import copies_in_background
-from potluck.blocks.mapping import MappedRange
 from potluck.blocks.residency import NUM_SLOTS
+from potluck.checkpoint.origins import BlockOrigin
+from potluck.checkpoint.shards import FilePart, host_memory
+from potluck.errors import CheckpointError
 
 _ALIGNMENT = 256  # of tensors within a slot, in bytes, as in CUDA's own allocator
-
-
-class BlockStream(Protocol):
-    """The interface of both ways for a span's layers and its owner. Blocks are numbered as in the model."""
-
-    def enter(self, block: int) -> None:
-        """Make a streamed block's weights available; call it before the block computes."""
-
-    def leave(self, block: int) -> None:
-        """Let the weights go; call it after the block computed."""
-
-    def remembering(self) -> AbstractContextManager[object]:
-        """Return a context for a forward pass that a backward pass follows."""
-
-    def free(self) -> None:
-        """Return all memory; `enter` takes what it needs again."""
-
-    @property
-    def fetch_bps(self) -> float:
-        """Bytes fetched per second; 0 before the first fetch."""
 
 
 @dataclass(slots=True)
@@ -66,7 +47,7 @@ class Order:
         return self.blocks[(place + self._step) % len(self.blocks)]
 
 
-def enter_again(stream: BlockStream, block: int, output: Any) -> Any:
+def enter_again(stream: SlotStream, block: int, output: Any) -> Any:
     """Return a layer's output through which a backward pass enters the block before it reaches the layer."""
     if isinstance(output, tuple):
         return enter_again(stream, block, output[0]), *output[1:]
@@ -75,7 +56,7 @@ def enter_again(stream: BlockStream, block: int, output: Any) -> Any:
 
 class _Enter(torch.autograd.Function):
     @staticmethod
-    def forward(ctx: Any, output: Tensor, stream: BlockStream, block: int) -> Tensor:
+    def forward(ctx: Any, output: Tensor, stream: SlotStream, block: int) -> Tensor:
         ctx.stream, ctx.block = stream, block
         return output.view_as(output)
 
@@ -85,95 +66,63 @@ class _Enter(torch.autograd.Function):
         return grad, None, None
 
 
-class PageStream:
-    """Blocks of a CPU, mapped from files: the `pages` of each, and which blocks also leave the system's cache."""
-
-    def __init__(self, pages: Mapping[int, tuple[MappedRange, ...]], evicted: frozenset[int]) -> None:
-        self._pages = pages
-        self._evicted = evicted
-        self._order = Order(sorted(pages))
-        self._entered: int | None = None
-        self._wanted: frozenset[int] = frozenset()
-        self._reader = ThreadPoolExecutor(1, thread_name_prefix="fetch")  # ends with its owner
-        self._fetched_bytes, self._fetch_s = 0, 0.0
-
-    @property
-    def fetch_bps(self) -> float:
-        return self._fetched_bytes / self._fetch_s if self._fetch_s else 0.0
-
-    def enter(self, block: int) -> None:
-        if block == self._entered:
-            return
-        if self._entered is not None:
-            self.leave(self._entered)
-        self._entered = block
-        following = self._order.after(block)
-        before, self._wanted = self._wanted, frozenset((block, following))
-        for unwanted in before - self._wanted:  # guessed wrong
-            self._drop(unwanted)
-        if following not in before:
-            self._reader.submit(self._ask, following)
-
-    def leave(self, block: int) -> None:
-        self._entered = None
-        self._wanted -= {block}
-        self._drop(block)
-
-    def remembering(self) -> AbstractContextManager[object]:
-        """Return an empty context: saved weights are views of the file, which stay valid."""
-        return nullcontext()
-
-    def free(self) -> None:
-        self._entered = None
-        self._wanted = frozenset()
-        for block in self._pages:
-            self._drop(block)
-
-    def _ask(self, block: int) -> None:
-        begin = time.monotonic()
-        for pages in self._pages[block]:
-            for chunk in pages.chunks():
-                if block in self._wanted:
-                    chunk.ask()
-                    self._fetched_bytes += chunk.num_bytes
-                if block not in self._wanted:  # no longer needed
-                    self._drop(block)
-                    return
-        self._fetch_s += time.monotonic() - begin
-
-    def _drop(self, block: int) -> None:
-        for pages in self._pages[block]:
-            pages.drop(evict=block in self._evicted)
-
-
 @dataclass(frozen=True, slots=True)
 class KeptBlock:
     """The parameters of one block and where their values come from.
 
     Attributes:
-        pages: of the mapped file that holds the values; None if no file does.
-        sources: on the host, one for each parameter, in its final number format. Empty where a CPU computes on the
-            pages, or where only the device has the values.
-        arena: all sources laid out as in a slot, pinned, so that one copy brings everything.
+        likes: what the parameters look like, without values.
+        parts: of files that hold the values, one for each parameter; None if no files do.
+        arena: all values laid out as in a slot, in RAM and pinned, so that one copy brings everything.
+        evicts: the system's cache should forget the files' bytes after use.
+        origin: the files of the checkpoint from which the block was loaded; None: it came from nowhere.
     """
 
     parameters: tuple[nn.Parameter, ...]
-    pages: tuple[MappedRange, ...] | None = None
-    sources: tuple[Tensor, ...] = ()
+    likes: tuple[Tensor, ...]
+    parts: tuple[FilePart, ...] | None = None
     arena: Tensor | None = None
+    evicts: bool = False
+    origin: BlockOrigin | None = None
 
     @property
     def is_restorable(self) -> bool:
-        return self.pages is not None or bool(self.sources)
+        return self.parts is not None or self.arena is not None
 
-    def fill(self, memory: Tensor) -> None:
-        """Copy the values to a piece of a device's memory; `views_in` returns the parameters' tensors there."""
+    @property
+    def num_bytes(self) -> int:
+        return slot_offsets(self.likes, self._shifts)[1]
+
+    @property
+    def _shifts(self) -> tuple[int, ...]:
+        return tuple(part.shift for part in self.parts or ())
+
+    def views(self, memory: Tensor) -> tuple[Tensor, ...]:
+        """Return the parameters' tensors in memory that `fill` filled."""
+        return views_in(memory, self.likes, self._shifts)
+
+    def fill(self, memory: Tensor, staging: Tensor | None = None) -> None:
+        """Copy the values to a piece of a device's memory.
+
+        Args:
+            staging: as many bytes on the host, through which a device with its own memory gets what files hold.
+
+        Raises:
+            CheckpointError: a file does not hold these values any more.
+        """
         in_background = copies_in_background(memory.device)
         if self.arena is not None:
             memory[: self.arena.numel()].copy_(self.arena, non_blocking=in_background)
             return
-        for view, source in zip(views_in(memory, self.sources), self.sources, strict=True):
-            view.copy_(source, non_blocking=in_background)
+        assert self.parts is not None
+        target = memory if staging is None else staging
+        offsets, size = slot_offsets(self.likes, self._shifts)
+        for offset, part in zip(offsets, self.parts, strict=True):
+            part.read_into(target[offset : offset + part.num_bytes])
+            if self.evicts:
+                part.evict()
+        if staging is not None:
+            memory[:size].copy_(staging[:size], non_blocking=in_background)
 
     def forget(self, device: torch.device) -> None:
         """Leave the parameters without values."""
@@ -181,38 +130,56 @@ class KeptBlock:
             parameter.data = torch.empty(0, dtype=parameter.dtype, device=device)
 
 
-def slot_offsets(tensors: Sequence[Tensor]) -> tuple[tuple[int, ...], int]:
-    """Return where tensors lie in one piece of memory, and how much of it they take."""
+def staging_for(blocks: Iterable[KeptBlock], device: torch.device) -> Tensor | None:
+    """Return memory on the host for `fill`, if the device has its own memory and any block comes from files."""
+    size = max((block.num_bytes for block in blocks if block.arena is None), default=0)
+    if device.type == "cpu" or not size:
+        return None
+    return _host_bytes(size, pinned=copies_in_background(device))
+
+
+def slot_offsets(tensors: Sequence[Tensor], shifts: Sequence[int] = ()) -> tuple[tuple[int, ...], int]:
+    """Return where tensors lie in one piece of memory, and how much of it they take.
+
+    Args:
+        shifts: of each tensor beyond a multiple of the alignment; empty: none.
+    """
     offsets, end = [], 0
-    for tensor in tensors:
-        offsets.append(end)
-        end += -(-tensor.nbytes // _ALIGNMENT) * _ALIGNMENT
+    for tensor, shift in zip(tensors, shifts or (0,) * len(tensors), strict=True):
+        offsets.append(end + shift)
+        end += -(-(shift + tensor.nbytes) // _ALIGNMENT) * _ALIGNMENT
     return tuple(offsets), end
 
 
-def in_arena(tensors: Sequence[Tensor], *, pinned: bool) -> tuple[Tensor, tuple[Tensor, ...]]:
-    """Copy tensors to one piece of memory; return it and views of it that look like them.
+def in_arena(tensors: Sequence[Tensor], *, pinned: bool) -> Tensor:
+    """Return a piece of memory with copies of these tensors.
 
     Args:
         pinned: ask for pinned memory, from which a device fetches twice as fast; the system may refuse.
     """
-    size = slot_offsets(tensors)[1]
-    try:
-        arena = torch.empty(size, dtype=torch.uint8, pin_memory=pinned)
-    except RuntimeError:
-        arena = torch.empty(size, dtype=torch.uint8)
-    views = views_in(arena, tensors)
-    for view, tensor in zip(views, tensors, strict=True):
+    arena = _host_bytes(slot_offsets(tensors)[1], pinned=pinned)
+    for view, tensor in zip(views_in(arena, tensors), tensors, strict=True):
         view.copy_(tensor)
-    return arena, views
+    return arena
 
 
-def views_in(memory: Tensor, tensors: Sequence[Tensor]) -> tuple[Tensor, ...]:
+def device_memory(size: int, device: torch.device) -> Tensor:
+    return host_memory(size) if device.type == "cpu" else torch.empty(size, dtype=torch.uint8, device=device)
+
+
+def views_in(memory: Tensor, tensors: Sequence[Tensor], shifts: Sequence[int] = ()) -> tuple[Tensor, ...]:
     """Return views of one piece of memory that look like these tensors."""
     return tuple(
         memory[offset : offset + like.nbytes].view(like.dtype).view(like.shape)
-        for offset, like in zip(slot_offsets(tensors)[0], tensors, strict=True)
+        for offset, like in zip(slot_offsets(tensors, shifts)[0], tensors, strict=True)
     )
+
+
+def _host_bytes(size: int, *, pinned: bool) -> Tensor:
+    try:
+        return torch.empty(size, dtype=torch.uint8, pin_memory=True) if pinned else host_memory(size)
+    except RuntimeError:
+        return host_memory(size)
 
 
 @dataclass(slots=True, eq=False)
@@ -224,16 +191,21 @@ class _Slot:
 
 
 class SlotStream:
-    """Blocks that pass through slots of a device's own memory.
+    """Blocks that pass through slots of a device's memory.
 
     A slot is filled when all work that may read it has finished, and read when the fetch has finished. The fetching
     thread and `enter` wait for these on the host, while the device is busy with the block between them.
+
+    Attributes:
+        problem: the last fetch found that a file does not hold the weights any more.
     """
 
     def __init__(self, blocks: Mapping[int, KeptBlock], device: torch.device) -> None:
+        self.problem: CheckpointError | None = None
         self._blocks = blocks
         self._device = device
-        self._slot_bytes = max(slot_offsets(block.sources)[1] for block in blocks.values())
+        self._slot_bytes = max(block.num_bytes for block in blocks.values())
+        self._staging: Tensor | None = None  # of the fetching thread
         self._slots: list[_Slot] = []  # least recently entered first
         self._order = Order(sorted(blocks))
         self._copier = ThreadPoolExecutor(1, thread_name_prefix="fetch")
@@ -245,9 +217,15 @@ class SlotStream:
         return self._fetched_bytes / self._fetch_s if self._fetch_s else 0.0
 
     def enter(self, block: int) -> None:
-        """Make the weights available. Raises torch.OutOfMemoryError if the device has no room for the slots."""
+        """Make a streamed block's weights available; call it before the block computes.
+
+        Raises:
+            torch.OutOfMemoryError: the device has no room for the slots.
+            CheckpointError: a file does not hold the weights any more.
+        """
         if not self._slots:
             self._slots = [self._new_slot() for _ in range(NUM_SLOTS)]
+            self._staging = staging_for(self._blocks.values(), self._device)
         slot = self._slot_for(block)
         self._slots.remove(slot)
         self._slots.append(slot)
@@ -257,29 +235,33 @@ class SlotStream:
         assert slot.fetch is not None
         try:
             slot.fetch.result()
-        except BaseException:
+        except BaseException as error:
             slot.block = None  # so that the next call tries again
+            self.problem = error if isinstance(error, CheckpointError) else self.problem
             raise
         self._bind(block, slot)
 
-    def leave(self, block: int) -> None:
-        """Do nothing: another block takes the slot when it needs it, after all work submitted until then."""
+    def check(self) -> None:
+        """Read all files once. Raises CheckpointError if one does not hold the weights any more."""
+        for block in self._blocks.values():
+            for part in block.parts or ():
+                part.check()
 
     def remembering(self) -> AbstractContextManager[object]:
         """Let autograd save a note for each tensor in a slot, because the slot may hold another block by then."""
         return saved_tensors_hooks(self._note, self._recall)
 
     def free(self) -> None:
+        """Return all memory; `enter` takes what it needs again."""
         for block in self._blocks.values():
             block.forget(self._device)
-        for slot in self._slots:
-            if slot.fetch is not None:
-                slot.fetch.result()
+        wait([slot.fetch for slot in self._slots if slot.fetch is not None])
         self._slots.clear()
+        self._staging = None
 
     def _new_slot(self) -> _Slot:
         with torch.inference_mode(False):  # an inference tensor could not be used in a backward pass
-            return _Slot(torch.empty(self._slot_bytes, dtype=torch.uint8, device=self._device))
+            return _Slot(device_memory(self._slot_bytes, self._device))
 
     def _slot_for(self, block: int) -> _Slot:
         """Return the slot that has the block or is fetching it, else the least recently used one."""
@@ -305,19 +287,17 @@ class SlotStream:
             free.synchronize()
         begin = time.monotonic()
         with torch.cuda.stream(self._copies):  # None has no effect
-            block.fill(memory)
+            block.fill(memory, self._staging)
         if self._copies is not None:
             self._copies.synchronize()
-        for pages in block.pages or ():
-            pages.drop(evict=True)
         self._fetch_s += time.monotonic() - begin
-        self._fetched_bytes += sum(source.nbytes for source in block.sources)
+        self._fetched_bytes += sum(like.nbytes for like in block.likes)
 
     def _bind(self, block: int, slot: _Slot) -> None:
         streamed = self._blocks[block]
         if block not in slot.views:
             with torch.inference_mode(False):
-                slot.views[block] = views_in(slot.memory, streamed.sources)
+                slot.views[block] = streamed.views(slot.memory)
         for parameter, view in zip(streamed.parameters, slot.views[block], strict=True):
             parameter.data = view
 

@@ -1,32 +1,29 @@
 """The weights of one span: brought to their homes at load, given back, and taken again.
 
 `residency` decides on the homes; `streaming` moves blocks that are not on the device. Weights can be restored if they
-have an origin: pages of a mapped file, or a copy in RAM. Weights that were converted and kept on the device alone have
-none, so the span must be loaded again.
+have an origin: parts of files, which are checked whenever they are read, or a copy in RAM. Weights that were converted
+and kept on the device alone have none, so the span must be loaded again.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import replace
+import os
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 
 from potluck.blocks.accelerators import copies_in_background, synchronize
-from potluck.blocks.mapping import ask_all, drop_all, mapped_ranges, trim_heap
+from potluck.blocks.heap import trim_heap
 from potluck.blocks.residency import Home, Placement, Room, Tier, place
-from potluck.blocks.streaming import (
-    BlockStream,
-    KeptBlock,
-    PageStream,
-    SlotStream,
-    in_arena,
-    slot_offsets,
-    views_in,
-)
+from potluck.blocks.streaming import KeptBlock, SlotStream, device_memory, in_arena, staging_for
+from potluck.checkpoint.origins import BlockOrigin
 from potluck.checkpoint.prepared import PreparedBlocks
+from potluck.checkpoint.shards import FilePart, ReadTensors
 from potluck.protocol.blocks import Span
+
+_SIDE_BY_SIDE = min(4, os.cpu_count() or 1)  # blocks read at a time, which keeps a disk busy
 
 
 class SpanWeights:
@@ -51,25 +48,47 @@ class SpanWeights:
         room: Room | None,
     ) -> None:
         self.placement = _all_resident(sizes) if room is None else place(sizes, room)
-        self.stream: BlockStream | None = None
+        self.stream: SlotStream | None = None
         self.before_moves: list[Callable[[], None]] = []
         self._layers = layers
         self._first = first_block
         self._device = device
-        self._is_paged = _computes_on_files(device)
         self._prepared = None if room is None else PreparedBlocks(room.folder, limit_bytes=room.disk_bytes)
         self._kept: list[KeptBlock] = []
 
-    def take(self, index: int, digest: str) -> None:
+    def take(self, index: int, digest: str, read: ReadTensors) -> None:
         """Bring the weights of `layers[index]` from the CPU to their home. Call it in the order of the blocks.
+
+        Args:
+            digest: of the block's tensors in the checkpoint.
+            read: these tensors.
 
         Raises:
             CheckpointError: the disk is full.
         """
         parameters = dict(self._layers[index].named_parameters())
+        tensors = {name: parameter.data for name, parameter in parameters.items()}
         home = self.placement.homes[index]
-        keep = self._take_paged if self._is_paged else self._take_to_device
-        self._kept.append(keep(home, parameters, digest))
+        likes = tuple(torch.empty_like(tensor, device="meta") for tensor in tensors.values())
+        arena, parts = None, None
+        if home.origin is Tier.RAM and _has_own_memory(self._device):
+            arena = in_arena(tuple(tensors.values()), pinned=copies_in_background(self._device))
+        else:
+            parts = self._files_of(home, tensors, digest, read)
+        evicts = home.origin is Tier.DISK and not home.is_resident
+        origin = BlockOrigin.of(digest, read) if read else None
+        kept = KeptBlock(tuple(parameters.values()), likes, parts, arena, evicts, origin)
+        self._kept.append(kept)
+        if not home.is_resident:
+            kept.forget(self._device)
+            for part in parts or () if evicts else ():
+                part.evict()
+        elif self._device.type != "cpu":
+            memory = device_memory(kept.num_bytes, self._device)
+            for view, tensor in zip(kept.views(memory), tensors.values(), strict=True):
+                view.copy_(tensor)
+            _bind(kept, memory)
+        _move_buffers(self._layers[index], self._device)
         if not home.is_resident:
             trim_heap()  # return what conversion used
 
@@ -80,13 +99,7 @@ class SpanWeights:
             for index, (home, kept) in enumerate(zip(self.placement.homes, self._kept, strict=True))
             if not home.is_resident
         }
-        if not streamed:
-            return
-        if self._is_paged:
-            pages = {block: kept.pages or () for block, kept in streamed.items()}
-            evicted = {block for block in streamed if self.placement.homes[block - self._first].origin is Tier.DISK}
-            self.stream = PageStream(pages, frozenset(evicted))
-        else:
+        if streamed:
             self.stream = SlotStream(streamed, self._device)
 
     @classmethod
@@ -103,9 +116,8 @@ class SpanWeights:
 
     def let_go(self, span: Span) -> None:
         """Return the memory of blocks that nobody uses any more."""
-        kept = [self._kept[block - self._first] for block in span]
-        drop_all(pages for each in kept for pages in each.pages or ())
-        self._empty(kept)
+        for block in span:
+            self._kept[block - self._first].forget(self._device)
 
     def is_streamed(self, block: int) -> bool:
         return not self.placement.homes[block - self._first].is_resident
@@ -126,74 +138,57 @@ class SpanWeights:
             prepare()
         if self.stream is not None:
             self.stream.free()
-        drop_all(pages for kept in self._kept for pages in kept.pages or ())
-        self._empty(self._kept)
+        for kept in self._kept:
+            kept.forget(self._device)
 
     def restore(self) -> None:
-        """Take the weights again; they must be restorable. Raises torch.OutOfMemoryError."""
+        """Take the weights again; they must be restorable.
+
+        Raises:
+            torch.OutOfMemoryError: the device has no room.
+            CheckpointError: a file does not hold the weights any more.
+        """
         homes = zip(self.placement.homes, self._kept, strict=True)
         resident = [kept for home, kept in homes if home.is_resident]
-        if self._is_paged:
-            ask_all(pages for kept in resident for pages in kept.pages or ())
-            return
-        for kept in resident:
-            _bring(kept, self._device)
-        synchronize(self._device)
+        staging = staging_for(resident, self._device)
+        with ThreadPoolExecutor(1 if _has_own_memory(self._device) else _SIDE_BY_SIDE) as pool:
+            for _ in pool.map(lambda kept: _bring(kept, self._device, staging), resident):
+                synchronize(self._device)
 
-    def _empty(self, blocks: Iterable[KeptBlock]) -> None:
-        for kept in blocks:
-            if not self._is_paged or kept.pages is None:
-                kept.forget(self._device)
+    @property
+    def origins(self) -> tuple[BlockOrigin, ...]:
+        """Where the blocks were loaded from."""
+        return tuple(kept.origin for kept in self._kept if kept.origin is not None)
 
-    def _take_paged(self, home: Home, parameters: dict[str, nn.Parameter], digest: str) -> KeptBlock:
-        pages = mapped_ranges(parameters.values())
-        if pages is None and not home.is_resident:
-            assert self._prepared is not None
-            tensors = {name: parameter.data for name, parameter in parameters.items()}
-            for name, mapped in self._prepared.keep(digest, tensors).items():
-                parameters[name].data = mapped
-            pages = mapped_ranges(parameters.values())
-        if not home.is_resident:
-            for each in pages or ():
-                each.drop(evict=home.origin is Tier.DISK)
-        return KeptBlock(tuple(parameters.values()), pages)
-
-    def _take_to_device(self, home: Home, parameters: dict[str, nn.Parameter], digest: str) -> KeptBlock:
-        tensors = {name: parameter.data for name, parameter in parameters.items()}
-        arena, sources = None, tuple(tensors.values())
-        if home.origin is Tier.RAM:
-            arena, sources = in_arena(sources, pinned=copies_in_background(self._device))
-        elif mapped_ranges(sources) is None and not home.is_resident:
-            assert self._prepared is not None
-            sources = tuple(self._prepared.keep(digest, tensors).values())
-        pages = mapped_ranges(sources) if arena is None else ()
-        kept = KeptBlock(tuple(parameters.values()), pages, sources, arena)
-        if home.is_resident:
-            _bring(kept, self._device)
-        else:
-            kept.forget(self._device)
-        _move_buffers(self._layers[len(self._kept)], self._device)
-        for each in pages or ():
-            each.drop(evict=not home.is_resident)
-        has_origin = pages is not None or not home.is_resident  # else nothing but the device needs them
-        return kept if has_origin else replace(kept, sources=())
+    def _files_of(
+        self, home: Home, tensors: dict[str, Tensor], digest: str, read: ReadTensors
+    ) -> tuple[FilePart, ...] | None:
+        parts = read.parts_of(tensors.values())
+        if parts is not None or home.is_resident:
+            return parts
+        assert self._prepared is not None
+        return self._prepared.keep(digest, tensors)
 
 
-def _computes_on_files(device: torch.device) -> bool:
-    """Return whether weights need no copy in a device's own memory."""
-    return device.type == "cpu"
+def _has_own_memory(device: torch.device) -> bool:
+    return device.type != "cpu"
 
 
 def _all_resident(sizes: Sequence[int]) -> Placement:
     return Placement(tuple(Home(True, Tier.DISK) for _ in sizes), tuple(sizes))
 
 
-def _bring(kept: KeptBlock, device: torch.device) -> None:
-    """Bring resident weights to the device as one piece of memory: freed at once, and neighbours can be read as one."""
-    memory = torch.empty(slot_offsets(kept.sources)[1], dtype=torch.uint8, device=device)
-    kept.fill(memory)
-    for parameter, tensor in zip(kept.parameters, views_in(memory, kept.sources), strict=True):
-        parameter.data = tensor
+def _bring(kept: KeptBlock, device: torch.device, staging: Tensor | None) -> None:
+    """Bring resident weights to the device from their origin."""
+    memory = device_memory(kept.num_bytes, device)
+    kept.fill(memory, staging)
+    _bind(kept, memory)
+
+
+def _bind(kept: KeptBlock, memory: Tensor) -> None:
+    """Keep the parameters in one piece of memory: it is freed at once, and neighbours can be read as one."""
+    for parameter, view in zip(kept.parameters, kept.views(memory), strict=True):
+        parameter.data = view
 
 
 def _move_buffers(layer: nn.Module, device: torch.device) -> None:

@@ -15,7 +15,8 @@ from typing import NamedTuple
 
 from potluck.checkpoint.adapter_config import AdapterConfig, read_config
 from potluck.checkpoint.hub import download_file
-from potluck.checkpoint.tensors import file_errors, shapes_in
+from potluck.checkpoint.shards import Shard
+from potluck.checkpoint.tensors import file_errors
 from potluck.errors import CheckpointError
 from potluck.protocol.adapters import adapter_id
 
@@ -82,7 +83,7 @@ def open_adapter(name: str, *, num_blocks: int) -> AdapterFile:
                 hint="adapters in .bin files are pickles and are never opened; save it again with a newer peft",
             )
     config, weights = read_config(files[0]), files[1]
-    pairs = _pairs(name, config, shapes_in(weights), num_blocks)
+    pairs = _pairs(name, config, Shard(weights).shapes, num_blocks)
     digest = hashlib.sha256(config.fingerprint)
     with file_errors(weights), weights.open("rb") as content:
         while chunk := content.read(1 << 20):

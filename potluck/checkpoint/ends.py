@@ -19,9 +19,9 @@ from transformers.models.auto.modeling_auto import MODEL_FOR_CAUSAL_LM_MAPPING
 
 from potluck.checkpoint.building import Filler, rebuild_buffers
 from potluck.checkpoint.families import NEEDS_A_MASK, decoder_of, refuse_unsplittable, slice_config
+from potluck.checkpoint.shards import Shard
 from potluck.checkpoint.source import Checkpoint
 from potluck.checkpoint.stored import refuse_packed_ends, stored_format
-from potluck.checkpoint.tensors import map_tensors
 from potluck.errors import CheckpointError
 
 NO_MASKS = "potluck_blocks"
@@ -74,7 +74,7 @@ def load_ends(
     checkpoint.fetch({checkpoint.weight_map[name] for name in names})
     filler = Filler(model, dtype, device, stored)
     for file in sorted({checkpoint.weight_map[name] for name in names}):
-        tensors = map_tensors(checkpoint.path_of(file), [n for n in names if checkpoint.weight_map[n] == file])
+        tensors = Shard(checkpoint.path_of(file)).read(n for n in names if checkpoint.weight_map[n] == file)
         refuse_packed_ends(tensors)
         filler.fill({names[name]: tensor for name, tensor in tensors.items()})
     model.tie_weights(missing_keys=filler.missing, recompute_mapping=False)

@@ -1,8 +1,8 @@
 """Files of blocks whose weights differ from the checkpoint's: another number format, or fused experts.
 
 Each block has one safetensors file, in a folder with a size limit. Its name has the block's digest and a hash of
-everything that decides its bytes. A file that is cut short or has other content is written again. The least recently
-used files are removed when the limit is reached.
+everything that decides its bytes. A file that is cut short or has other content is written again: each is compared with
+the weights themselves before it is used. The least recently used files are removed when the limit is reached.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from collections.abc import Mapping
 from importlib.metadata import version
 from pathlib import Path
 
-from safetensors import SafetensorError, safe_open
 from safetensors.torch import _TYPES
 from torch import Tensor
 
-from potluck.checkpoint.tensors import bytes_of, disk_full, file_errors, map_tensors
+from potluck.checkpoint.shards import FilePart, Shard
+from potluck.checkpoint.tensors import bytes_of, disk_full, file_errors
 from potluck.errors import CheckpointError
 from potluck.files import replacing
 
@@ -36,8 +36,8 @@ class PreparedBlocks:
         self._limit_bytes = limit_bytes
         self._in_use: set[Path] = set()
 
-    def keep(self, digest: str, tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
-        """Return the same tensors, mapped from the file of the block, which is written if no valid one exists.
+    def keep(self, digest: str, tensors: Mapping[str, Tensor]) -> tuple[FilePart, ...]:
+        """Return where the tensors are in the file of the block, which is written if no valid one exists.
 
         Args:
             digest: of the block's weights in the checkpoint.
@@ -48,10 +48,13 @@ class PreparedBlocks:
         layout = _layout_of(digest, tensors)
         path = self._folder / f"{digest}-{layout[:16]}.safetensors"
         self._in_use.add(path)
-        if not _holds(path, layout):
+        parts = _found(path, tensors)
+        if parts is None:
             self._write(path, layout, tensors)
-        os.utime(path)  # marks the last use, for `_make_room`
-        return map_tensors(path, tensors)
+            parts = _parts_in(path, tensors)
+        with file_errors(path):
+            os.utime(path)  # marks the last use, for `_make_room`
+        return parts
 
     def _write(self, path: Path, layout: str, tensors: Mapping[str, Tensor]) -> None:
         header = _header_of(layout, tensors)
@@ -92,14 +95,16 @@ def _layout_of(digest: str, tensors: Mapping[str, Tensor]) -> str:
     return hashlib.sha256(json.dumps([digest, version("transformers"), described]).encode()).hexdigest()
 
 
-def _holds(path: Path, layout: str) -> bool:
-    """Return whether the file is complete (safetensors checks its length) and has this layout."""
+def _found(path: Path, tensors: Mapping[str, Tensor]) -> tuple[FilePart, ...] | None:
     try:
-        with safe_open(path, framework="pt", device="cpu") as file:
-            metadata = file.metadata() or {}
-    except (OSError, SafetensorError):
-        return False
-    return bool(metadata.get("layout") == layout)
+        return _parts_in(path, tensors)
+    except CheckpointError:
+        return None
+
+
+def _parts_in(path: Path, tensors: Mapping[str, Tensor]) -> tuple[FilePart, ...]:
+    shard = Shard(path)
+    return tuple(shard.part(name, tensor) for name, tensor in tensors.items())
 
 
 def _header_of(layout: str, tensors: Mapping[str, Tensor]) -> bytes:

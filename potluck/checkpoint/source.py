@@ -16,7 +16,7 @@ from typing import Any
 import torch
 
 from potluck.checkpoint.hub import HubFiles, local_folder
-from potluck.checkpoint.tensors import shapes_in
+from potluck.checkpoint.shards import Shard
 from potluck.errors import CheckpointError
 from potluck.protocol.invite import MAX_BLOCKS
 from potluck.protocol.swarm import LOCAL_REVISION
@@ -81,7 +81,7 @@ class Checkpoint:
         if index.is_file():
             return _read_index(index)
         self.fetch([SINGLE_FILE])
-        return dict.fromkeys(shapes_in(self.path_of(SINGLE_FILE)), SINGLE_FILE)
+        return dict.fromkeys(Shard(self.path_of(SINGLE_FILE)).shapes, SINGLE_FILE)
 
     @property
     def total_bytes(self) -> int:

@@ -212,6 +212,14 @@
         <translation>Lädt Blöcke</translation>
     </message>
     <message>
+        <source>Not serving: {file} changed on disk</source>
+        <translation>Stellt nichts bereit: {file} hat sich auf der Festplatte geändert</translation>
+    </message>
+    <message>
+        <source>{file} changed on disk. You still serve what was loaded from it.</source>
+        <translation>{file} hat sich auf der Festplatte geändert. Du stellst weiter bereit, was daraus geladen wurde.</translation>
+    </message>
+    <message>
         <source>blocks {blocks} of {model} while loading {target}</source>
         <translation>die Schichten {blocks} von {model} (lädt {target})</translation>
     </message>
@@ -306,6 +314,10 @@
     <message>
         <source>when you set it up: in the app, or with `potluck setup`</source>
         <translation>wenn du sie einrichtest: in der App oder mit `potluck setup`</translation>
+    </message>
+    <message>
+        <source>when the right file is back</source>
+        <translation>wenn die richtige Datei wieder da ist</translation>
     </message>
     <message>
         <source>when the computer wakes up</source>

@@ -212,6 +212,14 @@
         <translation>Cargando bloques</translation>
     </message>
     <message>
+        <source>Not serving: {file} changed on disk</source>
+        <translation>No se sirve nada: {file} ha cambiado en el disco</translation>
+    </message>
+    <message>
+        <source>{file} changed on disk. You still serve what was loaded from it.</source>
+        <translation>{file} ha cambiado en el disco. Sigues sirviendo lo que se cargó de ese archivo.</translation>
+    </message>
+    <message>
         <source>blocks {blocks} of {model} while loading {target}</source>
         <translation>las capas {blocks} de {model} (cargando {target})</translation>
     </message>
@@ -306,6 +314,10 @@
     <message>
         <source>when you set it up: in the app, or with `potluck setup`</source>
         <translation>cuando lo instales: en la aplicación o con `potluck setup`</translation>
+    </message>
+    <message>
+        <source>when the right file is back</source>
+        <translation>cuando vuelva el archivo correcto</translation>
     </message>
     <message>
         <source>when the computer wakes up</source>

@@ -1,8 +1,7 @@
 """Measure, in a process of its own, how much anonymous memory loading a span takes at its peak.
 
 Run as a script: `python load_peak.py FOLDER START:END DTYPE QUANTIZATION [RANK MEETING]` prints {"peak_bytes",
-"span_bytes"} as JSON, of one process or of one of two ranks. Mapped files do not count: the kernel takes those pages
-back whenever it likes. The imports and one load of another block come first.
+"span_bytes"} as JSON, of one process or of one of two ranks. The imports and one load of another block come first.
 """
 
 from __future__ import annotations

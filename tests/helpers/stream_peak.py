@@ -1,6 +1,6 @@
 """Measure, in a process of its own, the memory that a streamed span takes while it is loaded and used.
 
-Run as a script: `python stream_peak.py FOLDER BLOCKS_FOLDER pages|slots DTYPE` prints the fields of StreamPeak as JSON.
+Run as a script: `python stream_peak.py FOLDER BLOCKS_FOLDER files|copies DTYPE` prints a StreamPeak as JSON.
 The limit is a quarter of the span. Imports and one load of another block come first and do not count.
 """
 
@@ -41,8 +41,7 @@ def main(folder: str, blocks_folder: str, way: str, dtype_name: str) -> None:
     from potluck.checkpoint import open_checkpoint
     from potluck.protocol.blocks import Span
 
-    if way == "slots":
-        weights._computes_on_files = lambda device: False
+    weights._has_own_memory = lambda device: way == "copies"
     torch.set_num_threads(1)
     dtype = getattr(torch, dtype_name)
     checkpoint = open_checkpoint(folder)

@@ -92,6 +92,7 @@ def test_what_is_wrong_with_the_words_alone_is_said_at_once(potluck: CommandLine
         ("serve", model, "--swarm", invite.replace(invite[40], "~", 1), "--blocks", "0:2"): ("not an invite",),
         ("serve", model, "--swarm", invite, "--blocks", "2:9"): ("2:9", "0:4"),
         ("serve", "--swarm", invite, "--blocks", "0:2"): ("on no hub",),
+        ("generate", "--swarm", invite, "--model", "/gone", "hello"): ("no folder /gone",),
         ("generate", "hello"): ("no swarm yet", "swarm join"),
         ("generate", "--swarm", "potluck9:AAAA", "hello"): ("newer version", "update"),
         ("swarm", "join", "nonsense"): ("not an invite",),

@@ -16,6 +16,7 @@ The first row that applies wins. The rung says how far down the ladder the engin
     that ended less than a quiet time ago    yielded    quiet_time                   as it stands, then prepared
     the engine failed and waits              error      engine_failed                ended
     the probes have not looked yet           starting   none                         as it stands
+    a file of the weights changed on disk    error      files                        online
     otherwise                                starting, joining, serving              online
 
 While the engine still has to climb down, the state is "draining" with the same reason. Between "online" and "offloaded"
@@ -125,6 +126,7 @@ class EngineView:
     is_outdated: bool = False  # it was started for other settings or another swarm
     sessions: int = 0  # open ones
     gpu: str = ""  # PCI address of the GPU it computes on; empty: none or not known
+    lacking: str = ""  # the file without which it cannot serve; empty: it lacks none
 
 
 @dataclass(frozen=True, slots=True)
@@ -408,6 +410,9 @@ def _working(inputs: Inputs, now: float) -> Decision:
             return _serving(inputs)
         case Phase.ENDED | Phase.PREPARING | Phase.STARTING | Phase.STOPPING:
             return Decision(State.STARTING, Reason.NONE, "Starting the engine", Rung.ONLINE)
+        case _ if engine.lacking:
+            text = f"Not serving: {engine.lacking} changed on disk"
+            return Decision(State.ERROR, Reason.FILES, text, Rung.ONLINE, "when the right file is back")
         case _:
             return Decision(State.JOINING, Reason.NONE, "Loading blocks", Rung.ONLINE)
 

@@ -46,6 +46,14 @@ def download(facts: EngineFacts) -> Progress | None:
     return Progress(report.fetched_bytes, report.fetch_total_bytes, round(facts.fetch_bytes_per_s, 1))
 
 
+def changed_files(facts: EngineFacts) -> tuple[str, ...]:
+    """Return a notice if a file changed whose blocks are served on."""
+    changed = facts.changed_file
+    if changed is None or not changed.is_served:
+        return ()
+    return (f"{changed.file} changed on disk. You still serve what was loaded from it.",)
+
+
 def served(swarm: SwarmStatus | None, facts: EngineFacts, *, is_running: bool) -> Served | None:
     """Return what is served, or was served last; None without a swarm."""
     if swarm is None:

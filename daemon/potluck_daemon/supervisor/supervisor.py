@@ -11,6 +11,7 @@
     offloading   Freed                              offloaded
     offloaded    RESTORE                            restoring
     restoring    Online                             online
+    online, restoring   FilesChanged, not served    joining
     any          STOP                               stopping     (exit, SIGTERM after STOP_TIMEOUT_S, then SIGKILL)
     any          exit, silence for SILENCE_S        ended        (a failure, unless it was asked to stop)
 
@@ -59,6 +60,7 @@ class EngineFacts:
     placed: messages.Placed | None = None  # where the weights are; None: nothing is loaded
     fetch_bytes_per_s: float = 0.0  # of downloads
     moving: messages.Moving | None = None  # to other or more blocks; None: it stays
+    changed_file: messages.FilesChanged | None = None  # None: all are what was loaded from them
 
 
 class Supervisor:
@@ -113,7 +115,9 @@ class Supervisor:
         retry_at = self._retry_at if is_same else None
         sessions = self.facts.report.sessions
         gpu = self.facts.report.gpu
-        return EngineView(self._phase, serving, self._failure, retry_at, is_outdated, sessions, gpu)
+        changed = self.facts.changed_file
+        lacking = changed.file if changed is not None and not changed.is_served else ""
+        return EngineView(self._phase, serving, self._failure, retry_at, is_outdated, sessions, gpu, lacking)
 
     def status(self) -> EngineStatus:
         uptime_s = self._clock() - self._started_at if self._engine is not None else 0.0
@@ -213,7 +217,9 @@ class Supervisor:
         self._engine = self._task = None
         self._phase = Phase.ENDED
         quiet = replace(self.facts.report, sessions=0, memory_used_bytes=0, fetched_bytes=0, fetch_total_bytes=0)
-        self.facts = replace(self.facts, report=quiet, placed=None, fetch_bytes_per_s=0.0, moving=None)
+        self.facts = replace(
+            self.facts, report=quiet, placed=None, fetch_bytes_per_s=0.0, moving=None, changed_file=None
+        )
         if was_told:
             log.info("engine ended")
         else:
@@ -244,7 +250,11 @@ class Supervisor:
                 self._advance({Phase.STARTING: Phase.JOINING})
             case messages.Online():
                 self.facts = replace(
-                    self.facts, peer_id=message.peer_id, span=message.span, addresses=message.addresses
+                    self.facts,
+                    peer_id=message.peer_id,
+                    span=message.span,
+                    addresses=message.addresses,
+                    changed_file=None,
                 )
                 self._advance(dict.fromkeys((Phase.STARTING, Phase.JOINING, Phase.RESTORING), Phase.ONLINE))
             case messages.Moving():
@@ -257,6 +267,10 @@ class Supervisor:
                 log.info("the swarm has been told that this server steps aside")
             case messages.Freed():
                 self._advance({Phase.OFFLOADING: Phase.OFFLOADED})
+            case messages.FilesChanged(file, is_served):
+                self.facts = replace(self.facts, changed_file=message if file else None)
+                if file and not is_served:
+                    self._advance(dict.fromkeys((Phase.ONLINE, Phase.RESTORING), Phase.JOINING))
         if self._phase not in (Phase.OFFLOADING, Phase.STOPPING, Phase.ENDED):  # these have deadlines of their own
             self._expect(SILENCE_S, "it stopped answering")
         self._on_change()

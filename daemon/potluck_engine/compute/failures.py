@@ -6,7 +6,7 @@ import logging
 
 import torch
 
-from potluck.errors import PotluckError
+from potluck.errors import CheckpointError, PotluckError
 from potluck.protocol.codes import Code, RemoteError
 
 log = logging.getLogger(__name__)
@@ -21,6 +21,8 @@ def is_out_of_memory(error: BaseException) -> bool:
 
 def refusal_of(error: Exception, what: str) -> PotluckError:
     """Return the answer for `error`, which happened in `what`; log unforeseen errors once, with their trace."""
+    if isinstance(error, CheckpointError):  # of weights that stream from files
+        return RemoteError(Code.DRAINING, "the weights of this server changed on disk")
     if isinstance(error, PotluckError):
         return error
     if is_out_of_memory(error):

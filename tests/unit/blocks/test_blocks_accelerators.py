@@ -89,7 +89,8 @@ def test_a_block_is_copied_to_its_slot_while_somebody_waits(monkeypatch: pytest.
 
     monkeypatch.setattr(torch.Tensor, "copy_", note)
     source = torch.arange(6.0)
-    block = KeptBlock((torch.nn.Parameter(torch.empty(0)),), sources=(source,))
+    arena = source.view(torch.uint8)
+    block = KeptBlock((torch.nn.Parameter(torch.empty(0)),), (source.to("meta"),), arena=arena)
     memory = torch.zeros(256, dtype=torch.uint8)
     block.fill(memory)
     assert waits == [True]

@@ -1,6 +1,6 @@
 """Streamed blocks compute what resident ones do: forward, with a cache, backward, in parts; and they can be given back.
 
-Both ways are tried on the CPU: computing where the file is mapped, and slots as a device with memory of its own has.
+Both origins are tried on the CPU: files, and copies in RAM beside a device with memory of its own.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from torch import Tensor
 
 from potluck.blocks import BlockSpan, load_span, weights
 from potluck.blocks.residency import Room
-from potluck.blocks.streaming import KeptBlock, Order, PageStream, SlotStream
+from potluck.blocks.streaming import KeptBlock, Order
 from potluck.checkpoint import open_checkpoint
 from potluck.errors import UsageError
 from potluck.protocol.blocks import Span
@@ -26,13 +26,10 @@ WHOLE = Span(0, 6)
 FAMILIES = ["llama", "qwen3_moe", "gpt2", "gptj", "bloom", "gemma3"]
 
 
-@pytest.fixture(params=["pages", "slots"])
+@pytest.fixture(params=["files", "copies"])
 def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
-    """How weights get to where they are computed with."""
-    if request.param == "slots":
-        monkeypatch.setattr(weights, "_computes_on_files", lambda device: False)
-    elif sys.platform != "linux":
-        pytest.skip("pages are asked for and dropped on Linux only")
+    """Where the weights of the RAM tier come from."""
+    monkeypatch.setattr(weights, "_has_own_memory", lambda device: request.param == "copies")
     return str(request.param)
 
 
@@ -63,7 +60,6 @@ def test_streamed_blocks_compute_what_resident_ones_do(
     resident = load_span(open_checkpoint(str(folder)), WHOLE, dtype=dtype)
     streamed = loaded(folder, tmp_path, 3.5, ram=2, dtype=dtype)
     assert 0 < streamed.weights.placement.num_streamed < len(WHOLE)
-    assert isinstance(streamed.weights.stream, PageStream if way == "pages" else SlotStream)
     caches = resident.new_cache(), streamed.new_cache()
     for tokens in (5, 1, 1):
         hidden = hidden_of(tokens, seed=tokens, dtype=dtype)
@@ -126,7 +122,6 @@ def test_a_device_too_small_for_two_blocks_is_refused(family_folder: Callable[[s
 def test_a_fetch_that_failed_is_told_and_tried_again(
     family_folder: Callable[[str], Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(weights, "_computes_on_files", lambda device: False)
     blocks = loaded(family_folder("llama"), tmp_path, 2)
     blocks.weights.free()
 
@@ -155,7 +150,7 @@ def heavy_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
-@pytest.mark.parametrize(("way", "dtype"), [("pages", "float32"), ("pages", "bfloat16"), ("slots", "float32")])
+@pytest.mark.parametrize(("way", "dtype"), [("files", "float32"), ("files", "bfloat16"), ("copies", "float32")])
 def test_a_span_four_times_the_limit_never_takes_more_than_the_limit(
     heavy_folder: Path, tmp_path: Path, way: str, dtype: str
 ) -> None:

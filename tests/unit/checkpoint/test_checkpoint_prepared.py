@@ -8,10 +8,12 @@ from pathlib import Path
 
 import pytest
 import torch
+from helpers.damage import flip_bit
 from torch import Tensor
 
 from potluck.checkpoint import prepared
 from potluck.checkpoint.prepared import PreparedBlocks
+from potluck.checkpoint.shards import FilePart
 from potluck.errors import CheckpointError
 
 DIGEST = "0123456789abcdef"
@@ -34,11 +36,11 @@ def files(folder: Path) -> list[Path]:
     return sorted((folder / "blocks").iterdir())
 
 
-def assert_same(found: dict[str, Tensor], wanted: dict[str, Tensor]) -> None:
-    assert found.keys() == wanted.keys()
-    for name, tensor in wanted.items():
-        assert found[name].dtype is tensor.dtype
-        assert torch.equal(found[name], tensor)
+def assert_same(found: tuple[FilePart, ...], wanted: dict[str, Tensor]) -> None:
+    for part, tensor in zip(found, wanted.values(), strict=True):
+        memory = torch.empty(tensor.nbytes, dtype=torch.uint8)
+        part.read_into(memory)
+        assert torch.equal(memory, tensor.view(-1).view(torch.uint8))
 
 
 def test_tensors_come_back_as_they_were_from_a_file_that_is_made_once(tmp_path: Path) -> None:
@@ -56,7 +58,7 @@ def test_another_block_and_another_format_have_files_of_their_own(tmp_path: Path
     assert len(files(tmp_path)) == 3
 
 
-@pytest.mark.parametrize("damage", ["cut short", "empty", "of something else"])
+@pytest.mark.parametrize("damage", ["cut short", "empty", "of something else", "a flipped bit"])
 def test_a_file_that_is_not_what_its_name_says_is_made_anew(tmp_path: Path, damage: str) -> None:
     store(tmp_path).keep(DIGEST, tensors())
     (file,) = files(tmp_path)
@@ -64,6 +66,8 @@ def test_a_file_that_is_not_what_its_name_says_is_made_anew(tmp_path: Path, dama
         store(tmp_path).keep("f" * 16, tensors(seed=1))
         (other,) = set(files(tmp_path)) - {file}
         os.replace(other, file)
+    elif damage == "a flipped bit":
+        flip_bit(file, -1)
     else:
         os.truncate(file, 0 if damage == "empty" else file.stat().st_size - 1)
     assert_same(store(tmp_path).keep(DIGEST, tensors()), tensors())

@@ -8,56 +8,15 @@ from pathlib import Path
 
 import pytest
 import torch
-from helpers.engine_peers import CHECKPOINT, SWARM, Client, hidden_states, load, opening, until
-from helpers.fake_network import FakeHost, FakeNetwork
-from potluck_control.engine_messages import EngineEvent, Freed, Online
-from potluck_control.launch_spec import LaunchSpec
+from helpers.engine_peers import load, opening, until
+from helpers.lone_engine import INPUTS, SPAN, Machine
+from potluck_control.engine_messages import Freed, Online
 from potluck_engine.memory import parking
-from potluck_engine.server import Engine
 from torch import Tensor
 
-from potluck.p2p.config import HostConfig
 from potluck.protocol.blocks import Span
 from potluck.protocol.codes import Code, RemoteError
 from potluck.protocol.messages import StepRequest
-from potluck.wire.protocols import SESSION
-
-SPAN = Span(1, 3)
-INPUTS = hidden_states(2, 12)  # 2 rows
-
-
-class Machine:
-    """An engine with peers around it."""
-
-    def __init__(self, folder: Path, dtype: str = "float32") -> None:
-        self.network = FakeNetwork()
-        self.events: list[EngineEvent] = []
-        spec = LaunchSpec(SWARM, str(CHECKPOINT), folder, "1:3", dtype=dtype, heartbeat_s=0.05)
-        self.engine = Engine(spec, self.events.append, start_host=self._start_host)
-        self.client = self.network.start()
-
-    async def _start_host(self, _: HostConfig) -> FakeHost:
-        self.host = self.network.start()
-        return self.host
-
-    async def connect(self, client: FakeHost | None = None) -> Client:
-        peer = self.host.peer_id
-        return Client(await (client or self.client).open_stream(peer, SESSION, timeout_s=120, max_frame_bytes=1 << 26))
-
-    async def begin(self, session_id: str | None = "s", tokens: int = 8, *, exact: bool = False) -> Client:
-        """A session that has `tokens` tokens."""
-        client = await self.connect()
-        first = replace(opening(SPAN, session_id=session_id), exact=exact)
-        await client.step(StepRequest(INPUTS[:, :tokens], first))
-        return client
-
-    async def resume(self, tokens: slice, *, client: FakeHost | None = None, **changes: object) -> Tensor:
-        """Come back with the next tokens. Raises RemoteError."""
-        stream = await self.connect(client)
-        again = replace(opening(SPAN, session_id="s"), **{"resume": True, **changes})
-        answer = await stream.step(StepRequest(INPUTS[:, tokens], again, start_from_position=tokens.start))
-        await stream.close()
-        return answer.hidden
 
 
 @pytest.fixture

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 import torch
 from potluck_control.resources import DEMO_MODEL, resource
 from potluck_gateway import model as gateway_model
-from potluck_gateway.completion import Completion, Text
+from potluck_gateway.completion import Completion, Options, Text, check_length, complete
 from potluck_gateway.model import SwarmChat, plain_prompt
 from potluck_gateway.requests import ChatMessage, ChatRequest
 from potluck_gateway.templates import TemplateLimits, render_bounded
+from transformers import LlamaConfig
 
 from potluck.errors import UsageError
 
@@ -84,6 +86,16 @@ def test_what_a_listener_raises_ends_the_generation_and_the_next_one_has_its_tur
     with pytest.raises(BrokenPipeError):
         chat.answer(ChatRequest(ASKED, 100), gone)
     assert chat.answer(ChatRequest(ASKED, 100), lambda _: None)[0] == "one END two"
+
+
+@pytest.mark.parametrize("tokens", [3, 4])
+def test_a_prompt_longer_than_the_model_is_refused_before_anything_is_computed(tokens: int) -> None:
+    config = LlamaConfig(max_position_embeddings=4)
+    if tokens < 4:
+        check_length(torch.zeros(1, tokens), config)
+        return
+    with pytest.raises(UsageError, match="4 tokens, but this model can take 3 at most"):
+        complete(SimpleNamespace(config=config), torch.zeros(1, tokens), Options(1), lambda _: None)
 
 
 def test_a_model_without_a_template_goes_on_from_a_script() -> None:

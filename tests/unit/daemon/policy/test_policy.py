@@ -1,6 +1,7 @@
 """The table of the policy, row by row, and the properties that no row may break."""
 
 import itertools
+from dataclasses import replace
 
 import pytest
 from potluck_control.states import Certainty, Reason, State
@@ -33,6 +34,9 @@ def inputs(phase: Phase = Phase.ONLINE, **more: object) -> Inputs:
     return Inputs(settings=SETTINGS, engine=engine, **more)  # type: ignore[arg-type]
 
 
+LACKING = Inputs(SETTINGS, EngineView(Phase.JOINING, lacking="model.safetensors"))
+
+
 @pytest.mark.parametrize(
     ("given", "state", "reason", "order"),
     [
@@ -40,6 +44,8 @@ def inputs(phase: Phase = Phase.ONLINE, **more: object) -> Inputs:
         (inputs(Phase.STARTING), State.STARTING, Reason.NONE, EngineOrder.NOTHING),
         (inputs(Phase.JOINING), State.JOINING, Reason.NONE, EngineOrder.NOTHING),
         (inputs(Phase.ONLINE), State.SERVING, Reason.NONE, EngineOrder.NOTHING),
+        (LACKING, State.ERROR, Reason.FILES, EngineOrder.NOTHING),
+        (replace(LACKING, presence=PLAYING), State.DRAINING, Reason.GAME, EngineOrder.STOP),
         (inputs(Phase.OFFLOADING), State.JOINING, Reason.NONE, EngineOrder.NOTHING),
         (inputs(Phase.OFFLOADED), State.JOINING, Reason.NONE, EngineOrder.RESTORE),
         (inputs(Phase.RESTORING), State.JOINING, Reason.NONE, EngineOrder.NOTHING),

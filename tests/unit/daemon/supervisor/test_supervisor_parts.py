@@ -5,6 +5,7 @@ import pytest
 from potluck_control import engine_messages as messages
 from potluck_control.codec import CodecError
 from potluck_control.launch_spec import LaunchSpec
+from potluck_daemon.reporting.display import changed_files
 from potluck_daemon.supervisor.backoff import LONGEST_S, delay_s
 from potluck_daemon.supervisor.diagnosis import MAX_LETTERS, Exit, diagnose
 from potluck_daemon.supervisor.supervisor import EngineFacts, Supervisor
@@ -35,6 +36,7 @@ CRASH = (
         messages.Online("12D3", ("/ip4/1.2.3.4/tcp/1",), Span(0, 4), 1.5),
         messages.Offline(),
         messages.Freed(),
+        messages.FilesChanged("model.safetensors", is_served=False),
         messages.Failed("broken", "mend it"),
         messages.EngineReport(1, 2, 3, 4, 5, None, (1, 0), 2.5),
     ],
@@ -106,6 +108,15 @@ def test_what_it_serves_is_said_once_a_move_and_not_once_a_block() -> None:
     said.append(supervisor.view("m", None, "").serving)
     sentences = ["blocks 0:1 of m while loading 0:4", "blocks 0:4 of m", "blocks 0:4 of m before moving to 4:8"]
     assert list(dict.fromkeys(said)) == sentences
+
+
+def test_a_file_that_changed_is_a_notice_while_its_blocks_are_served() -> None:
+    supervisor, said = Supervisor(lambda: None, lambda _: None), []
+    for is_served in (True, False):
+        supervisor.facts = EngineFacts(changed_file=messages.FilesChanged("model.safetensors", is_served))
+        said.append((supervisor.view("m", None, "").lacking, changed_files(supervisor.facts)))
+    notice = "model.safetensors changed on disk. You still serve what was loaded from it."
+    assert said == [("", (notice,)), ("model.safetensors", ())]
 
 
 def test_a_sentence_stays_short() -> None:

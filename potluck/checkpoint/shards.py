@@ -1,0 +1,312 @@
+"""Safetensors files, read into memory of this process's own and checked whenever they are read again.
+
+Nothing is mapped. A mapped page changes when somebody rewrites the file in place, so it would compute wrong tokens, and
+touching a page that was cut off ends the process (SIGBUS). Bytes in memory of our own can do neither: what the digest
+was computed over is what computes.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import mmap
+import os
+import sys
+import weakref
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from safetensors.torch import _TYPES
+from torch import Tensor
+
+from potluck.checkpoint.tensors import DIGEST_HEX_DIGITS, bytes_of, digest_header, file_errors
+from potluck.errors import CheckpointError
+
+ALIGNMENT = 64  # of addresses, in bytes, as torch aligns its memory
+CHUNK_BYTES = 8 << 20  # read and checked at a time; the check finds them in the processor's cache
+_MAX_HEADER_BYTES = 100_000_000  # as in safetensors itself
+_SUMMED_WORDS = 8192  # 64 KiB: one sum for that much is 0.01 % of the weights
+_HUGE_PAGE_BYTES = 2 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class FileIdentity:
+    """What changes when somebody writes to a file. That it stays the same is a sign, not a proof."""
+
+    device: int
+    inode: int
+    size: int
+    mtime_ns: int
+    ctime_ns: int
+
+    @classmethod
+    def of(cls, stat: os.stat_result) -> FileIdentity:
+        return cls(stat.st_dev, stat.st_ino, stat.st_size, stat.st_mtime_ns, stat.st_ctime_ns)
+
+
+@dataclass(frozen=True, slots=True)
+class _Entry:
+    """One tensor of a file, whose bytes are at [start, end)."""
+
+    dtype: str
+    shape: tuple[int, ...]
+    start: int
+    end: int
+
+
+class Shard:
+    """An open safetensors file. It stays readable after another file took its name.
+
+    Attributes:
+        opened_as: its identity before anything was read.
+    """
+
+    def __init__(self, path: Path) -> None:
+        """Open a file and read its header. Raises CheckpointError if it is missing, cut short or something else."""
+        self.path = path
+        with file_errors(path):
+            self._handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+            weakref.finalize(self, os.close, self._handle)
+            self.opened_as = FileIdentity.of(os.fstat(self._handle))
+            self._entries = self._header()
+
+    @property
+    def shapes(self) -> dict[str, tuple[int, ...]]:
+        return {name: entry.shape for name, entry in self._entries.items()}
+
+    def read(self, names: Iterable[str]) -> ReadTensors:
+        """Return tensors in memory of their own. Raises CheckpointError."""
+        found = ReadTensors()
+        for name in names:
+            entry = self._entries.get(name)
+            if entry is None:
+                raise CheckpointError(
+                    f"{self.path.name} lacks a tensor that the index lists: {name}",
+                    hint="download the checkpoint again",
+                )
+            dtype = _TYPES.get(entry.dtype)
+            if dtype is None:
+                raise CheckpointError(f"{name} is stored as {entry.dtype}, which this version of torch does not know")
+            memory = host_memory(entry.end - entry.start, shift=entry.start if entry.start % dtype.itemsize == 0 else 0)
+            for _ in self.chunks(entry.start, memory):
+                pass
+            found.add(name, memory.view(dtype).view(entry.shape), self, entry.start)
+        return found
+
+    def digested(self, name: str) -> Iterator[bytes | memoryview]:
+        """Yield what `digest_tensors` digests of a tensor, piece by piece. Raises CheckpointError."""
+        entry, dtype = self._find(name)
+        yield digest_header(name, dtype, entry.shape)
+        for start in range(entry.start, entry.end, CHUNK_BYTES):
+            memory = torch.empty(min(CHUNK_BYTES, entry.end - start), dtype=torch.uint8)
+            yield from self.chunks(start, memory)
+
+    def part(self, name: str, tensor: Tensor) -> FilePart:
+        """Return where `tensor` is stored in this file, checked. Raises CheckpointError if it isn't."""
+        entry = self._entries.get(name)
+        if entry is None or entry.end - entry.start != tensor.nbytes:
+            raise self._damaged()
+        part = FilePart.of(self, entry.start, tensor)
+        part.check()
+        return part
+
+    def chunks(self, start: int, memory: Tensor) -> Iterator[memoryview]:
+        """Fill `memory`, bytes on the CPU, from `start` on; yield each piece that is there. Raises CheckpointError."""
+        whole = bytes_of(memory)
+        with file_errors(self.path):
+            if hasattr(os, "posix_fadvise"):
+                os.posix_fadvise(self._handle, start, len(whole), os.POSIX_FADV_WILLNEED)
+            for first in range(0, len(whole), CHUNK_BYTES):
+                chunk = whole[first : first + CHUNK_BYTES]
+                done = 0
+                while done < len(chunk):
+                    count = os.preadv(self._handle, [chunk[done:]], start + first + done)
+                    if not count:
+                        raise self._damaged()
+                    done += count
+                yield chunk
+
+    def evict(self, start: int, num_bytes: int) -> None:
+        """Remove a range from the system's cache of files, where the system can do that."""
+        if hasattr(os, "posix_fadvise"):
+            os.posix_fadvise(self._handle, start, num_bytes, os.POSIX_FADV_DONTNEED)
+
+    def _find(self, name: str) -> tuple[_Entry, torch.dtype]:
+        entry = self._entries.get(name)
+        if entry is None:
+            raise CheckpointError(
+                f"{self.path.name} lacks a tensor that the index lists: {name}", hint="download the checkpoint again"
+            )
+        dtype = _TYPES.get(entry.dtype)
+        if dtype is None:
+            raise CheckpointError(f"{name} is stored as {entry.dtype}, which this version of torch does not know")
+        return entry, dtype
+
+    def _header(self) -> dict[str, _Entry]:
+        size = os.fstat(self._handle).st_size
+        length = int.from_bytes(os.pread(self._handle, 8, 0), "little")
+        if size < 8 or size < 8 + length <= 8 + _MAX_HEADER_BYTES:
+            raise self._damaged()
+        if length > _MAX_HEADER_BYTES:
+            raise self._invalid("its header is too large")
+        text = os.pread(self._handle, length, 8)
+        try:
+            header = json.loads(text)
+            entries = {name: _entry(raw, 8 + length) for name, raw in header.items() if name != "__metadata__"}
+        except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
+            raise self._invalid("its header is not one of safetensors") from error
+        at = 8 + length
+        for entry in sorted(entries.values(), key=lambda entry: (entry.start, entry.end)):
+            if entry.start != at:
+                raise self._invalid("its tensors overlap, or leave gaps")
+            at = entry.end
+        if at != size:
+            raise self._damaged()
+        return entries
+
+    def _damaged(self) -> CheckpointError:
+        return CheckpointError(
+            f"{self.path.name} is cut short or damaged", hint=f"delete {self.path} and download it again"
+        )
+
+    def _invalid(self, why: str) -> CheckpointError:
+        return CheckpointError(
+            f"{self.path.name} is not a valid safetensors file: {why}",
+            hint=f"delete {self.path} and download it again",
+        )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class FilePart:
+    """The place of a tensor's bytes in a file, and sums that tell whether they are still the same.
+
+    A sum is over the words of 64 KiB, at the speed of memory; a digest of them would be fifteen times slower.
+
+    Attributes:
+        shift: of the tensor's address beyond a multiple of `ALIGNMENT`; some products round differently with another.
+    """
+
+    shard: Shard
+    start: int
+    num_bytes: int
+    shift: int
+    _sums: tuple[bytes, ...]  # of each chunk
+
+    @classmethod
+    def of(cls, shard: Shard, start: int, tensor: Tensor) -> FilePart:
+        """Return the part of the file that should hold this tensor, whose bytes in memory are right."""
+        whole = bytes_of(tensor)
+        pieces = (whole[first : first + CHUNK_BYTES] for first in range(0, len(whole), CHUNK_BYTES))
+        return cls(shard, start, len(whole), tensor.data_ptr() % ALIGNMENT, tuple(map(_sums, pieces)))
+
+    @property
+    def num_chunks(self) -> int:
+        return len(self._sums)
+
+    def read_into(self, memory: Tensor) -> None:
+        """Fill `memory`, bytes on the CPU. Raises CheckpointError if the file does not have the same bytes any more."""
+        for chunk, sums in zip(self.shard.chunks(self.start, memory), self._sums, strict=True):
+            if _sums(chunk) != sums:
+                raise self._changed()
+
+    def check(self) -> None:
+        """Read everything, a chunk at a time. Raises CheckpointError as `read_into`."""
+        for number in range(self.num_chunks):
+            self.check_chunk(number)
+
+    def check_chunk(self, number: int) -> None:
+        """Read one chunk into memory of its own. Raises CheckpointError as `read_into`."""
+        first = number * CHUNK_BYTES
+        memory = torch.empty(min(CHUNK_BYTES, self.num_bytes - first), dtype=torch.uint8)
+        for chunk in self.shard.chunks(self.start + first, memory):
+            if _sums(chunk) != self._sums[number]:
+                raise self._changed()
+
+    def evict(self) -> None:
+        """Remove the bytes from the system's cache of files."""
+        self.shard.evict(self.start, self.num_bytes)
+
+    def _changed(self) -> CheckpointError:
+        path = self.shard.path
+        return CheckpointError(f"{path.name} changed while it was in use", hint=f"put the right file back: {path}")
+
+
+class ReadTensors(dict[str, Tensor]):
+    """Tensors by name, and where in the files each was read from."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.shards: dict[str, Shard] = {}
+        self._places: list[tuple[int, int, Shard, int]] = []  # address, its end, file, place in the file
+
+    def add(self, name: str, tensor: Tensor, shard: Shard, start: int) -> None:
+        self[name] = tensor
+        self.shards[name] = shard
+        self._places.append((tensor.data_ptr(), tensor.data_ptr() + tensor.nbytes, shard, start))
+
+    def take_in(self, others: ReadTensors) -> None:
+        self.update(others)
+        self.shards.update(others.shards)
+        self._places += others._places
+
+    def parts_of(self, tensors: Iterable[Tensor]) -> tuple[FilePart, ...] | None:
+        """Return the part of a file for each tensor, or None if one of them was converted since it was read."""
+        found = [self._part_of(tensor) for tensor in tensors]
+        known = tuple(part for part in found if part is not None)
+        return known if len(known) == len(found) else None
+
+    def _part_of(self, tensor: Tensor) -> FilePart | None:
+        address, end = tensor.data_ptr(), tensor.data_ptr() + tensor.nbytes
+        for first, last, shard, start in self._places:
+            if first <= address and end <= last and tensor.is_contiguous():
+                return FilePart.of(shard, start + address - first, tensor)
+        return None
+
+
+def quick_digest(tensors: Mapping[str, Tensor]) -> str:
+    """Return 16 hex digits over the sums of all tensors; it finds changes as `FilePart` does, and proves nothing."""
+    whole = hashlib.sha256()
+    for name in sorted(tensors):
+        whole.update(_sums(bytes_of(tensors[name])))
+    return whole.hexdigest()[:DIGEST_HEX_DIGITS]
+
+
+def host_memory(num_bytes: int, *, shift: int = 0) -> Tensor:
+    """Return bytes on the CPU, not filled; large ones in huge pages, which take a quarter of the time to get.
+
+    Args:
+        shift: of the address beyond a multiple of `ALIGNMENT`; multiples of it may be added. Transformers computes
+            where files are mapped, and the same shift gives the same bits.
+    """
+    shift %= ALIGNMENT
+    if num_bytes < _HUGE_PAGE_BYTES or sys.platform != "linux":
+        return torch.empty(shift + num_bytes, dtype=torch.uint8)[shift:]
+    memory = mmap.mmap(-1, shift + num_bytes, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+    memory.madvise(mmap.MADV_HUGEPAGE)
+    return torch.frombuffer(memory, dtype=torch.uint8)[shift:]
+
+
+def _entry(raw: Any, data_start: int) -> _Entry:
+    """Return a checked entry of a header. Raises ValueError, TypeError or KeyError."""
+    start, end = raw["data_offsets"]
+    shape = tuple(raw["shape"])
+    if not all(isinstance(number, int) and number >= 0 for number in (start, end, *shape)) or start > end:
+        raise ValueError("a size is not a number")
+    dtype = _TYPES.get(raw["dtype"])
+    if dtype is not None and math.prod(shape) * dtype.itemsize != end - start:
+        raise ValueError("a tensor has another size than its shape")
+    return _Entry(raw["dtype"], shape, data_start + start, data_start + end)
+
+
+def _sums(data: memoryview) -> bytes:
+    """Return the sum of each 64 KiB, of the rest, and the last bytes that are no whole word."""
+    words = np.frombuffer(data, np.uint64, count=len(data) // 8)
+    rows = len(words) // _SUMMED_WORDS
+    each = words[: rows * _SUMMED_WORDS].reshape(rows, _SUMMED_WORDS).sum(axis=1)
+    rest = words[rows * _SUMMED_WORDS :].sum(dtype=np.uint64)
+    return b"".join((each.tobytes(), rest.tobytes(), data[len(words) * 8 :]))

@@ -1,0 +1,70 @@
+"""One engine on the fake network, and a client that has sessions with it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+from helpers.engine_peers import CHECKPOINT, SWARM, Client, hidden_states, opening
+from helpers.fake_network import FakeHost, FakeNetwork
+from potluck_control.engine_messages import EngineEvent
+from potluck_control.launch_spec import LaunchSpec
+from potluck_engine.server import Engine
+from torch import Tensor
+
+from potluck.p2p.config import HostConfig
+from potluck.protocol.blocks import Span
+from potluck.protocol.messages import StepRequest
+from potluck.wire.protocols import SESSION
+
+SPAN = Span(1, 3)
+INPUTS = hidden_states(2, 12)  # 2 rows
+
+
+class Machine:
+    """An engine with peers around it.
+
+    Attributes:
+        output: of the first step of the last session that began.
+    """
+
+    output: Tensor
+
+    def __init__(
+        self,
+        folder: Path,
+        dtype: str = "float32",
+        *,
+        checkpoint: Path = CHECKPOINT,
+        span: Span = SPAN,
+        memory: str = "",
+    ) -> None:
+        self.span = span
+        self.network = FakeNetwork()
+        self.events: list[EngineEvent] = []
+        spec = LaunchSpec(SWARM, str(checkpoint), folder, str(span), dtype=dtype, max_memory=memory, heartbeat_s=0.05)
+        self.engine = Engine(spec, self.events.append, start_host=self._start_host)
+        self.client = self.network.start()
+
+    async def _start_host(self, _: HostConfig) -> FakeHost:
+        self.host = self.network.start()
+        return self.host
+
+    async def connect(self, client: FakeHost | None = None) -> Client:
+        peer = self.host.peer_id
+        return Client(await (client or self.client).open_stream(peer, SESSION, timeout_s=120, max_frame_bytes=1 << 26))
+
+    async def begin(self, session_id: str | None = "s", tokens: int = 8, *, exact: bool = False) -> Client:
+        """A session that has `tokens` tokens."""
+        client = await self.connect()
+        first = replace(opening(self.span, session_id=session_id), exact=exact)
+        self.output = (await client.step(StepRequest(INPUTS[:, :tokens], first))).hidden
+        return client
+
+    async def resume(self, tokens: slice, *, client: FakeHost | None = None, **changes: object) -> Tensor:
+        """Come back with the next tokens. Raises RemoteError."""
+        stream = await self.connect(client)
+        again = replace(opening(self.span, session_id="s"), **{"resume": True, **changes})
+        answer = await stream.step(StepRequest(INPUTS[:, tokens], again, start_from_position=tokens.start))
+        await stream.close()
+        return answer.hidden

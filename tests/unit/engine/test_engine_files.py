@@ -1,0 +1,161 @@
+"""Files of a checkpoint change under an engine: it computes only with what it announced, and says what happens."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import shutil
+from collections.abc import AsyncIterator, Callable
+from pathlib import Path
+
+import pytest
+import torch
+from helpers.damage import DAMAGES, flip_bits
+from helpers.engine_peers import CHECKPOINT, load, until
+from helpers.lone_engine import INPUTS, Machine
+from potluck_control.engine_messages import FilesChanged, Offline, Online
+from potluck_engine import file_watch, server
+from potluck_engine.file_watch import FileWatch
+
+from potluck.blocks import load_span
+from potluck.checkpoint import open_checkpoint
+from potluck.protocol.blocks import Span
+from potluck.protocol.codes import Code, RemoteError
+
+WHOLE = Span(0, 4)
+SMALL = "cpu=900KiB"  # half of it for sessions, and two of the four blocks, 145 KiB each
+IN_PLACE = [name for name in DAMAGES if name != "replaced"]
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    return Path(shutil.copytree(CHECKPOINT, tmp_path / "checkpoint"))
+
+
+@pytest.fixture(autouse=True)
+def fast(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(server, "INTERVAL_S", 0.02)
+    monkeypatch.setattr(server, "_LOAD_AGAIN_S", 0.1)
+    monkeypatch.setattr(file_watch, "_SOON_SHARE", 1.0)
+
+
+@pytest.fixture
+async def served(folder: Path, tmp_path: Path) -> AsyncIterator[Callable[..., Machine]]:
+    """Starts engines on the checkpoint in `folder`."""
+    started: list[Machine] = []
+
+    async def start(memory: str = "", dtype: str = "float32") -> Machine:
+        made = Machine(tmp_path, dtype, checkpoint=folder, span=WHOLE, memory=memory)
+        started.append(made)
+        await made.engine.start()
+        return made
+
+    yield start
+    for made in started:
+        await made.engine.stop()
+
+
+def file_in(folder: Path) -> Path:
+    return folder / "model.safetensors"
+
+
+def told(machine: Machine) -> list[FilesChanged]:
+    return [event for event in machine.events if isinstance(event, FilesChanged)]
+
+
+def expected() -> torch.Tensor:
+    blocks = load(WHOLE)
+    with torch.inference_mode():
+        return blocks.forward(INPUTS[:, :8], blocks.new_cache())
+
+
+async def output_of(machine: Machine) -> torch.Tensor:
+    """What the engine answers to a new session. Raises RemoteError."""
+    client = await machine.begin(None, tokens=8)
+    await client.close()
+    return machine.output
+
+
+@pytest.mark.parametrize("damage", DAMAGES)
+async def test_blocks_in_memory_are_served_on_and_people_are_told(
+    damage: str, served: Callable[..., Machine], folder: Path
+) -> None:
+    machine, content = await served(), file_in(folder).read_bytes()
+    DAMAGES[damage](file_in(folder))
+    await until(lambda: told(machine) == [FilesChanged("model.safetensors", is_served=True)])
+    torch.testing.assert_close(await output_of(machine), expected(), rtol=1e-5, atol=1e-5)
+    file_in(folder).write_bytes(content)
+    await until(lambda: told(machine)[-1] == FilesChanged("", is_served=True))
+
+
+async def test_a_file_that_was_only_touched_is_no_news(served: Callable[..., Machine], folder: Path) -> None:
+    machine = await served()
+    os.utime(file_in(folder))
+    shutil.copyfile(CHECKPOINT / "model.safetensors", file_in(folder))
+    await asyncio.sleep(0.2)
+    torch.testing.assert_close(await output_of(machine), expected(), rtol=1e-5, atol=1e-5)
+    assert told(machine)[-1:] in ([], [FilesChanged("", is_served=True)])  # it may have been read half written
+
+
+@pytest.mark.parametrize("damage", IN_PLACE)
+async def test_blocks_that_stream_from_a_changed_file_are_given_up_until_it_is_right(
+    damage: str, served: Callable[..., Machine], folder: Path
+) -> None:
+    machine, content = await served(SMALL), file_in(folder).read_bytes()
+    assert machine.engine.state is not None
+    assert machine.engine.state.blocks.whole.weights.stream is not None
+    DAMAGES[damage](file_in(folder))
+    with pytest.raises(RemoteError) as refused:
+        await output_of(machine)
+    assert refused.value.code is Code.DRAINING
+    await until(lambda: told(machine) == [FilesChanged("model.safetensors", is_served=False)])
+    assert Offline() in machine.events
+    file_in(folder).write_bytes(content)
+    await until(lambda: isinstance(machine.events[-1], Online))
+    torch.testing.assert_close(await output_of(machine), expected(), rtol=1e-5, atol=1e-5)
+
+
+async def test_blocks_that_stream_from_a_replaced_file_are_served_on_from_the_old_one(
+    served: Callable[..., Machine], folder: Path
+) -> None:
+    machine = await served(SMALL)
+    DAMAGES["replaced"](file_in(folder))
+    await until(lambda: told(machine) == [FilesChanged("model.safetensors", is_served=True)])
+    torch.testing.assert_close(await output_of(machine), expected(), rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16"], ids=["as stored", "converted"])
+async def test_a_device_is_not_taken_back_with_other_weights(
+    dtype: str, served: Callable[..., Machine], folder: Path
+) -> None:
+    machine, content = await served(dtype=dtype), file_in(folder).read_bytes()
+    before = await output_of(machine)
+    await machine.engine.offload()
+    flip_bits(file_in(folder))
+    await machine.engine.restore()
+    assert told(machine)[-1].is_served is False
+    with pytest.raises(RemoteError):
+        await output_of(machine)
+    await machine.engine.offload()  # somebody needs the device meanwhile
+    await machine.engine.restore()
+    file_in(folder).write_bytes(content)
+    await until(lambda: isinstance(machine.events[-1], Online))
+    assert torch.equal(await output_of(machine), before)
+
+
+async def test_a_change_without_a_sign_is_found_slowly(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(file_watch, "_SLOW_SHARE", 1.0)
+    monkeypatch.setattr(file_watch, "INTERVAL_S", 0.01)
+    weights = load_span(open_checkpoint(str(folder)), WHOLE).weights
+    watch = FileWatch()
+    flip_bits(file_in(folder))
+    for origin in weights.origins:  # as if the disk had done it
+        object.__setattr__(origin, "identities", origin.identities_now())
+    assert await watch.look(weights.origins) == ""
+    slowly = asyncio.create_task(watch.look_slowly())
+    found = ""
+    while not found:
+        await asyncio.sleep(0.01)
+        found = await watch.look(weights.origins)
+    slowly.cancel()
+    assert found == "model.safetensors"
