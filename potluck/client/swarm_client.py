@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Coroutine
 from dataclasses import replace
+from functools import partial
 from typing import Any, TypeVar
 
 import numpy as np
@@ -62,7 +63,7 @@ class SwarmClient:
         """
         self.swarm = swarm
         self.config = config
-        self._start_host = start_host or _start_libp2p
+        self._start_host = start_host or partial(_start_libp2p, person_of)
         self._block_parameters = block_parameters
         self._rng = rng or np.random.default_rng()
         self._person_of = person_of
@@ -157,14 +158,15 @@ class SwarmClient:
         )
 
 
-async def _start_libp2p(swarm: Swarm, config: ClientConfig) -> Host:
+async def _start_libp2p(person_of: PersonOf, swarm: Swarm, config: ClientConfig) -> Host:
     from potluck.p2p.libp2p import Libp2pHost
 
     return await Libp2pHost.start(
         HostConfig(
             bootstrap_peers=swarm.bootstrap_peers,
             dht_client=True,
-            record_checks=record_checks(swarm, time.time),
+            record_checks=record_checks(swarm, time.time, person_of),
+            person_of=person_of,
             start_timeout_s=config.start_timeout_s,
         )
     )

@@ -47,6 +47,7 @@ log = logging.getLogger(__name__)
 RECORD_INTERVAL_S = 100.0  # a third of the lifetime of a record
 HEARTBEAT_INTERVAL_S = 10.0  # a third of the lifetime of a heartbeat
 NUM_BEACONS = 128  # servers that are also in the DHT, where newcomers begin; in a swarm up to this size all are
+_MOST_BEACONS_OF_A_PERSON = 8  # half of what DHT nodes take, as the person's servers may not know each other yet
 _STRETCH_FROM = 250  # servers; larger swarms send heartbeats more rarely, so that 25 a second reach every server
 _DHT_INTERVAL_S = 60.0  # between two readings of the DHT while servers answer
 _HURRY_S = 1.0  # a client that misses blocks does not wait for silent servers
@@ -282,9 +283,15 @@ class Directory:
 
     @property
     def _is_beacon(self) -> bool:
-        """Tell whether this server is in the DHT for newcomers, as about `NUM_BEACONS` of a large swarm are."""
+        """Tell whether this server is in the DHT for newcomers, as about `NUM_BEACONS` of a large swarm are.
+
+        Of one person these are those with the lowest tags.
+        """
+        mine = tag_of(self._host.peer_id)
+        if sum(tag_of(peer) < mine for peer in self.table.fellows(self._host.peer_id)) >= _MOST_BEACONS_OF_A_PERSON:
+            return False
         num_servers = len(self.table.all(Kind.RECORD))
-        place = int.from_bytes(tag_of(self._host.peer_id), "big") / (1 << 64)  # from 0 to 1, the same for ever
+        place = int.from_bytes(mine, "big") / (1 << 64)  # from 0 to 1, the same for ever
         return place * num_servers < NUM_BEACONS
 
     async def _announce_to_foreign_peers(self) -> None:

@@ -7,7 +7,7 @@ answer this node after that heartbeat. What others say about it does not count.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 
 from potluck.directory.fields import Links, tag_of
@@ -39,6 +39,11 @@ class Table:
     def num_people(self) -> int:
         """Return how many people have servers here."""
         return len(self._owned)
+
+    def fellows(self, peer: PeerId) -> Collection[PeerId]:
+        """Return the servers of the person to whom `peer` belongs."""
+        person = self.person_of(peer)
+        return self._owned.get(person, ()) if person is not None else ()
 
     def take(self, new: Announcement) -> bool:
         """Keep `new` unless a newer one is known; return whether it is news. A later expiry alone is not."""

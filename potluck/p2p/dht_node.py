@@ -11,7 +11,8 @@ import contextlib
 import logging
 import math
 import time
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, cast
 
@@ -28,10 +29,10 @@ from hivemind.utils.serializer import MSGPackSerializer
 from potluck.errors import NetworkError
 from potluck.p2p.config import RecordCheck
 from potluck.p2p.control import P2pdClient
-from potluck.p2p.dht_storage import BoundedStorage, sender
+from potluck.p2p.dht_storage import MAX_SUBKEYS_OF_A_PERSON, BoundedStorage, sender
 from potluck.p2p.network import DhtKey, DhtSubkey
 from potluck.p2p.rules import MAX_HORIZON_S, MAX_RECORD_BYTES, is_plausible
-from potluck.protocol.blocks import PeerId, PersonOf
+from potluck.protocol.blocks import PeerId, PersonId, PersonOf
 from potluck.protocol.codes import Code, RemoteError
 from potluck.tasks import cancel_and_wait
 
@@ -94,9 +95,12 @@ class DhtNode:
             raise _bootstrap_error(error) from error
         protocol = node.protocol
         protocol.serializer = _TolerantSerializer  # WORKAROUND: one undecodable payload would make a get wait for ever
-        protocol._validate_dictionary = _Filter(protocol)  # WORKAROUND: one bad subkey would hide all the others
+        checked = frozenset(DHTID.generate(source=key) for key in checks)
+        protocol._validate_dictionary = _Filter(
+            protocol, checked, person_of
+        )  # WORKAROUND: one bad subkey would hide all the others
         early = protocol.storage  # what the bootstrap peers stored while this node joined
-        protocol.storage = BoundedStorage([DHTID.generate(source=key) for key in checks], person_of=person_of)
+        protocol.storage = BoundedStorage(checked, person_of=person_of)
         protocol.cache = BoundedStorage(max_bytes=_MAX_CACHE_BYTES, person_of=person_of)
         for key, item in list(early.items()):
             if isinstance(item.value, DictionaryDHTValue) and protocol._validate_dictionary(key.to_bytes(), item.value):
@@ -207,15 +211,24 @@ class _Validator(RecordValidatorBase):  # type: ignore[misc]  # hivemind is unty
 
 
 class _Filter:
-    """Drops what the validator refuses from a dictionary, and keeps the rest."""
+    """Drops what the validator refuses from a dictionary, and what a person has too much of, and keeps the rest."""
 
-    def __init__(self, protocol: Any) -> None:
+    def __init__(self, protocol: Any, checked: Collection[DHTID], person_of: PersonOf) -> None:
         self._protocol = protocol
+        self._checked = {key.to_bytes() for key in checked}
+        self._person_of = person_of
 
     def __call__(self, key: bytes, dictionary: DictionaryDHTValue) -> bool:
         dictionary.maxsize = math.inf  # a peer wrote it, and merging compares it
+        held: Counter[PersonId | None] = Counter()
         with dictionary.freeze():
             for subkey, (value, expiration) in list(dictionary.items()):
+                if key in self._checked and isinstance(subkey, str):
+                    person = self._person_of(PeerId(subkey))
+                    held[person] += 1
+                    if held[person] > MAX_SUBKEYS_OF_A_PERSON:  # before its signature is checked
+                        del dictionary[subkey]
+                        continue
                 record = DHTRecord(key, MSGPackSerializer.dumps(subkey), value, expiration)
                 if not self._protocol.record_validator.validate(record):
                     del dictionary[subkey]

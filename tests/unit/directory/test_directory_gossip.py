@@ -29,6 +29,7 @@ from potluck.directory.coding import (
 from potluck.directory.exchange import Compare, Fetch, Push, Report
 from potluck.directory.fairness import in_turns
 from potluck.directory.fields import heartbeat_to_fields, record_to_fields
+from potluck.directory.rates import RateLimiter
 from potluck.directory.seal import Kind, Sealed, seal, unseal
 from potluck.directory.table import Table
 from potluck.membership.identity import Identity
@@ -320,6 +321,17 @@ async def push(host: FakeHost, server: Member, *announcements: Sealed) -> None:
     await host.call(server.peer_id, exchange.PUSH, encode_push(message), timeout_s=60)
 
 
+async def test_a_few_servers_of_each_person_are_in_the_dht() -> None:
+    network, person = FakeNetwork(), PersonId("ana")
+    for _ in range(12):
+        host = network.start()
+        directory = Directory(host, SWARM, host.identity, person_of=lambda peer: person)
+        await directory.fetch()
+        await directory.announce(record_of(host.peer_id, 0, 4))
+        await directory.heartbeat(beat_of(host.peer_id))
+    assert 8 <= len(network.records[Kind.RECORD.key(SWARM)]) < 12
+
+
 async def test_what_is_passed_on_must_be_signed_by_whom_it_is_about_and_newer() -> None:
     async with members(2) as (network, (server, victim)):
         known = server.directory.table.get(Kind.RECORD, victim.peer_id)
@@ -368,20 +380,30 @@ async def test_a_flood_of_announcements_is_refused() -> None:
         assert refusal.value.code is Code.BUSY
 
 
-async def test_the_news_of_one_person_are_passed_on_up_to_a_limit() -> None:
+async def test_news_above_a_persons_share_are_kept_and_not_passed_on() -> None:
     async with members(1) as (_, (server,)):
-        gossip, mallory = server.directory._gossip, [Identity.generate() for _ in range(20)]
+        gossip = server.directory._gossip
         assert gossip is not None
-        ghosts = {identity.peer_id for identity in mallory}
-        gossip._table.person_of = lambda peer: PersonId("mallory" if peer in ghosts else peer)
-        now = time.time()
-        for number in range(1200):
-            sealed = sealed_record(mallory[number % 20], age_s=-number / 1000)
-            gossip._hot.clear()
-            gossip._note([unseal(SWARM, sealed, now=now)])
+        gossip._spread_of = RateLimiter(0)
+        gossip._hot.clear()
+        news = await gossip.reader.take([sealed_record(Identity.generate())])
+        gossip._note(news)
+        assert len(news) == 1
         assert not gossip._hot
-        gossip._note([unseal(SWARM, sealed_record(Identity.generate()), now=now)])
-        assert len(gossip._hot) == 1
+
+
+def test_each_person_has_a_share_of_a_minute() -> None:
+    limiter, ana, omar = RateLimiter(3), PersonId("ana"), PersonId("omar")
+    assert [limiter.allows(ana, 2, 61.0), limiter.allows(ana, 2, 62.0), limiter.allows(ana, 1, 119.0)] == [
+        True,
+        False,
+        True,
+    ]
+    assert limiter.allows(omar, 3, 119.0)
+    with pytest.raises(RemoteError) as refusal:
+        limiter.check(ana, 1, 110.0)
+    assert (refusal.value.code, refusal.value.retry_after_s) == (Code.BUSY, 10.0)
+    assert limiter.allows(ana, 3, 120.0)
 
 
 def test_news_travel_in_messages_that_servers_take_and_those_of_honest_people_come_first() -> None:

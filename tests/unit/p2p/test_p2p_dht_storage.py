@@ -6,11 +6,13 @@ import os
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from types import SimpleNamespace
 
 import pytest
 from hivemind.dht.routing import DHTID
 from hivemind.dht.storage import DHTLocalStorage, DictionaryDHTValue
 
+from potluck.p2p.dht_node import _Filter
 from potluck.p2p.dht_storage import (
     MAX_KEY_BYTES,
     MAX_STORE_BYTES,
@@ -109,6 +111,23 @@ def test_a_persons_records_under_a_checked_key_are_few_whoever_brings_them() -> 
     with from_peer("ghost 0"):
         assert storage.store_subkey(OWN, "honest", b"record", END)
         assert storage.store_subkey(OWN, "ghost 1", b"newer", END + 1)
+
+
+def test_a_reader_checks_few_records_of_a_person_whatever_a_node_answers() -> None:
+    checked = []
+    validator = SimpleNamespace(validate=lambda record: checked.append(record) or True)
+    person_of = {f"ghost {number}": PersonId("mallory") for number in range(100)}
+    keep = _Filter(SimpleNamespace(record_validator=validator), {OWN}, lambda peer: person_of.get(peer, PersonId(peer)))
+    for key, most in ((OWN, MAX_SUBKEYS_OF_A_PERSON), (OTHER, 100)):
+        checked.clear()
+        answer = DictionaryDHTValue()
+        for number in range(100):
+            answer.store(f"ghost {number}", b"x", END)
+        answer.store("honest", b"record", END)
+        assert keep(key.to_bytes(), answer)
+        assert len(checked) == most + 1
+        assert answer.get("honest") == (b"record", END)
+        assert len(answer.data) == most + 1
 
 
 def test_a_persons_peers_share_the_room() -> None:
