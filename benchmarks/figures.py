@@ -581,6 +581,14 @@ FIGURES = {
             "two colluding members, then a tenth of 100, against 10 honest servers: readers that miss one after 60 s",
         ),
         Figure(
+            "ghosts",
+            "ratio",
+            "lower",
+            1.5,
+            "ghosts:slowdown",
+            "one member invents 20,000 servers: a newcomer's time to first token over the time without them",
+        ),
+        Figure(
             "ledger_kills",
             "microcredits",
             "lower",
