@@ -72,9 +72,10 @@ def make_private(folder: Path) -> None:
     """
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     for path in (folder, *folder.iterdir()):
-        mode = path.lstat().st_mode
-        if mode & 0o077 and (stat.S_ISREG(mode) or path == folder):
-            path.chmod(mode & 0o700)
+        with contextlib.suppress(FileNotFoundError):  # a running daemon replaces its files
+            mode = path.lstat().st_mode
+            if mode & 0o077 and (stat.S_ISREG(mode) or path == folder):
+                path.chmod(mode & 0o700)
 
 
 def remove_empty(*folders: Path) -> None:
