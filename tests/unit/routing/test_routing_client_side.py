@@ -118,9 +118,9 @@ def test_two_equally_slow_servers_are_never_exchanged_for_each_other() -> None:
 
 def test_slowness_fades_and_a_good_pace_clears_it() -> None:
     slowness = Slowness()
-    slowness.note(PeerId("a"), 4.0, now=0.0)
-    assert slowness.current(120.0) == {"a": 2.0}
-    assert slowness.current(240.1) == {}
+    slowness.note(PeerId("a"), 4.0, now=10.0)
+    assert slowness.current(130.0) == {"a": 2.0}
+    assert slowness.current(250.1) == {}
     slowness.note(PeerId("a"), 4.0, now=300.0)
     slowness.note(PeerId("a"), 1.2, now=301.0)
     assert slowness.current(301.0) == {}
