@@ -33,6 +33,8 @@ SPANS = (Span(0, 2), Span(2, 4))
 _REPLICAS = 3  # one may be struck while another one still starts
 _CACHE_TOKENS = 240  # a full session takes 232
 _PREFILL_DELAYS_S = 0.05  # from the order to the first token, about
+# The engine, or the use of it.
+_ENDS = {"drained", "both drained", "killed", "p2pd killed", "files rewritten", "files truncated"}
 _END_S = 200.0  # longer than a client waits for servers
 _ROOT = Path(__file__).parents[2]
 
@@ -55,7 +57,7 @@ class Outcome:
 def inject(folder: Path, plan: Sequence[Injection], *, within_s: float | None = None) -> Outcome:
     """Carry out `plan` on the checkpoint in `folder`, as much of it as can be begun `within_s`."""
     outcome, began = Outcome(), time.monotonic()
-    with ProxiedSwarm(folder, SPANS * _REPLICAS, ("--cache-tokens", str(_CACHE_TOKENS))) as swarm:
+    with ProxiedSwarm(folder, SPANS * _REPLICAS, ("--cache-tokens", str(_CACHE_TOKENS)), own_files=True) as swarm:
         with Client(swarm.local.invite, folder, swarm.local.environment()) as client:
             for number, injection in enumerate(plan):
                 if within_s is not None and time.monotonic() - began > within_s:
@@ -189,6 +191,11 @@ class _Run:
                     victim.proxy.stall(to_server=False)
                 case "not hearing":
                     victim.proxy.stall(to_client=False)
+                case "files rewritten":
+                    _rewrite(victim.files)
+                case "files truncated":
+                    for path in victim.files:
+                        os.truncate(path, path.stat().st_size // 2)
                 case "client suspended":
                     _signal(self._client.family(), signal.SIGSTOP)
 
@@ -201,14 +208,23 @@ class _Run:
 
     def _tend(self) -> None:
         """Start as many servers as have ended, and wait until two of each span are well."""
-        if self._injection.kind in ("drained", "both drained", "killed", "p2pd killed"):
+        if self._injection.kind in _ENDS:
             for victim in self._victims:
+                victim.engine.ask_to_stop()
                 victim.engine.wait_stopped(time.monotonic() + _END_S)
                 self._swarm.drop(victim)
                 self._swarm.add_server(victim.span)
         for span in SPANS:
             for server in [each for each in self._swarm.servers if each.span == span][: _REPLICAS - 1]:
                 server.engine.wait_online()
+
+
+def _rewrite(files: Sequence[Path]) -> None:
+    """Write other weights over a checkpoint, in place, as `cp` does."""
+    for path in files:
+        with path.open("r+b") as file:
+            file.seek(path.stat().st_size // 4)
+            file.write(bytes(path.stat().st_size // 2))
 
 
 def _p2pd_of(server: Server) -> psutil.Process:

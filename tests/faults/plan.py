@@ -17,6 +17,8 @@ SERVER_KINDS = (
     "stalled",
     "not heard",
     "not hearing",
+    "files rewritten",
+    "files truncated",
 )
 KINDS = (*SERVER_KINDS, "client suspended")
 WORKS = ("tokens", "tokens", "full session", "gradients")
@@ -44,7 +46,7 @@ class Injection:
 
 
 def draw(seed: int, count: int, num_blocks: int, *, is_long: bool = False) -> list[Injection]:
-    """Return `count` injections: each kind once in every dozen, everything else at random."""
+    """Return `count` injections: each kind once in every round, everything else at random."""
     rng = random.Random(seed)
     kinds: list[str] = []
     while len(kinds) < count:

@@ -1,7 +1,8 @@
-"""A local swarm with a proxy before each engine."""
+"""A local swarm with a proxy before each engine, and a copy of the checkpoint for each."""
 
 from __future__ import annotations
 
+import shutil
 import socket
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -15,10 +16,11 @@ from tests.faults.proxy import Proxy
 
 @dataclass(frozen=True, slots=True)
 class Server:
-    """An engine and the only way to it."""
+    """An engine, the only way to it, and the files of its model, if they are its own."""
 
     engine: LocalEngine
     proxy: Proxy
+    files: tuple[Path, ...] = ()
 
     @property
     def span(self) -> Span:
@@ -32,10 +34,12 @@ class Server:
 class ProxiedSwarm:
     """A swarm on loopback; inside the context its first servers are online."""
 
-    def __init__(self, folder: Path, spans: Sequence[Span], options: Sequence[str] = ()) -> None:
+    def __init__(
+        self, folder: Path, spans: Sequence[Span], options: Sequence[str] = (), *, own_files: bool = False
+    ) -> None:
         self.servers: list[Server] = []
         self.local = LocalSwarm(folder, spans=(), serve_options=options)
-        self._spans = spans
+        self._folder, self._spans, self._own_files = folder, spans, own_files
 
     def __enter__(self) -> Self:
         self.local.__enter__()
@@ -62,7 +66,11 @@ class ProxiedSwarm:
         proxy = Proxy(port)
         proxy.start()
         way = ("--port", str(port), "--announce", f"/ip4/127.0.0.1/tcp/{proxy.port}")
-        server = Server(self.local.add_engine(span, options=way), proxy)
+        if self._own_files:
+            copy = self.local.folder / f"files-{port}" / self._folder.name
+            self.local.checkpoint = Path(shutil.copytree(self._folder, copy))
+        files = tuple(self.local.checkpoint.glob("*.safetensors")) if self._own_files else ()
+        server = Server(self.local.add_engine(span, options=way), proxy, files)
         self.servers.append(server)
         return server
 

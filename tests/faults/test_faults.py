@@ -9,7 +9,7 @@ from tests.faults.plan import KINDS, draw
 from tests.helpers.golden import CHECKPOINT
 
 
-def test_a_seed_draws_the_same_again_and_every_kind_in_a_dozen() -> None:
+def test_a_seed_draws_the_same_again_and_every_kind_in_a_round() -> None:
     plan = draw(7, 2 * len(KINDS), 4)
     assert plan == draw(7, 2 * len(KINDS), 4)
     assert plan != draw(8, 2 * len(KINDS), 4)
