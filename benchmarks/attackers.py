@@ -28,6 +28,7 @@ from potluck_engine.network_speed import BANDWIDTH
 from potluck.directory import exchange
 from potluck.directory.coding import encode_compare, encode_fetch, encode_push, encode_report
 from potluck.errors import NetworkError, PotluckError
+from potluck.membership.joined import JoinedSwarms
 from potluck.p2p.addresses import split_peer
 from potluck.p2p.control import P2pdClient
 from potluck.p2p.frames import FrameStream
@@ -35,7 +36,6 @@ from potluck.p2p.nameless import nameless_node
 from potluck.p2p.rules import MAX_UNARY_BODY_BYTES
 from potluck.protocol.blocks import PeerId
 from potluck.protocol.codes import Code, RemoteError
-from potluck.protocol.invite import decode_invite
 from potluck.wire import protocols
 from potluck.wire.dial_back import DialBack, encode_dial_back
 
@@ -98,7 +98,7 @@ def _hog(invite: str, seconds: float) -> None:
     from potluck.client.config import ClientConfig
     from potluck.client.swarm_client import SwarmClient
 
-    client = SwarmClient(decode_invite(invite), ClientConfig(max_wait_s=1.0))
+    client = SwarmClient(JoinedSwarms().join(invite), ClientConfig(max_wait_s=1.0))
     client.start()
     held = []
 
@@ -219,10 +219,10 @@ _BODIES: dict[str, tuple[Callable[[], bytes], ...]] = {
     _PING: (lambda: bytes(dht_pb2.PingRequest(peer=_node(), validate=True).SerializeToString()), _noise),
     _STORE: (_store, _store, _noise),
     _FIND: (_find, _noise),
-    exchange.COMPARE: (lambda: encode_compare(exchange.Compare(None, (os.urandom(4),) * 64)), _noise),
-    exchange.FETCH: (lambda: encode_fetch(exchange.Fetch(None, 64, tuple(range(64)))), _noise),
-    exchange.PUSH: (lambda: encode_push(exchange.Push(None, ())), _noise),
-    exchange.REPORT: (lambda: encode_report(exchange.Report(None, PeerId("1" * 52))), _noise),
+    exchange.COMPARE: (lambda: encode_compare(exchange.Compare((os.urandom(4),) * 64)), _noise),
+    exchange.FETCH: (lambda: encode_fetch(exchange.Fetch(64, tuple(range(64)))), _noise),
+    exchange.PUSH: (lambda: encode_push(exchange.Push(())), _noise),
+    exchange.REPORT: (lambda: encode_report(exchange.Report(PeerId("1" * 52))), _noise),
     protocols.INFO: (lambda: b"",),
     protocols.DIAL_BACK: (lambda: encode_dial_back(DialBack(("/ip4/127.0.0.1/tcp/1",))), _noise),
 }

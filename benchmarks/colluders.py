@@ -32,9 +32,8 @@ from potluck.directory.table import MAX_SERVERS_OF_A_PERSON
 from potluck.errors import PotluckError
 from potluck.protocol.blocks import PeerId, PersonId, Span
 from potluck.protocol.codes import RemoteError
-from potluck.protocol.invite import new_swarm
-from potluck.protocol.membership import call_proof
 from potluck.protocol.records import Heartbeat, NumberFormat, ServerRecord, ServerState
+from potluck.protocol.swarm import new_swarm
 from tests.helpers.fake_network import FakeHost, FakeNetwork, FakeValue
 
 _SWARM = new_swarm("figures", "m", 8)
@@ -116,13 +115,16 @@ class _Swarm:
     is_lying: bool = False
     accusations: int = 0
 
-    def person_of(self, peer: PeerId) -> PersonId:
+    def person_of(self, peer: PeerId, ticket: bytes = b"", /) -> PersonId | None:
         return PersonId(f"colluder {self.ghosts[peer]}" if peer in self.ghosts else peer)
+
+    def __post_init__(self) -> None:
+        self.network.person_of = self.person_of
 
     async def start_honest(self) -> Directory:
         host = self.network.start()
         self.honest.add(host.peer_id)
-        directory = Directory(host, _SWARM, host.identity, person_of=self.person_of)
+        directory = Directory(host, _SWARM, host.identity)
         await directory.start_gossip()
         await directory.announce(_record(host.peer_id))
         await directory.heartbeat(_beat(host.peer_id))
@@ -153,17 +155,14 @@ class _Swarm:
                 await host.store(sealed.kind.key(_SWARM), sealed.peer_id, sealed.to_bytes(), expiration=self._ends_at)
             for target in self.honest:
                 for start in range(0, len(announced), MAX_PUSHED):
-                    push = Push(self._proof(hosts[0], target), tuple(announced[start : start + MAX_PUSHED]))
+                    push = Push(tuple(announced[start : start + MAX_PUSHED]))
                     await _call(hosts[0], target, PUSH, encode_push(push))
                 for host in random.sample(hosts, 4):
                     for suspect in self.honest:
                         self.accusations += 1
-                        report = Report(self._proof(host, target), suspect)
+                        report = Report(suspect)
                         await _call(host, target, REPORT, encode_report(report))
             await asyncio.sleep(_ACCUSE_EVERY_S)
-
-    def _proof(self, host: FakeHost, target: PeerId) -> bytes | None:
-        return call_proof(_SWARM, caller=host.peer_id, callee=target)
 
     @property
     def _ends_at(self) -> float:
@@ -197,7 +196,6 @@ class _Reader:
         self._directory = Directory(
             _Deceived(host, there) if is_deceived else host,  # type: ignore[arg-type]
             _SWARM,
-            person_of=there.person_of,
         )
 
     async def look(self) -> None:

@@ -29,7 +29,6 @@ from potluck_daemon.reporting.contribution import Amounts, ContributionBook
 from potluck_daemon.reporting.history import HistoryFile
 from potluck_daemon.settings.accepted import AcceptedSettings
 from potluck_daemon.settings.state import Pause, StateFile
-from potluck_daemon.swarms.joined import JoinedSwarms
 from potluck_daemon.updates.freshness import KnownPublisher
 from potluck_daemon.updates.notes import Notes, NotesFile
 
@@ -37,6 +36,7 @@ from benchmarks.figures import Measured
 from potluck.checked_files import copy_of, damage_notices
 from potluck.errors import PotluckError
 from potluck.membership.identity import Identity
+from potluck.membership.joined import JoinedSwarms
 from potluck.protocol.swarm import Swarm
 
 _TRIALS = 500  # of each kind
@@ -146,7 +146,7 @@ def _accepted(places: Places) -> AcceptedSettings:
 
 def _make_swarms(places: Places) -> None:
     for name in ("friends", "home"):
-        JoinedSwarms(places.swarms_file).add(Swarm(name, "model", 12, name, membership_key=bytes(range(32))))
+        JoinedSwarms(places.swarms_file, places.identity_file).create(Swarm(name, "model", 12, name))
 
 
 def _make_state(places: Places) -> None:

@@ -132,7 +132,7 @@ class Demo:
         tokens = text.encode(self._prompt)
         local = AutoModelForCausalLM.from_pretrained(self._folder, dtype=torch.float32).eval()
         require_room(local.config, tokens.shape[1] + self._max_new_tokens)
-        with AutoDistributedModelForCausalLM.from_pretrained(str(self._folder), swarm=swarm.swarm) as model:
+        with AutoDistributedModelForCausalLM.from_pretrained(str(self._folder), swarm=swarm.membership) as model:
 
             def compare(options: Options, show: Callable[[Completion], None]) -> tuple[Completion, Completion]:
                 ours, theirs = complete(model, tokens, options, show), complete(local, tokens, options, lambda _: None)

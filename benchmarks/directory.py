@@ -22,8 +22,8 @@ from potluck.directory.seal import MAX_STRETCH, Announcement, Kind, seal, unseal
 from potluck.directory.table import Table
 from potluck.membership.identity import Identity
 from potluck.protocol.blocks import PeerId, Span, each_for_itself
-from potluck.protocol.invite import new_swarm
 from potluck.protocol.records import Heartbeat, NumberFormat, ServerRecord, ServerState
+from potluck.protocol.swarm import new_swarm
 from tests.helpers.fake_network import FakeNetwork
 
 _NUM_BLOCKS = 80

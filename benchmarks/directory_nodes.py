@@ -17,8 +17,8 @@ from potluck.directory import Directory, record_checks
 from potluck.p2p.config import HostConfig
 from potluck.p2p.libp2p import Libp2pHost
 from potluck.protocol.blocks import Span
-from potluck.protocol.invite import new_swarm
 from potluck.protocol.records import Heartbeat, NumberFormat, ServerRecord, ServerState
+from potluck.protocol.swarm import new_swarm
 
 _SWARM = new_swarm("figures", "m", 8)
 _NUM_NODES = 50

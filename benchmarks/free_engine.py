@@ -21,13 +21,13 @@ from potluck_engine.main import run_engine
 
 from benchmarks.server import engine_modules
 from potluck.errors import PotluckError
-from potluck.protocol.invite import decode_invite
+from potluck.membership.joined import JoinedSwarms
 
 
 def main(options: dict[str, Any]) -> None:
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
     config = LaunchSpec(
-        swarm=decode_invite(options["invite"]),
+        membership=JoinedSwarms().find(options["swarm"]).for_client(),
         checkpoint=options["checkpoint"],
         runtime_dir=Path(options["runtime_dir"]),
         num_blocks=options["num_blocks"],

@@ -29,17 +29,19 @@ from potluck_engine.server import Engine
 from potluck_gateway.completion import quiet
 
 from benchmarks.figures import Measured
-from benchmarks.haunting import read_names, write_names
+from benchmarks.haunting import founder_of
 from benchmarks.loops import generate
 from benchmarks.models import checkpoint
 from potluck.checkpoint import open_checkpoint
 from potluck.client.config import ClientConfig
 from potluck.client.model import attach
 from potluck.client.swarm_client import SwarmClient
+from potluck.membership.invite import encode_invite
+from potluck.membership.leadership import invite
+from potluck.membership.membership import Membership
 from potluck.p2p.config import LOOPBACK
 from potluck.processes import exit_with_parent
-from potluck.protocol.invite import decode_invite, encode_invite, new_swarm
-from potluck.protocol.swarm import Swarm
+from potluck.protocol.swarm import new_swarm
 
 _NUM_BLOCKS = 4
 _NUM_ENGINES = 2  # of each swarm, all with all blocks
@@ -55,15 +57,14 @@ def slowdown(soak: bool) -> Measured:
     seen: list[int] = []
     with ExitStack() as stack:
         place = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="pl-")))  # sockets need a short path
-        names = place / "ghosts.json"
-        write_names(names)
-        swarms = _start_swarms(stack, folder, place, names)
-        haunter = stack.enter_context(_process("haunting", "haunt", encode_invite(swarms[1]), str(place)))
+        swarms = _start_swarms(stack, folder, place)
+        _, invited = invite(swarms[1], time.time())
+        haunter = stack.enter_context(_process("haunting", encode_invite(invited), str(place)))
         haunter.wait_for("announced")
         time.sleep(_HAUNTED_S)
         for _ in range(15 if soak else 5):
             for swarm, found in zip(swarms, times, strict=True):
-                first_token_s, num_servers = _join(swarm, folder, names)
+                first_token_s, num_servers = _join(swarm, folder)
                 found.append(first_token_s)
             seen.append(num_servers)
         told = haunter.end()
@@ -77,9 +78,9 @@ def slowdown(soak: bool) -> Measured:
     return Measured(ratio, detail, holds=max(seen) > _NUM_ENGINES)
 
 
-def _join(swarm: Swarm, folder: Path, names: Path) -> tuple[float, int]:
+def _join(swarm: Membership, folder: Path) -> tuple[float, int]:
     """Join, generate a token and leave; return the seconds to the token and the servers that were seen."""
-    client = SwarmClient(swarm, ClientConfig(), person_of=read_names(names))
+    client = SwarmClient(swarm, ClientConfig())
     began = time.monotonic()
     client.start()
     try:
@@ -121,32 +122,34 @@ def _process(module: str, *arguments: str) -> Iterator[_Process]:
         process.wait()
 
 
-def _start_swarms(stack: ExitStack, folder: Path, place: Path, names: Path) -> list[Swarm]:
-    swarms = []
+def _start_swarms(stack: ExitStack, folder: Path, place: Path) -> list[Membership]:
+    joined, swarms = founder_of(place), []
     for number in range(2):
         swarm = new_swarm(f"figures{number}", str(folder), _NUM_BLOCKS, "local")
-        first = stack.enter_context(_process("haunting", "meet", encode_invite(swarm), str(place), str(names)))
-        swarms.append(replace(swarm, bootstrap_peers=(first.wait_for("listens"),)))
-    for swarm in swarms * _NUM_ENGINES:
-        arguments = (encode_invite(swarm), str(place), str(names), str(folder))
-        stack.enter_context(_process("ghosts", *arguments)).wait_for("online")
+        membership = joined.create(swarm)
+        for _ in range(_NUM_ENGINES):
+            engine = stack.enter_context(_process("ghosts", swarm.name, str(place), str(folder)))
+            peers = (*membership.swarm.bootstrap_peers, engine.wait_for("online"))
+            membership = replace(membership, swarm=replace(membership.swarm, bootstrap_peers=peers[:1]))
+            joined.keep(membership)
+        swarms.append(membership)
     return swarms
 
 
-async def _serve(invite: str, place: str, names: str, folder: str) -> None:
+async def _serve(name: str, place: Path, folder: str) -> None:
     def report(event: EngineEvent) -> None:
         if isinstance(event, Online):
-            print("online", flush=True)
+            print("online", event.addresses[0], flush=True)
 
     spec = LaunchSpec(
-        swarm=decode_invite(invite),
+        membership=founder_of(place).find(name).for_client(),
         checkpoint=folder,
-        runtime_dir=Path(place),
+        runtime_dir=place,
         blocks=f"0:{_NUM_BLOCKS}",
         listen=LOOPBACK,
         limits=ServingLimits(cache_tokens=4000),
     )
-    engine = Engine(resolved(spec), report, person_of=read_names(Path(names)))
+    engine = Engine(resolved(spec), report)
     await engine.start()
     await engine.wait_lost()
 
@@ -154,4 +157,4 @@ async def _serve(invite: str, place: str, names: str, folder: str) -> None:
 if __name__ == "__main__":
     exit_with_parent(os.getppid())
     torch.set_num_threads(1)
-    asyncio.run(_serve(*sys.argv[1:]))
+    asyncio.run(_serve(sys.argv[1], Path(sys.argv[2]), sys.argv[3]))

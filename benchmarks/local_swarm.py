@@ -19,6 +19,7 @@ import threading
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -27,10 +28,13 @@ import psutil
 from potluck_control.resources import num_blocks_of
 
 from potluck.errors import PotluckError
+from potluck.membership.invite import Invite, encode_invite
+from potluck.membership.joined import JoinedSwarms
+from potluck.membership.leadership import invite
+from potluck.membership.membership import Membership
 from potluck.processes import tied_to_parent
 from potluck.protocol.blocks import PeerId, Span
-from potluck.protocol.invite import encode_invite, new_swarm
-from potluck.protocol.swarm import Swarm
+from potluck.protocol.swarm import Swarm, new_swarm
 
 _ONLINE_TIMEOUT_S = 120.0
 _STOP_TIMEOUT_S = 15.0
@@ -151,7 +155,7 @@ class LocalSwarm:
         spans: one engine for each, in this order.
         threads: of each engine, and of each library in it.
         serve_options: more options for `potluck serve`.
-        is_open: the swarm has no membership key.
+        is_open: the swarm has no members; any peer may use it.
     """
 
     checkpoint: Path
@@ -181,8 +185,16 @@ class LocalSwarm:
         self.close()
 
     @property
+    def swarm(self) -> Swarm:
+        return self.membership.swarm
+
+    @cached_property
     def invite(self) -> str:
-        return encode_invite(self.swarm)
+        """An invite for people who are not the founder."""
+        if self.swarm.is_open:
+            return encode_invite(Invite(self.swarm))
+        _, made = invite(self.membership, time.time())
+        return encode_invite(made)
 
     @property
     def invite_file(self) -> Path:
@@ -194,7 +206,7 @@ class LocalSwarm:
         number = len(self.engines)
         name = name or f"engine-{number}"
         arguments = [
-            *("serve", str(self.checkpoint), "--invite-file", str(self.invite_file), "--name", name, "--json"),
+            *("serve", str(self.checkpoint), "--swarm", self.swarm.name, "--name", name, "--json"),
             *(("--blocks", str(span)) if span is not None else ()),
             *("--host", "127.0.0.1", "--threads", str(self.threads), *self.serve_options, *options),
         ]
@@ -244,15 +256,10 @@ class LocalSwarm:
         arguments = ["bootstrap", "--port", "0", "--host", "127.0.0.1", "--json"]
         self.bootstrap = LocalProcess("bootstrap", arguments, self.environment(), self.folder / "bootstrap.log")
         peers = tuple(self.bootstrap.wait_online()["addresses"])
-        swarm = new_swarm(
-            "local",
-            self.checkpoint.resolve().name,
-            num_blocks,
-            "local",
-            open=self.is_open,
-            prefix="local-swarm" if self.is_open else None,
-        )
-        self.swarm: Swarm = replace(swarm, bootstrap_peers=peers)
+        prefix = "local-swarm" if self.is_open else None
+        swarm = new_swarm("local", self.checkpoint.resolve().name, num_blocks, "local", prefix=prefix)
+        joined = JoinedSwarms(self.folder / "potluck" / "swarms.json", self.folder / "founder.key")
+        self.membership: Membership = joined.create(replace(swarm, bootstrap_peers=peers), is_open=self.is_open)
         self.invite_file.write_text(self.invite)
         for span in self.spans:
             self.add_engine(span)

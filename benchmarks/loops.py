@@ -73,5 +73,5 @@ def swarm_model(swarm: LocalSwarm, folder: Path) -> Iterator[Any]:
     """A client of the swarm in this process, one thread."""
     quiet()
     torch.set_num_threads(1)
-    with AutoDistributedModelForCausalLM.from_pretrained(str(folder), swarm=swarm.swarm) as model:
+    with AutoDistributedModelForCausalLM.from_pretrained(str(folder), swarm=swarm.membership) as model:
         yield model

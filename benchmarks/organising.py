@@ -65,7 +65,7 @@ class FreeEngine:
         self.is_imported = self.is_settled = False
         self.changed_at = time.monotonic()
         options = {
-            "invite": swarm.invite,
+            "swarm": swarm.swarm.name,
             "checkpoint": str(swarm.checkpoint),
             "runtime_dir": str(swarm.folder),
             "num_blocks": volunteer.num_blocks,

@@ -25,6 +25,7 @@ from benchmarks.models import checkpoint
 from potluck.blocks import BlockSpan, load_span
 from potluck.blocks.plans import StepRow, plan_step
 from potluck.checkpoint import open_checkpoint
+from potluck.membership.membership import Membership
 from potluck.protocol.blocks import Span
 from potluck.protocol.swarm import Swarm
 
@@ -43,7 +44,7 @@ async def _measure(rounds: int) -> Measured:
     one = load_span(open_checkpoint(str(folder)), SPAN)
     with tempfile.TemporaryDirectory() as scratch:
         ranks = await RankProcesses.start(
-            LaunchSpec(swarm, str(folder), Path(scratch), str(SPAN), devices=("cpu", "cpu"))
+            LaunchSpec(Membership(swarm), str(folder), Path(scratch), str(SPAN), devices=("cpu", "cpu"))
         )
         try:
             own = await asyncio.to_thread(ranks.load, open_checkpoint(str(folder)), SPAN)

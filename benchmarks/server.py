@@ -93,7 +93,7 @@ def _checkpoint() -> Path:
 
 def _use(swarm: LocalSwarm, folder: Path) -> None:
     """Generate once from another process, which is gone when this returns."""
-    subprocess.run([sys.executable, "-c", _USE, swarm.invite, str(folder)], check=True, env=swarm.environment())
+    subprocess.run([sys.executable, "-c", _USE, swarm.swarm.name, str(folder)], check=True, env=swarm.environment())
 
 
 def _floor_of_imports(swarm: LocalSwarm) -> int:

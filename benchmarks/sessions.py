@@ -24,7 +24,7 @@ def client_of(swarm: LocalSwarm) -> Iterator[SwarmClient]:
     """One torch thread."""
     quiet()
     torch.set_num_threads(1)
-    client = SwarmClient(swarm.swarm, ClientConfig())
+    client = SwarmClient(swarm.membership, ClientConfig())
     client.start()
     try:
         yield client

@@ -22,7 +22,6 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-from potluck_control import schema
 from potluck_control.states import State
 from potluck_gateway.completion import Completion, quiet
 
@@ -185,7 +184,7 @@ def _serving(number: int, folder: Path, swarm: LocalSwarm) -> Iterator[Server]:
         gamemoded(screen),
         DaemonProcess(settings, environment=screen.environment) as daemon,
     ):
-        daemon.client.call(schema.JOIN, schema.JoinParams(swarm.invite))
+        daemon.become_founder(swarm)
         daemon.wait_state(State.SERVING)
         yield Server(screen, daemon, game, app_id)
 

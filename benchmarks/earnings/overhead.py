@@ -17,7 +17,6 @@ from pathlib import Path
 from typing import Any
 
 import psutil
-from potluck_control import schema
 from potluck_control.methods import earnings
 from potluck_control.states import State
 from potluck_engine.receipts import Tabs
@@ -44,7 +43,7 @@ def decode_512(soak: bool) -> Measured:
     with ExitStack() as stack:
         swarm = stack.enter_context(LocalSwarm(folder, ()))
         daemon = stack.enter_context(DaemonProcess(settings))
-        daemon.client.call(schema.JOIN, schema.JoinParams(swarm.invite))
+        daemon.become_founder(swarm)
         daemon.wait_state(State.SERVING)
         signing = stack.enter_context(swarm_model(swarm, folder))
         silent = stack.enter_context(swarm_model(swarm, folder))

@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import TypeVar
 
@@ -16,6 +17,7 @@ from potluck_control import schema
 from potluck_control.client import CALL_TIMEOUT_S, ControlClient, ControlError, DaemonAwayError
 from potluck_control.liveness import is_hung, peer_of, read_pulse
 from potluck_control.method import Empty, Method
+from potluck_control.methods import swarms
 from potluck_control.places import find_places, find_socket
 from potluck_control.schema import DaemonHello, Status
 from potluck_control.states import State
@@ -23,8 +25,7 @@ from potluck_daemon.host.instance import is_locked
 from potluck_daemon.host.units import installed, stop_service
 
 from potluck.errors import PotluckError, UsageError
-from potluck.protocol.invite import decode_invite
-from potluck.protocol.swarm import Swarm
+from potluck.membership.membership import Membership
 from potluck_cli.terminal import Terminal
 
 START_TIMEOUT_S = 20.0
@@ -104,17 +105,18 @@ def status_or_reason() -> Status | PotluckError:
         return error
 
 
-def with_own_daemon(swarm: Swarm) -> Swarm:
+def with_own_daemon(membership: Membership) -> Membership:
     """Add this user's daemon to the peers to ask, if it serves the swarm or is about to."""
-    client = ControlClient(find_socket())
+    client, swarm = ControlClient(find_socket()), membership.swarm
     try:
         if not swarm.bootstrap_peers:  # nobody but our own daemon can be asked
             wait_until_found(client)
-        served = decode_invite(client.call(schema.INVITE).invite)
+        served = client.call(swarms.CONTACT)
     except PotluckError:  # no daemon, or it serves nothing yet
-        return swarm
-    is_same = (served.prefix, served.membership_key) == (swarm.prefix, swarm.membership_key)
-    return served if is_same else swarm
+        return membership
+    if served.prefix != swarm.prefix:
+        return membership
+    return replace(membership, swarm=replace(swarm, bootstrap_peers=served.peers))
 
 
 def wait_until_found(client: ControlClient, poll_s: float = 0.2) -> None:
@@ -122,7 +124,7 @@ def wait_until_found(client: ControlClient, poll_s: float = 0.2) -> None:
     deadline, is_told = time.monotonic() + FOUND_TIMEOUT_S, False
     while client.call(schema.STATUS).state in _ON_ITS_WAY and time.monotonic() < deadline:
         with contextlib.suppress(ControlError):  # nobody to ask yet
-            client.call(schema.INVITE)
+            client.call(swarms.CONTACT)
             return
         if not is_told:
             print("waiting for this machine's engine to start", file=sys.stderr)

@@ -73,9 +73,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     max_wait_s = parse_duration(args.max_wait)
-    swarm = swarm_of(args)
-    name = model_of(args.model, swarm)
-    swarm = with_own_daemon(swarm)
+    membership = swarm_of(args)
+    name = model_of(args.model, membership.swarm)
+    membership = with_own_daemon(membership)
     prompt = sys.stdin.read() if args.prompt == "-" else args.prompt
 
     from potluck_gateway.completion import Completion, Options, Text, check_length, complete, quiet
@@ -85,13 +85,13 @@ def run(args: argparse.Namespace) -> int:
     from potluck.client.outages import wait_text
 
     quiet()
-    checkpoint = open_checkpoint(name, revision=swarm.revision, progress=True)
+    checkpoint = open_checkpoint(name, revision=membership.swarm.revision, progress=True)
     text = Text(checkpoint.folder)
     tokens = text.encode(prompt)
     check_length(tokens, checkpoint.config)  # before anything starts that would have to be waited for
     demands = {"adapter": args.adapter, "quantization": args.quantization}
     config = ClientConfig(max_wait_s=max_wait_s, purse=DaemonPurse() if hello_or_none() is not None else None)
-    with AutoDistributedModelForCausalLM.from_pretrained(name, swarm=swarm, config=config, **demands) as model:
+    with AutoDistributedModelForCausalLM.from_pretrained(name, swarm=membership, config=config, **demands) as model:
         model.tell_waits(lambda missing: show_wait(wait_text(missing)) if missing else None)
         shown = ""
 

@@ -1,7 +1,7 @@
 """Reads the invite that a command needs from a prompt, a file or standard input, where no other user can see it.
 
-Every user of a computer can read the arguments of all processes, and an invite holds the swarm's key. One that is given
-as an argument is accepted with a warning, and is not passed on to another program.
+Every user of a computer can read the arguments of all processes, and whoever reads an invite may join. One that is
+given as an argument is accepted with a warning, and is not passed on to another program.
 """
 
 from __future__ import annotations
@@ -13,11 +13,10 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from potluck_daemon.swarms.joined import JoinedSwarms, is_like_invite
-
 from potluck.errors import UsageError
-from potluck.protocol.invite import decode_invite
-from potluck.protocol.swarm import Swarm
+from potluck.membership.invite import decode_invite, is_invite
+from potluck.membership.joined import JoinedSwarms
+from potluck.membership.membership import Membership
 
 _FILE = "--invite-file"
 _MAX_LETTERS = 1 << 15  # more than an invite has; it must also fit into a pipe
@@ -55,11 +54,11 @@ def add_invite_file(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(_FILE, type=Path, metavar="FILE", help="use the swarm of the invite in this file")
 
 
-def swarm_of(args: argparse.Namespace) -> Swarm:
-    """Return the swarm for a parser with `add_swarm`. Raises UsageError."""
+def swarm_of(args: argparse.Namespace) -> Membership:
+    """Return the membership for a parser with `add_swarm`. Raises UsageError."""
     if args.invite_file is not None:
-        return decode_invite(_content(args.invite_file))
-    if args.swarm is not None and is_like_invite(args.swarm):
+        return JoinedSwarms().join(_content(args.invite_file))
+    if args.swarm is not None and is_invite(args.swarm):
         print(_WARNING, f"use {_FILE}, or join the swarm and give its name", file=sys.stderr)
     return JoinedSwarms().find(args.swarm)
 
@@ -70,7 +69,7 @@ def passed_on(arguments: Sequence[str]) -> list[str]:
     passed: list[str] = []
     for word in arguments[:end]:
         value = word.removeprefix("--swarm=")
-        if not is_like_invite(value):
+        if not is_invite(value):
             passed.append(word)
             continue
         if passed[-1:] == ["--swarm"]:
@@ -95,4 +94,4 @@ def _content(path: Path) -> str:
     except OSError as error:
         raise UsageError(f"cannot read the invite in {path}: {error.strerror}") from error
     except UnicodeDecodeError:
-        raise UsageError(f"{path} holds no invite", hint="it is one line that begins with `potluck1:`") from None
+        raise UsageError(f"{path} holds no invite", hint="it is one line that begins with `potluck2:`") from None

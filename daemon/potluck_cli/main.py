@@ -32,6 +32,7 @@ COMMANDS = {
     "resume": "end a pause",
     "join": "join a swarm by its invite and serve it",
     "leave": "leave a swarm for good",
+    "members": "show who belongs to a swarm, and remove people",
     "models": "list what is served, what the swarm lacks and what is on the disk",
     "programs": "choose the programs that Potluck steps aside for",
     "history": "list what the daemon did, when and why",

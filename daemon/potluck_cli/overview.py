@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from potluck_control.formatting import rounded
 from potluck_control.schema import SwarmOutlook
 
+from potluck.membership.membership import Membership
 from potluck.protocol.records import LiveServer, ServerState
 from potluck.protocol.swarm import Swarm
 from potluck_cli.terminal import STRIP_LEGEND, Style, Terminal, ranges, strip
@@ -58,7 +59,7 @@ def replicas(swarm: Swarm, servers: Sequence[LiveServer]) -> list[int]:
 
 
 def overview(swarm: Swarm, servers: Sequence[LiveServer]) -> SwarmOverview:
-    """Return the swarm for scripts, without its membership key."""
+    """Return the swarm for scripts."""
     counts = replicas(swarm, servers)
     return SwarmOverview(
         name=swarm.name,
@@ -111,14 +112,19 @@ def _outlook(swarm: Swarm, servers: Sequence[LiveServer]) -> SwarmOutlook | None
     return swarm_outlook(servers, swarm.num_blocks)
 
 
-async def live_servers(swarm: Swarm) -> tuple[LiveServer, ...]:
+async def live_servers(membership: Membership) -> tuple[LiveServer, ...]:
     """Fetch all servers from the swarm's directory. Raises NetworkError if nobody answers."""
     from potluck.directory import Directory, record_checks
     from potluck.p2p.config import HostConfig
     from potluck.p2p.libp2p import Libp2pHost
 
-    checks = record_checks(swarm, time.time)
-    config = HostConfig(bootstrap_peers=swarm.bootstrap_peers, dht_client=True, record_checks=checks)
+    swarm = membership.swarm
+    config = HostConfig(
+        membership=membership,
+        bootstrap_peers=swarm.bootstrap_peers,
+        dht_client=True,
+        record_checks=record_checks(swarm, time.time),
+    )
     host = await Libp2pHost.start(config)
     try:
         return (await Directory(host, swarm, everybody=True).fetch()).servers

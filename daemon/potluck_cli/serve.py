@@ -108,14 +108,15 @@ def run(args: argparse.Namespace) -> int:
 
 def launch_spec(args: argparse.Namespace) -> LaunchSpec:
     """Describe the engine that the options ask for. Raises UsageError for an unknown swarm or a missing block."""
-    swarm = swarm_of(args)
+    membership = swarm_of(args)
+    swarm = membership.swarm
     if args.blocks is not None and args.blocks.end > swarm.num_blocks:
         raise UsageError(
             f"blocks {args.blocks} do not exist: {swarm.model} has blocks 0:{swarm.num_blocks}",
             hint="leave --blocks out to serve what the swarm lacks most",
         )
     return LaunchSpec(
-        swarm=swarm,
+        membership=membership.for_client() if args.identity is None else membership.for_node(),
         checkpoint=model_of(args.model, swarm),
         runtime_dir=default_parent(),
         blocks=str(args.blocks or ""),

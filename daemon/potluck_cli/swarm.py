@@ -6,20 +6,26 @@ import argparse
 import asyncio
 import os
 import sys
+import time
 from dataclasses import dataclass, replace
 
 from potluck_control import schema
 from potluck_control.methods import swarms
 from potluck_control.methods.swarms import JoinedSwarm, Swarms
 from potluck_control.places import find_places, system_places
-from potluck_daemon.swarms.joined import JoinedSwarms
 
 from potluck.errors import UsageError
+from potluck.membership.invite import Invite, encode_invite
+from potluck.membership.joined import JoinedSwarms
+from potluck.membership.leadership import DAY_S, DEFAULT_DAYS, DEFAULT_PEOPLE
+from potluck.membership.leadership import invite as new_invite
+from potluck.membership.membership import Membership
 from potluck.open_swarms import default_prefix
-from potluck.protocol.invite import decode_invite, encode_invite, new_swarm
+from potluck.protocol.swarm import check_swarm, new_swarm
 from potluck_cli.connect import daemon, hello_or_none, with_own_daemon
+from potluck_cli.durations import parse_duration
 from potluck_cli.invites import add_invite, add_invite_file, read_invite, swarm_of
-from potluck_cli.options import answer
+from potluck_cli.options import answer, positive
 from potluck_cli.overview import SwarmOverview, live_servers, overview, page
 from potluck_cli.terminal import Terminal
 
@@ -93,6 +99,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     invite = actions.add_parser("invite", help="print the invite to a swarm you joined")
     _add_name(invite)
     invite.add_argument("--bootstrap", action="append", default=[], metavar="ADDRESS", help="add this address")
+    invite.add_argument("--people", type=positive, default=DEFAULT_PEOPLE, help="who may use it (default: %(default)s)")
+    invite.add_argument("--expires", metavar="TIME", default=f"{DEFAULT_DAYS}d", help="default: %(default)s")
     invite.set_defaults(act=_invite)
 
     listed = actions.add_parser("list", help="list the swarms you joined")
@@ -135,29 +143,22 @@ def _create(args: argparse.Namespace) -> int:
     prefix = None
     if args.open:
         prefix = args.prefix or default_prefix(model, checkpoint.config.model_type)
-    swarm = new_swarm(
-        args.name,
-        model,
-        checkpoint.num_blocks,
-        checkpoint.revision,
-        open=args.open,
-        prefix=prefix,
-    )
-    swarm = decode_invite(encode_invite(replace(swarm, bootstrap_peers=tuple(args.bootstrap))))  # checks the addresses
-    joined.add(swarm)
-    invite = encode_invite(swarm)
+    swarm = new_swarm(args.name, model, checkpoint.num_blocks, checkpoint.revision, prefix=prefix)
+    swarm = check_swarm(replace(swarm, bootstrap_peers=tuple(args.bootstrap)))
+    membership = joined.create(swarm, is_open=args.open)
+    swarm, invite = membership.swarm, _new_invite(joined, membership, DEFAULT_PEOPLE, DEFAULT_DAYS)
     if not args.json:
-        who = "anybody may join" if swarm.is_open else "the invite contains the key, so send it only to friends"
+        who = "anybody may join" if swarm.is_open else f"{DEFAULT_PEOPLE} people may join with this invite"
         print(f"Swarm {swarm.name}: {model}, {swarm.num_blocks} blocks; {who}.", file=sys.stderr)
         print(f"Next: potluck serve {args.model} --swarm {swarm.name}", file=sys.stderr)
     return answer(args, CreatedSwarm(swarm.name, swarm.prefix, swarm.num_blocks, invite), [invite])
 
 
 def _join(args: argparse.Namespace) -> int:
-    swarm = decode_invite(read_invite(args))
+    invite = read_invite(args)
     if _is_about_service():
         raise UsageError("this machine's service has its own swarms", hint="sudo potluck join")
-    JoinedSwarms().add(swarm)
+    swarm = JoinedSwarms().join(invite).swarm
     line = f"Joined {swarm.name}: {swarm.model}, {swarm.num_blocks} blocks. See: potluck swarm show {swarm.name}"
     return answer(args, schema.Joined(swarm.name, swarm.model), [line])
 
@@ -179,15 +180,26 @@ def _is_about_service() -> bool:
 
 
 def _invite(args: argparse.Namespace) -> int:
-    swarm = with_own_daemon(swarm_of(args))
+    joined = JoinedSwarms()
+    membership = with_own_daemon(swarm_of(args))
+    swarm = membership.swarm
     peers = tuple(dict.fromkeys((*swarm.bootstrap_peers, *args.bootstrap)))
     if not peers:
         raise UsageError(
             "nobody could find the swarm with this invite", hint="let the daemon serve it, or add --bootstrap"
         )
-    invite = encode_invite(replace(swarm, bootstrap_peers=peers))
-    decode_invite(invite)  # checks the addresses
+    membership = replace(membership, swarm=check_swarm(replace(swarm, bootstrap_peers=peers)))
+    invite = _new_invite(joined, membership, args.people, parse_duration(args.expires) / DAY_S)
     return answer(args, schema.Invite(swarm.name, invite), [invite])
+
+
+def _new_invite(joined: JoinedSwarms, membership: Membership, people: int, days: float) -> str:
+    """Return an invite, and keep the statement that makes it valid; the next node of this computer spreads it."""
+    if membership.swarm.is_open:
+        return encode_invite(Invite(membership.swarm))
+    statement, invite = new_invite(membership, time.time(), people=people, days=days)
+    joined.learn(membership.swarm.name, [statement])
+    return encode_invite(invite)
 
 
 def _list(args: argparse.Namespace) -> int:
@@ -195,7 +207,7 @@ def _list(args: argparse.Namespace) -> int:
     if hello_or_none() is not None:
         found = daemon().call(swarms.LIST)
     else:
-        known = JoinedSwarms().load().values()
+        known = [joined.swarm for joined in JoinedSwarms().load().values()]
         found = Swarms(
             tuple(JoinedSwarm(item.name, item.model, item.num_blocks, item.is_open, False) for item in known)
         )
@@ -215,6 +227,6 @@ def _list(args: argparse.Namespace) -> int:
 
 
 def _show(args: argparse.Namespace) -> int:
-    swarm = with_own_daemon(swarm_of(args))
-    servers = asyncio.run(live_servers(swarm))
+    membership = with_own_daemon(swarm_of(args))
+    swarm, servers = membership.swarm, asyncio.run(live_servers(membership))
     return answer(args, overview(swarm, servers), page(swarm, servers, Terminal()))

@@ -20,9 +20,9 @@ from potluck_control.launch_spec import LaunchSpec
 from potluck_control.network_report import NetworkCaps, NetworkReport
 from potluck_control.schema import SwarmOutlook
 
-PIPE_VERSION = 2
+PIPE_VERSION = 3
 REPORT_INTERVAL_S = 1.0
-MAX_LINE_BYTES = 256 * 1024
+MAX_LINE_BYTES = 32 * 1024 * 1024  # a roster of 10,000 people
 MIN_DUTY = 0.1  # of `Throttle`, so that a step ends
 MAX_ACCOUNTS = 64  # in one report; more than compete at a time
 
@@ -213,6 +213,13 @@ class Vouched:
 
 
 @dataclass(frozen=True, slots=True)
+class Members:
+    """What the roster of the served swarm gained: from the engine what peers brought, to it what was signed here."""
+
+    statements: tuple[bytes, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class EngineReport:
     """State of the engine, sent every `REPORT_INTERVAL_S`."""
 
@@ -250,7 +257,7 @@ EngineEvent = (
 )
 OnEvent = Callable[[EngineEvent], None]
 
-Command = LaunchSpec | Booked | Worth | Throttle | Network | Drain | Offload | Restore | Stop
+Command = LaunchSpec | Booked | Worth | Throttle | Network | Drain | Offload | Restore | Stop | Members
 Message = Command | EngineEvent | Hello | SignedReceipt | Vouched | EngineReport
 _KINDS: dict[str, type] = {kind.__name__: kind for kind in get_args(Message)}
 

@@ -1,6 +1,6 @@
 """Messages between the daemon and its gateway process: one JSON line to standard input, JSON lines back.
 
-The invite and the token travel this way because others may read the command line and the environment. The process ends
+Keys and the token travel this way because others may read the command line and the environment. The process ends
 when its standard input does.
 """
 
@@ -8,12 +8,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from potluck.membership.membership import Membership
+
 
 @dataclass(frozen=True, slots=True)
 class GatewayOpening:
     """The swarm and model to open. `socket`: that of the daemon whose credit is spent."""
 
-    invite: str = field(repr=False)
+    membership: Membership
     token: str = field(repr=False)
     checkpoint: str  # folder or hub name
     max_tokens: int

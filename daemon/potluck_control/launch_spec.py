@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from potluck.errors import UsageError
+from potluck.membership.membership import Membership
 from potluck.protocol.blocks import Span
 from potluck.protocol.swarm import Swarm
 
@@ -37,7 +38,7 @@ class ServingLimits:
 class LaunchSpec:
     """Everything that one engine needs to know. "auto", an empty value and 0 leave the choice to the engine."""
 
-    swarm: Swarm
+    membership: Membership
     checkpoint: str  # folder or hub name
     runtime_dir: Path  # sockets and other files that are removed with the engine
     blocks: str = ""  # START:END; empty: `num_blocks` blocks that the swarm lacks most
@@ -63,6 +64,10 @@ class LaunchSpec:
     heartbeat_s: float = 10.0
     stop_timeout_s: float = 5.0  # for open sessions to finish their step when the engine leaves
     limits: ServingLimits = field(default_factory=ServingLimits)
+
+    @property
+    def swarm(self) -> Swarm:
+        return self.membership.swarm
 
     @property
     def span(self) -> Span | None:

@@ -20,6 +20,7 @@ from potluck_control.methods import (
     gateway,
     health,
     machine,
+    members,
     models,
     programs,
     settings,
@@ -217,7 +218,7 @@ class PresenceParams:
 
 @dataclass(frozen=True, slots=True)
 class JoinParams:
-    invite: str = field(repr=False)  # holds the membership key
+    invite: str = field(repr=False)  # lets its reader enrol
 
     def __post_init__(self) -> None:
         if not 1 <= len(self.invite) <= 16384:
@@ -247,10 +248,24 @@ class Joined:
 
 @dataclass(frozen=True, slots=True)
 class Invite:
-    """An invite to the served swarm. Whoever has it is a member."""
+    """An invite to the served swarm: whoever has it may join until `expires_at`, up to `people` of them."""
 
     name: str
     invite: str = field(repr=False)
+    expires_at: float = 0.0  # 0: of an open swarm, which never ends
+    people: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class InviteParams:
+    """How many people may join with an invite, and for how many days."""
+
+    people: int = 10
+    days: float = 14.0
+
+    def __post_init__(self) -> None:
+        if not 1 <= self.people <= 10_000 or not 0 < self.days <= 3650:
+            raise ValueError("an invite is for 1 to 10,000 people and up to 3,650 days")
 
 
 @dataclass(frozen=True, slots=True)
@@ -305,7 +320,7 @@ PAUSE = Method("pause", PauseParams, Status)
 RESUME = Method("resume", Empty, Status)
 JOIN = Method("join", JoinParams, Joined)
 CREATE = Method("create", CreateParams, Joined)
-INVITE = Method("invite", Empty, Invite)
+INVITE = Method("invite", InviteParams, Invite)
 HISTORY = Method("history", HistoryParams, HistoryPage)
 LOGS = Method("logs", LogsParams, Logs)
 PRESENCE = Method("presence", PresenceParams, Empty)
@@ -314,7 +329,20 @@ RELOAD = Method("reload", Empty, Status)  # reads settings and swarms again
 DRAIN = Method("drain", DrainParams, Status)  # take no new work, finish open sessions, then shut down
 SHUTDOWN = Method("shutdown", Empty, Empty)
 
-_TOPICS = (settings, programs, swarms, health, machine, contribution, models, gateway, setup, updates, earnings)
+_TOPICS = (
+    settings,
+    programs,
+    swarms,
+    health,
+    machine,
+    contribution,
+    members,
+    models,
+    gateway,
+    setup,
+    updates,
+    earnings,
+)
 _NAMES = (globals(), *map(vars, _TOPICS))
 METHODS: dict[str, Method[Any, Any]] = {
     item.name: item for names in _NAMES for item in names.values() if isinstance(item, Method)

@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -17,7 +17,9 @@ from potluck_control.launch_spec import LaunchSpec
 from potluck_control.places import Places
 
 from potluck.checked_files import damage_notices
-from potluck.errors import UsageError
+from potluck.errors import PotluckError, UsageError
+from potluck.membership.joined import JoinedSwarms
+from potluck.membership.membership import Membership, read_all
 from potluck.protocol.swarm import Swarm
 from potluck_daemon.environment.interpreter import engine_python
 from potluck_daemon.policy.budget import models_folder
@@ -27,7 +29,6 @@ from potluck_daemon.settings.schema import Settings
 from potluck_daemon.settings.state import StateFile
 from potluck_daemon.settings.store import Loaded
 from potluck_daemon.swarms.contact import free_port, peers_to_ask
-from potluck_daemon.swarms.joined import JoinedSwarms
 
 log = logging.getLogger(__name__)
 
@@ -42,7 +43,7 @@ class Configuration:
     ) -> None:
         self.places = places
         self.environment = environment
-        self.swarms = JoinedSwarms(places.swarms_file)
+        self.swarms = JoinedSwarms(places.swarms_file, places.identity_file)
         self.loaded = Loaded(Settings())
         self._accepted = AcceptedSettings(places.settings_file, places.accepted_settings_file, environment)
         self._memory = memory
@@ -63,11 +64,18 @@ class Configuration:
         """Read settings and swarms again. An engine that was launched with other ones is outdated after that."""
         self._stamps = stamps(self.places)
         self.loaded = self._accepted.read()
+        self._certify_machine()
         self._desired = read_desired_state(self.loaded, self.places, port=self._memory.state.port)
         self._damaged = tuple(damage_notices((self.places.config, self.places.state), time.time()))
         for notice in self.notices:
             log.warning("%s", notice)
         self._on_change()
+
+    def _certify_machine(self) -> None:
+        try:
+            self.swarms.certify_machine()
+        except PotluckError as error:
+            log.warning("this computer cannot be certified in its swarms: %s", error)
 
     def reload_if_changed(self) -> None:
         if stamps(self.places) != self._stamps:
@@ -102,6 +110,11 @@ class Configuration:
         return self._desired.swarm
 
     @property
+    def membership(self) -> Membership | None:
+        """The user's part in that swarm."""
+        return self._desired.membership
+
+    @property
     def launch(self) -> LaunchSpec | None:
         return self._desired.launch
 
@@ -124,6 +137,11 @@ class Configuration:
     def models_folder(self) -> Path:
         """The folder of downloaded checkpoints."""
         return models_folder(self.settings, self.environment)
+
+    def learn_members(self, swarm: Swarm, statements: Iterable[bytes]) -> None:
+        """Keep what a swarm's roster gained. Raises UsageError if it cannot be kept."""
+        if swarm.founder_key is not None:
+            self.swarms.learn(swarm.name, read_all(swarm.founder_key, statements))
 
     def invited_swarm(self, addresses: tuple[str, ...]) -> Swarm:
         """Return the served swarm with this machine's `addresses` among those that newcomers ask first.

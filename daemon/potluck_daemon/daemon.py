@@ -13,10 +13,12 @@ import time
 from collections.abc import Mapping
 from dataclasses import replace
 
-from potluck_control.engine_messages import SignedReceipt, Vouched
+from potluck_control.engine_messages import Members, SignedReceipt, Vouched
+from potluck_control.launch_spec import LaunchSpec
 from potluck_control.places import Places
 from potluck_control.schema import Transition
 
+from potluck.errors import PotluckError
 from potluck.files import remove_litter
 from potluck_daemon.account import ServingAccount
 from potluck_daemon.configuration import Configuration
@@ -40,6 +42,7 @@ from potluck_daemon.topics.earnings import EarningsTopic
 from potluck_daemon.topics.gateway import GatewayTopic
 from potluck_daemon.topics.health import HealthTopic
 from potluck_daemon.topics.machine import MachineTopic
+from potluck_daemon.topics.members import MembersTopic
 from potluck_daemon.topics.models import ModelsTopic
 from potluck_daemon.topics.programs import ProgramsTopic
 from potluck_daemon.topics.records import RecordsTopic
@@ -70,7 +73,7 @@ class Daemon:
         self._broadcast = Broadcast()
         self._history = HistoryFile(places.history_file)
         reader = NvmlReader()
-        self._supervisor = Supervisor(self._hear_engine, self._hear_of_receipts)
+        self._supervisor = Supervisor(self._hear_engine, self._hear_of_receipts, self._hear_of_members)
         self._clerk = Clerk(places.ledger_file, places.identity_file, places.receipts, self._supervisor.tell)
         self.configuration = Configuration(places, environment, self._memory, self._obey_configuration)
         self.account = ServingAccount(places.contribution_file, environment, reader, self._supervisor)
@@ -123,6 +126,7 @@ class Daemon:
             SettingsTopic(configuration),
             ProgramsTopic(configuration, loop),
             SwarmsTopic(configuration, self._supervisor),
+            MembersTopic(configuration, self._supervisor),
             HealthTopic(self.places, view),
             MachineTopic(configuration),
             ContributionTopic(configuration, self.account, self._clerk, view),
@@ -168,6 +172,12 @@ class Daemon:
             self._clerk.look_into_outbox()
         else:
             self._clerk.hear(message)
+
+    def _hear_of_members(self, launch: LaunchSpec, message: Members) -> None:
+        try:
+            self.configuration.learn_members(launch.swarm, message.statements)
+        except PotluckError as error:
+            log.warning("what the swarm learned about its members cannot be kept: %s", error)
 
     def _obey_configuration(self) -> None:
         if self.configuration.swarm is not None:

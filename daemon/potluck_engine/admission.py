@@ -1,4 +1,4 @@
-"""Checks every compute call before anything is computed: membership, blocks, weights and adapter.
+"""Checks every compute call before anything is computed: blocks, weights and adapter.
 
 While `leaving` is set, nothing new is admitted; `back_in_s` says when to ask again, if ever. Blocks that are served but
 not `kept` are about to go: no new call is admitted to them, and sessions that use them learn that this server leaves.
@@ -12,7 +12,6 @@ from potluck.membership.budgets import Budgets
 from potluck.protocol.adapters import find_adapter
 from potluck.protocol.blocks import PeerId, PersonId, Span
 from potluck.protocol.codes import Code, RemoteError
-from potluck.protocol.membership import is_call_allowed
 from potluck.protocol.messages import Caller
 from potluck.protocol.records import span_digest
 from potluck.protocol.swarm import Swarm
@@ -51,11 +50,10 @@ class Admission:
         """Return the id of the adapter that the caller asks for, if any.
 
         Raises:
-            RemoteError: DRAINING, NOT_A_MEMBER, NOT_SERVED (also for other weights, or an adapter that is not here).
+            RemoteError: DRAINING, NOT_SERVED (also for other weights, or an adapter that is not here).
         """
         if self.leaving:
             raise self.refusal()
-        self.check_member(caller, peer)
         self.check_served(prefix, span)
         if caller.revision_digest is not None and caller.revision_digest != self._digest_of(span):
             raise RemoteError(Code.NOT_SERVED, f"blocks {span} have other weights here")
@@ -70,12 +68,6 @@ class Admission:
         """Return the error for every call while `leaving`."""
         text = "this server is leaving" if self.back_in_s is None else "this server comes back in a moment"
         return RemoteError(Code.DRAINING, text, retry_after_s=self.back_in_s)
-
-    def check_member(self, caller: Caller, peer: PeerId) -> None:
-        """Raises RemoteError NOT_A_MEMBER."""
-        if not is_call_allowed(self._swarm, caller=peer, callee=self._peer_id, proof=caller.membership):
-            raise RemoteError(Code.NOT_A_MEMBER, "a private swarm: the proof of membership is missing or wrong")
-        self.budgets.admit(peer)
 
     def person_of(self, peer: PeerId) -> PersonId:
         """Return who runs a peer that was admitted. Raises RemoteError NOT_A_MEMBER."""

@@ -17,11 +17,13 @@ from potluck_control.network_report import NetworkCaps, NetworkReport
 
 from potluck.checkpoint.fetching import FETCHING
 from potluck.directory import Directory, record_checks
+from potluck.membership.gate import MembersGate, OnNews, ignore_news
 from potluck.membership.identity import Identity
+from potluck.membership.membership import read_all
 from potluck.p2p.config import HostConfig
 from potluck.p2p.network import Host
 from potluck.p2p.pacing import Pacer
-from potluck.protocol.blocks import PeerId, PersonOf, Span, each_for_itself
+from potluck.protocol.blocks import PeerId, Span
 from potluck.protocol.records import LiveServer
 from potluck.tasks import cancel_and_wait
 from potluck_engine.network_speed import NetworkSpeed
@@ -39,6 +41,7 @@ class ServingHost(Host, Protocol):
     """What an engine needs of its host."""
 
     identity: Identity
+    members: MembersGate | None
     uploads: Pacer
     downloads: Pacer
 
@@ -55,12 +58,10 @@ class Node:
     directory: Directory
     speed: NetworkSpeed
 
-    def __init__(
-        self, config: LaunchSpec, start_host: StartHost | None = None, person_of: PersonOf = each_for_itself
-    ) -> None:
+    def __init__(self, config: LaunchSpec, start_host: StartHost | None = None, on_news: OnNews = ignore_news) -> None:
+        self._on_news = on_news
         self.is_joined = False
         self._config = config
-        self._person_of = person_of
         self._start_host = start_host or self._start_libp2p
         self._finding = ReachFinding()
         self._caps = NetworkCaps()
@@ -75,7 +76,7 @@ class Node:
         config, host_config = self._config, self._host_config()
         self.host = host = await self._start_host(host_config)
         log.info("joined the network")
-        self.directory = Directory(host, config.swarm, host.identity, person_of=self._person_of)
+        self.directory = Directory(host, config.swarm, host.identity)
         is_alone = is_local(host_config)  # traffic within one machine says nothing about a link
         is_relayed = self._finding.reach is Reach.RELAYED
         self.speed = NetworkSpeed(host, given_mbps=config.link_mbps, is_relayed=is_relayed, exchanges=not is_alone)
@@ -100,6 +101,12 @@ class Node:
             await self.host.close()
         return was_joined
 
+    def publish(self, statements: Iterable[bytes]) -> None:
+        """Tell the swarm what was signed on this computer about its members."""
+        members = self.host.members if self.is_joined else None
+        if members is not None:
+            members.publish(read_all(members.roster.swarm_key, statements))
+
     def limit(self, caps: NetworkCaps) -> None:
         """Keep to these caps from now on, also while the node starts."""
         self._caps = caps
@@ -118,14 +125,14 @@ class Node:
     def _host_config(self) -> HostConfig:
         config = self._config
         return HostConfig(
+            membership=config.membership,
+            on_news=self._on_news,
             identity_path=config.identity_path,
             listen_addrs=config.listen,
             announce_addrs=config.announce,
             bootstrap_peers=config.swarm.bootstrap_peers,
-            record_checks=record_checks(config.swarm, time.time, self._person_of),
-            person_of=self._person_of,
+            record_checks=record_checks(config.swarm, time.time),
             runtime_dir=config.runtime_dir,
-            is_private=not config.swarm.is_open,
             relays_for_others=config.relay_for_others,
         )
 

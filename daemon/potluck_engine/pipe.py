@@ -23,6 +23,7 @@ from potluck_control.launch_spec import LaunchSpec
 from potluck_control.outbox import Booking
 
 from potluck.errors import PotluckError
+from potluck.membership.statements import Statement
 from potluck.protocol.blocks import PeerId
 from potluck.tasks import cancel_and_wait
 from potluck_engine.engine_reports import EngineReporter, prepared_report
@@ -81,7 +82,8 @@ class _Child:
         if not isinstance(spec, LaunchSpec):
             return
         spec = await asyncio.to_thread(resolved, spec)
-        engine = Engine(spec, self._tell, tabs=Tabs(spec.outbox, self._tell_receipt, self._tell_vouchers))
+        tabs = Tabs(spec.outbox, self._tell_receipt, self._tell_vouchers)
+        engine = Engine(spec, self._tell, tabs=tabs, on_news=self._tell_news)
         self._reporter = await asyncio.to_thread(EngineReporter, engine)
         tasks = [asyncio.create_task(work) for work in (self._listen(engine), self._reporter.watch_coverage())]
         try:
@@ -127,6 +129,8 @@ class _Child:
                     engine.tabs.booked([(bytes.fromhex(tab), seq) for tab, seq in tabs])
                 case messages.Worth(accounts):
                     engine.tabs.value({PeerId(account): worth for account, worth in accounts})
+                case messages.Members(statements):
+                    engine.node.publish(statements)
                 case messages.Stop():
                     break
         self.must_end.set()
@@ -161,6 +165,9 @@ class _Child:
 
     def _tell_vouchers(self, vouchers: Sequence[bytes]) -> None:
         self._send(messages.Vouched(tuple(voucher.hex() for voucher in vouchers)))
+
+    def _tell_news(self, news: Sequence[Statement]) -> None:
+        self._send(messages.Members(tuple(statement.data for statement in news)))
 
     def _send(self, message: messages.Message) -> None:
         if not self._writer.is_closing():

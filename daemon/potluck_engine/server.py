@@ -31,7 +31,8 @@ from potluck.blocks import BlockSpan
 from potluck.blocks.streaming import SlotStream
 from potluck.checkpoint import Checkpoint
 from potluck.errors import CheckpointError, PotluckError
-from potluck.protocol.blocks import PersonOf, Span, each_for_itself
+from potluck.membership.gate import OnNews, ignore_news
+from potluck.protocol.blocks import Span
 from potluck.protocol.records import LiveServer
 from potluck.tasks import cancel_and_wait
 from potluck_engine.announcing import Announcements
@@ -67,12 +68,12 @@ class Engine:
         *,
         start_host: StartHost | None = None,
         tabs: Tabs | None = None,
-        person_of: PersonOf = each_for_itself,
+        on_news: OnNews = ignore_news,
     ) -> None:
         """Prepare an engine; `spec` must leave nothing open (see `fitting.resolved`)."""
         self.spec = spec
         self.tabs = tabs or Tabs()
-        self.node = Node(spec, start_host, person_of)
+        self.node = Node(spec, start_host, on_news)
         self.loader = BlockLoader(spec)
         self.runtime = EngineRuntime(spec, self.node, self.tabs)
         self._on_event = on_event

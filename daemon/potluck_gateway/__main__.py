@@ -15,7 +15,6 @@ from potluck_control.redaction import RedactingFormatter
 
 from potluck.errors import PotluckError
 from potluck.processes import confine
-from potluck.protocol.invite import decode_invite
 from potluck_gateway.server import GatewayServer
 
 _lock = threading.Lock()
@@ -44,11 +43,13 @@ def _serve(wanted: GatewayOpening) -> None:
     from potluck_gateway.model import SwarmChat
 
     quiet()
-    swarm = decode_invite(wanted.invite)
+    swarm = wanted.membership.swarm
     _tell(GatewayReport(step="Loading embeddings and head"))
     text = Text(open_checkpoint(wanted.checkpoint, revision=swarm.revision).folder)
     config = ClientConfig(purse=DaemonPurse(Path(wanted.socket)))
-    with AutoDistributedModelForCausalLM.from_pretrained(wanted.checkpoint, swarm=swarm, config=config) as model:
+    with AutoDistributedModelForCausalLM.from_pretrained(
+        wanted.checkpoint, swarm=wanted.membership, config=config
+    ) as model:
         chat = SwarmChat(swarm.model, model, text)
         server = GatewayServer(
             chat, wanted.token, lambda: _tell(GatewayReport(asked=True)), max_tokens=wanted.max_tokens

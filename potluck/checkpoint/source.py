@@ -18,8 +18,7 @@ import torch
 from potluck.checkpoint.hub import HubFiles, local_folder
 from potluck.checkpoint.shards import Shard
 from potluck.errors import CheckpointError
-from potluck.protocol.invite import MAX_BLOCKS
-from potluck.protocol.swarm import LOCAL_REVISION
+from potluck.protocol.swarm import LOCAL_REVISION, MAX_BLOCKS
 
 INDEX_FILE = "model.safetensors.index.json"
 SINGLE_FILE = "model.safetensors"

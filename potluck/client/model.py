@@ -27,7 +27,8 @@ from potluck.client.remote import RemoteBlocks
 from potluck.client.report import RouteReport
 from potluck.client.swarm_client import SwarmClient
 from potluck.errors import CheckpointError, UsageError
-from potluck.protocol.invite import decode_invite
+from potluck.membership.joined import JoinedSwarms
+from potluck.membership.membership import Membership
 from potluck.protocol.swarm import LOCAL_REVISION, Swarm
 
 if TYPE_CHECKING:
@@ -46,7 +47,7 @@ class AutoDistributedModelForCausalLM:
     def from_pretrained(
         model: str | None = None,
         *,
-        swarm: str | Swarm,
+        swarm: str | Membership,
         dtype: torch.dtype | None = None,
         token: str | None = None,
         revision: str | None = None,
@@ -60,7 +61,7 @@ class AutoDistributedModelForCausalLM:
 
         Args:
             model: a hub name or a folder with the checkpoint; None takes the swarm's own model.
-            swarm: an invite, or a swarm read from one.
+            swarm: the name of a swarm that this user joined, an invite, which is accepted once, or a membership.
             dtype: of the ends and of what is sent; None takes the checkpoint's.
             token: for gated models of the hub.
             revision: of the checkpoint; None takes the swarm's.
@@ -74,9 +75,10 @@ class AutoDistributedModelForCausalLM:
             CheckpointError: the ends cannot be loaded.
             NetworkError: nobody of the swarm answers.
         """
-        swarm = decode_invite(swarm) if isinstance(swarm, str) else swarm
-        checkpoint = open_checkpoint(model or swarm.model, revision=revision or _hub_revision(swarm), token=token)
-        _check_fits(checkpoint, swarm)
+        membership = JoinedSwarms().find(swarm) if isinstance(swarm, str) else swarm
+        joined = membership.swarm
+        checkpoint = open_checkpoint(model or joined.model, revision=revision or _hub_revision(joined), token=token)
+        _check_fits(checkpoint, joined)
         config = config or ClientConfig()
         demanding = replace(
             config,
@@ -85,7 +87,7 @@ class AutoDistributedModelForCausalLM:
             compute_dtype=_name_of(compute_dtype) or config.compute_dtype,
             max_wait_s=config.max_wait_s if max_wait_s is None else max_wait_s,
         )
-        client = SwarmClient(swarm, demanding, block_parameters=block_parameters(checkpoint))
+        client = SwarmClient(membership, demanding, block_parameters=block_parameters(checkpoint))
         client.start()
         try:
             return attach(checkpoint, client, dtype)

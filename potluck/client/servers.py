@@ -25,7 +25,7 @@ from potluck.client.recovery import NO_ANSWER, Bans, Verdict, judge
 from potluck.directory import Directory
 from potluck.errors import NetworkError
 from potluck.p2p.network import Host
-from potluck.protocol.blocks import PeerId, PersonOf, Span
+from potluck.protocol.blocks import PeerId, Span
 from potluck.protocol.codes import RemoteError
 from potluck.protocol.swarm import Swarm
 from potluck.routing import (
@@ -122,15 +122,13 @@ class Servers:
         config: ClientConfig,
         quoting: Quoting,
         rng: np.random.Generator,
-        person_of: PersonOf,
     ) -> None:
         """`rng` draws the noisy routes."""
         self._host = host
         self._swarm = swarm
         self._config = config
         self._quoting = quoting
-        self._directory = Directory(host, swarm, person_of=person_of)
-        self._person_of = person_of
+        self._directory = Directory(host, swarm)
         self._attempts = self._directory.attempts
         self._roster = Roster.of(())
         self._rtts: dict[PeerId, tuple[float, float]] = {}  # seconds and time of measurement
@@ -402,7 +400,7 @@ class Servers:
 
     def _votes(self, doubted: Collection[PeerId]) -> dict[PeerId, float]:
         """Return what each server's variant counts: a person has one vote, and those that come last hardly any."""
-        owners = {peer: self._person_of(peer) for peer in self._roster.index}
+        owners = {peer: self._host.person_of(peer) for peer in self._roster.index}
         servers = Counter(owners.values())
         return {peer: (_DOUBTED_VOTE if peer in doubted else 1.0) / servers[owner] for peer, owner in owners.items()}
 

@@ -20,19 +20,19 @@ from potluck.client.session import InferenceSession
 from potluck.client.stateless import StatelessCalls
 from potluck.directory import record_checks
 from potluck.errors import NetworkError
+from potluck.membership.joined import remember
+from potluck.membership.membership import Membership
 from potluck.open_swarms import adapter_for
 from potluck.p2p.config import HostConfig
 from potluck.p2p.network import Host
 from potluck.protocol.adapters import find_adapter
-from potluck.protocol.blocks import PersonOf, Span, each_for_itself
-from potluck.protocol.membership import call_proof
+from potluck.protocol.blocks import Span
 from potluck.protocol.messages import Caller
 from potluck.protocol.records import ServerRecord, span_digest
-from potluck.protocol.swarm import Swarm
 from potluck.tasks import BackgroundTasks
 
 T = TypeVar("T")
-HostFactory = Callable[[Swarm, ClientConfig], Coroutine[Any, Any, Host]]
+HostFactory = Callable[[Membership, ClientConfig], Coroutine[Any, Any, Host]]
 
 _GOODBYE_S = 3.0  # to tell the servers that sessions end
 
@@ -46,27 +46,25 @@ class SwarmClient:
 
     def __init__(
         self,
-        swarm: Swarm,
+        membership: Membership,
         config: ClientConfig,
         start_host: HostFactory | None = None,
         *,
         block_parameters: tuple[int, ...] = (),
         rng: np.random.Generator | None = None,
-        person_of: PersonOf = each_for_itself,
     ) -> None:
         """Store what `start` needs.
 
         Args:
             block_parameters: the number of parameters of each block, for receipts; empty: nothing is signed.
             rng: draws the noisy routes; None: a new one.
-            person_of: whose server a peer is.
         """
-        self.swarm = swarm
+        self.swarm = membership.swarm
+        self._membership = membership
         self.config = config
-        self._start_host = start_host or partial(_start_libp2p, person_of)
+        self._start_host = start_host or _start_libp2p
         self._block_parameters = block_parameters
         self._rng = rng or np.random.default_rng()
-        self._person_of = person_of
         self._loop = LoopThread()
         self._host: Host | None = None
         self._background = BackgroundTasks()
@@ -118,9 +116,9 @@ class SwarmClient:
             self._loop.stop()
 
     async def _start(self) -> None:
-        self._host = await self._start_host(self.swarm, self.config)
+        self._host = await self._start_host(self._membership, self.config)
         quoting = Quoting(self._host, self.swarm.prefix, self._caller_for)
-        self.servers = Servers(self._host, self.swarm, self.config, quoting, self._rng, self._person_of)
+        self.servers = Servers(self._host, self.swarm, self.config, quoting, self._rng)
         self.calls = Calls(self._host, self.config, self._introduce, adapter_for(self.swarm))
         if self._block_parameters:
             self.calls.signer = Signer(
@@ -152,21 +150,21 @@ class SwarmClient:
         assert self._host is not None
         digests = record.digests_of(span)
         return Caller(
-            membership=call_proof(self.swarm, caller=self._host.peer_id, callee=record.peer_id),
             adapter=find_adapter(record.adapters, self.servers.adapter) if self.servers.adapter else None,
             revision_digest=span_digest(digests) if record.is_ours else None,
         )
 
 
-async def _start_libp2p(person_of: PersonOf, swarm: Swarm, config: ClientConfig) -> Host:
+async def _start_libp2p(membership: Membership, config: ClientConfig) -> Host:
     from potluck.p2p.libp2p import Libp2pHost
 
     return await Libp2pHost.start(
         HostConfig(
-            bootstrap_peers=swarm.bootstrap_peers,
+            membership=membership,
+            on_news=partial(remember, membership.swarm.name),
+            bootstrap_peers=membership.swarm.bootstrap_peers,
             dht_client=True,
-            record_checks=record_checks(swarm, time.time, person_of),
-            person_of=person_of,
+            record_checks=record_checks(membership.swarm, time.time),
             start_timeout_s=config.start_timeout_s,
         )
     )

@@ -88,4 +88,4 @@ class Answers:
 
 
 def _size(sealed: Sealed) -> int:
-    return len(sealed.body) + len(sealed.signature) + len(sealed.membership) + _OVERHEAD_BYTES
+    return len(sealed.body) + len(sealed.signature) + len(sealed.ticket) + _OVERHEAD_BYTES

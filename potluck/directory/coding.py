@@ -26,7 +26,6 @@ from potluck.directory.seal import MAX_ANNOUNCEMENT_BYTES, Kind, Sealed
 from potluck.membership.identity import SIGNATURE_BYTES, peer_id_of, public_key_of
 from potluck.protocol.blocks import PeerId
 from potluck.protocol.codes import Code, RemoteError
-from potluck.protocol.membership import RECORD_PROOF_BYTES
 
 MAX_REQUEST_BYTES: Final = 1 << 20
 MAX_ANSWER_BYTES: Final = 4 << 20
@@ -45,20 +44,18 @@ def encode_compare(message: Compare) -> bytes:
         item.tag + item.beat.to_bytes(SHORT_BYTES, "big") + item.links.to_bytes(SHORT_BYTES, "big")
         for item in message.wanted
     )
-    return _pack([message.proof, b"".join(message.digests), wanted, message.max_links])
+    return _pack([b"".join(message.digests), wanted, message.max_links])
 
 
 def decode_compare(body: bytes) -> Compare:
     """Raises RemoteError BAD_REQUEST."""
 
     def read(values: list[object]) -> Compare:
-        proof, digests, wanted, max_links = values[:4]
+        digests, wanted, max_links = values[:3]
         parts = _parts(digests, DIGEST_BYTES, MAX_BUCKETS)
         if not parts or MAX_BUCKETS % len(parts):
             raise ValueError("digests of a power of two of buckets")
-        return Compare(
-            _proof(proof), parts, tuple(map(_wanted, _parts(wanted, _WANTED_BYTES, _MAX_WANTED))), _count(max_links)
-        )
+        return Compare(parts, tuple(map(_wanted, _parts(wanted, _WANTED_BYTES, _MAX_WANTED))), _count(max_links))
 
     return _decode(body, MAX_REQUEST_BYTES, read, Code.BAD_REQUEST)
 
@@ -83,22 +80,18 @@ def decode_compared(body: bytes, message: Compare, peers: Sequence[PeerId]) -> C
 
 
 def encode_fetch(message: Fetch) -> bytes:
-    return _pack(
-        [message.proof, message.num_buckets, _numbers(message.buckets), b"".join(message.entries), message.after]
-    )
+    return _pack([message.num_buckets, _numbers(message.buckets), b"".join(message.entries), message.after])
 
 
 def decode_fetch(body: bytes) -> Fetch:
     """Raises RemoteError BAD_REQUEST."""
 
     def read(values: list[object]) -> Fetch:
-        proof, num_buckets, buckets, entries, after = values[:5]
+        num_buckets, buckets, entries, after = values[:4]
         num = _count(num_buckets)
         if not 0 < num <= MAX_BUCKETS or MAX_BUCKETS % num:
             raise ValueError("a power of two of buckets")
-        return Fetch(
-            _proof(proof), num, _places(buckets, num), _parts(entries, ENTRY_BYTES, _MAX_ENTRIES), _page(after)
-        )
+        return Fetch(num, _places(buckets, num), _parts(entries, ENTRY_BYTES, _MAX_ENTRIES), _page(after))
 
     return _decode(body, MAX_REQUEST_BYTES, read, Code.BAD_REQUEST)
 
@@ -110,7 +103,7 @@ def encode_fetched(answer: Fetched) -> bytes:
         answer.next,
         keys,
         b"".join(record.signature for record in answer.records),
-        b"".join(record.membership for record in answer.records),
+        [record.ticket for record in answer.records],
         [record.body for record in answer.records],
         _numbers(answer.absent),
     ]
@@ -121,15 +114,14 @@ def decode_fetched(body: bytes, message: Fetch) -> Fetched:
     """Decode the answer to `message`. Raises RemoteError BAD_REPLY."""
 
     def read(values: list[object]) -> Fetched:
-        following, keys, signatures, proofs, bodies, absent = values[:6]
-        if not isinstance(bodies, list):
+        following, keys, signatures, tickets, bodies, absent = values[:6]
+        if not isinstance(bodies, list) or not isinstance(tickets, list):
             raise ValueError("no records")
         peers = [peer_id_of(key) for key in _parts(keys, _KEY_BYTES, _MAX_RECORDS)]
         signed = _parts(signatures, SIGNATURE_BYTES, _MAX_RECORDS)
-        proved = _parts(proofs, RECORD_PROOF_BYTES, _MAX_RECORDS) or (b"",) * len(peers)
         records = tuple(
-            Sealed(Kind.RECORD, peer, _bytes(text), signature, proof)
-            for peer, text, signature, proof in zip(peers, bodies, signed, proved, strict=True)
+            Sealed(Kind.RECORD, peer, _bytes(text), signature, _bytes(ticket))
+            for peer, text, signature, ticket in zip(peers, bodies, signed, tickets, strict=True)
         )
         after = _page(following)
         if after and after <= message.after:
@@ -141,45 +133,44 @@ def decode_fetched(body: bytes, message: Fetch) -> Fetched:
 
 def encode_push(message: Push) -> bytes:
     announcements = [_listed(public_key_of(sealed.peer_id), sealed) for sealed in message.announcements]
-    return _pack([message.proof, announcements])
+    return _pack([announcements])
 
 
 def decode_push(body: bytes) -> Push:
     """Raises RemoteError BAD_REQUEST."""
 
     def read(values: list[object]) -> Push:
-        proof, announcements = values[:2]
+        announcements = values[0]
         if not isinstance(announcements, list) or len(announcements) > MAX_PUSHED:
             raise ValueError("too many announcements")
-        return Push(_proof(proof), tuple(_sealed(item, _peer) for item in announcements))
+        return Push(tuple(_sealed(item, _peer) for item in announcements))
 
     return _decode(body, MAX_REQUEST_BYTES, read, Code.BAD_REQUEST)
 
 
 def encode_report(message: Report) -> bytes:
-    return _pack([message.proof, public_key_of(message.suspect)])
+    return _pack([public_key_of(message.suspect)])
 
 
 def decode_report(body: bytes) -> Report:
     """Raises RemoteError BAD_REQUEST."""
 
     def read(values: list[object]) -> Report:
-        proof, key = values[:2]
-        return Report(_proof(proof), _peer(key))
+        return Report(_peer(values[0]))
 
     return _decode(body, MAX_REQUEST_BYTES, read, Code.BAD_REQUEST)
 
 
 def _listed(author: object, sealed: Sealed) -> list[object]:
-    return [author, _KINDS.index(sealed.kind), sealed.body, sealed.signature, sealed.membership]
+    return [author, _KINDS.index(sealed.kind), sealed.body, sealed.signature, sealed.ticket]
 
 
 def _sealed(item: object, peer_of: Callable[[object], PeerId]) -> Sealed:
     """Decode one announcement; `peer_of` reads the author from its first value."""
     if not isinstance(item, list) or len(item) < 5:
         raise ValueError("no announcement")
-    author, kind, text, signature, proof = item[:5]
-    return Sealed(_KINDS[_place(kind, len(_KINDS))], peer_of(author), _bytes(text), _bytes(signature), _bytes(proof))
+    author, kind, text, signature, ticket = item[:5]
+    return Sealed(_KINDS[_place(kind, len(_KINDS))], peer_of(author), _bytes(text), _bytes(signature), _bytes(ticket))
 
 
 def _wanted(part: bytes) -> Wanted:
@@ -191,10 +182,6 @@ def _peer(key: object) -> PeerId:
     if not isinstance(key, bytes) or len(key) != _KEY_BYTES:
         raise ValueError("no key of a peer")
     return peer_id_of(key)
-
-
-def _proof(value: object) -> bytes | None:
-    return None if value is None else _bytes(value)
 
 
 def _bytes(value: object) -> bytes:

@@ -12,6 +12,7 @@ import asyncio
 import contextlib
 import logging
 import os
+import random
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
@@ -37,8 +38,7 @@ from potluck.errors import NetworkError
 from potluck.membership.identity import Identity
 from potluck.open_swarms import adapter_for
 from potluck.p2p.network import DhtSubkey, DhtValue, Host
-from potluck.protocol.blocks import PeerId, PersonOf, each_for_itself
-from potluck.protocol.membership import call_proof
+from potluck.protocol.blocks import PeerId
 from potluck.protocol.records import Heartbeat, LiveServer, ServerRecord, ServerState
 from potluck.protocol.swarm import Swarm
 
@@ -52,6 +52,7 @@ _STRETCH_FROM = 250  # servers; larger swarms send heartbeats more rarely, so th
 _DHT_INTERVAL_S = 60.0  # between two readings of the DHT while servers answer
 _HURRY_S = 1.0  # a client that misses blocks does not wait for silent servers
 _PATIENCE_S = 20.0  # for the first reading of a large swarm
+_MOST_MET = 8  # nodes that this one presents itself to at a reading because it knows no member behind them
 _LINKS_INTERVAL_S = 60.0  # between two announcements of measurements
 _IN_DHT = (Kind.RECORD, Kind.HEARTBEAT)
 _MOST_HEARD = 32  # silent servers that a client asks themselves at one reading
@@ -78,7 +79,6 @@ class Directory:
     A server calls `start_gossip` once its host runs, and `stop` before the host closes.
 
     Args:
-        person_of: whose server a peer is; those of nobody do not count.
         everybody: follow all servers, not only as many as a client can use.
 
     Attributes:
@@ -92,11 +92,10 @@ class Directory:
         identity: Identity | None = None,
         clock: Callable[[], float] = time.time,
         *,
-        person_of: PersonOf = each_for_itself,
         everybody: bool = False,
     ) -> None:
-        self.table = Table(person_of)
-        self.attempts = Attempts(person_of)
+        self.table = Table(host.person_of)
+        self.attempts = Attempts(host.person_of)
         self.reader = Reader(host, swarm, self.table, clock, self.attempts, None if everybody else os.urandom(8))
         self._sources = Sources(host, self.table, self.attempts, clock)
         self._host = host
@@ -207,7 +206,7 @@ class Directory:
             self._host.call(
                 watcher,
                 REPORT,
-                encode_report(Report(call_proof(self._swarm, caller=self._host.peer_id, callee=watcher), suspect)),
+                encode_report(Report(suspect)),
                 timeout_s=CALL_TIMEOUT_S,
             )
             for watcher in watchers_of(suspect, online, self.table.person_of)
@@ -226,6 +225,10 @@ class Directory:
         wanted = [*keys.values(), *(self._foreign.dht_keys if self._foreign is not None else ())]
         found = await self._host.get(wanted)
         num_dropped = sum(self._take(kind, found.get(key, {})) for kind, key in keys.items())
+        unknown = [peer for peer in map(PeerId, found.get(keys[Kind.RECORD], {})) if self._host.person_of(peer) is None]
+        if unknown and await self._host.meet(random.sample(unknown, min(_MOST_MET, len(unknown)))):
+            for kind, key in keys.items():
+                self._take(kind, found.get(key, {}))
         if self._foreign is not None:
             strangers = self._foreign.read_servers(found, now=self._clock())
             self._strangers = {server.peer_id: server for server in strangers}
@@ -267,7 +270,8 @@ class Directory:
         end = round(max(now + ttl_s, self._ends.get(kind, 0.0) + _MIN_STEP_S), 3)
         if self._identity is None:
             raise ValueError("announcing needs an identity")
-        sealed = seal(self._swarm, self._identity, kind, fields, sequence=self._sequences[kind], expiration=end)
+        sequence, ticket = self._sequences[kind], self._host.ticket if kind is Kind.RECORD else b""
+        sealed = seal(self._swarm, self._identity, kind, fields, sequence=sequence, expiration=end, ticket=ticket)
         if self._gossip is not None:
             self._gossip.publish(unseal(self._swarm, sealed, now=now))
         if kind in _IN_DHT and self._is_beacon:

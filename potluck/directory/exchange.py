@@ -36,7 +36,6 @@ class Wanted:
 
 @dataclass(frozen=True, slots=True)
 class Compare:
-    proof: bytes | None
     digests: tuple[bytes, ...]
     wanted: tuple[Wanted, ...] = ()
     max_links: int = 0  # that the answer may have
@@ -50,7 +49,6 @@ class Compared:
 
 @dataclass(frozen=True, slots=True)
 class Fetch:
-    proof: bytes | None
     num_buckets: int
     buckets: tuple[int, ...]
     entries: tuple[bytes, ...] = ()  # of the asker's records in these buckets
@@ -66,13 +64,11 @@ class Fetched:
 
 @dataclass(frozen=True, slots=True)
 class Push:
-    proof: bytes | None
     announcements: tuple[Sealed, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    proof: bytes | None
     suspect: PeerId
 
 

@@ -38,7 +38,6 @@ from potluck.errors import NetworkError
 from potluck.p2p.network import Host
 from potluck.protocol.blocks import PeerId, PersonId
 from potluck.protocol.codes import Code, RemoteError
-from potluck.protocol.membership import call_proof, is_call_allowed
 from potluck.protocol.records import Heartbeat
 from potluck.protocol.swarm import Swarm
 from potluck.tasks import BackgroundTasks
@@ -85,7 +84,6 @@ class Gossip:
         self._complaints = Complaints()
         self._attempts = attempts
         self._host = host
-        self._swarm = swarm
         self._table = table
         self._clock = clock
         self._look_up = look_up
@@ -140,18 +138,15 @@ class Gossip:
     async def _answer_compare(self, body: bytes, peer: PeerId) -> bytes:
         self._count(self._calls, peer)
         message = decode_compare(body)
-        self._check_proof(peer, message.proof)
         return encode_compared(self._listed().compare(message))
 
     async def _answer_fetch(self, body: bytes, peer: PeerId) -> bytes:
         self._count(self._calls, peer)
         message = decode_fetch(body)
-        self._check_proof(peer, message.proof)
         return encode_fetched(self._listed().fetch(message))
 
     async def _answer_push(self, body: bytes, peer: PeerId) -> bytes:
         message = decode_push(body)
-        self._check_proof(peer, message.proof)
         self._count(self._pushed, peer, max(len(message.announcements), 1))
         self._note(await self.reader.take(message.announcements))
         return b""
@@ -159,7 +154,6 @@ class Gossip:
     async def _answer_report(self, body: bytes, peer: PeerId) -> bytes:
         person = self._count(self._reports, peer)
         message = decode_report(body)
-        self._check_proof(peer, message.proof)
         suspect, num_people = message.suspect, self._table.num_people
         if self._is_live(suspect) and self._complaints.add(person, suspect, self._loop_s(), num_people=num_people):
             self._doubt(suspect)
@@ -172,11 +166,6 @@ class Gossip:
             raise RemoteError(Code.NOT_A_MEMBER, "this peer belongs to no member of the swarm")
         limiter.check(person, amount, self._loop_s())
         return person
-
-    def _check_proof(self, peer: PeerId, proof: bytes | None) -> None:
-        if not is_call_allowed(self._swarm, caller=peer, callee=self._host.peer_id, proof=proof):
-            raise RemoteError(Code.NOT_A_MEMBER, "a private swarm: the proof of membership is missing or wrong")
-        self._host.budgets.admit(peer)
 
     def _listed(self) -> Answers:
         """Return answers from a listing that is renewed when a record changes, and regularly as heartbeats expire."""
@@ -251,7 +240,6 @@ class Gossip:
     async def _push(self, peer: PeerId, announcements: Sequence[Sealed]) -> None:
         """Send announcements to `peer`, except those that it made itself."""
         message = Push(
-            call_proof(self._swarm, caller=self._host.peer_id, callee=peer),
             tuple(sealed for sealed in announcements if sealed.peer_id != peer),
         )
         if message.announcements:

@@ -25,7 +25,6 @@ from potluck.directory.table import Table, is_up, state_of
 from potluck.p2p.network import Host
 from potluck.protocol.blocks import PeerId, PersonId
 from potluck.protocol.codes import Code, RemoteError
-from potluck.protocol.membership import call_proof
 from potluck.protocol.records import ServerState
 from potluck.protocol.swarm import Swarm
 
@@ -98,7 +97,7 @@ class Reader:
 
     async def _hear_from(self, peer: PeerId) -> list[Announcement]:
         """Ask a server for its own heartbeat."""
-        compare = Compare(self._proof(peer), (bytes(DIGEST_BYTES),), (self._known(peer),))
+        compare = Compare((bytes(DIGEST_BYTES),), (self._known(peer),))
         try:
             answer = decode_compared(await self._call(peer, COMPARE, encode_compare(compare)), compare, [peer])
         except RemoteError as error:
@@ -117,7 +116,6 @@ class Reader:
             num_buckets = num_buckets_for(len(self._table.all(Kind.RECORD)))
             peers = self._in_turns(self.wanted())
             compare = Compare(
-                self._proof(source),
                 tuple(listing.digests(num_buckets)),
                 tuple(self._known(peer) for peer in peers),
                 _MAX_LINKS if self._taste else len(peers),
@@ -158,7 +156,7 @@ class Reader:
         mine = {entry: peer for number in buckets for entry, peer in listing.bucket(number, num_buckets).items()}
         after = b""
         for _ in range(_MAX_PAGES):
-            fetch = Fetch(self._proof(source), num_buckets, buckets, tuple(mine), after)
+            fetch = Fetch(num_buckets, buckets, tuple(mine), after)
             answer = decode_fetched(await self._call(source, FETCH, encode_fetch(fetch), _FETCH_TIMEOUT_S), fetch)
             dropped_before = self.num_dropped
             news += await self.take(answer.records)
@@ -216,9 +214,6 @@ class Reader:
     def _known(self, peer: PeerId) -> Wanted:
         beat, links = self._table.get(Kind.HEARTBEAT, peer), self._table.get(Kind.LINKS, peer)
         return Wanted(tag_of(peer), short(beat.sequence) if beat else 0, short(links.sequence) if links else 0)
-
-    def _proof(self, source: PeerId) -> bytes | None:
-        return call_proof(self._swarm, caller=self._host.peer_id, callee=source)
 
     async def _call(self, source: PeerId, protocol: str, body: bytes, timeout_s: float = CALL_TIMEOUT_S) -> bytes:
         self.traffic.sent += len(body)

@@ -2,7 +2,7 @@
 
 The signed body is a msgpack list: sequence number and expiry, both in milliseconds of the author's clock, then the
 fields. A record keeps its sequence number while its content stays the same and only its expiry moves. The signature
-covers purpose, swarm and body. In the DHT an announcement is a map {body, signature, membership}.
+covers purpose, swarm and body. In the DHT an announcement is a map {body, signature, ticket}.
 """
 
 from __future__ import annotations
@@ -29,14 +29,14 @@ from potluck.directory.fields import (
 from potluck.membership.identity import Identity, is_signed_by
 from potluck.p2p.config import RecordCheck
 from potluck.p2p.network import DhtKey
-from potluck.protocol.blocks import PeerId, PersonOf, each_for_itself
-from potluck.protocol.membership import is_record_of_member, record_proof
+from potluck.protocol.blocks import PeerId, PersonOf
 from potluck.protocol.records import Heartbeat, ServerRecord
 from potluck.protocol.swarm import Swarm
 
 RECORD_TTL_S = 300.0  # similar to the 240 s of Petals; a record is stored again after a third of it
 HEARTBEAT_TTL_S = 30.0  # three heartbeats: two may get lost, and a crash shows within half a minute
 MAX_STRETCH = 10.0  # in a large swarm heartbeats are up to this much rarer and valid for as much longer
+MAX_PASS_BYTES = 256
 MAX_ANNOUNCEMENT_BYTES = 16_384  # a record of 1,000 blocks has 8.5 kB
 _MOST_BYTES_BESIDE_BLOCKS = 8192  # of a record: its longest texts and names of adapters
 _BYTES_A_BLOCK = 9  # of a record: a digest and a bit
@@ -77,11 +77,11 @@ class Sealed:
     peer_id: PeerId
     body: bytes
     signature: bytes
-    membership: bytes  # empty in an open swarm
+    ticket: bytes = b""  # pass of a node whose key is made for one run; in records only
 
     def to_bytes(self) -> bytes:
         """Return the value that is stored in the DHT."""
-        return bytes(msgpack.packb({"body": self.body, "signature": self.signature, "membership": self.membership}))
+        return bytes(msgpack.packb({"body": self.body, "signature": self.signature, "ticket": self.ticket}))
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +105,7 @@ class Announcement:
 
 
 class BadAnnouncementError(ValueError):
-    """An announcement is malformed, too far ahead, or not signed by its author and a member; the text says which."""
+    """An announcement is malformed, too far ahead, or not signed by its author; the text says which."""
 
 
 def seal(
@@ -116,6 +116,7 @@ def seal(
     *,
     sequence: float,
     expiration: float,
+    ticket: bytes = b"",
 ) -> Sealed:
     """Sign `fields`; the revision of a record is left out if it is the swarm's."""
     values = [fields.get(name) for name in kind.fields]
@@ -123,7 +124,7 @@ def seal(
         values[RECORD_FIELDS.index("revision")] = None
     body = msgpack.packb([_ms(sequence), _ms(expiration), *values], use_single_float=True)
     signed = _signed(swarm, kind, body)
-    return Sealed(kind, identity.peer_id, body, identity.sign(signed), record_proof(swarm, signed) or b"")
+    return Sealed(kind, identity.peer_id, body, identity.sign(signed), ticket)
 
 
 def unseal(swarm: Swarm, sealed: Sealed, *, now: float) -> Announcement:
@@ -131,8 +132,8 @@ def unseal(swarm: Swarm, sealed: Sealed, *, now: float) -> Announcement:
     if len(sealed.body) > _most_bytes(swarm, sealed.kind):
         raise BadAnnouncementError("too long")
     signed = _signed(swarm, sealed.kind, sealed.body)
-    if not is_record_of_member(swarm, signed, sealed.membership):
-        raise BadAnnouncementError("not of a member")
+    if len(sealed.ticket) > MAX_PASS_BYTES:
+        raise BadAnnouncementError("padded")
     if not is_signed_by(sealed.peer_id, signed, sealed.signature):
         raise BadAnnouncementError("not signed by the peer it is about")
     names, values = _TIMES + sealed.kind.fields, _unpack(sealed.body, list)
@@ -160,28 +161,26 @@ def unseal_stored(
 ) -> Announcement:
     """Check an announcement that was found in the DHT, including its expiry. Raises BadAnnouncementError."""
     envelope = _unpack(value, dict)
-    body, signature, proof = envelope.get("body"), envelope.get("signature"), envelope.get("membership", b"")
+    body, signature, ticket = envelope.get("body"), envelope.get("signature"), envelope.get("ticket", b"")
     if not (isinstance(subkey, str) and isinstance(body, bytes) and isinstance(signature, bytes)):
         raise BadAnnouncementError("not signed by a peer")
-    if not isinstance(proof, bytes):
-        raise BadAnnouncementError("not of a member")
-    announcement = unseal(swarm, Sealed(kind, PeerId(subkey), body, signature, proof), now=now)
+    if not isinstance(ticket, bytes):
+        raise BadAnnouncementError("the pass is malformed")
+    announcement = unseal(swarm, Sealed(kind, PeerId(subkey), body, signature, ticket), now=now)
     if not math.isfinite(expiration) or _ms(announcement.expiration) != _ms(expiration):
         raise BadAnnouncementError("stored with another end than the signed one")
     return announcement
 
 
-def record_checks(
-    swarm: Swarm, clock: Callable[[], float], person_of: PersonOf = each_for_itself
-) -> dict[DhtKey, RecordCheck]:
+def record_checks(swarm: Swarm, clock: Callable[[], float]) -> dict[DhtKey, RecordCheck]:
     """Return the checks for nodes that store records: under a swarm's keys a member stores only what it signed."""
 
-    def check(kind: Kind, subkey: str, value: object, expiration: float) -> bool:
+    def check(kind: Kind, subkey: str, value: object, expiration: float, person_of: PersonOf) -> bool:
         try:
-            unseal_stored(swarm, kind, subkey, value, expiration, now=clock())
+            announcement = unseal_stored(swarm, kind, subkey, value, expiration, now=clock())
         except BadAnnouncementError:
             return False
-        return person_of(PeerId(subkey)) is not None
+        return person_of(announcement.peer_id, announcement.sealed.ticket) is not None
 
     return {kind.key(swarm): partial(check, kind) for kind in Kind}
 

@@ -50,7 +50,7 @@ class Table:
         known = self._of[new.sealed.kind]
         old = known.get(new.peer_id)
         if old is None:
-            if not self._admit(new.peer_id):
+            if not self._admit(new.peer_id, new.sealed.ticket):
                 return False
         elif (new.sequence, new.expiration) <= (old.sequence, old.expiration):
             return False
@@ -124,11 +124,11 @@ class Table:
             and beat.sequence > self._hidden.get(peer, -1.0)
         ]
 
-    def _admit(self, peer: PeerId) -> bool:
+    def _admit(self, peer: PeerId, ticket: bytes) -> bool:
         """Make room for `peer` in the share of its person, unless it is there already; return whether it has some."""
         if peer in self._owners:
             return True
-        person = self.person_of(peer)
+        person = self.person_of(peer, ticket)
         if person is None:
             return False
         mine = self._owned.get(person, set())

@@ -145,12 +145,10 @@ class Budgets:
 
     Args:
         person_of: names the person a peer belongs to; None makes it a stranger.
-        admit: called with each peer that shows that it is a member.
         max_streams: of everybody together. When they are open, only those with less than an equal share get more.
     """
 
     person_of: PersonOf = each_for_itself
-    admit: Callable[[PeerId], object] = each_for_itself
     max_streams: int = 4096
     _persons: dict[PersonId, _Account] = field(default_factory=dict)
     _each: dict[PeerId, _Account] = field(default_factory=dict)

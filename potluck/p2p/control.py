@@ -10,7 +10,7 @@ import asyncio
 import contextlib
 import logging
 import os
-from collections.abc import Callable, Coroutine, Iterable
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterable
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, NoReturn, cast
@@ -20,6 +20,7 @@ from hivemind.utils.multiaddr import Multiaddr
 
 from potluck.errors import NetworkError
 from potluck.membership.budgets import Budgets, Lease, Refused
+from potluck.membership.gate import Gate, OpenGate
 from potluck.membership.identity import base58_decode, base58_encode
 from potluck.p2p.connections import Connections
 from potluck.p2p.frames import FrameStream
@@ -30,7 +31,7 @@ from potluck.p2p.rules import MAX_UNARY_BODY_BYTES
 from potluck.p2p.varint import decode_varint, encode_varint
 from potluck.protocol.blocks import PeerId
 from potluck.protocol.codes import Code, RemoteError
-from potluck.tasks import cancel_and_wait
+from potluck.tasks import BackgroundTasks, cancel_and_wait
 from potluck.wire.refusals import decode_refusal, encode_refusal
 
 log = logging.getLogger(__name__)
@@ -40,13 +41,14 @@ _WHOLE_BYTES = 65_536  # a message above it is not kept before it is known who c
 _MAX_UNACCEPTED = 4096  # streams that wait while the loop is busy; p2pd resets those that find no room (default: 100)
 _CALL_ID_BYTES = 16
 _RETRY_S = 1.0  # for callers beyond their budget
+_UNKNOWN_PROTOCOL = "protocols not supported"  # p2pd's words
 _LAST_WORDS_S = 1.0  # for an error frame to reach a caller that does not hang up
 
 
 class P2pdClient:
     """A node's connection to its p2pd. Create, `await start()`, finally `await close()`.
 
-    All bytes of calls and streams pass `uploads` or `downloads`, and `budgets` decides which of them are served.
+    All bytes of calls and streams pass `uploads` or `downloads`; `gate` says who may call, and `budgets` how much.
     """
 
     def __init__(
@@ -56,7 +58,9 @@ class P2pdClient:
         uploads: Pacer | None = None,
         downloads: Pacer | None = None,
         budgets: Budgets | None = None,
+        gate: Gate | None = None,
     ) -> None:
+        self._gate = gate or OpenGate()
         self._uploads, self._downloads = uploads or Pacer(), downloads or Pacer()
         self._budgets = budgets or Budgets()
         self._connections = Connections()
@@ -66,14 +70,17 @@ class P2pdClient:
         self._listener: asyncio.AbstractServer | None = None
         self._stream_handlers: dict[str, tuple[StreamHandler, int, Refusal]] = {}
         self._refusing = 0
+        self._open: dict[PeerId, set[FrameStream]] = {}  # both ways
         self._tasks: set[asyncio.Task[None]] = set()
+        self._background = BackgroundTasks()
 
     async def start(self, *, timeout_s: float) -> None:
         loop = asyncio.get_running_loop()
         async with asyncio.timeout(timeout_s):
             self._listener = await loop.create_unix_server(self._accept, self._listen_path, backlog=_MAX_UNACCEPTED)
             _, connection = await loop.create_unix_connection(
-                lambda: UnaryConnection(self._uploads, self._budgets, self._connections), self._control_path
+                lambda: UnaryConnection(self._uploads, self._budgets, self._connections, self._gate),
+                self._control_path,
             )
             await loop.create_unix_connection(lambda: self._connections, self._control_path)
             connection.upgrade()
@@ -87,6 +94,7 @@ class P2pdClient:
             self._unary.close()
         self._connections.stop()
         await cancel_and_wait(*self._tasks, *(self._unary.tasks if self._unary else ()))
+        await self._background.cancel()
 
     async def request(self, message: pb.Request, *, timeout_s: float) -> pb.Response:
         """Ask p2pd itself one question. Raises NetworkError with its refusal, or if it does not answer."""
@@ -129,10 +137,27 @@ class P2pdClient:
         return found
 
     async def call(self, peer: PeerId, protocol: str, body: bytes, *, timeout_s: float) -> bytes:
-        """Raises RemoteError: the peer's own, or UNREACHABLE."""
+        """Call a peer, after this node has presented itself. Raises RemoteError: the peer's own, or UNREACHABLE."""
+        async with _within(timeout_s):
+            await self._present(peer, protocol)
+            try:
+                return await self.call_directly(peer, protocol, body, timeout_s=timeout_s)
+            except RemoteError as error:
+                if error.code is not Code.NOT_A_MEMBER or not self._gate.is_presented(peer, protocol):
+                    raise
+            self._gate.forget(peer)  # it started anew, and does not know us
+            await self._present(peer, protocol)
+            return await self.call_directly(peer, protocol, body, timeout_s=timeout_s)
+
+    async def call_directly(self, peer: PeerId, protocol: str, body: bytes, *, timeout_s: float) -> bytes:
+        """Call a peer that may not know this node. Raises RemoteError: the peer's own, or UNREACHABLE."""
         if self._unary is None:
             raise RemoteError(Code.UNREACHABLE, "the node is not started")
         return await self._unary.call(_raw_peer(peer), protocol, body, timeout_s)
+
+    async def _present(self, peer: PeerId, protocol: str) -> None:
+        if not self._gate.is_presented(peer, protocol):
+            await self._gate.present(peer)
 
     async def add_unary_handler(
         self, protocol: str, handler: UnaryHandler, *, timeout_s: float, refuse: Refusal = encode_refusal
@@ -141,7 +166,9 @@ class P2pdClient:
         await self._unary.add_handler(protocol, handler, refuse, timeout_s)
 
     async def open_stream(self, peer: PeerId, protocol: str, *, timeout_s: float, max_frame_bytes: int) -> FrameStream:
-        """Raises RemoteError UNREACHABLE."""
+        """Open a stream, after this node has presented itself. Raises RemoteError: UNREACHABLE, or NOT_A_MEMBER."""
+        async with _within(timeout_s):
+            await self._present(peer, protocol)
         opening = pb.StreamOpenRequest(peer=_raw_peer(peer), proto=[protocol], timeout=_whole_seconds(timeout_s))
         message = pb.Request(type=pb.Request.STREAM_OPEN, streamOpen=opening)
         answered: asyncio.Future[bytes] = asyncio.get_running_loop().create_future()
@@ -160,7 +187,24 @@ class P2pdClient:
                 raise
         except NetworkError as error:
             raise RemoteError(Code.UNREACHABLE, f"no stream to the peer: {error.message}") from error
+        stream.on_stranger = lambda: self._gate.forget(peer)
+        self._keep(stream, peer)
         return stream
+
+    def cut_off(self, peers: Iterable[PeerId]) -> None:
+        """Close all streams from and to these peers."""
+        for peer in peers:
+            for stream in tuple(self._open.get(peer, ())):
+                self._background.start(stream.close())
+
+    def _keep(self, stream: FrameStream, peer: PeerId) -> None:
+        self._open.setdefault(peer, set()).add(stream)
+        stream.lost.add_done_callback(lambda _: self._drop(stream, peer))
+
+    def _drop(self, stream: FrameStream, peer: PeerId) -> None:
+        self._open[peer].discard(stream)
+        if not self._open[peer]:
+            del self._open[peer]
 
     async def add_stream_handler(
         self, protocol: str, handler: StreamHandler, *, max_frame_bytes: int, refuse: Refusal, timeout_s: float
@@ -212,6 +256,9 @@ class P2pdClient:
         if isinstance(lease, Lease):
             unknown = (_refuse_unknown, 0, encode_refusal)
             handler, stream.max_frame_bytes, refuse = self._stream_handlers.get(info.proto, unknown)
+            if not self._gate.may_call(caller, info.proto):
+                handler = _refuse_stranger
+            self._keep(stream, caller)
             self._run(self._serve(stream, caller, handler, refuse)).add_done_callback(
                 lambda _: self._budgets.end(lease)
             )
@@ -261,10 +308,11 @@ class P2pdClient:
 class UnaryConnection(asyncio.Protocol):
     """The lasting connection over which unary calls of both directions run."""
 
-    def __init__(self, uploads: Pacer, budgets: Budgets, connections: Connections) -> None:
+    def __init__(self, uploads: Pacer, budgets: Budgets, connections: Connections, gate: Gate) -> None:
         self._uploads = uploads
         self._budgets = budgets
         self._connections = connections
+        self._gate = gate
         loop = asyncio.get_running_loop()
         self.ready: asyncio.Future[None] = loop.create_future()
         self.tasks: set[asyncio.Task[None]] = set()
@@ -366,7 +414,9 @@ class UnaryConnection(asyncio.Protocol):
         if future is None or future.done():
             return
         if kind == "daemonError":
-            future.set_exception(RemoteError(Code.UNREACHABLE, message.daemonError.message[:300]))
+            text = message.daemonError.message[:300]
+            code = Code.NOT_SERVED if _UNKNOWN_PROTOCOL in text else Code.UNREACHABLE
+            future.set_exception(RemoteError(code, text))
         elif kind == "callUnaryResponse" and message.callUnaryResponse.WhichOneof("result") == "error":
             future.set_exception(decode_refusal(message.callUnaryResponse.error))
         else:
@@ -417,6 +467,8 @@ class UnaryConnection(asyncio.Protocol):
         handler, refuse = self._handlers.get(request.proto, (_unknown_call, encode_refusal))
         caller = _peer_id(request.peer)
         try:
+            if not self._gate.may_call(caller, request.proto):
+                raise stranger()
             body = await handler(request.data, caller)
             if len(body) > MAX_UNARY_BODY_BYTES:
                 raise RemoteError(Code.TOO_LONG, "the answer is above the limit of 4 MiB; use the stream call")
@@ -456,6 +508,24 @@ def _log_failure(budgets: Budgets, caller: PeerId, name: str, error: Exception) 
 
 def _now() -> float:
     return asyncio.get_running_loop().time()
+
+
+async def _refuse_stranger(stream: object, caller: PeerId) -> NoReturn:
+    raise stranger()
+
+
+def stranger() -> RemoteError:
+    """Return the refusal for whoever has not presented itself."""
+    return RemoteError(Code.NOT_A_MEMBER, "this node does not know you; present yourself first")
+
+
+@contextlib.asynccontextmanager
+async def _within(timeout_s: float) -> AsyncIterator[None]:
+    try:
+        async with asyncio.timeout(timeout_s):
+            yield
+    except TimeoutError as error:
+        raise RemoteError(Code.UNREACHABLE, f"no answer within {timeout_s:g} s") from error
 
 
 def _internal() -> RemoteError:

@@ -29,10 +29,10 @@ from hivemind.utils.serializer import MSGPackSerializer
 from potluck.errors import NetworkError
 from potluck.p2p.config import RecordCheck
 from potluck.p2p.control import P2pdClient
-from potluck.p2p.dht_storage import MAX_SUBKEYS_OF_A_PERSON, BoundedStorage, sender
+from potluck.p2p.dht_storage import MAX_SUBKEYS_OF_A_PERSON, OURSELVES, BoundedStorage, sender
 from potluck.p2p.network import DhtKey, DhtSubkey
 from potluck.p2p.rules import MAX_HORIZON_S, MAX_RECORD_BYTES, is_plausible
-from potluck.protocol.blocks import PeerId, PersonId, PersonOf
+from potluck.protocol.blocks import PeerId, PersonId, PersonOf, each_for_itself
 from potluck.protocol.codes import Code, RemoteError
 from potluck.tasks import cancel_and_wait
 
@@ -84,7 +84,7 @@ class DhtNode:
                 node_id=DHTID.generate(source=peer_id),
                 initial_peers=list(bootstrap_peers),
                 client_mode=client,
-                record_validator=_Validator(checks),
+                record_validator=_Validator(checks, person_of),
                 wait_timeout=_RPC_TIMEOUT_S,
                 cache_locally=False,  # readers want the newest record, and a cache refreshes itself in the background
                 cache_nearest=0,
@@ -195,7 +195,8 @@ class _Transport:
 class _Validator(RecordValidatorBase):  # type: ignore[misc]  # hivemind is untyped
     """General bounds for every record, and the rules of the keys that have their own."""
 
-    def __init__(self, checks: Mapping[DhtKey, RecordCheck]) -> None:
+    def __init__(self, checks: Mapping[DhtKey, RecordCheck], person_of: PersonOf) -> None:
+        self._person_of = person_of
         self._checks = {DHTID.generate(source=key).to_bytes(): check for key, check in checks.items()}
 
     def validate(self, record: DHTRecord) -> bool:
@@ -207,7 +208,11 @@ class _Validator(RecordValidatorBase):  # type: ignore[misc]  # hivemind is unty
         if not isinstance(subkey, str) or not is_plausible(subkey, record.expiration_time, now=time.time()):
             return False
         check = self._checks.get(record.key)
-        return check is None or check(subkey, _TolerantSerializer.loads(record.value), record.expiration_time)
+        if check is None:
+            return True
+        # This node keeps members' records only. One that it reads may be of a member whom it has not heard of.
+        person_of = each_for_itself if sender.get() == OURSELVES else self._person_of
+        return check(subkey, _TolerantSerializer.loads(record.value), record.expiration_time, person_of)
 
 
 class _Filter:

@@ -30,9 +30,9 @@ MAX_SUBKEYS_OF_A_PERSON = 16  # of a checked key: newcomers read the whole key, 
 MAX_STRANGERS_BYTES = 1024 * 1024  # of what peers who belong to nobody store, under any key but the checked ones
 RECORD_OVERHEAD_BYTES = 1024  # of Python's objects for one record
 _SWEEP_INTERVAL_S = 10.0
-_OURSELVES, _STRANGERS = "", "strangers"
+OURSELVES, _STRANGERS = "", "strangers"
 
-sender: ContextVar[str] = ContextVar("sender", default=_OURSELVES)  # the peer whose call is being answered
+sender: ContextVar[str] = ContextVar("sender", default=OURSELVES)  # the peer whose call is being answered
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,7 +128,7 @@ class BoundedStorage:
         if key in self._checked:
             return self._person_of(PeerId(subkey)) or subkey
         peer = sender.get()
-        return peer if peer == _OURSELVES else self._person_of(PeerId(peer)) or _STRANGERS
+        return peer if peer == OURSELVES else self._person_of(PeerId(peer)) or _STRANGERS
 
     def _make_room_in_key(self, key: DHTID, new: _StoredRecord) -> bool:
         if key in self._checked:

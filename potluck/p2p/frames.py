@@ -47,6 +47,7 @@ class FrameStream(asyncio.Protocol):
     ) -> None:
         self.lost: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self.max_frame_bytes = 0  # set by the prologue's reader
+        self.on_stranger: Callable[[], None] = lambda: None  # called when the peer does not know us
         self._on_prologue: Prologue | None = on_prologue
         self._uploads, self._downloads = uploads or Pacer(), downloads or Pacer()
         self._is_held = False  # nothing is read for a moment, because of the cap on downloads
@@ -196,8 +197,15 @@ class FrameStream(asyncio.Protocol):
         elif not body and not self._is_caller:
             self._last = None
         else:
-            self._last = decode_refusal(body)
+            self._last = self._read_refusal(body)
         self._wake_receiver()
+
+    def _read_refusal(self, body: bytes) -> RemoteError:
+        error = decode_refusal(body)
+        if error.code is Code.NOT_A_MEMBER and self._is_caller:
+            self.on_stranger()
+            return _gone("the peer started anew and does not know this node")
+        return error
 
     def _refuse(self, marker: int, size: int) -> None:
         what = f"a frame of {size} bytes" if marker <= ERROR else f"an unknown frame marker {marker}"

@@ -19,6 +19,7 @@ from pathlib import Path
 from potluck.errors import NetworkError, PotluckError
 from potluck.files import write_atomically
 from potluck.membership.budgets import Budgets
+from potluck.membership.gate import PRESENT, ROSTER, Gate, MembersGate, OpenGate
 from potluck.membership.identity import Identity
 from potluck.p2p import addresses, dht_node
 from potluck.p2p.config import HostConfig
@@ -38,6 +39,8 @@ log = logging.getLogger(__name__)
 
 _CONTROL_TIMEOUT_S = 5.0
 _DIAL_TIMEOUT_S = 5.0
+_PRESENT_TIMEOUT_S = 5.0
+_REFUSED_HINT = "ask the person who invited you for a new invite"
 _STRANGER_TIMEOUT_S = 3.0  # routers drop what they do not expect without a word
 _IDENTITY_CHECK_S = 3.0
 _VOUCH_S = 1.5  # p2pd asks whoever connects at once, and the dial back takes milliseconds; nothing tells when it did
@@ -59,6 +62,7 @@ class Libp2pHost:
     """Implements `potluck.p2p.network.Host`; made by `start`.
 
     Attributes:
+        members: the gate of a swarm with members; None in an open one.
         uploads, downloads: caps on what calls and streams carry, to be set at any time. What p2pd relays for others
             does not pass them.
     """
@@ -67,6 +71,8 @@ class Libp2pHost:
         self.identity = identity
         self._config = config
         self._bootstrap = [addresses.split_peer(addr) for addr in config.bootstrap_peers]
+        self.members = self._members_gate(config)
+        self._gate: Gate = self.members or OpenGate()
         self._identity_lock: int | None = None
         self._directory: RuntimeDir | None = None
         self._process: DaemonProcess | None = None
@@ -75,8 +81,7 @@ class Libp2pHost:
         self._rejoining: asyncio.Task[None] | None = None
         self.uploads = Pacer()
         self.downloads = Pacer()
-        self._members: set[PeerId] = set()
-        self.budgets = Budgets(self._person_of, self._admit, max_streams=_max_streams())
+        self.budgets = Budgets(self._gate.person_of, max_streams=_max_streams())
         self._strangers = itertools.count()
         self._closing = False
 
@@ -127,6 +132,16 @@ class Libp2pHost:
         if self._process is None:
             raise RuntimeError("the node is not started")
         return self._process.pid
+
+    @property
+    def ticket(self) -> bytes:
+        return b"" if self.members is None else self.members.ticket
+
+    def person_of(self, peer: PeerId, ticket: bytes = b"", /) -> PersonId | None:
+        return self._gate.person_of(peer, ticket)
+
+    async def meet(self, peers: Sequence[PeerId]) -> bool:
+        return self.members is not None and await self.members.meet(peers)
 
     async def addresses(self) -> tuple[str, ...]:
         _, addrs = await self._running().identify(timeout_s=_CONTROL_TIMEOUT_S)
@@ -202,6 +217,8 @@ class Libp2pHost:
             return
         self._closing = True
         await cancel_and_wait(self._rejoining)
+        if self.members is not None:
+            await self.members.stop()
         if self._dht is not None:
             await self._dht.close()
             self._dht = None
@@ -250,23 +267,58 @@ class Libp2pHost:
         control_path, listen_path = self._directory.path / "p2pd.sock", self._directory.path / "node.sock"
         arguments = _p2pd_arguments(self._config, identity_path, control_path)
         self._process = await DaemonProcess.start(arguments, timeout_s=self._config.start_timeout_s)
-        self._control = P2pdClient(control_path, listen_path, self.uploads, self.downloads, self.budgets)
+        self._control = P2pdClient(control_path, listen_path, self.uploads, self.downloads, self.budgets, self._gate)
         await self._control.start(timeout_s=_CONTROL_TIMEOUT_S)
+        if self.members is not None:
+            await self.serve_unary(PRESENT, self.members.answer_present)
+            await self.serve_unary(ROSTER, self.members.answer_roster)
         if self._config.identity_path is None:
             identity_path.unlink()  # p2pd has read it
 
+    def _members_gate(self, config: HostConfig) -> MembersGate | None:
+        if config.membership is None or config.membership.swarm.is_open:
+            return None
+
+        async def call(peer: PeerId, protocol: str, body: bytes) -> bytes:
+            return await self._running().call_directly(peer, protocol, body, timeout_s=_PRESENT_TIMEOUT_S)
+
+        return MembersGate(
+            config.membership,
+            self.identity,
+            call,
+            outsiders=[peer for peer, _ in self._bootstrap],
+            on_news=config.on_news,
+            on_admitted=lambda peer: self._running().keep_connected(peer),
+            on_removed=lambda peers: self._running().cut_off(peers),
+        )
+
     async def _join(self) -> None:
         control = self._running()
+        if self.members is not None:
+            self.members.start()
+            await self._present_to_bootstrap(self.members)
         self._dht = await DhtNode.start(
             control,
             self.peer_id,
             bootstrap_peers=self._config.bootstrap_peers,
             client=self._config.dht_client or bool(self._config.relays),
             checks=self._config.record_checks,
-            person_of=self._person_of,
+            person_of=self.person_of,
         )
         if self._bootstrap:
             self._rejoining = asyncio.create_task(self._rejoin_forever())
+
+    async def _present_to_bootstrap(self, members: MembersGate) -> None:
+        """Present this node to the bootstrap peers. Raises NetworkError if all of them refuse it."""
+        presentations = [members.present(peer) for peer, _ in self._bootstrap if peer != self.peer_id]
+        results = await asyncio.gather(*presentations, return_exceptions=True)
+        failures = [result for result in results if isinstance(result, BaseException)]
+        if not failures or len(failures) < len(results):
+            return
+        refusals = [each for each in failures if isinstance(each, RemoteError) and each.code is Code.NOT_A_MEMBER]
+        if refusals:
+            raise NetworkError(f"the swarm does not admit this computer: {refusals[0].message}", hint=_REFUSED_HINT)
+        raise NetworkError("no bootstrap peer answers", hint=dht_node.NO_BOOTSTRAP_HINT) from failures[0]
 
     async def _rejoin_forever(self) -> None:
         """Keep the bootstrap peers connected, so that a node finds back after they, or its own link, were gone."""
@@ -289,15 +341,6 @@ class Libp2pHost:
         except NetworkError:
             return False  # unknown, not reachable, or no network at all: joining will tell
         return True
-
-    def _person_of(self, peer: PeerId) -> PersonId | None:
-        is_stranger = self._config.is_private and peer not in self._members
-        return None if is_stranger else self._config.person_of(peer)
-
-    def _admit(self, peer: PeerId) -> None:
-        if peer not in self._members:
-            self._members.add(peer)
-            self._running().keep_connected(peer)
 
     def _running(self) -> P2pdClient:
         if self._control is None or self._closing:

@@ -10,7 +10,7 @@ from typing import Protocol
 
 from potluck.membership.budgets import Budgets
 from potluck.membership.identity import Identity
-from potluck.protocol.blocks import PeerId
+from potluck.protocol.blocks import PeerId, PersonId
 from potluck.protocol.buffers import Buffer
 from potluck.protocol.codes import RemoteError
 from potluck.wire.refusals import encode_refusal
@@ -91,6 +91,16 @@ class Host(Protocol):
 
     @property
     def peer_id(self) -> PeerId: ...
+
+    @property
+    def ticket(self) -> bytes:
+        """The pass by which others know this node for a member's; empty if they know it by its own key."""
+
+    def person_of(self, peer: PeerId, ticket: bytes = b"", /) -> PersonId | None:
+        """See `PersonOf`. In an open swarm each peer is a person."""
+
+    async def meet(self, peers: Sequence[PeerId]) -> bool:
+        """Present this node to peers that may be members it has not heard of; return whether it learned of any."""
 
     async def addresses(self) -> tuple[str, ...]:
         """Full multiaddrs of this node, ending in /p2p/<peer id>."""

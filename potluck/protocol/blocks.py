@@ -2,21 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import NewType
+from typing import NewType, Protocol
 
 PeerId = NewType("PeerId", str)
 """A libp2p peer id in base58 text, authenticated by the transport."""
 
 PersonId = NewType("PersonId", str)
-"""The name of a person, who may run several peers."""
-
-PersonOf = Callable[[PeerId], PersonId | None]
-"""Returns the person to whom a peer belongs; None if it belongs to no member."""
+"""A member's public key in hexadecimal text. In an open swarm each peer is a person, named by its peer id."""
 
 
-def each_for_itself(peer: PeerId) -> PersonId:
+class PersonOf(Protocol):
+    """Tells whose node a peer is."""
+
+    def __call__(self, peer: PeerId, ticket: bytes = b"", /) -> PersonId | None:
+        """Return the member, or None for a stranger.
+
+        Args:
+            ticket: the pass of a node whose key is made for one run; it is remembered if it is good.
+        """
+
+
+def each_for_itself(peer: PeerId, ticket: bytes = b"", /) -> PersonId | None:
     """Take every peer for a person of its own, as in an open swarm."""
     return PersonId(peer)
 

@@ -10,7 +10,7 @@ from potluck.errors import PotluckError
 class Code(StrEnum):
     BAD_REQUEST = "bad_request"  # malformed or out of range; repeating it elsewhere will not help
     NOT_SERVED = "not_served"  # these blocks are not (any more) here
-    NOT_A_MEMBER = "not_a_member"  # the swarm is private and the membership proof is missing or wrong
+    NOT_A_MEMBER = "not_a_member"  # the peer has not presented itself as a member, or was removed
     BUSY = "busy"  # come back after `retry_after_s`
     NO_MEMORY = "no_memory"  # the KV cache cannot hold this session now
     TOO_LONG = "too_long"  # beyond max_length or max_batch_tokens

@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 class Caller:
     """What a caller says of itself on each opening message; all of it optional."""
 
-    membership: bytes | None = None  # proof for a private swarm, see protocol.membership
     adapter: str | None = None  # LoRA name
     revision_digest: str | None = None  # demanded `span_digest` of the weights; refuse if it differs
     delegation: bytes | None = None  # for whom it spends, see protocol.receipts

@@ -1,19 +1,29 @@
-"""A swarm and the invite to it.
+"""A swarm: one model at one revision, and the people who share it.
 
-A swarm is one model at one revision and the people who share it. Private by default: whoever holds the invite holds
-the membership key and may serve, use and invite. An open swarm has no key; anybody may speak to it, stock peers too.
+Private by default: the founder's key says who belongs to it. An open swarm has no key; anybody may speak to it, stock
+Petals peers too, and none of the protections for members hold there.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+import re
+from dataclasses import dataclass
+
+from potluck.errors import UsageError
 
 LOCAL_REVISION = "local"  # of a checkpoint in a folder, which is on no hub
+MAX_BLOCKS = 10_000  # the largest public models have about 130
+MAX_BOOTSTRAP_PEERS = 16
+_FOUNDER_KEY_BYTES = 32
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,39}")
+_PREFIX = re.compile(r"[A-Za-z0-9_/-]{1,160}")  # no dot and no space: they separate block uids
+_BOOTSTRAP = re.compile(r"(?:/[A-Za-z0-9.:%_-]{1,120}){2,16}/p2p/[1-9A-HJ-NP-Za-km-z]{40,64}")
+_FIELD_HINTS = {"bootstrap address": "copy it as `potluck bootstrap` prints it, with the id after /p2p/"}
 
 
 @dataclass(frozen=True, slots=True)
 class Swarm:
-    """Everything one needs to join. `str(swarm)` never shows the key."""
+    """What everybody may know of a swarm."""
 
     name: str
     model: str  # hub name, or the name under which a local checkpoint is known
@@ -21,8 +31,46 @@ class Swarm:
     prefix: str  # of block uids: no dot, no space
     revision: str = "main"
     bootstrap_peers: tuple[str, ...] = ()  # full multiaddrs ending in /p2p/<peer id>
-    membership_key: bytes | None = field(default=None, repr=False)  # 32 bytes; None: open
+    founder_key: bytes | None = None  # Ed25519 public key, 32 bytes; None: open
 
     @property
     def is_open(self) -> bool:
-        return self.membership_key is None
+        return self.founder_key is None
+
+
+def new_swarm(name: str, model: str, num_blocks: int, revision: str = "main", *, prefix: str | None = None) -> Swarm:
+    """Return a swarm that nobody has joined yet: open under the prefix that stock peers use, or to be founded.
+
+    Raises:
+        UsageError: a name, model or prefix that cannot be.
+    """
+    if not _NAME.fullmatch(name):
+        raise UsageError(
+            f"{name!r} cannot name a swarm",
+            hint="use up to 40 letters, digits, dashes and underscores, such as home-llama",
+        )
+    prefix = prefix or f"_{name}"  # the underscore keeps it out of stock model lists
+    return check_swarm(Swarm(name, model, num_blocks, prefix, revision))
+
+
+def check_swarm(swarm: Swarm) -> Swarm:
+    """Return the swarm if every field can be true. Raises UsageError naming the first that cannot."""
+    key, peers = swarm.founder_key, swarm.bootstrap_peers
+    rules = {
+        "name": isinstance(swarm.name, str) and _NAME.fullmatch(swarm.name),
+        "model": _is_text(swarm.model, 300),
+        "number of blocks": type(swarm.num_blocks) is int and 1 <= swarm.num_blocks <= MAX_BLOCKS,
+        "prefix": isinstance(swarm.prefix, str) and _PREFIX.fullmatch(swarm.prefix),
+        "revision": _is_text(swarm.revision, 200),
+        "bootstrap address": len(peers) <= MAX_BOOTSTRAP_PEERS
+        and all(isinstance(peer, str) and _BOOTSTRAP.fullmatch(peer) for peer in peers),
+        "key": key is None or (isinstance(key, bytes) and len(key) == _FOUNDER_KEY_BYTES),
+    }
+    for field, holds in rules.items():
+        if not holds:
+            raise UsageError(f"a swarm cannot have this {field}", hint=_FIELD_HINTS.get(field))
+    return swarm
+
+
+def _is_text(value: object, max_letters: int) -> bool:
+    return isinstance(value, str) and 0 < len(value) <= max_letters and value.isprintable() and value == value.strip()

@@ -22,7 +22,6 @@ class Field(IntEnum):
     PREFIX = 1
     START = 2
     END = 3
-    MEMBERSHIP = 4
     ADAPTER = 5
     REVISION_DIGEST = 6
     # sessions
@@ -58,7 +57,6 @@ class Field(IntEnum):
     TEXT = 49
     RETRY_AFTER_S = 50
     # reserved
-    CERTIFICATE = 56  # of the person behind a caller
     PUSH_TO = 57  # where a server sends its output besides answering
     PUSHED_BY = 58
     TREE = 59  # how speculative tokens follow each other
@@ -69,7 +67,6 @@ Fields = Mapping[object, object]
 
 MAX_ID_CHARS: Final = 128
 MAX_NAME_CHARS: Final = 256
-_MAX_PROOF_BYTES: Final = 4096
 _MAX_VOUCHERS: Final = 8
 
 
@@ -136,7 +133,6 @@ def target_fields(prefix: str, span: Span, caller: Caller) -> dict[int, object]:
     """Return the fields that say who asks for which blocks."""
     fields: dict[int, object] = {Field.PREFIX: prefix, Field.START: span.start, Field.END: span.end}
     optional = {
-        Field.MEMBERSHIP: caller.membership,
         Field.ADAPTER: caller.adapter,
         Field.REVISION_DIGEST: caller.revision_digest,
         Field.DELEGATION: caller.delegation,
@@ -152,11 +148,7 @@ def read_target(fields: Fields, *, num_blocks: int) -> tuple[str, Span, Caller]:
     start, end = required(fields, Field.START, most=num_blocks), required(fields, Field.END, most=num_blocks)
     if not prefix or start >= end:
         raise WireError(f"a request for blocks {start}:{end} of {prefix!r}")
-    membership = fields.get(Field.MEMBERSHIP)
-    if membership is not None and not (isinstance(membership, bytes) and len(membership) <= _MAX_PROOF_BYTES):
-        raise WireError("MEMBERSHIP must be bytes")
     caller = Caller(
-        membership=membership,
         adapter=text(fields, Field.ADAPTER, MAX_NAME_CHARS) or None,
         revision_digest=text(fields, Field.REVISION_DIGEST, MAX_ID_CHARS),
         delegation=blob(fields, Field.DELEGATION, DELEGATION_BYTES),

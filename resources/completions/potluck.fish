@@ -50,8 +50,8 @@ function _shtab_potluck_using
   test "$_shtab_potluck_cmdpath" = "$argv"
 end
 
-set -g _shtab_potluck_commands start stop drain status top pause resume join leave models 'models list' 'models delete' 'models move' programs 'programs list' 'programs always' 'programs never' 'programs judge' history earnings ledger 'ledger export' 'ledger check' 'ledger backup' 'ledger restore' logs config 'config list' 'config get' 'config set' 'config unset' 'config edit' doctor diag setup update autostart service 'service install' 'service remove' serve generate chat gateway 'gateway start' 'gateway status' 'gateway stop' swarm 'swarm create' 'swarm join' 'swarm invite' 'swarm list' 'swarm show' 'swarm leave' bootstrap control completions
-set -g _shtab_potluck_opts_with_value --adapter --announce --app --blocks --bootstrap --by --cache-tokens --daemon --device --devices --dtype --file --folder --host --identity --index --invite-file --max-memory --max-new-tokens --max-tokens --max-wait --model --name --num-blocks --output --port --prefix --quantization --revision --seed --since --state --swarm --system --temperature --threads --variant --wait --wheels --within --words -n
+set -g _shtab_potluck_commands start stop drain status top pause resume join leave members 'members list' 'members remove' 'members promote' 'members demote' 'members withdraw' 'members recovery-code' 'members recover' models 'models list' 'models delete' 'models move' programs 'programs list' 'programs always' 'programs never' 'programs judge' history earnings ledger 'ledger export' 'ledger check' 'ledger backup' 'ledger restore' logs config 'config list' 'config get' 'config set' 'config unset' 'config edit' doctor diag setup update autostart service 'service install' 'service remove' serve generate chat gateway 'gateway start' 'gateway status' 'gateway stop' swarm 'swarm create' 'swarm join' 'swarm invite' 'swarm list' 'swarm show' 'swarm leave' bootstrap control completions
+set -g _shtab_potluck_opts_with_value --adapter --announce --app --blocks --bootstrap --by --cache-tokens --daemon --device --devices --dtype --expires --file --folder --host --identity --index --invite-file --machine --max-memory --max-new-tokens --max-tokens --max-wait --model --name --num-blocks --output --people --port --prefix --quantization --revision --seed --since --state --swarm --system --temperature --threads --variant --wait --wheels --within --words -n
 
 complete -c potluck -e
 complete -c potluck -f
@@ -88,6 +88,37 @@ complete -c potluck -n '_shtab_potluck_using join' -l json -d 'print JSON, for s
 complete -c potluck -n '_shtab_potluck_using; and test $_shtab_potluck_npos -eq 0' -a leave -d 'Leave a swarm and forget its key; only a new invite brings you back. If you joined another swarm, it is served next. Your ledger keeps what you earned. To stop for a while, use `potluck pause`.'
 complete -c potluck -n '_shtab_potluck_using leave' -s h -l help -d 'show this help message and exit'
 complete -c potluck -n '_shtab_potluck_using leave' -l json -d 'print JSON, for scripts'
+complete -c potluck -n '_shtab_potluck_using; and test $_shtab_potluck_npos -eq 0' -a members -d 'Show who belongs to a swarm, with their computers and open invites. The founder and admins can remove people: their servers then serve nobody, and everybody refuses them within a minute. You can remove a computer of your own, such as a lost laptop.'
+complete -c potluck -n '_shtab_potluck_using members' -s h -l help -d 'show this help message and exit'
+complete -c potluck -n '_shtab_potluck_using members; and test $_shtab_potluck_npos -eq 0' -a list -d 'show the people, their computers and open invites (the default)'
+complete -c potluck -n '_shtab_potluck_using members list' -s h -l help -d 'show this help message and exit'
+complete -c potluck -n '_shtab_potluck_using members list' -l swarm -x -d 'a swarm you joined (default: the one you serve)'
+complete -c potluck -n '_shtab_potluck_using members list' -l json -d 'print JSON, for scripts'
+complete -c potluck -n '_shtab_potluck_using members; and test $_shtab_potluck_npos -eq 0' -a remove -d 'remove a person, or one of their computers'
+complete -c potluck -n '_shtab_potluck_using members remove' -s h -l help -d 'show this help message and exit'
+complete -c potluck -n '_shtab_potluck_using members remove' -l machine -x -d 'remove only this computer'
+complete -c potluck -n '_shtab_potluck_using members remove' -l swarm -x -d 'a swarm you joined (default: the one you serve)'
+complete -c potluck -n '_shtab_potluck_using members remove' -l json -d 'print JSON, for scripts'
+complete -c potluck -n '_shtab_potluck_using members; and test $_shtab_potluck_npos -eq 0' -a promote -d 'let a person invite and remove others'
+complete -c potluck -n '_shtab_potluck_using members promote' -s h -l help -d 'show this help message and exit'
+complete -c potluck -n '_shtab_potluck_using members promote' -l swarm -x -d 'a swarm you joined (default: the one you serve)'
+complete -c potluck -n '_shtab_potluck_using members promote' -l json -d 'print JSON, for scripts'
+complete -c potluck -n '_shtab_potluck_using members; and test $_shtab_potluck_npos -eq 0' -a demote -d 'make an admin an ordinary member'
+complete -c potluck -n '_shtab_potluck_using members demote' -s h -l help -d 'show this help message and exit'
+complete -c potluck -n '_shtab_potluck_using members demote' -l swarm -x -d 'a swarm you joined (default: the one you serve)'
+complete -c potluck -n '_shtab_potluck_using members demote' -l json -d 'print JSON, for scripts'
+complete -c potluck -n '_shtab_potluck_using members; and test $_shtab_potluck_npos -eq 0' -a withdraw -d 'end an invite'
+complete -c potluck -n '_shtab_potluck_using members withdraw' -s h -l help -d 'show this help message and exit'
+complete -c potluck -n '_shtab_potluck_using members withdraw' -l swarm -x -d 'a swarm you joined (default: the one you serve)'
+complete -c potluck -n '_shtab_potluck_using members withdraw' -l json -d 'print JSON, for scripts'
+complete -c potluck -n '_shtab_potluck_using members; and test $_shtab_potluck_npos -eq 0' -a recovery-code -d 'show the code that brings the founder'"'"'s key to another computer'
+complete -c potluck -n '_shtab_potluck_using members recovery-code' -s h -l help -d 'show this help message and exit'
+complete -c potluck -n '_shtab_potluck_using members recovery-code' -l swarm -x -d 'a swarm you joined (default: the one you serve)'
+complete -c potluck -n '_shtab_potluck_using members recovery-code' -l json -d 'print JSON, for scripts'
+complete -c potluck -n '_shtab_potluck_using members; and test $_shtab_potluck_npos -eq 0' -a recover -d 'become the founder again, with the recovery code'
+complete -c potluck -n '_shtab_potluck_using members recover' -s h -l help -d 'show this help message and exit'
+complete -c potluck -n '_shtab_potluck_using members recover' -l swarm -x -d 'a swarm you joined (default: the one you serve)'
+complete -c potluck -n '_shtab_potluck_using members recover' -l json -d 'print JSON, for scripts'
 complete -c potluck -n '_shtab_potluck_using; and test $_shtab_potluck_npos -eq 0' -a models -d 'List the model that this machine serves, blocks that the swarm lacks, and downloaded models. Delete models that nobody needs, or move them to another disk. A deleted model is downloaded again when it is needed.'
 complete -c potluck -n '_shtab_potluck_using models' -s h -l help -d 'show this help message and exit'
 complete -c potluck -n '_shtab_potluck_using models; and test $_shtab_potluck_npos -eq 0' -a list -d 'what is served, needed, and on the disk'
@@ -279,6 +310,8 @@ complete -c potluck -n '_shtab_potluck_using swarm; and test $_shtab_potluck_npo
 complete -c potluck -n '_shtab_potluck_using swarm invite' -s h -l help -d 'show this help message and exit'
 complete -c potluck -n '_shtab_potluck_using swarm invite' -l invite-file -xka "(__fish_complete_path (commandline -ct))" -d 'use the swarm of the invite in this file'
 complete -c potluck -n '_shtab_potluck_using swarm invite' -l bootstrap -x -d 'add this address'
+complete -c potluck -n '_shtab_potluck_using swarm invite' -l people -x -d 'who may use it (default: 10)'
+complete -c potluck -n '_shtab_potluck_using swarm invite' -l expires -x -d 'default: 14d'
 complete -c potluck -n '_shtab_potluck_using swarm invite' -l json -d 'print JSON, for scripts'
 complete -c potluck -n '_shtab_potluck_using swarm; and test $_shtab_potluck_npos -eq 0' -a list -d 'list the swarms you joined'
 complete -c potluck -n '_shtab_potluck_using swarm list' -s h -l help -d 'show this help message and exit'

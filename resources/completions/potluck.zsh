@@ -27,6 +27,7 @@ _shtab_potluck_commands() {
     leave:'Leave a swarm and forget its key; only a new invite brings you back. If you joined another swarm, it is served next. Your ledger keeps what you earned. To stop for a while, use `potluck pause`.'
     ledger:'The ledger records where each credit came from; every entry follows from a receipt that the other side signed. A backup contains this machine'"'"'s identity. Keep it like a password: whoever has it can spend your credit. After a restore, the old machine must not serve any more.'
     logs:'Print the newest lines of the daemon'"'"'s log, which includes the engine'"'"'s output. Prompts, tokens and keys are never logged.'
+    members:'Show who belongs to a swarm, with their computers and open invites. The founder and admins can remove people: their servers then serve nobody, and everybody refuses them within a minute. You can remove a computer of your own, such as a lost laptop.'
     models:'List the model that this machine serves, blocks that the swarm lacks, and downloaded models. Delete models that nobody needs, or move them to another disk. A deleted model is downloaded again when it is needed.'
     pause:'Free the machine now, its memory first; Potluck serves again by itself later. Other people'"'"'s conversations continue on other servers.'
     programs:'List running programs, and choose those that Potluck always or never steps aside for. It judges all others by what they do. `potluck history` tells what it stepped aside for.'
@@ -72,6 +73,19 @@ _shtab_potluck_ledger_commands() {
     restore:'read ledger and identity from a backup; the daemon must be stopped'
   )
   _describe 'potluck ledger commands' _commands
+}
+
+_shtab_potluck_members_commands() {
+  local _commands=(
+    demote:'make an admin an ordinary member'
+    list:'show the people, their computers and open invites (the default)'
+    promote:'let a person invite and remove others'
+    recover:'become the founder again, with the recovery code'
+    recovery-code:'show the code that brings the founder'"'"'s key to another computer'
+    remove:'remove a person, or one of their computers'
+    withdraw:'end an invite'
+  )
+  _describe 'potluck members commands' _commands
 }
 
 _shtab_potluck_models_commands() {
@@ -391,6 +405,81 @@ _shtab_potluck_logs_options=(
 # guard to ensure default positional specs are added only once per session
 _shtab_potluck_logs_defaults_added=0
 
+_shtab_potluck_members_options=(
+  "(- : *)"{-h,--help}"[show this help message and exit]"
+)
+
+# guard to ensure default positional specs are added only once per session
+_shtab_potluck_members_defaults_added=0
+
+_shtab_potluck_members_demote_options=(
+  "(- : *)"{-h,--help}"[show this help message and exit]"
+  "--swarm[a swarm you joined (default\: the one you serve)]:NAME:"
+  "--json[print JSON, for scripts]"
+  ":the person\'s name or id, as the list shows it:"
+)
+
+# guard to ensure default positional specs are added only once per session
+_shtab_potluck_members_demote_defaults_added=0
+
+_shtab_potluck_members_list_options=(
+  "(- : *)"{-h,--help}"[show this help message and exit]"
+  "--swarm[a swarm you joined (default\: the one you serve)]:NAME:"
+  "--json[print JSON, for scripts]"
+)
+
+# guard to ensure default positional specs are added only once per session
+_shtab_potluck_members_list_defaults_added=0
+
+_shtab_potluck_members_promote_options=(
+  "(- : *)"{-h,--help}"[show this help message and exit]"
+  "--swarm[a swarm you joined (default\: the one you serve)]:NAME:"
+  "--json[print JSON, for scripts]"
+  ":the person\'s name or id, as the list shows it:"
+)
+
+# guard to ensure default positional specs are added only once per session
+_shtab_potluck_members_promote_defaults_added=0
+
+_shtab_potluck_members_recover_options=(
+  "(- : *)"{-h,--help}"[show this help message and exit]"
+  "--swarm[a swarm you joined (default\: the one you serve)]:NAME:"
+  "--json[print JSON, for scripts]"
+)
+
+# guard to ensure default positional specs are added only once per session
+_shtab_potluck_members_recover_defaults_added=0
+
+_shtab_potluck_members_recovery_code_options=(
+  "(- : *)"{-h,--help}"[show this help message and exit]"
+  "--swarm[a swarm you joined (default\: the one you serve)]:NAME:"
+  "--json[print JSON, for scripts]"
+)
+
+# guard to ensure default positional specs are added only once per session
+_shtab_potluck_members_recovery_code_defaults_added=0
+
+_shtab_potluck_members_remove_options=(
+  "(- : *)"{-h,--help}"[show this help message and exit]"
+  "--machine[remove only this computer]:NAME:"
+  "--swarm[a swarm you joined (default\: the one you serve)]:NAME:"
+  "--json[print JSON, for scripts]"
+  ":the person\'s name or id, as the list shows it:"
+)
+
+# guard to ensure default positional specs are added only once per session
+_shtab_potluck_members_remove_defaults_added=0
+
+_shtab_potluck_members_withdraw_options=(
+  "(- : *)"{-h,--help}"[show this help message and exit]"
+  "--swarm[a swarm you joined (default\: the one you serve)]:NAME:"
+  "--json[print JSON, for scripts]"
+  ":as the list shows it:"
+)
+
+# guard to ensure default positional specs are added only once per session
+_shtab_potluck_members_withdraw_defaults_added=0
+
 _shtab_potluck_models_options=(
   "(- : *)"{-h,--help}"[show this help message and exit]"
 )
@@ -603,6 +692,8 @@ _shtab_potluck_swarm_invite_options=(
   "(- : *)"{-h,--help}"[show this help message and exit]"
   "--invite-file[use the swarm of the invite in this file]:FILE:_files"
   "*--bootstrap[add this address]:ADDRESS:"
+  "--people[who may use it (default\: 10)]:people:"
+  "--expires[default\: 14d]:TIME:"
   "--json[print JSON, for scripts]"
   ":a swarm you joined (default\: the only one):"
 )
@@ -701,6 +792,7 @@ _shtab_potluck() {
         leave) _arguments -C -s $_shtab_potluck_leave_options ;;
         ledger) _shtab_potluck_ledger ;;
         logs) _arguments -C -s $_shtab_potluck_logs_options ;;
+        members) _shtab_potluck_members ;;
         models) _shtab_potluck_models ;;
         pause) _arguments -C -s $_shtab_potluck_pause_options ;;
         programs) _shtab_potluck_programs ;;
@@ -792,6 +884,35 @@ _shtab_potluck_ledger() {
         check) _arguments -C -s $_shtab_potluck_ledger_check_options ;;
         export) _arguments -C -s $_shtab_potluck_ledger_export_options ;;
         restore) _arguments -C -s $_shtab_potluck_ledger_restore_options ;;
+      esac
+  esac
+}
+
+_shtab_potluck_members() {
+  local context state line curcontext="$curcontext" one_or_more='(*)' remainder='(-)*:' default='*::: :->members'
+
+  # Add default positional/remainder specs only if none exist, and only once per session
+  if (( ! _shtab_potluck_members_defaults_added )); then
+    if (( ${_shtab_potluck_members_options[(I)${(q)one_or_more}*]} +          ${_shtab_potluck_members_options[(I)${(q)remainder}*]} +          ${_shtab_potluck_members_options[(I)${(q)default}]} == 0 )); then
+      _shtab_potluck_members_options+=(': :_shtab_potluck_members_commands' '*::: :->members')
+    fi
+    _shtab_potluck_members_defaults_added=1
+  fi
+  _arguments -C -s $_shtab_potluck_members_options
+
+  case $state in
+    members)
+      words=($line[1] "${words[@]}")
+      (( CURRENT += 1 ))
+      curcontext="${curcontext%:*:*}:_shtab_potluck_members-$line[1]:"
+      case $line[1] in
+        demote) _arguments -C -s $_shtab_potluck_members_demote_options ;;
+        list) _arguments -C -s $_shtab_potluck_members_list_options ;;
+        promote) _arguments -C -s $_shtab_potluck_members_promote_options ;;
+        recover) _arguments -C -s $_shtab_potluck_members_recover_options ;;
+        recovery-code) _arguments -C -s $_shtab_potluck_members_recovery_code_options ;;
+        remove) _arguments -C -s $_shtab_potluck_members_remove_options ;;
+        withdraw) _arguments -C -s $_shtab_potluck_members_withdraw_options ;;
       esac
   esac
 }

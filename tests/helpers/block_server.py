@@ -227,4 +227,4 @@ def _load(folder: Path, span: Span) -> BlockSpan:
 
 def make_swarm(num_blocks: int, *, key: bytes | None = bytes(32)) -> Swarm:
     """A swarm for tests; a private one unless the key is None."""
-    return Swarm(name="test", model="test", num_blocks=num_blocks, prefix="test", membership_key=key)
+    return Swarm(name="test", model="test", num_blocks=num_blocks, prefix="test")

@@ -19,6 +19,7 @@ from potluck.checkpoint import open_checkpoint
 from potluck.client.config import ClientConfig
 from potluck.client.model import attach
 from potluck.client.swarm_client import SwarmClient
+from potluck.membership.membership import Membership
 from potluck.p2p.network import Host
 from potluck.protocol.blocks import PeerId, PersonOf, Span, each_for_itself
 from potluck.protocol.swarm import Swarm
@@ -49,9 +50,9 @@ class World:
         self.folder = folder
         self.swarm = swarm
         self.servers: list[BlockServer] = []
-        self.client = SwarmClient(swarm, config, self._start, rng=np.random.default_rng(0), person_of=person_of)
+        self.client = SwarmClient(Membership(swarm), config, self._start, rng=np.random.default_rng(0))
         self._spans = spans
-        self._options = options
+        self._options, self._person_of = options, person_of
         self.client.start()
         self.model: Any = attach(open_checkpoint(str(folder)), self.client)
 
@@ -69,10 +70,10 @@ class World:
         (route,) = self.model.last_route()
         return self.servers_of([hop.peer_id for hop in route.hops])
 
-    async def _start(self, swarm: Swarm, config: ClientConfig) -> Host:
-        self.network = FakeNetwork()
+    async def _start(self, membership: Membership, config: ClientConfig) -> Host:
+        self.network = FakeNetwork(person_of=self._person_of)
         for span in self._spans:
-            self.servers.append(await BlockServer.start(self.network, swarm, self.folder, span, **self._options))
+            self.servers.append(await BlockServer.start(self.network, self.swarm, self.folder, span, **self._options))
         return self.network.start()
 
 

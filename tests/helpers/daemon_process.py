@@ -18,7 +18,9 @@ from potluck_control import schema
 from potluck_control.client import ControlClient, DaemonAwayError
 from potluck_control.schema import Status
 
+from benchmarks.local_swarm import LocalSwarm
 from potluck.files import write_atomically
+from potluck.membership.joined import JoinedSwarms
 from tests.helpers.killing import kill_all
 
 WAIT_S = 120.0
@@ -169,6 +171,12 @@ class DaemonProcess:
     def wait_all_gone(self) -> list[psutil.Process]:
         """Processes that are still there although everything should end."""
         return psutil.wait_procs(self.processes(), timeout=60)[1]
+
+    def become_founder(self, swarm: LocalSwarm) -> None:
+        """Give the daemon the founder's keys: a swarm without any other member lets nobody else in."""
+        joined = JoinedSwarms(self.folder / "config" / "potluck" / "swarms.json", self.state_folder / "identity.key")
+        joined.keep(swarm.membership)
+        self.client.call(schema.RELOAD)
 
     def log(self) -> str:
         path = self.state_folder / "potluckd.log"

@@ -14,7 +14,7 @@ from helpers.server_records import beat_of, record_of
 from potluck.directory import Directory
 from potluck.membership.identity import Identity
 from potluck.protocol.blocks import PeerId, Span
-from potluck.protocol.invite import new_swarm
+from potluck.protocol.swarm import new_swarm
 
 SWARM = new_swarm("home", "m", 8)
 PATIENCE_S = 60.0  # only ends a hang

@@ -21,7 +21,6 @@ from potluck.checkpoint import open_checkpoint
 from potluck.open_swarms import adapter_for
 from potluck.p2p.network import Host, Stream
 from potluck.protocol.blocks import PeerId, Span
-from potluck.protocol.membership import call_proof
 from potluck.protocol.messages import Caller, ForwardRequest, SessionOpening, StepReply, StepRequest, TensorReply
 from potluck.protocol.swarm import Swarm
 from potluck.wire import protocols, sessions
@@ -30,7 +29,7 @@ from potluck.wire.calls import CallRequest, ReplyJoiner, encode_call
 HIDDEN = 64
 SWARM = Swarm(name="golden", model="golden", num_blocks=4, prefix="golden")
 KEY = bytes(range(32))
-PRIVATE = Swarm(name="golden", model="golden", num_blocks=4, prefix="golden", membership_key=KEY)
+PRIVATE = Swarm(name="golden", model="golden", num_blocks=4, prefix="golden")
 
 
 def load(span: Span, dtype: torch.dtype = torch.float32) -> BlockSpan:
@@ -49,9 +48,6 @@ class Server:
     def used_pages(self) -> int:
         """Without those of kept beginnings."""
         return self.serving.compute.page_counts.used
-
-    def proof(self, client: FakeHost) -> bytes | None:
-        return call_proof(PRIVATE, caller=client.peer_id, callee=self.host.peer_id)
 
 
 @asynccontextmanager

@@ -17,12 +17,13 @@ from potluck_control.launch_spec import LaunchSpec, ServingLimits
 from potluck_engine.main import run_engine
 
 from potluck.errors import PotluckError
-from potluck.protocol.invite import decode_invite
+from potluck.membership.invite import decode_invite
+from potluck.membership.membership import Membership
 
 
 def main(options: dict[str, Any]) -> None:
     config = LaunchSpec(
-        swarm=decode_invite(options["invite"]),
+        membership=Membership(decode_invite(options["invite"]).swarm),
         checkpoint=options["checkpoint"],
         runtime_dir=Path(options["runtime_dir"]),
         blocks=options["span"],

@@ -25,7 +25,7 @@ from potluck.p2p.config import RecordCheck
 from potluck.p2p.network import DhtKey, DhtSubkey, Refusal, Stream, StreamHandler, UnaryHandler
 from potluck.p2p.pacing import Pacer
 from potluck.p2p.rules import MAX_RECORD_BYTES, MAX_UNARY_BODY_BYTES, is_plausible
-from potluck.protocol.blocks import PeerId
+from potluck.protocol.blocks import PeerId, PersonId, PersonOf, each_for_itself
 from potluck.protocol.buffers import Buffer
 from potluck.protocol.codes import Code, RemoteError
 from potluck.wire.refusals import decode_refusal, encode_refusal
@@ -51,6 +51,7 @@ class FakeNetwork:
     latency_s: float = 0.0
     latencies_s: dict[tuple[PeerId, PeerId], float] = field(default_factory=dict)
     clock: Callable[[], float] = time.time
+    person_of: PersonOf = each_for_itself
     nodes: dict[PeerId, FakeHost] = field(default_factory=dict)
     records: dict[DhtKey, dict[object, tuple[bytes, float]]] = field(default_factory=dict)
     _ports: itertools.count[int] = field(default_factory=lambda: itertools.count(1))
@@ -138,6 +139,14 @@ class FakeHost:
     def peer_id(self) -> PeerId:
         return self.identity.peer_id
 
+    ticket = b""
+
+    def person_of(self, peer: PeerId, ticket: bytes = b"", /) -> PersonId | None:
+        return self._network.person_of(peer, ticket)
+
+    async def meet(self, peers: Sequence[PeerId]) -> bool:
+        return False
+
     async def addresses(self) -> tuple[str, ...]:
         return (self._addr,)
 
@@ -205,12 +214,14 @@ class FakeHost:
     def accepts(self, key: DhtKey, subkey: object, payload: bytes, expiration: float) -> bool:
         """Whether this node, as a keeper of records, would take the record."""
         check = self._checks.get(key)
-        return check is None or (isinstance(subkey, str) and check(subkey, msgpack.unpackb(payload), expiration))
+        return check is None or (
+            isinstance(subkey, str) and check(subkey, msgpack.unpackb(payload), expiration, self.person_of)
+        )
 
     async def _call(self, peer: PeerId, protocol: str, body: bytes) -> bytes:
         host = await self._network.reach(self, peer)
         if protocol not in host.unary_handlers:
-            raise RemoteError(Code.UNREACHABLE, f"the peer does not speak {protocol}")
+            raise RemoteError(Code.NOT_SERVED, f"the peer does not speak {protocol}")
         host.calls[protocol] += 1
         answer: asyncio.Future[bytes] = asyncio.get_running_loop().create_future()
         task = host.spawn(_answer(host.unary_handlers[protocol], host._refusals[protocol], body, self.peer_id, answer))

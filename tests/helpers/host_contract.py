@@ -16,7 +16,7 @@ from potluck.errors import NetworkError
 from potluck.membership.identity import Identity
 from potluck.p2p.config import RecordCheck
 from potluck.p2p.network import Host, Stream
-from potluck.protocol.blocks import PeerId
+from potluck.protocol.blocks import PeerId, PersonOf
 from potluck.protocol.codes import Code, RemoteError
 
 T = TypeVar("T")
@@ -103,10 +103,10 @@ class CallContract:
             await near.call(PeerId(peer), "any", b"", timeout_s=WAIT_S)
         assert caught.value.code is Code.UNREACHABLE
 
-    async def test_call_of_an_unknown_protocol_is_unreachable(self, near: Host, far: Host) -> None:
+    async def test_call_of_an_unknown_protocol_is_not_served(self, near: Host, far: Host) -> None:
         with pytest.raises(RemoteError) as caught:
             await near.call(far.peer_id, "nobody.speaks.this", b"", timeout_s=WAIT_S)
-        assert caught.value.code is Code.UNREACHABLE
+        assert caught.value.code is Code.NOT_SERVED
 
     async def test_call_above_the_limit_is_not_sent(self, near: Host, far: Host) -> None:
         protocol, seen = name(), []
@@ -389,7 +389,7 @@ class RecordContract:
         assert not (await far.get([key])).get(key)
 
     async def test_a_checked_key_shows_only_what_passes(self, network: Network) -> None:
-        def check(subkey: str, value: object, expiration: float) -> bool:
+        def check(subkey: str, value: object, expiration: float, person_of: PersonOf) -> bool:
             return value == f"of {subkey}"
 
         key = name()

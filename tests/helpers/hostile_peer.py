@@ -12,7 +12,6 @@ from potluck.p2p.libp2p import Libp2pHost
 from potluck.p2p.network import Stream
 from potluck.protocol.blocks import PeerId, Span
 from potluck.protocol.codes import Code, RemoteError
-from potluck.protocol.membership import call_proof
 from potluck.protocol.messages import Caller, SessionOpening, StepRequest
 from potluck.protocol.swarm import Swarm
 from potluck.wire import protocols, sessions
@@ -27,13 +26,12 @@ MAX_FRAME_BYTES = 1 << 26
 
 
 class HostilePeer:
-    """A node that speaks to `victim`; it holds the membership key of the swarm and shows it when it likes."""
+    """A member's node that sends `victim` what it likes."""
 
     def __init__(self, host: Libp2pHost, swarm: Swarm, victim: PeerId) -> None:
         self.host = host
         self.swarm = swarm
         self.victim = victim
-        self.proof = call_proof(swarm, caller=host.peer_id, callee=victim)
         self._streams: list[Stream] = []
 
     async def open(self, protocol: str = protocols.SESSION) -> FrameStream:
@@ -45,8 +43,7 @@ class HostilePeer:
     async def session(self, *, tokens: int) -> FrameStream:
         """An inference session whose first step was answered."""
         stream = await self.open()
-        caller = Caller(membership=self.proof)
-        opening = SessionOpening(self.swarm.prefix, Span(0, self.swarm.num_blocks), 2048, None, 0.0, caller)
+        opening = SessionOpening(self.swarm.prefix, Span(0, self.swarm.num_blocks), 2048, None, 0.0, Caller())
         await stream.send(*sessions.encode_step(StepRequest(hidden_states(1, tokens), opening)))
         await stream.receive(timeout_s=WAIT_S)
         return stream
@@ -70,12 +67,11 @@ class HostilePeer:
         return None
 
     def message(self, tensor: WireTensor) -> bytes:
-        """A request with a good proof of membership, for a call or to open a session."""
+        """A request for a call or to open a session."""
         fields = {
             Field.PREFIX: self.swarm.prefix,
             Field.START: 0,
             Field.END: self.swarm.num_blocks,
-            Field.MEMBERSHIP: self.proof,
             Field.MAX_LENGTH: 16,
         }
         return b"".join(write_message([tensor], fields))

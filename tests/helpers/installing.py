@@ -18,11 +18,12 @@ from pathlib import Path
 
 from potluck_control.resources import DEMO_MODEL, num_blocks_of, resource
 
-from potluck.protocol.invite import encode_invite, new_swarm
+from potluck.membership.invite import Invite, encode_invite
+from potluck.protocol.swarm import new_swarm
 from tests.helpers.debian import CACHE, REPOSITORY, Debian
 
 NEWER = "0.99.0"
-INVITE = encode_invite(new_swarm("friends", DEMO_MODEL, num_blocks_of(resource(DEMO_MODEL)), revision="local"))
+INVITE = encode_invite(Invite(new_swarm("friends", DEMO_MODEL, num_blocks_of(resource(DEMO_MODEL)), revision="local")))
 FROM_FOLDER = {"UV_FIND_LINKS": "/wheels", "UV_OFFLINE": "1"}  # instead of the network, for `potluck join`
 SERVING = '"state": "serving"'
 _PYTHON = Path("/opt/python3.11")

@@ -12,6 +12,7 @@ from potluck_control.launch_spec import LaunchSpec
 from potluck_engine.server import Engine
 from torch import Tensor
 
+from potluck.membership.membership import Membership
 from potluck.p2p.config import HostConfig
 from potluck.protocol.blocks import Span
 from potluck.protocol.messages import StepRequest
@@ -42,7 +43,15 @@ class Machine:
         self.span = span
         self.network = FakeNetwork()
         self.events: list[EngineEvent] = []
-        spec = LaunchSpec(SWARM, str(checkpoint), folder, str(span), dtype=dtype, max_memory=memory, heartbeat_s=0.05)
+        spec = LaunchSpec(
+            Membership(SWARM),
+            str(checkpoint),
+            folder,
+            str(span),
+            dtype=dtype,
+            max_memory=memory,
+            heartbeat_s=0.05,
+        )
         self.engine = Engine(spec, self.events.append, start_host=self._start_host)
         self.client = self.network.start()
 

@@ -11,9 +11,9 @@ import torch
 from helpers.damage import DAMAGES, cut
 from helpers.golden import CHECKPOINT
 from helpers.streamers import At
-from potluck_cli.local_swarm import LocalSwarm
 from transformers import AutoModelForCausalLM
 
+from benchmarks.local_swarm import LocalSwarm
 from potluck import AutoDistributedModelForCausalLM
 from potluck.protocol.blocks import Span
 
@@ -42,7 +42,7 @@ def swarm(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalSwarm]:
 
 def generated(swarm: LocalSwarm, deed: Callable[[], object]) -> torch.Tensor:
     """Generate with ends from the swarm's own checkpoint, and do something when the fourth token comes."""
-    with AutoDistributedModelForCausalLM.from_pretrained(str(swarm.checkpoint), swarm=swarm.invite) as model:
+    with AutoDistributedModelForCausalLM.from_pretrained(str(swarm.checkpoint), swarm=swarm.membership) as model:
         return model.generate(prompt(), streamer=At(4, deed), **GREEDY)
 
 

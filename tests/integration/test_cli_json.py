@@ -12,10 +12,11 @@ from potluck_cli import main
 from potluck_cli.config import ConfigPage
 from potluck_control.codec import from_json
 
-from potluck.protocol.invite import encode_invite, new_swarm
+from potluck.membership.invite import Invite, encode_invite
+from potluck.protocol.swarm import new_swarm
 
 OFF = LOOPBACK.replace("[serve]", "[serve]\nenabled = false")  # no engine: this is about words
-INVITE = encode_invite(new_swarm("friends", "owner/model", 4, "local"))
+INVITE = encode_invite(Invite(new_swarm("friends", "owner/model", 4, "local")))
 
 
 @pytest.fixture(scope="module")

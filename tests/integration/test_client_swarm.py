@@ -35,7 +35,7 @@ def swarm() -> Iterator[LocalSwarm]:
 
 @pytest.fixture(scope="module")
 def model(swarm: LocalSwarm) -> Iterator[Any]:
-    with AutoDistributedModelForCausalLM.from_pretrained(str(CHECKPOINT), swarm=swarm.invite) as made:
+    with AutoDistributedModelForCausalLM.from_pretrained(str(CHECKPOINT), swarm=swarm.membership) as made:
         yield made
 
 
@@ -120,7 +120,9 @@ def test_killed_engines_are_replaced_until_nobody_is_left(local: PreTrainedModel
     config = ClientConfig(max_wait_s=3.0)
     with (
         LocalSwarm(CHECKPOINT, SPANS) as swarm,
-        AutoDistributedModelForCausalLM.from_pretrained(str(CHECKPOINT), swarm=swarm.invite, config=config) as model,
+        AutoDistributedModelForCausalLM.from_pretrained(
+            str(CHECKPOINT), swarm=swarm.membership, config=config
+        ) as model,
     ):
         kill = At(6, lambda: engine_of(swarm, model, 3).kill())
         assert torch.equal(model.generate(prompt(), streamer=kill, **GREEDY), local.generate(prompt(), **GREEDY))

@@ -62,7 +62,7 @@ def swarm(checkpoint: Path) -> Iterator[LocalSwarm]:
 def daemon(swarm: LocalSwarm, checkpoint: Path) -> Iterator[DaemonProcess]:
     settings = SETTINGS.format(checkpoint=checkpoint, game=GAME, end_engine_after_s=600)
     with DaemonProcess(settings) as made:
-        made.client.call(schema.JOIN, schema.JoinParams(swarm.invite))
+        made.become_founder(swarm)
         made.wait_state(State.SERVING)
         yield made
 
@@ -112,7 +112,7 @@ def test_a_game_gets_the_memory_and_a_live_generation_ends_elsewhere_with_the_sa
         seen["yielded"] = serving.wait_state(State.YIELDED)
         seen["after"] = anonymous_bytes(pid)
 
-    with AutoDistributedModelForCausalLM.from_pretrained(str(checkpoint), swarm=swarm.invite) as model:
+    with AutoDistributedModelForCausalLM.from_pretrained(str(checkpoint), swarm=swarm.membership) as model:
         tokens = model.generate(prompt, streamer=At(4, play), **GREEDY)
     assert torch.equal(tokens, expected)
     assert seen["yielded"].reason is Reason.EXCLUSIVE_APP
@@ -123,7 +123,7 @@ def test_a_game_gets_the_memory_and_a_live_generation_ends_elsewhere_with_the_sa
     serving.wait_state(State.SERVING)
     assert engine_pid(serving) == pid
     seen["replica"].kill()
-    with AutoDistributedModelForCausalLM.from_pretrained(str(checkpoint), swarm=swarm.invite) as model:
+    with AutoDistributedModelForCausalLM.from_pretrained(str(checkpoint), swarm=swarm.membership) as model:
         assert torch.equal(model.generate(prompt, **GREEDY), expected)  # it really serves again
 
 
@@ -177,7 +177,7 @@ def test_drained_it_lets_a_generation_end_here_and_takes_no_new_one(
         serving.wait_for(lambda status: status.state is State.DRAINING)
         assert "Finishing" in serving.status().text
 
-    with AutoDistributedModelForCausalLM.from_pretrained(str(checkpoint), swarm=swarm.invite) as model:
+    with AutoDistributedModelForCausalLM.from_pretrained(str(checkpoint), swarm=swarm.membership) as model:
         tokens = model.generate(prompt, streamer=At(4, drain), **GREEDY)
         assert not model.last_route()[0].replaced
     expected = LlamaForCausalLM.from_pretrained(checkpoint, dtype=torch.float32).eval().generate(prompt, **GREEDY)
@@ -234,7 +234,7 @@ def test_a_game_that_lasts_ends_the_engine_and_its_end_brings_it_back(
 ) -> None:
     settings = SETTINGS.format(checkpoint=checkpoint, game=GAME, end_engine_after_s=1)
     with DaemonProcess(settings) as daemon:
-        daemon.client.call(schema.JOIN, schema.JoinParams(swarm.invite))
+        daemon.become_founder(swarm)
         daemon.wait_state(State.SERVING)
         with scripted_game(tmp_path):
             daemon.wait_for(lambda status: status.state is State.YIELDED and status.engine.pid is None)
@@ -243,7 +243,7 @@ def test_a_game_that_lasts_ends_the_engine_and_its_end_brings_it_back(
 
 def test_a_checkpoint_that_is_missing_is_said_and_not_tried_in_a_hurry(swarm: LocalSwarm, tmp_path: Path) -> None:
     with DaemonProcess(SETTINGS.format(checkpoint=tmp_path, game=GAME, end_engine_after_s=1)) as daemon:
-        daemon.client.call(schema.JOIN, schema.JoinParams(swarm.invite))
+        daemon.become_founder(swarm)
         failed = daemon.wait_state(State.ERROR)
     assert str(tmp_path) in failed.text
     assert failed.until is not None

@@ -68,7 +68,7 @@ async def test_news_and_failures_reach_servers_and_readers(nodes: tuple[list[Ser
     assert {item.peer_id: item.span for item in (await reader.fetch()).servers}[host.peer_id] == Span(4, 8)
 
     with pytest.raises(RemoteError) as refusal:  # without the proof of a member
-        await client.call(servers[0][0].peer_id, PUSH, encode_push(Push(None, ())), timeout_s=60.0)
+        await client.call(servers[0][0].peer_id, PUSH, encode_push(Push(())), timeout_s=60.0)
     assert refusal.value.code is Code.NOT_A_MEMBER
 
     victim, dying = servers.pop()

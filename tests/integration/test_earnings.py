@@ -13,7 +13,6 @@ import torch
 from helpers.daemon_process import DaemonProcess
 from helpers.golden import CHECKPOINT
 from helpers.streamers import At
-from potluck_control import schema
 from potluck_control.daemon_credit import DaemonPurse
 from potluck_control.methods import earnings
 from potluck_control.states import State
@@ -48,7 +47,7 @@ def swarm() -> Iterator[LocalSwarm]:
 @pytest.fixture(scope="module")
 def daemon(swarm: LocalSwarm) -> Iterator[DaemonProcess]:
     with DaemonProcess(SETTINGS.format(checkpoint=CHECKPOINT)) as made:
-        made.client.call(schema.JOIN, schema.JoinParams(swarm.invite))
+        made.become_founder(swarm)
         made.wait_state(State.SERVING)
         yield made
 
@@ -59,7 +58,9 @@ def generate(swarm: LocalSwarm, tokens: int, *, streamer: Any = None, config: Cl
     options = {"max_new_tokens": tokens, "do_sample": False, "eos_token_id": None, "pad_token_id": 0}
     if streamer is not None:
         prompt = prompt[:1]
-    with AutoDistributedModelForCausalLM.from_pretrained(str(CHECKPOINT), swarm=swarm.invite, config=config) as model:
+    with AutoDistributedModelForCausalLM.from_pretrained(
+        str(CHECKPOINT), swarm=swarm.membership, config=config
+    ) as model:
         model.generate(prompt, streamer=streamer, **options)
         signer = model._client.calls.signer
     total: Work = signer.total
@@ -81,7 +82,7 @@ def test_what_is_earned_is_what_the_client_counts_to_the_token(daemon: DaemonPro
 
 def test_training_is_signed_for_and_backward_counts_double(daemon: DaemonProcess, swarm: LocalSwarm) -> None:
     before = daemon.client.call(earnings.SUMMARY).total
-    with AutoDistributedModelForCausalLM.from_pretrained(str(CHECKPOINT), swarm=swarm.invite) as model:
+    with AutoDistributedModelForCausalLM.from_pretrained(str(CHECKPOINT), swarm=swarm.membership) as model:
         embedded = model.get_input_embeddings()(torch.arange(3, 53).reshape(2, 25)).detach().requires_grad_()
         model(inputs_embeds=embedded).logits.sum().backward()
         signer = model._client.calls.signer

@@ -22,12 +22,11 @@ from helpers.engine_peers import CHECKPOINT, hidden_states, load
 from potluck.blocks.pages import PAGE_TOKENS
 from potluck.directory import Directory, record_checks
 from potluck.membership.identity import Identity
+from potluck.membership.invite import Invite, encode_invite
 from potluck.p2p.config import HostConfig
 from potluck.p2p.libp2p import Libp2pHost
 from potluck.p2p.network import Stream
 from potluck.protocol.blocks import PeerId, Span
-from potluck.protocol.invite import encode_invite
-from potluck.protocol.membership import call_proof
 from potluck.protocol.messages import Caller, SessionOpening, StepReply, StepRequest
 from potluck.protocol.records import LiveServer, ServerState
 from potluck.protocol.swarm import Swarm
@@ -70,13 +69,13 @@ class World:
     def __init__(self, folder: Path) -> None:
         self.runtime_dir = folder / "engines"
         self._own_dir = folder / "nodes"
-        self.swarm = Swarm("test", "test", num_blocks=4, prefix="test", membership_key=bytes(range(32)))
+        self.swarm = Swarm("test", "test", num_blocks=4, prefix="test")
 
     async def start(self) -> None:
         checks = record_checks(self.swarm, time.time)
         self.host = await Libp2pHost.start(HostConfig(record_checks=checks, runtime_dir=self._own_dir))
         addrs = await self.host.addresses()
-        self.swarm = Swarm("test", "test", 4, "test", bootstrap_peers=addrs, membership_key=bytes(range(32)))
+        self.swarm = Swarm("test", "test", 4, "test", bootstrap_peers=addrs)
 
     async def node(self) -> Libp2pHost:
         config = HostConfig(bootstrap_peers=self.swarm.bootstrap_peers, dht_client=True, runtime_dir=self._own_dir)
@@ -87,7 +86,7 @@ class World:
 
     def options(self, **changes: object) -> str:
         options = {
-            "invite": encode_invite(self.swarm),
+            "invite": encode_invite(Invite(self.swarm)),
             "checkpoint": str(CHECKPOINT),
             "runtime_dir": str(self.runtime_dir),
             "span": str(SPAN),
@@ -131,10 +130,7 @@ class Session:
     """One inference stream of `host`."""
 
     def __init__(self, world: World, host: Libp2pHost, peer: PeerId, stream: Stream) -> None:
-        proof = call_proof(world.swarm, caller=host.peer_id, callee=peer)
-        self._opening: SessionOpening | None = SessionOpening(
-            "test", SPAN, 64, exact=True, caller=Caller(membership=proof)
-        )
+        self._opening: SessionOpening | None = SessionOpening("test", SPAN, 64, exact=True, caller=Caller())
         self._stream = stream
 
     @classmethod
@@ -214,7 +210,7 @@ async def test_engine_asked_to_stop_while_it_starts_stops_at_once(world):
 
 async def test_engine_without_a_bootstrap_peer_that_answers_says_so(world):
     nobody = f"/ip4/127.0.0.1/tcp/9/p2p/{Identity.generate().peer_id}"
-    world.swarm = Swarm("test", "test", 4, "test", bootstrap_peers=(nobody,), membership_key=bytes(32))
+    world.swarm = Swarm("test", "test", 4, "test", bootstrap_peers=(nobody,))
     async with world.engine() as engine:
         assert await engine.ended() == 1
         failed = engine.events[-1]

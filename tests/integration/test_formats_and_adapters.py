@@ -28,7 +28,7 @@ PLAIN, PACKED = NumberFormat("float32"), NumberFormat("bfloat16", "int8")
 
 def join(swarm: LocalSwarm, **demands: Any) -> Any:
     return AutoDistributedModelForCausalLM.from_pretrained(
-        str(CHECKPOINT), swarm=swarm.invite, config=IMPATIENT, **demands
+        str(CHECKPOINT), swarm=swarm.membership, config=IMPATIENT, **demands
     )
 
 

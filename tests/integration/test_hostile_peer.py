@@ -106,7 +106,12 @@ def swarm() -> Iterator[LocalSwarm]:
 
 
 async def start_node(swarm: LocalSwarm, **options: Any) -> Libp2pHost:
-    config = HostConfig(bootstrap_peers=swarm.swarm.bootstrap_peers, runtime_dir=swarm.folder / "nodes", **options)
+    config = HostConfig(
+        membership=swarm.membership,
+        bootstrap_peers=swarm.swarm.bootstrap_peers,
+        runtime_dir=swarm.folder / "nodes",
+        **options,
+    )
     return await Libp2pHost.start(config)
 
 
@@ -116,7 +121,7 @@ async def witness(swarm: LocalSwarm) -> AsyncIterator[Witness]:
     (engine,) = swarm.engines
     expected = local_model().generate(prompt(), **GREEDY)
     node = await start_node(swarm, dht_client=True)
-    model = AutoDistributedModelForCausalLM.from_pretrained(str(CHECKPOINT), swarm=swarm.swarm, config=CLIENT)
+    model = AutoDistributedModelForCausalLM.from_pretrained(str(CHECKPOINT), swarm=swarm.membership, config=CLIENT)
     witness = Witness(model, expected, engine, node)
     await witness.note()
     yield witness
@@ -226,7 +231,7 @@ async def test_a_node_that_lies_about_the_directory_hides_nobody(
     liar = await start_node(swarm)
     answer_finds(liar, DHT_LIES[lie])
     try:
-        servers = await live_servers(swarm.swarm)
+        servers = await live_servers(swarm.membership)
     finally:
         await liar.close()
     assert [server.peer_id for server in servers] == [witness.engine.peer_id]
@@ -252,7 +257,7 @@ async def generate_through(impostor: HostileServer, swarm: LocalSwarm) -> tuple[
 
     def work() -> tuple[torch.Tensor, list[PeerId]]:
         with AutoDistributedModelForCausalLM.from_pretrained(
-            str(CHECKPOINT), swarm=swarm.swarm, config=IMPATIENT
+            str(CHECKPOINT), swarm=swarm.membership, config=IMPATIENT
         ) as model:
             tokens = model.generate(prompt(), **GREEDY)
             (route,) = model.last_route()

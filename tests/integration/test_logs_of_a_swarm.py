@@ -16,9 +16,8 @@ from potluck_gateway.completion import Text
 
 from benchmarks.local_swarm import LocalSwarm
 from potluck import AutoDistributedModelForCausalLM
+from potluck.membership.membership import Membership
 from potluck.protocol.blocks import Span
-from potluck.protocol.invite import encode_invite
-from potluck.protocol.swarm import Swarm
 
 PROMPT = "On Sunday, Ana asked Omar and Gina to a potluck. Omar brought the corn pasta. At the end Ana said:"
 WORDS = ("Sunday", "Omar", "Gina", "pasta", "brought")
@@ -33,7 +32,7 @@ def logs() -> Iterator[dict[str, object]]:
         with DaemonProcess(settings, options=["--verbose"]) as daemon:
             daemon.client.call(schema.JOIN, schema.JoinParams(swarm.invite))
             daemon.wait_state(State.SERVING)
-            with AutoDistributedModelForCausalLM.from_pretrained(str(folder), swarm=swarm.invite) as model:
+            with AutoDistributedModelForCausalLM.from_pretrained(str(folder), swarm=swarm.membership) as model:
                 tokens = Text(folder).encode(PROMPT)
                 done = model.generate(tokens, max_new_tokens=12, do_sample=False)
             addresses = [*swarm.swarm.bootstrap_peers]
@@ -46,7 +45,8 @@ def logs() -> Iterator[dict[str, object]]:
             "all": "\n".join([text, *texts]),
             "tokens": done[0].tolist(),
             "completion": Text(folder).decode(done[0, tokens.shape[1] :].tolist()),
-            "swarm": swarm.swarm,
+            "membership": swarm.membership,
+            "invite": swarm.invite,
             "addresses": addresses,
             "peers": peers,
         }
@@ -76,12 +76,12 @@ def test_no_token_ids_and_no_hidden_values_are_in_a_log(logs: dict[str, object])
 
 
 def test_neither_key_nor_invite_nor_full_address_is_in_a_log(logs: dict[str, object]) -> None:
-    text, swarm = str(logs["all"]), logs["swarm"]
-    assert isinstance(swarm, Swarm)
-    assert swarm.membership_key is not None
-    invite = encode_invite(swarm)
-    assert invite[10:60] not in text
-    assert bytes(swarm.membership_key).hex() not in text if isinstance(swarm.membership_key, bytes) else True
+    text, membership = str(logs["all"]), logs["membership"]
+    assert isinstance(membership, Membership)
+    assert str(logs["invite"])[10:60] not in text
+    for seed in (membership.person_seed, membership.founder_seed):
+        assert seed is not None
+        assert seed.hex() not in text
     for peer in logs["peers"]:  # type: ignore[attr-defined]
         assert str(peer) not in text
     for address in logs["addresses"]:  # type: ignore[attr-defined]

@@ -26,8 +26,8 @@ from potluck.membership.identity import Identity
 from potluck.p2p.config import HostConfig
 from potluck.p2p.libp2p import Libp2pHost
 from potluck.protocol.codes import RemoteError
-from potluck.protocol.invite import new_swarm
 from potluck.protocol.records import ServerState
+from potluck.protocol.swarm import new_swarm
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 SWARM = new_swarm("home", "m", 8)

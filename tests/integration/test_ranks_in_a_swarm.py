@@ -30,7 +30,9 @@ def swarm() -> Iterator[LocalSwarm]:
 @pytest.fixture(scope="module")
 def model(swarm: LocalSwarm) -> Iterator[Any]:
     patient = ClientConfig(max_wait_s=120.0)
-    with AutoDistributedModelForCausalLM.from_pretrained(str(CHECKPOINT), swarm=swarm.invite, config=patient) as made:
+    with AutoDistributedModelForCausalLM.from_pretrained(
+        str(CHECKPOINT), swarm=swarm.membership, config=patient
+    ) as made:
         yield made
 
 

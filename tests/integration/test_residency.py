@@ -23,7 +23,6 @@ from transformers import AutoModelForCausalLM, PreTrainedModel
 from benchmarks.local_swarm import LocalEngine, LocalSwarm
 from potluck import AutoDistributedModelForCausalLM
 from potluck.protocol.blocks import Span
-from potluck.protocol.invite import decode_invite
 
 MIB = 1 << 20
 GREEDY = {"max_new_tokens": 16, "do_sample": False, "eos_token_id": None, "pad_token_id": 0}
@@ -61,7 +60,7 @@ def generate_and_look(swarm: LocalSwarm, engine: LocalEngine, folder: Path) -> t
     engine.wait_online()
     memory = Memory(engine.pid)
     looks = [At(nth, memory.look) for nth in range(1, 16)]
-    with AutoDistributedModelForCausalLM.from_pretrained(str(folder), swarm=swarm.invite) as model:
+    with AutoDistributedModelForCausalLM.from_pretrained(str(folder), swarm=swarm.membership) as model:
         return model.generate(prompt(), streamer=_All(looks), **GREEDY), memory
 
 
@@ -134,7 +133,7 @@ def test_a_generation_through_the_only_server_survives_that_it_steps_aside(tmp_p
     expected = local_model(CHECKPOINT).generate(prompt(), **GREEDY)
     with LocalSwarm(CHECKPOINT, [Span(0, 2)]) as swarm:
         config = LaunchSpec(
-            swarm=decode_invite(swarm.invite),
+            membership=swarm.membership.for_client(),
             checkpoint=str(CHECKPOINT),
             runtime_dir=tmp_path,
             blocks="2:4",
@@ -150,7 +149,7 @@ def test_a_generation_through_the_only_server_survives_that_it_steps_aside(tmp_p
                 await engine.restore()
 
             asides = [At(nth, lambda: submit(step_aside()).result(timeout=60)) for nth in (5, 10)[:rounds]]
-            with AutoDistributedModelForCausalLM.from_pretrained(str(CHECKPOINT), swarm=swarm.invite) as model:
+            with AutoDistributedModelForCausalLM.from_pretrained(str(CHECKPOINT), swarm=swarm.membership) as model:
                 tokens = model.generate(prompt(), streamer=_All(asides), **GREEDY)
                 (route,) = model.last_route()
             assert torch.equal(tokens, expected)

@@ -31,7 +31,9 @@ def test_a_server_without_orders_takes_the_place_of_one_that_died_and_the_tokens
 ) -> None:
     prompt = torch.randint(3, 256, (1, 7), generator=torch.Generator().manual_seed(0))
     local = AutoModelForCausalLM.from_pretrained(CHECKPOINT, dtype=torch.float32).eval()
-    with AutoDistributedModelForCausalLM.from_pretrained(str(CHECKPOINT), swarm=swarm.invite, config=PATIENT) as model:
+    with AutoDistributedModelForCausalLM.from_pretrained(
+        str(CHECKPOINT), swarm=swarm.membership, config=PATIENT
+    ) as model:
         text = model.generate(prompt, **GREEDY, streamer=At(6, swarm.engines[1].kill))
         (route,) = model.last_route()
     assert torch.equal(text, local.generate(prompt, **GREEDY))

@@ -11,7 +11,8 @@ from helpers.container import Container, missing_tool
 from helpers.documented import CONTAINER_PAGES, ELSEWHERE
 from helpers.documents import Kind, Passage, passages
 
-from potluck.protocol.invite import encode_invite, new_swarm
+from potluck.membership.invite import Invite, encode_invite
+from potluck.protocol.swarm import new_swarm
 
 reason = missing_tool()
 pytestmark = pytest.mark.skipif(reason is not None, reason=reason or "")
@@ -23,7 +24,7 @@ blocks = "0:4"
 threads = 1
 """
 PATH = "/usr/local/bin:/opt/potluck/bin:/usr/sbin:/usr/bin:/sbin:/bin"
-INVITE = encode_invite(new_swarm("tiny", "tiny-petals", 4, revision="local"))
+INVITE = encode_invite(Invite(new_swarm("tiny", "tiny-petals", 4, revision="local")))
 CODES = {"sudo potluck doctor": (0, 1)}  # 1: it found something
 LASTING = ("sudo potluck top", "journalctl -u potluckd -f")
 USERS_OWN = "potluck service install"

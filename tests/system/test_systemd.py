@@ -14,7 +14,8 @@ import pytest
 from helpers.container import INSTALLED, Container, missing_tool
 from potluck_daemon.host.units import unit_text
 
-from potluck.protocol.invite import encode_invite, new_swarm
+from potluck.membership.invite import Invite, encode_invite
+from potluck.protocol.swarm import new_swarm
 
 reason = missing_tool()
 pytestmark = pytest.mark.skipif(reason is not None, reason=reason or "")
@@ -30,7 +31,7 @@ threads = 1
 """
 IMPATIENT = "[Service]\nWatchdogSec=3\nTimeoutAbortSec=1\nRestartSec=100ms\n"  # the same behaviour, sooner
 POTLUCK = INSTALLED / "bin" / "potluck"
-INVITE = encode_invite(new_swarm("tiny", "tiny-petals", 4, revision="local"))
+INVITE = encode_invite(Invite(new_swarm("tiny", "tiny-petals", 4, revision="local")))
 
 
 AUTOSTART = """

@@ -14,7 +14,8 @@ from typing import Any
 import pytest
 from helpers.container import INSTALLED, REPOSITORY, Container, missing_tool
 
-from potluck.protocol.invite import encode_invite, new_swarm
+from potluck.membership.invite import Invite, encode_invite
+from potluck.protocol.swarm import new_swarm
 
 reason = missing_tool()
 pytestmark = pytest.mark.skipif(reason is not None, reason=reason or "")
@@ -22,7 +23,7 @@ pytestmark = pytest.mark.skipif(reason is not None, reason=reason or "")
 WAIT_S = 120.0
 POTLUCK = INSTALLED / "bin" / "potluck"
 STATE = "/var/lib/potluck"
-INVITE = encode_invite(new_swarm("tiny", "tiny-petals", 4, revision="local"))
+INVITE = encode_invite(Invite(new_swarm("tiny", "tiny-petals", 4, revision="local")))
 SETTINGS = """\
 # written by hand
 [serve]

@@ -60,8 +60,9 @@ def test_help_and_version_work_without_torch(place: Path) -> None:
 def test_an_invite_can_be_joined_and_shown_without_torch(place: Path) -> None:
     code = f"""
 from dataclasses import replace
-from potluck.protocol.invite import encode_invite, new_swarm
-print(encode_invite(replace(new_swarm("friends", "owner/model", 4), bootstrap_peers=({ADDRESS!r},))))"""
+from potluck.membership.invite import Invite, encode_invite
+from potluck.protocol.swarm import new_swarm
+print(encode_invite(Invite(replace(new_swarm("friends", "owner/model", 4), bootstrap_peers=({ADDRESS!r},)))))"""
     invite = run(place, "python", "-c", code).stdout.strip()
     assert run(place, "potluck", "swarm", "join", invite).returncode == 0
     assert run(place, "potluck", "swarm", "invite").stdout.strip() == invite

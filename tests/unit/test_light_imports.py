@@ -26,14 +26,14 @@ def loaded_by(code: str) -> set[str]:
         "potluck.p2p.config",
         "potluck.membership.identity",
         "potluck.p2p.runtime_dir",
-        "potluck.protocol.invite",
+        "potluck.membership.invite",
         "potluck.protocol.messages",
         "potluck_cli.main",
         "potluck_daemon.doctor.checks",
         "potluck_daemon.daemon",
         "potluck_control.launch_spec",
         "potluck_control.engine_messages",
-        "potluck_daemon.swarms.joined",
+        "potluck.membership.joined",
     ],
 )
 def test_a_light_module_loads_nothing_heavy(module: str) -> None:
@@ -60,9 +60,9 @@ def test_heavy_modules_would_be_noticed() -> None:
 
 _PRIVATE = """
 from potluck.open_swarms import adapter_for
-from potluck.protocol.invite import new_swarm
+from potluck.protocol.swarm import Swarm
 import potluck.client.swarm_client, potluck_engine.handlers, potluck_engine.server
-assert adapter_for(new_swarm("private", "m", 4)) is None
+assert adapter_for(Swarm("private", "m", 4, "m", founder_key=bytes(32))) is None
 """
 
 

@@ -12,7 +12,7 @@ class JoinedSwarm:
     name: str
     model: str
     num_blocks: int
-    is_open: bool  # no key: anybody may serve and use it
+    is_open: bool  # open to Petals peers, without members
     is_served: bool  # the one that this machine serves, or would
 
 
@@ -34,10 +34,20 @@ class LeaveParams:
 
 @dataclass(frozen=True, slots=True)
 class Left:
-    """The swarm that was forgotten with its key, so only a new invite brings it back. Its credits stay."""
+    """The swarm that was forgotten with the keys to it, so only a new invite brings it back. Its credits stay."""
 
     name: str
 
 
+@dataclass(frozen=True, slots=True)
+class Contact:
+    """Where the served swarm is found: addresses of members, this machine included."""
+
+    name: str
+    prefix: str
+    peers: tuple[str, ...]
+
+
 LIST = Method("swarms.list", Empty, Swarms)
 LEAVE = Method("swarms.leave", LeaveParams, Left)
+CONTACT = Method("swarms.contact", Empty, Contact)

@@ -10,11 +10,11 @@ from potluck_control.places import Places
 from potluck_control.schema import Status
 
 from potluck.errors import PotluckError
+from potluck.membership.joined import chosen_swarm
 from potluck_daemon.doctor import clock, disk, gpu, memory, nat, packages, port, service, swarm
 from potluck_daemon.doctor.finding import Finding, Scene, Severity
 from potluck_daemon.settings.state import StateFile
 from potluck_daemon.settings.store import load
-from potluck_daemon.swarms.joined import chosen_swarm
 
 log = logging.getLogger(__name__)
 
@@ -32,7 +32,8 @@ def read_scene(places: Places, found: Status | PotluckError) -> Scene:
     loaded = load(places.settings_file)
     memory = StateFile(places.state_file)
     memory.load()
-    swarm, _ = chosen_swarm(places.swarms_file, loaded.settings.serve.swarm)
+    chosen, _ = chosen_swarm(places.swarms_file, loaded.settings.serve.swarm)
+    swarm = None if chosen is None else chosen.swarm
     if isinstance(found, PotluckError):
         return Scene(places, loaded, swarm, memory.state.port, None, found)
     return Scene(places, loaded, swarm, memory.state.port, found)

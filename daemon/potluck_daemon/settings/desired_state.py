@@ -10,10 +10,11 @@ from potluck_control.launch_spec import LaunchSpec
 from potluck_control.places import Places
 from potluck_control.resources import bundled_checkpoint
 
+from potluck.membership.joined import chosen_swarm
+from potluck.membership.membership import Membership
 from potluck.protocol.swarm import Swarm
 from potluck_daemon.settings.schema import Settings
 from potluck_daemon.settings.store import Loaded
-from potluck_daemon.swarms.joined import chosen_swarm
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,16 +22,20 @@ class DesiredState:
     """Settings, the swarm to serve, how to start an engine for them, and what is wrong with the files."""
 
     settings: Settings = field(default_factory=Settings)
-    swarm: Swarm | None = None
+    membership: Membership | None = None
     launch: LaunchSpec | None = None
     notices: tuple[str, ...] = ()
+
+    @property
+    def swarm(self) -> Swarm | None:
+        return None if self.membership is None else self.membership.swarm
 
 
 def read_desired_state(loaded: Loaded, places: Places, *, port: int) -> DesiredState:
     """Return the desired state; mistakes in the files become notices. `port` is for settings that name none."""
-    swarm, notices = chosen_swarm(places.swarms_file, loaded.settings.serve.swarm)
-    launch = _launch(loaded.settings, swarm, places, port) if swarm is not None else None
-    return DesiredState(loaded.settings, swarm, launch, loaded.problems + loaded.notices + notices)
+    chosen, notices = chosen_swarm(places.swarms_file, loaded.settings.serve.swarm)
+    launch = _launch(loaded.settings, chosen, places, port) if chosen is not None else None
+    return DesiredState(loaded.settings, chosen, launch, loaded.problems + loaded.notices + notices)
 
 
 def stamps(places: Places) -> tuple[tuple[int, int] | None, ...]:
@@ -38,10 +43,10 @@ def stamps(places: Places) -> tuple[tuple[int, int] | None, ...]:
     return tuple(_stamp(path) for path in (places.settings_file, places.swarms_file, places.engine_manifest))
 
 
-def _launch(settings: Settings, swarm: Swarm, places: Places, port: int) -> LaunchSpec:
-    serve = settings.serve
+def _launch(settings: Settings, membership: Membership, places: Places, port: int) -> LaunchSpec:
+    serve, swarm = settings.serve, membership.swarm
     return LaunchSpec(
-        swarm=swarm,
+        membership=membership.for_node(),
         checkpoint=serve.checkpoint or str(bundled_checkpoint(swarm.model) or swarm.model),
         runtime_dir=places.runtime / "nodes",
         identity_path=places.identity_file,

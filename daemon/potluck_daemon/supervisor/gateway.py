@@ -12,7 +12,6 @@ from potluck_control.codec import CodecError, dumps, from_json, loads
 from potluck_control.gateway_messages import GatewayOpening, GatewayReport
 from potluck_control.methods.gateway import GatewayState, GatewayStatus
 
-from potluck.protocol.invite import decode_invite
 from potluck.tasks import cancel_and_wait
 from potluck_daemon.child import Child, started
 
@@ -35,7 +34,7 @@ class Gateway:
 
     def start(self, python: str, environment: Mapping[str, str], wanted: GatewayOpening, *, end_after_s: float) -> None:
         """Start the process. None may be running."""
-        swarm = decode_invite(wanted.invite)
+        swarm = wanted.membership.swarm
         self._end_after_s = end_after_s
         self._status = GatewayStatus(GatewayState.STARTING, swarm=swarm.name, model=swarm.model, step="Starting")
         command = (python, "-m", "potluck_gateway")

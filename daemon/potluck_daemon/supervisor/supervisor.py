@@ -63,22 +63,28 @@ class EngineFacts:
     changed_file: messages.FilesChanged | None = None  # None: all are what was loaded from them
 
 
+_JOINED = (Phase.JOINING, Phase.ONLINE, Phase.OFFLOADING, Phase.OFFLOADED, Phase.RESTORING, Phase.FINISHING)
+
+
 class Supervisor:
     """Starts, watches and ends the engine. The event loop runs the callbacks.
 
     Args:
         on_change: called after everything that may change a decision or a display.
         on_receipt: called with each message about receipts, and with None after an engine that may have left some.
+        on_members: called with what the engine learned about the members of its swarm.
     """
 
     def __init__(
         self,
         on_change: Callable[[], None],
         on_receipt: Callable[[messages.SignedReceipt | messages.Vouched | None], None],
+        on_members: Callable[[LaunchSpec, messages.Members], None] = lambda launch, members: None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._on_change = on_change
         self._on_receipt = on_receipt
+        self._on_members = on_members
         self._clock = clock
         self._engine: EngineProcess | None = None
         self._phase = Phase.ENDED
@@ -101,6 +107,11 @@ class Supervisor:
     @property
     def pid(self) -> int | None:
         return self._engine.pid if self._engine is not None else None
+
+    @property
+    def is_joined(self) -> bool:
+        """Return whether an engine has reached the swarm and can tell its members something."""
+        return self._phase in _JOINED
 
     def view(self, model: str, wanted: LaunchSpec | None, python: str) -> EngineView:
         """Return what the policy needs to know. A failure in another `python` than the wanted one causes no wait."""
@@ -155,8 +166,8 @@ class Supervisor:
             self._caps = caps
             self._engine.send(messages.Network(caps))
 
-    def tell(self, message: messages.Booked | messages.Worth) -> None:
-        """Send a message about receipts, unless the engine has ended."""
+    def tell(self, message: messages.Booked | messages.Worth | messages.Members) -> None:
+        """Send a message about receipts or members, unless the engine has ended."""
         if self._engine is not None:
             self._engine.send(message)
 
@@ -236,6 +247,8 @@ class Supervisor:
         if isinstance(message, messages.SignedReceipt | messages.Vouched):
             self._on_receipt(message)
             return
+        if isinstance(message, messages.Members) and self._launch is not None:
+            self._on_members(self._launch, message)
         match message:
             case messages.Hello():
                 self._greet(message)

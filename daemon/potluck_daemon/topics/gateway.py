@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import secrets
+from dataclasses import replace
 
 from potluck_control.gateway_messages import GatewayOpening
 from potluck_control.method import Empty
@@ -11,8 +12,7 @@ from potluck_control.methods.gateway import GatewayState, GatewayStatus, StartPa
 from potluck_control.resources import bundled_checkpoint
 
 from potluck.errors import UsageError
-from potluck.protocol.invite import encode_invite
-from potluck.protocol.swarm import Swarm
+from potluck.membership.membership import Membership
 from potluck_daemon.configuration import Configuration
 from potluck_daemon.supervisor.gateway import Gateway
 from potluck_daemon.supervisor.supervisor import Supervisor
@@ -33,11 +33,11 @@ class GatewayTopic(Topic):
         """Start a gateway, unless one runs for the same swarm. One that runs for another swarm ends."""
         configuration = self._configuration
         name = params.swarm or (configuration.swarm.name if configuration.swarm is not None else None)
-        swarm = configuration.swarms.find(name)
+        membership = configuration.swarms.find(name)
         now = self._gateway.status
-        if now.state in _RUNS and now.swarm == swarm.name:
+        if now.state in _RUNS and now.swarm == membership.swarm.name:
             return now
-        opening = self._opening(swarm)
+        opening = self._opening(membership)
         await self._gateway.stop()
         idle_s = configuration.settings.chat.end_after_s
         self._gateway.start(
@@ -45,9 +45,9 @@ class GatewayTopic(Topic):
         )
         return self._gateway.status
 
-    def _opening(self, swarm: Swarm) -> GatewayOpening:
+    def _opening(self, membership: Membership) -> GatewayOpening:
         """Return what the gateway is to open. Raises UsageError for a swarm that nobody can find yet."""
-        configuration = self._configuration
+        configuration, swarm = self._configuration, membership.swarm
         is_served = configuration.swarm is not None and configuration.swarm.name == swarm.name
         if is_served:
             swarm = configuration.invited_swarm(self._supervisor.facts.addresses)
@@ -56,7 +56,7 @@ class GatewayTopic(Topic):
         settings = configuration.settings
         folder = settings.serve.checkpoint if is_served else ""
         return GatewayOpening(
-            invite=encode_invite(swarm),
+            membership=replace(membership.for_client(), swarm=swarm),
             token=secrets.token_urlsafe(_TOKEN_BYTES),
             checkpoint=folder or str(bundled_checkpoint(swarm.model) or swarm.model),
             max_tokens=settings.chat.max_tokens,

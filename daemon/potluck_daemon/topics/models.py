@@ -59,7 +59,7 @@ class ModelsTopic(Topic):
         path, settings = self._configuration.models_folder, self._configuration.settings
         swarms = {}
         with contextlib.suppress(PotluckError):
-            swarms = {swarm.name: swarm.model for swarm in self._configuration.swarms.load().values()}
+            swarms = {name: joined.swarm.model for name, joined in self._configuration.swarms.load().items()}
         served = self._view.served()
         stored = stored_models(path, swarms, served.model if served is not None and self._view.is_serving else "")
         folder = ModelsFolder(

@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 import logging
+import time
+from dataclasses import replace
 
 from potluck_control import schema
+from potluck_control.engine_messages import Members
 from potluck_control.method import Empty
 from potluck_control.methods import swarms
 
 from potluck.errors import UsageError
-from potluck.protocol.invite import decode_invite, encode_invite, new_swarm
-from potluck.protocol.swarm import Swarm
+from potluck.membership.invite import Invite, encode_invite
+from potluck.membership.joined import free_name
+from potluck.membership.leadership import DAY_S, invite
+from potluck.membership.membership import Membership
+from potluck.protocol.swarm import new_swarm
 from potluck_daemon.configuration import Configuration
 from potluck_daemon.supervisor.supervisor import Supervisor
-from potluck_daemon.swarms.joined import free_name
 from potluck_daemon.swarms.new_model import find_model
 from potluck_daemon.topics.topic import Topic, answers
 
@@ -27,7 +32,7 @@ class SwarmsTopic(Topic):
 
     @answers(schema.JOIN)
     async def _join(self, params: schema.JoinParams) -> schema.Joined:
-        return self._add(decode_invite(params.invite))
+        return self._joined(self._configuration.swarms.join(params.invite))
 
     @answers(schema.CREATE)
     async def _create(self, params: schema.CreateParams) -> schema.Joined:
@@ -39,18 +44,32 @@ class SwarmsTopic(Topic):
         swarm = new_swarm(params.name or free_name("home", taken), model.name, model.num_blocks, model.revision)
         if model.folder != configuration.settings.serve.checkpoint:
             await configuration.change({"serve.checkpoint": model.folder or None})
-        return self._add(swarm)
+        return self._joined(configuration.swarms.create(swarm))
 
-    def _add(self, swarm: Swarm) -> schema.Joined:
-        self._configuration.swarms.add(swarm)
+    def _joined(self, membership: Membership) -> schema.Joined:
+        swarm = membership.swarm
         log.info("joined the swarm %s", swarm.name)
         self._configuration.reload()
         return schema.Joined(swarm.name, swarm.model)
 
     @answers(schema.INVITE)
-    async def _invite(self, _: Empty) -> schema.Invite:
+    async def _invite(self, params: schema.InviteParams) -> schema.Invite:
+        configuration = self._configuration
+        swarm = configuration.invited_swarm(self._supervisor.facts.addresses)
+        if swarm.is_open:
+            return schema.Invite(swarm.name, encode_invite(Invite(swarm)))
+        joined = configuration.swarms.find(swarm.name)
+        now_s = time.time()
+        statement, made = invite(joined, now_s, people=params.people, days=params.days)
+        configuration.learn_members(swarm, [statement.data])
+        self._supervisor.tell(Members((statement.data,)))
+        expires_at = now_s + params.days * DAY_S
+        return schema.Invite(swarm.name, encode_invite(replace(made, swarm=swarm)), expires_at, params.people)
+
+    @answers(swarms.CONTACT)
+    async def _contact(self, _: Empty) -> swarms.Contact:
         swarm = self._configuration.invited_swarm(self._supervisor.facts.addresses)
-        return schema.Invite(swarm.name, encode_invite(swarm))
+        return swarms.Contact(swarm.name, swarm.prefix, swarm.bootstrap_peers)
 
     @answers(swarms.LIST)
     async def _list(self, _: Empty) -> swarms.Swarms:
@@ -59,7 +78,7 @@ class SwarmsTopic(Topic):
         return swarms.Swarms(
             tuple(
                 swarms.JoinedSwarm(swarm.name, swarm.model, swarm.num_blocks, swarm.is_open, swarm.name == name)
-                for swarm in self._configuration.swarms.load().values()
+                for swarm in (joined.swarm for joined in self._configuration.swarms.load().values())
             )
         )
 

@@ -26,6 +26,7 @@ LINES = {  # at least one a command; `setup` and `service` must not get as far a
     "resume": ["resume"],
     "join": ["join"],
     "leave": ["leave"],
+    "members": ["members"],
     "models": ["models list"],
     "programs": ["programs list"],
     "history": ["history"],

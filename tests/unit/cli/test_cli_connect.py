@@ -11,8 +11,8 @@ from typing import Any, cast
 
 import pytest
 from potluck_cli import connect
-from potluck_control import schema
 from potluck_control.client import ControlClient, ControlError, DaemonAwayError
+from potluck_control.methods import swarms
 from potluck_control.schema import Status
 from potluck_control.states import Reason, State
 
@@ -25,10 +25,10 @@ class StartingDaemon:
         self._now = State.IDLE
 
     def call(self, method: object) -> Any:
-        if method is schema.INVITE:
+        if method is swarms.CONTACT:
             if self._now is not State.JOINING:
                 raise ControlError("the swarm cannot be found by others yet")
-            return schema.Invite("home", "potluck1:...")
+            return swarms.Contact("home", "_home", ())
         self._now = next(self._states)
         return Status(self._now, Reason.NONE, "", 0.0, "1")
 

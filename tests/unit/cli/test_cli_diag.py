@@ -16,10 +16,11 @@ from potluck_control.redaction import Person
 from potluck_control.schema import Status, SwarmStatus, Transition
 from potluck_control.states import Reason, State
 from potluck_daemon.reporting.history import HistoryFile
-from potluck_daemon.swarms.joined import JoinedSwarms
 
 from potluck.membership.identity import Identity
-from potluck.protocol.invite import encode_invite, new_swarm
+from potluck.membership.invite import Invite, encode_invite
+from potluck.membership.joined import JoinedSwarms
+from potluck.protocol.swarm import new_swarm
 
 USER, HOST = "anastasia", "attic-machine"
 PEER = str(Identity.generate().peer_id)
@@ -59,13 +60,13 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     places = user_places()
     places.settings_file.parent.mkdir(parents=True)
     places.settings_file.write_text(SETTINGS.format(home=home))
-    JoinedSwarms(places.swarms_file).add(SWARM)
+    JoinedSwarms(places.swarms_file, places.identity_file).create(SWARM)
     HistoryFile(places.history_file).append(
         Transition(1.0, State.STARTING, State.ERROR, Reason.ENGINE_FAILED, f"cannot read {home}/models/x of {USER}")
     )
     places.log_file.write_text(
         f"2026-11-21 10:00:00,000 INFO x: dialling {ADDRESS} of {HOST}\n"
-        f"2026-11-21 10:00:01,000 INFO x: joined by {encode_invite(SWARM)}\n"
+        f"2026-11-21 10:00:01,000 INFO x: joined by {encode_invite(Invite(SWARM))}\n"
         f"2026-11-21 10:00:02,000 INFO x: sundayfriends at 192.0.2.4:5555, {home}/.cache/y\n"
     )
     return home
@@ -105,14 +106,15 @@ def test_it_holds_what_helps(home: Path, tmp_path: Path, capsys: pytest.CaptureF
 
 def test_it_holds_nothing_private(home: Path, tmp_path: Path) -> None:
     main(["diag", "--output", str(tmp_path / "d.zip")])
-    assert SWARM.membership_key is not None
+    (membership,) = JoinedSwarms(user_places().swarms_file).load().values()
+    assert membership.person_seed is not None
     private = {
         "user": USER,
         "host": HOST,
         "home": str(home),
         "peer": PEER,
-        "invite": encode_invite(SWARM)[12:40],
-        "key": SWARM.membership_key.hex(),
+        "invite": encode_invite(Invite(SWARM))[12:40],
+        "key": membership.person_seed.hex(),
         "swarm": "sundayfriends",
         "name": "attic",
         "address": "203.0.113.77",

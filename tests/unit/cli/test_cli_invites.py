@@ -13,10 +13,11 @@ from potluck_cli.invites import add_invite, add_swarm, passed_on, read_invite, s
 from potluck_cli.parser import Parser
 
 from potluck.errors import UsageError
-from potluck.protocol.invite import encode_invite, new_swarm
+from potluck.membership.invite import Invite, encode_invite
+from potluck.protocol.swarm import new_swarm
 
 SWARM = new_swarm("friends", "owner/model", 4)
-INVITE = encode_invite(SWARM)
+INVITE = encode_invite(Invite(SWARM))
 
 
 class Terminal(io.StringIO):
@@ -49,7 +50,7 @@ def test_an_argument_is_accepted_with_a_warning(capsys: pytest.CaptureFixture[st
 
 
 @pytest.mark.parametrize(
-    "content", [b"", b"\xff\xfe", b"potluck1:AAAA", b"A" * 100_000], ids=lambda data: str(data[:4])
+    "content", [b"", b"\xff\xfe", b"potluck2:AAAA", b"A" * 100_000], ids=lambda data: str(data[:4])
 )
 def test_a_file_without_an_invite_is_a_usage_error(tmp_path: Path, content: bytes) -> None:
     (tmp_path / "invite").write_bytes(content)
@@ -62,9 +63,9 @@ def test_another_program_reads_the_swarm_from_a_pipe_instead_of_its_arguments() 
     add_swarm(parser)
     for words in (["--swarm", INVITE], [f"--swarm={INVITE}"], [INVITE]):
         given = passed_on(words)
-        assert "potluck1:" not in " ".join(given)
+        assert "potluck2:" not in " ".join(given)
         assert re.fullmatch(r"--invite-file /dev/fd/\d+", " ".join(given))
-        assert swarm_of(parser.parse_args(given)) == SWARM
+        assert swarm_of(parser.parse_args(given)).swarm == SWARM
 
 
 def test_other_arguments_are_passed_on_as_they_are() -> None:

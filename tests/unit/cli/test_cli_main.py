@@ -56,7 +56,7 @@ def test_an_error_is_one_line_with_a_hint(capsys: pytest.CaptureFixture[str]) ->
     err = capsys.readouterr().err
     assert err.count("\n") == 1
     assert err.startswith("potluck: ")
-    assert "potluck swarm join" in err
+    assert "potluck join" in err
 
 
 def test_debug_shows_the_traceback(monkeypatch: pytest.MonkeyPatch) -> None:

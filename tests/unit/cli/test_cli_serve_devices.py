@@ -11,13 +11,15 @@ from potluck_control.launch_spec import LaunchSpec
 from potluck_engine.fitting import resolved
 
 from potluck.errors import UsageError
-from potluck.protocol.invite import encode_invite
+from potluck.membership.invite import Invite, encode_invite
 
 
 def spec_of(*options: str) -> LaunchSpec:
     parser = argparse.ArgumentParser()
     add_arguments(parser)
-    return resolved(launch_spec(parser.parse_args([str(CHECKPOINT), "--swarm", encode_invite(SWARM), *options])))
+    return resolved(
+        launch_spec(parser.parse_args([str(CHECKPOINT), "--swarm", encode_invite(Invite(SWARM)), *options]))
+    )
 
 
 def test_the_first_of_several_devices_is_the_engines_own() -> None:

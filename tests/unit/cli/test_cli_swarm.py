@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import json
+import time
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from helpers.golden import CHECKPOINT
 from potluck_cli.main import main
-from potluck_daemon.swarms.joined import JoinedSwarms
 
 from potluck.errors import UsageError
-from potluck.protocol.invite import decode_invite, encode_invite, new_swarm
+from potluck.membership.invite import Invite, decode_invite, encode_invite
+from potluck.membership.joined import JoinedSwarms
+from potluck.membership.leadership import invite
+from potluck.protocol.swarm import new_swarm
 
 ADDRESS = "/ip4/127.0.0.1/tcp/31337/p2p/12D3KooWNzKKqPfbmrQqVZPkLfk52MCgPRZDirP7dSajsgaRG6WK"
 
@@ -28,29 +31,29 @@ def create(*options: str) -> int:
 
 def test_create_prints_an_invite_and_remembers_the_swarm(capsys: pytest.CaptureFixture[str]) -> None:
     assert create() == 0
-    swarm = decode_invite(capsys.readouterr().out)
+    swarm = decode_invite(capsys.readouterr().out).swarm
     assert (swarm.name, swarm.model, swarm.num_blocks) == ("friends", "checkpoint", 4)
     assert swarm.bootstrap_peers == (ADDRESS,)
-    assert swarm.membership_key is not None
-    assert JoinedSwarms().find("friends") == swarm
+    assert swarm.founder_key is not None
+    assert JoinedSwarms().find("friends").swarm == swarm
 
 
 def test_create_as_json_is_one_object(capsys: pytest.CaptureFixture[str]) -> None:
     assert create("--json") == 0
     fields = json.loads(capsys.readouterr().out)
-    assert decode_invite(fields["invite"]).prefix == fields["prefix"]
+    assert decode_invite(fields["invite"]).swarm.prefix == fields["prefix"]
 
 
 def test_an_open_swarm_has_no_key_and_the_stock_prefix(capsys: pytest.CaptureFixture[str]) -> None:
     assert create("--open") == 0
-    swarm = decode_invite(capsys.readouterr().out)
+    swarm = decode_invite(capsys.readouterr().out).swarm
     assert swarm.is_open
     assert swarm.prefix == "checkpoint-hf"  # a Llama
 
 
 def test_an_open_swarm_takes_a_prefix_and_a_private_one_does_not(capsys: pytest.CaptureFixture[str]) -> None:
     assert create("--open", "--prefix", "other-hf") == 0
-    assert decode_invite(capsys.readouterr().out).prefix == "other-hf"
+    assert decode_invite(capsys.readouterr().out).swarm.prefix == "other-hf"
     assert create("--prefix", "other-hf") == 2
     assert "--open" in capsys.readouterr().err
 
@@ -74,7 +77,7 @@ def test_create_never_replaces_a_swarm_and_its_key(capsys: pytest.CaptureFixture
 
 
 def test_join_and_leave(capsys: pytest.CaptureFixture[str]) -> None:
-    invite = encode_invite(replace(new_swarm("others", "owner/model", 8), bootstrap_peers=(ADDRESS,)))
+    invite = encode_invite(Invite(replace(new_swarm("others", "owner/model", 8), bootstrap_peers=(ADDRESS,))))
     assert main(["swarm", "join", invite]) == 0
     assert main(["swarm", "invite"]) == 0
     assert invite in capsys.readouterr().out
@@ -91,20 +94,20 @@ def test_root_beside_a_system_service_is_told_how_to_reach_that(
     monkeypatch.setattr("os.geteuid", lambda: 0)
     monkeypatch.setenv("STATE_DIRECTORY", str(tmp_path))
     monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path / "no-daemon"))
-    argument = "friends" if action == "leave" else encode_invite(new_swarm("others", "owner/model", 8))
+    argument = "friends" if action == "leave" else encode_invite(Invite(new_swarm("others", "owner/model", 8)))
     assert main(["swarm", action, argument]) == 2
     assert hint in capsys.readouterr().err
     assert JoinedSwarms().load() == {}
 
 
 def test_an_invite_by_which_nobody_finds_the_swarm_is_not_printed(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["swarm", "join", encode_invite(new_swarm("others", "owner/model", 8))]) == 0
+    assert main(["swarm", "join", encode_invite(Invite(new_swarm("others", "owner/model", 8)))]) == 0
     assert main(["swarm", "invite"]) == 2
     assert "--bootstrap" in capsys.readouterr().err
 
 
 def test_a_broken_invite_is_refused_with_advice(capsys: pytest.CaptureFixture[str]) -> None:
-    invite = encode_invite(new_swarm("others", "owner/model", 8))
+    invite = encode_invite(Invite(new_swarm("others", "owner/model", 8)))
     assert main(["swarm", "join", invite[:-3]]) == 2
     assert "copy the whole line" in capsys.readouterr().err
 
@@ -114,7 +117,7 @@ def test_invite_can_name_one_more_address(capsys: pytest.CaptureFixture[str]) ->
     capsys.readouterr()
     other = ADDRESS.replace("31337", "31338")
     assert main(["swarm", "invite", "friends", "--bootstrap", other]) == 0
-    assert decode_invite(capsys.readouterr().out).bootstrap_peers == (ADDRESS, other)
+    assert decode_invite(capsys.readouterr().out).swarm.bootstrap_peers == (ADDRESS, other)
 
 
 def test_joined_swarms_are_for_their_owner_only() -> None:
@@ -137,17 +140,19 @@ def test_the_only_swarm_is_meant_when_none_is_named_but_never_one_of_several(tmp
     with pytest.raises(UsageError, match="no swarm"):
         joined.find(None)
     first, second = new_swarm("first", "m", 2), new_swarm("second", "m", 2)
-    joined.add(first)
-    assert joined.find(None) == first
-    joined.add(second)
+    joined.create(first, is_open=True)
+    assert joined.find(None).swarm == first
+    joined.create(second, is_open=True)
     with pytest.raises(UsageError, match="several") as caught:
         joined.find(None)
     assert caught.value.hint is not None
     assert "first, second" in caught.value.hint
 
 
-def test_an_invite_is_taken_without_joining(tmp_path: Path) -> None:
-    joined = JoinedSwarms(tmp_path / "swarms.json")
-    swarm = new_swarm("elsewhere", "m", 2)
-    assert joined.find(encode_invite(swarm)) == swarm
-    assert not joined.path.exists()
+def test_an_invite_is_accepted_once(tmp_path: Path) -> None:
+    joined = JoinedSwarms(tmp_path / "swarms.json", tmp_path / "identity.key")
+    founder = JoinedSwarms(tmp_path / "founder" / "swarms.json", tmp_path / "founder" / "identity.key")
+    _, made = invite(founder.create(new_swarm("elsewhere", "m", 2)), time.time())
+    first = joined.find(encode_invite(made))
+    assert joined.find(encode_invite(made)).person_seed == first.person_seed
+    assert list(joined.load()) == ["elsewhere"]

@@ -23,6 +23,7 @@ from potluck.checkpoint import open_checkpoint
 from potluck.client.config import ClientConfig
 from potluck.client.model import attach
 from potluck.client.swarm_client import SwarmClient
+from potluck.membership.membership import Membership
 from potluck.p2p.network import Host, Stream
 from potluck.petals import protocols
 from potluck.petals.envelopes import read_envelope
@@ -86,7 +87,7 @@ class Recording:
 
 
 def in_the_swarm(recording: Recording) -> tuple[SwarmClient, Any]:
-    client = SwarmClient(SWARM, QUICK, recording.start)
+    client = SwarmClient(Membership(SWARM), QUICK, recording.start)
     client.start()
     return client, attach(open_checkpoint(str(CHECKPOINT)), client)
 

@@ -16,8 +16,8 @@ from potluck_daemon.settings.desired_state import _launch
 from potluck_daemon.settings.schema import Settings
 from potluck_daemon.supervisor.supervisor import Supervisor
 
-from potluck.protocol.invite import new_swarm
-from potluck.protocol.swarm import Swarm
+from potluck.membership.membership import Membership
+from potluck.protocol.swarm import new_swarm
 
 GREETS_AND_READS = """
 import os, socket, sys
@@ -39,8 +39,8 @@ def program(path: Path, text: str) -> str:
 
 @pytest.fixture
 def launch(tmp_path: Path) -> LaunchSpec:
-    swarm: Swarm = new_swarm("home", "demo-model", 4, "local")
-    return _launch(Settings(), swarm, Places(tmp_path, tmp_path, tmp_path, tmp_path), 0)
+    membership = Membership(new_swarm("home", "demo-model", 4, "local"))
+    return _launch(Settings(), membership, Places(tmp_path, tmp_path, tmp_path, tmp_path), 0)
 
 
 async def test_another_interpreter_ends_the_engine_and_does_not_wait_for_what_failed_in_the_old_one(

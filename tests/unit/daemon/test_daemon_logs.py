@@ -14,7 +14,8 @@ from potluck_control.redaction import Person, redact, redact_person
 from potluck_daemon.reporting import logs
 
 from potluck.membership.identity import Identity
-from potluck.protocol.invite import encode_invite, new_swarm
+from potluck.membership.invite import Invite, encode_invite
+from potluck.protocol.swarm import new_swarm
 
 PEER = str(Identity.generate().peer_id)
 SWARM = new_swarm("friends", "owner/model", 4)
@@ -41,7 +42,7 @@ def root_logger() -> Iterator[logging.Logger]:
         ("dialling /dns4/attic.example.org/tcp/1", "dialling /dns4/[address]/tcp/1"),
         ("from 192.168.1.17:54321, fe80::1", "from [address]:54321, [address]"),
         ("[::1]:80 and ::", "[[address]]:80 and [address]"),
-        (f"joined by {encode_invite(SWARM)}.", "joined by [secret]."),
+        (f"joined by {encode_invite(Invite(SWARM))}.", "joined by [secret]."),
         ("key 3q2+796tvu/erb7v3q2+796tvu/erb7v3q2+796tvu8=", "key [secret]"),
         ("key 1eadbeef2eadbeef3eadbeef4eadbeef5eadbeef6eadbeef7eadbeef8eadbeef", "key [secret]"),
     ],
@@ -91,7 +92,7 @@ def test_the_log_file_is_bounded_and_discreet(
 def test_a_traceback_is_as_discreet_as_the_line(tmp_path: Path, root_logger: logging.Logger) -> None:
     logs.set_up(tmp_path / "d.log", is_verbose=False)
     try:
-        raise ValueError(encode_invite(SWARM))
+        raise ValueError(encode_invite(Invite(SWARM)))
     except ValueError:
         logging.getLogger("x").exception("failed")
     text = (tmp_path / "d.log").read_text()

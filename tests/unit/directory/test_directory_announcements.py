@@ -28,12 +28,11 @@ from potluck.errors import NetworkError
 from potluck.membership.identity import Identity
 from potluck.petals.records import stock_server_value
 from potluck.protocol.blocks import Span
-from potluck.protocol.invite import new_swarm
-from potluck.protocol.membership import record_proof
 from potluck.protocol.records import ServerRecord
+from potluck.protocol.swarm import new_swarm
 
 PRIVATE = new_swarm("home", "m", 8)
-OPEN = new_swarm("all", "m", 8, open=True, prefix="m-hf")
+OPEN = new_swarm("all", "m", 8, prefix="m-hf")
 ME, OTHER = Identity.generate(), Identity.generate()
 
 
@@ -119,7 +118,7 @@ async def test_a_server_that_comes_back_is_seen_again(network: FakeNetwork, cloc
 
 
 async def test_announcing_that_nobody_takes_is_an_error(network: FakeNetwork, clock: Clock) -> None:
-    network.start(record_checks={Kind.RECORD.key(PRIVATE): lambda subkey, value, end: False})
+    network.start(record_checks={Kind.RECORD.key(PRIVATE): lambda subkey, value, end, person_of: False})
     directory = Directory(network.start(ME), PRIVATE, ME, clock)
     with pytest.raises(NetworkError):
         await directory.announce(record())
@@ -137,17 +136,6 @@ async def test_a_reader_keeps_the_newest_of_what_replicas_say(network: FakeNetwo
     view = await reader.fetch()
     assert view.servers[0].span == Span(4, 8)
     assert view.num_dropped == 1
-
-
-async def test_strangers_see_nothing_of_a_private_swarm_and_are_not_seen(network: FakeNetwork, clock: Clock) -> None:
-    await announced(network)
-    stranger = replace(PRIVATE, membership_key=bytes(32))
-    intruder = Directory(network.start(OTHER), stranger, OTHER, clock)
-    await intruder.announce(record(OTHER))
-    await intruder.heartbeat(beat_of(OTHER.peer_id))
-    view = await Directory(network.start(), PRIVATE, clock=clock).fetch()
-    assert [server.peer_id for server in view.servers] == [ME.peer_id]
-    assert view.num_dropped == 2
 
 
 # -- what is dropped ---------------------------------------------------------------------------------------------------
@@ -203,10 +191,10 @@ def test_a_heartbeat_does_not_pass_for_a_record_nor_one_swarms_for_anothers(cloc
     assert verdict(seal(other, ME, Kind.RECORD, fields, sequence=clock.now, expiration=end), now=clock.now)
 
 
-def test_a_record_without_membership_is_dropped(clock: Clock) -> None:
-    for membership in (None, b"", bytes(16), bytes(32), "x"):
-        envelope = msgpack.unpackb(sealed(now=clock.now).to_bytes()) | {"membership": membership}
-        assert "member" in verdict(msgpack.packb(envelope), now=clock.now)
+def test_a_record_with_a_pass_that_is_none_is_dropped(clock: Clock) -> None:
+    for ticket in (None, bytes(300), "x"):
+        envelope = msgpack.unpackb(sealed(now=clock.now).to_bytes()) | {"ticket": ticket}
+        assert verdict(msgpack.packb(envelope), now=clock.now)
 
 
 def test_a_spoiled_signature_is_dropped(clock: Clock) -> None:
@@ -274,7 +262,7 @@ def signed_as_is(change: dict[str, Any], kind: Kind = Kind.RECORD, *, now: float
 
 def signed_body(body: bytes, kind: Kind = Kind.RECORD) -> bytes:
     signed = seal_module._signed(PRIVATE, kind, body)
-    return Sealed(kind, ME.peer_id, body, ME.sign(signed), record_proof(PRIVATE, signed) or b"").to_bytes()
+    return Sealed(kind, ME.peer_id, body, ME.sign(signed)).to_bytes()
 
 
 def test_what_older_servers_do_not_tell_has_a_default(clock: Clock) -> None:

@@ -14,8 +14,8 @@ from potluck.directory import Announcer, Directory
 from potluck.errors import NetworkError
 from potluck.membership.identity import Identity
 from potluck.protocol.blocks import Span
-from potluck.protocol.invite import new_swarm
 from potluck.protocol.records import Heartbeat, ServerRecord, ServerState
+from potluck.protocol.swarm import new_swarm
 
 SWARM, ME = new_swarm("home", "m", 8), Identity.generate()
 

@@ -126,7 +126,7 @@ def test_a_person_with_too_many_servers_keeps_the_same_ones_in_every_order_and_d
     records = [record(0, NOW, who) for who in (ME, *ghosts, ANA)]
     kept = []
     for order in (records, records[::-1]):
-        table = Table(lambda peer: PersonId("mallory" if peer in names else peer))
+        table = Table(lambda peer, _=b"": PersonId("mallory" if peer in names else peer))
         for each in order:
             table.take(each)
         kept.append(set(table.all(Kind.RECORD)))
@@ -139,7 +139,7 @@ def test_a_person_with_too_many_servers_keeps_the_same_ones_in_every_order_and_d
 def test_in_a_full_table_the_person_with_the_most_servers_gives_way() -> None:
     ghosts = [Identity.generate() for _ in range(4)]
     names = {ghost.peer_id for ghost in ghosts}
-    table = Table(lambda peer: PersonId("mallory" if peer in names else peer), max_servers=4)
+    table = Table(lambda peer, _=b"": PersonId("mallory" if peer in names else peer), max_servers=4)
     assert all(table.take(record(0, NOW, who)) for who in ghosts)
     assert [table.take(record(0, NOW, who)) for who in (ME, ANA, OMAR, Identity.generate())] == [True] * 3 + [False]
     assert {ME.peer_id, ANA.peer_id, OMAR.peer_id} < set(table.all(Kind.RECORD))
@@ -147,7 +147,7 @@ def test_in_a_full_table_the_person_with_the_most_servers_gives_way() -> None:
 
 def test_the_servers_of_people_who_are_no_members_are_not_taken_and_do_not_stay() -> None:
     members = {ME.peer_id, ANA.peer_id}
-    table = Table(lambda peer: PersonId(peer) if peer in members else None)
+    table = Table(lambda peer, _=b"": PersonId(peer) if peer in members else None)
     assert [table.take(record(0, NOW, who)) for who in (ME, ANA, OMAR)] == [True, True, False]
     members.discard(ANA.peer_id)
     table.expire(NOW)

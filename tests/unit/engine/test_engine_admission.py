@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import pytest
-from helpers.engine_peers import PRIVATE, SWARM
+from helpers.engine_peers import SWARM
 from potluck_engine.admission import Admission
 
 from potluck.protocol.blocks import PeerId, Span
 from potluck.protocol.codes import Code, RemoteError
-from potluck.protocol.membership import call_proof
 from potluck.protocol.messages import Caller
 from potluck.protocol.records import span_digest
 
@@ -55,13 +54,6 @@ def test_a_leaving_server_refuses_everything_and_says_when_it_is_back(admission:
     assert refusal(admission, Span(2, 4)).retry_after_s == 5.0
     assert refusal(admission, Span(2, 4)).code is Code.DRAINING
     assert admission.is_leaving(Span(2, 4))
-
-
-def test_a_private_swarm_admits_members_only() -> None:
-    private = Admission(PRIVATE, ME, Span(0, 2), DIGESTS[:2])
-    member = Caller(membership=call_proof(PRIVATE, caller=PEER, callee=ME))
-    assert private.check("golden", Span(0, 2), member, PEER) is None
-    assert refusal(private, Span(0, 2)).code is Code.NOT_A_MEMBER
 
 
 def test_an_adapter_must_be_here() -> None:

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-from dataclasses import replace
 
 import pytest
 import torch
-from helpers.engine_peers import PRIVATE, Client, Server, call, hidden_states, load, opening, serve, settle, until
+from helpers.engine_peers import Client, Server, call, hidden_states, load, opening, serve, settle, until
 from helpers.fake_network import FakeHost
 from potluck_control.launch_spec import ServingLimits
 from torch import Tensor
@@ -171,35 +170,6 @@ async def test_failure_inside_the_blocks_is_answered_and_the_engine_lives(networ
             broken.setattr(BlockSpan, "forward", lambda *_: torch.zeros(1) @ torch.zeros(2))
             assert await refusal(host, server, request) is Code.INTERNAL
         assert (await forward(host, server, request)).tensors
-
-
-async def test_private_swarm_serves_members_only(network, blocks):
-    async with serve(network, blocks=blocks, swarm=PRIVATE) as server:
-        member, stranger = network.start(), network.start()
-        proof = Caller(membership=server.proof(member))
-        request = ForwardRequest("golden", SPAN, hidden_states(1, 2), caller=proof)
-        assert (await forward(member, server, request)).tensors
-        assert await refusal(stranger, server, request) is Code.NOT_A_MEMBER
-        nobody = replace(request, caller=Caller())
-        assert await refusal(member, server, nobody) is Code.NOT_A_MEMBER
-        client = await Client.open(stranger, server)
-        await client.send(StepRequest(hidden_states(1, 2), opening(caller=proof)))
-        with pytest.raises(RemoteError) as refused:
-            await client.stream.receive(timeout_s=120)
-        assert refused.value.code is Code.NOT_A_MEMBER
-
-
-async def test_stranger_is_refused_at_the_first_part_of_a_stream_call(network, blocks):
-    async with serve(network, blocks=blocks, swarm=PRIVATE, limits=ServingLimits(max_batch_tokens=20_000)) as server:
-        stranger = network.start()
-        stream = await stranger.open_stream(
-            server.host.peer_id, protocols.FORWARD, timeout_s=120, max_frame_bytes=1 << 20
-        )
-        first, *_ = encode_call(ForwardRequest("golden", SPAN, torch.zeros(1, 20_000, 64)))
-        await stream.send(*first)
-        with pytest.raises(RemoteError) as refused:
-            await stream.receive(timeout_s=120)
-        assert refused.value.code is Code.NOT_A_MEMBER
 
 
 async def test_demanded_weights_are_checked(network, blocks):

@@ -14,11 +14,15 @@ from potluck_engine.ranks.devices import parse_max_memory
 from potluck.blocks.residency import place
 from potluck.checkpoint import open_checkpoint
 from potluck.errors import UsageError
+from potluck.membership.membership import Membership
 from potluck.protocol.blocks import Span
 
 SPAN = Span(0, 4)
 CONFIG = LaunchSpec(
-    swarm=SWARM, checkpoint=str(CHECKPOINT), runtime_dir=Path("unused"), limits=ServingLimits(cache_tokens=100)
+    membership=Membership(SWARM),
+    checkpoint=str(CHECKPOINT),
+    runtime_dir=Path("unused"),
+    limits=ServingLimits(cache_tokens=100),
 )
 
 

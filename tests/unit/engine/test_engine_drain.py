@@ -14,6 +14,7 @@ from potluck_control.launch_spec import LaunchSpec
 from potluck_engine.server import Engine
 
 from potluck.errors import SwarmError
+from potluck.membership.membership import Membership
 from potluck.p2p.config import HostConfig
 from potluck.protocol.blocks import Span
 
@@ -25,7 +26,9 @@ async def start_engine(there: World, folder: Path, span: Span) -> Engine:
     async def start_host(_: HostConfig) -> FakeHost:
         return there.network.start()
 
-    config = LaunchSpec(swarm=there.swarm, checkpoint=str(CHECKPOINT), runtime_dir=folder, blocks=str(span))
+    config = LaunchSpec(
+        membership=Membership(there.swarm), checkpoint=str(CHECKPOINT), runtime_dir=folder, blocks=str(span)
+    )
     engine = Engine(config, lambda event: None, start_host=start_host)
     await engine.start()
     return engine

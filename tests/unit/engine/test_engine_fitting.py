@@ -13,6 +13,7 @@ from potluck_engine.fitting import cache_tokens, choose_dtype, memory_limit_byte
 from potluck.blocks import BlockSpan
 from potluck.checkpoint import Checkpoint, open_checkpoint
 from potluck.errors import UsageError
+from potluck.membership.membership import Membership
 
 MIB = 1 << 20
 
@@ -68,7 +69,7 @@ def room_for_sessions(
 ) -> int:
     weights = blocks.weights.placement.device_bytes
     limit = f"cpu={weights + device_bytes}B"
-    config = LaunchSpec(SWARM, str(CHECKPOINT), Path(), limits=limits, max_memory=limit, grows_cache=grows)
+    config = LaunchSpec(Membership(SWARM), str(CHECKPOINT), Path(), limits=limits, max_memory=limit, grows_cache=grows)
     return cache_tokens(blocks, config, max_blocks=max_blocks)
 
 

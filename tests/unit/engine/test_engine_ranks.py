@@ -40,6 +40,7 @@ from potluck.blocks.kv import KvMemory, KvSequence
 from potluck.blocks.plans import StepRow, plan_step
 from potluck.checkpoint import open_checkpoint
 from potluck.errors import CheckpointError, UsageError
+from potluck.membership.membership import Membership
 from potluck.p2p.config import HostConfig
 from potluck.protocol.blocks import Span
 from potluck.protocol.codes import Code, RemoteError
@@ -49,7 +50,7 @@ SPAN = Span(0, 2)
 
 @asynccontextmanager
 async def two_ranks(folder: Path) -> AsyncIterator[tuple[RankProcesses, RankedSpan]]:
-    config = LaunchSpec(SWARM, str(CHECKPOINT), folder, "0:2", devices=("cpu", "cpu"))
+    config = LaunchSpec(Membership(SWARM), str(CHECKPOINT), folder, "0:2", devices=("cpu", "cpu"))
     ranks = await RankProcesses.start(config)
     try:
         own = await asyncio.to_thread(ranks.load, open_checkpoint(str(CHECKPOINT)), SPAN)
@@ -127,9 +128,11 @@ from pathlib import Path
 from helpers.engine_peers import CHECKPOINT, SWARM
 from potluck_control.launch_spec import LaunchSpec
 from potluck_engine.ranks.processes import RankProcesses
+from potluck.membership.membership import Membership
 
 async def main():
-    ranks = await RankProcesses.start(LaunchSpec(SWARM, str(CHECKPOINT), Path(sys.argv[1]), devices=("cpu", "cpu")))
+    spec = LaunchSpec(Membership(SWARM), str(CHECKPOINT), Path(sys.argv[1]), devices=("cpu", "cpu"))
+    ranks = await RankProcesses.start(spec)
     print(ranks.pids[0], flush=True)
     await asyncio.sleep(600)
 
@@ -154,14 +157,16 @@ def test_devices_that_cannot_work_together_are_refused_with_a_hint(devices: tupl
 
 
 async def test_a_device_that_is_not_there_is_refused_before_anything_is_started(tmp_path: Path) -> None:
-    config = LaunchSpec(SWARM, str(CHECKPOINT), tmp_path, "0:2", device="cuda:0", devices=("cuda:0", "cuda:99"))
+    config = LaunchSpec(
+        Membership(SWARM), str(CHECKPOINT), tmp_path, "0:2", device="cuda:0", devices=("cuda:0", "cuda:99")
+    )
     with pytest.raises(UsageError, match="no device"):
         await RankProcesses.start(config)
 
 
 async def test_an_engine_gives_its_devices_back_loses_one_meanwhile_and_serves_again(tmp_path: Path) -> None:
     events: list[EngineEvent] = []
-    config = LaunchSpec(SWARM, str(CHECKPOINT), tmp_path, "0:2", devices=("cpu", "cpu"))
+    config = LaunchSpec(Membership(SWARM), str(CHECKPOINT), tmp_path, "0:2", devices=("cpu", "cpu"))
     engine = Engine(config, events.append, start_host=_start_host)
     async with engine:
         first = _rank_pid(engine)
@@ -188,7 +193,7 @@ async def test_an_engine_gives_its_devices_back_loses_one_meanwhile_and_serves_a
 
 async def test_a_family_that_cannot_be_spread_is_refused_by_name_before_the_swarm_is_told_more(tmp_path: Path) -> None:
     GPT2LMHeadModel(GPT2Config(n_layer=4, n_embd=64, n_head=4, vocab_size=8)).save_pretrained(tmp_path / "gpt2")
-    config = LaunchSpec(SWARM, str(tmp_path / "gpt2"), tmp_path / "run", "0:2", devices=("cpu", "cpu"))
+    config = LaunchSpec(Membership(SWARM), str(tmp_path / "gpt2"), tmp_path / "run", "0:2", devices=("cpu", "cpu"))
     engine = Engine(config, lambda _: None, start_host=_start_host)
     with pytest.raises(CheckpointError, match="gpt2") as refused:
         await engine.start()

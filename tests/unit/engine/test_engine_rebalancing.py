@@ -29,13 +29,16 @@ from potluck.checkpoint import Checkpoint, open_checkpoint
 from potluck.checkpoint.block_files import BlockFiles
 from potluck.directory import Directory
 from potluck.errors import CheckpointError
+from potluck.membership.membership import Membership
 from potluck.p2p.config import HostConfig
 from potluck.protocol.blocks import PeerId, Span
 from potluck.protocol.messages import StepRequest
 from potluck.protocol.records import ServerState
 from potluck.wire.protocols import SESSION
 
-CONFIG = LaunchSpec(swarm=SWARM, checkpoint=str(CHECKPOINT), runtime_dir=Path("unused"), num_blocks=2, heartbeat_s=0.2)
+CONFIG = LaunchSpec(
+    membership=Membership(SWARM), checkpoint=str(CHECKPOINT), runtime_dir=Path("unused"), num_blocks=2, heartbeat_s=0.2
+)
 
 
 def test_blocks_are_added_while_there_is_room_and_the_others_go_afterwards() -> None:

@@ -14,6 +14,7 @@ from potluck_engine.server import Engine
 
 from potluck.directory import Directory
 from potluck.errors import CheckpointError, UsageError
+from potluck.membership.membership import Membership
 from potluck.p2p.config import HostConfig
 from potluck.protocol.blocks import Span
 from potluck.protocol.codes import Code, RemoteError
@@ -22,7 +23,9 @@ from potluck.protocol.records import ServerState
 from potluck.wire import protocols
 
 SPAN = Span(1, 3)
-CONFIG = LaunchSpec(swarm=SWARM, checkpoint=str(CHECKPOINT), runtime_dir=Path("unused"), blocks="1:3", public_name="me")
+CONFIG = LaunchSpec(
+    membership=Membership(SWARM), checkpoint=str(CHECKPOINT), runtime_dir=Path("unused"), blocks="1:3", public_name="me"
+)
 
 
 class Swarm:
@@ -84,7 +87,7 @@ async def test_engine_answers_as_soon_as_it_says_online(swarm):
         ({"blocks": "2:9"}, UsageError),
         ({"blocks": "2-9"}, UsageError),
         ({"checkpoint": "/no/such/folder"}, CheckpointError),
-        ({"swarm": replace(SWARM, num_blocks=5)}, CheckpointError),
+        ({"membership": Membership(replace(SWARM, num_blocks=5))}, CheckpointError),
         ({"dtype": "float8"}, UsageError),
         ({"device": "cuda:77"}, UsageError),
     ],

@@ -12,6 +12,8 @@ from potluck_engine.compute.steps import CostMeter
 from potluck_engine.measure import Speed, is_news, refreshed
 from potluck_engine.speed_cache import SpeedCache, speed_key
 
+from potluck.membership.membership import Membership
+
 SPEED = Speed(inference_tps=100.0, forward_tps=5000.0)
 
 
@@ -49,12 +51,12 @@ def test_the_oldest_go_first(tmp_path: Path) -> None:
 
 def test_number_formats_threads_and_model_have_speeds_of_their_own() -> None:
     swarm = make_swarm(4)
-    config = LaunchSpec(swarm, "folder", Path("/tmp"))
+    config = LaunchSpec(Membership(swarm), "folder", Path("/tmp"))
     others = [
         replace(config, dtype="bfloat16"),
         replace(config, quantization="int8"),
         replace(config, threads=7),
-        replace(config, swarm=replace(swarm, model="another")),
+        replace(config, membership=Membership(replace(swarm, model="another"))),
     ]
     keys = [speed_key(each) for each in (config, *others)]
     assert len(set(keys)) == len(keys)

@@ -103,7 +103,9 @@ def test_checked_keys_have_room_of_their_own() -> None:
 
 
 def test_a_persons_records_under_a_checked_key_are_few_whoever_brings_them() -> None:
-    storage = BoundedStorage([OWN], person_of=lambda peer: PersonId("mallory" if peer.startswith("ghost") else peer))
+    storage = BoundedStorage(
+        [OWN], person_of=lambda peer, ticket=b"": PersonId("mallory" if peer.startswith("ghost") else peer)
+    )
     for number in range(2 * MAX_SUBKEYS_OF_A_PERSON):
         with from_peer(f"honest {number}"):  # as nodes that come and go do for each other
             is_kept = storage.store_subkey(OWN, f"ghost {number}", b"x", END)
@@ -131,7 +133,7 @@ def test_a_reader_checks_few_records_of_a_person_whatever_a_node_answers() -> No
 
 
 def test_a_persons_peers_share_the_room() -> None:
-    storage = BoundedStorage(max_bytes=20_000, person_of=lambda peer: PersonId(peer.split()[0]))
+    storage = BoundedStorage(max_bytes=20_000, person_of=lambda peer, ticket=b"": PersonId(peer.split()[0]))
     for number in range(100):
         with from_peer(f"mallory {number}"):
             storage.store_subkey(DHTID.generate(source=f"{number}"), "s", b"x", END)
@@ -187,7 +189,7 @@ def test_it_answers_like_hiveminds_own_storage() -> None:
 
 
 def test_strangers_share_a_little_room_and_their_newest_records_stay() -> None:
-    storage = BoundedStorage(person_of=lambda peer: PersonId(peer) if peer == "ana" else None)
+    storage = BoundedStorage(person_of=lambda peer, ticket=b"": PersonId(peer) if peer == "ana" else None)
     for number in range(2000):
         with from_peer(f"stranger {number}"):
             assert storage.store_subkey(DHTID.generate(source=f"{number}"), "s", bytes(1000), END)

@@ -34,7 +34,7 @@ from potluck.wire.sessions import decode_step, decode_step_reply, encode_step, e
 LIMITS = Limits(hidden_size=4, num_blocks=8, max_batch_tokens=16, max_length=32, max_frame_bytes=1 << 16)
 HIDDEN = torch.arange(24.0).view(2, 3, 4)
 PROMPTS = torch.ones(2, 1, 2, 4)
-CALLER = Caller(b"proof", "lora@1", "d" * 16, b"d" * DELEGATION_BYTES, (b"v" * VOUCHER_BYTES,))
+CALLER = Caller("lora@1", "d" * 16, b"d" * DELEGATION_BYTES, (b"v" * VOUCHER_BYTES,))
 RECEIPT, COUNTERSIGNED = b"r" * RECEIPT_BYTES, b"c" * COUNTERSIGNED_BYTES
 OPENING = SessionOpening("m", Span(2, 4), 16, "id", 1.5, CALLER, exact=True, resume=True)
 TIMING = Timing(1.5, 2.5, 100, True, b"t" * TAB_BYTES, COUNTERSIGNED)

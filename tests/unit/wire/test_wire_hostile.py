@@ -94,7 +94,6 @@ def test_prompts_and_orders_that_do_not_fit_are_refused(extra: WireTensor) -> No
         (Field.START, 4),
         (Field.START, True),
         (Field.END, 9),
-        (Field.MEMBERSHIP, "text"),
         (Field.ADAPTER, ["a"]),
         (Field.DELEGATION, b"short"),
         (Field.VOUCHERS, [b"short"]),

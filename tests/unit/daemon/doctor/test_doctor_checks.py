@@ -115,7 +115,7 @@ def test_a_check_that_fails_does_not_hide_the_others(places: Places, monkeypatch
 
 
 def test_gaps_are_known_from_the_daemon(places: Places, monkeypatch: pytest.MonkeyPatch) -> None:
-    from potluck.protocol.invite import new_swarm
+    from potluck.protocol.swarm import new_swarm
 
     known = SwarmStatus("s", "m", 4, coverage=(1, 0, 0, 1))
     status = Status(State.SERVING, Reason.NONE, "", 1.0, "1", swarm=known)

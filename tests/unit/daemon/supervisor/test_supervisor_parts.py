@@ -10,10 +10,11 @@ from potluck_daemon.supervisor.backoff import LONGEST_S, delay_s
 from potluck_daemon.supervisor.diagnosis import MAX_LETTERS, Exit, diagnose
 from potluck_daemon.supervisor.supervisor import EngineFacts, Supervisor
 
+from potluck.membership.membership import Membership
 from potluck.protocol.blocks import Span
 from potluck.protocol.swarm import Swarm
 
-SWARM = Swarm("s", "m", 4, "s", membership_key=b"secret" + bytes(26))
+SWARM = Swarm("s", "m", 4, "s")
 CRASH = (
     "Fatal Python error: Bus error",
     "",
@@ -26,7 +27,9 @@ CRASH = (
 @pytest.mark.parametrize(
     "message",
     [
-        LaunchSpec(SWARM, "/m", Path("/run"), "0:4", identity_path=Path("/id"), listen=("/ip4/127.0.0.1/tcp/0",)),
+        LaunchSpec(
+            Membership(SWARM), "/m", Path("/run"), "0:4", identity_path=Path("/id"), listen=("/ip4/127.0.0.1/tcp/0",)
+        ),
         messages.Throttle(0.5),
         messages.Offload(),
         messages.Restore(),
@@ -56,7 +59,7 @@ def test_a_kind_of_a_newer_version_is_ignored_and_a_broken_line_refused() -> Non
 
 
 def test_the_membership_key_does_not_show_in_a_launch_that_is_logged() -> None:
-    assert "secret" not in repr(LaunchSpec(SWARM, "/m", Path("/run")))
+    assert "secret" not in repr(LaunchSpec(Membership(SWARM), "/m", Path("/run")))
 
 
 def test_waiting_grows_to_a_limit() -> None:

@@ -15,10 +15,10 @@ from potluck_control.methods.gateway import GatewayState, GatewayStatus
 from potluck_control.methods.settings import Change, SetParams
 from potluck_daemon.daemon import Daemon
 from potluck_daemon.supervisor.gateway import Gateway
-from potluck_daemon.swarms.joined import JoinedSwarms
 
 from potluck.membership.identity import Identity
-from potluck.protocol.invite import new_swarm
+from potluck.membership.joined import JoinedSwarms
+from potluck.protocol.swarm import new_swarm
 
 ADDRESS = f"/ip4/127.0.0.1/tcp/9/p2p/{Identity.generate().peer_id}"
 READY = 'echo \'{"url": "http://127.0.0.1:1/v1"}\''
@@ -29,7 +29,7 @@ def script(daemon: Daemon, tmp_path: Path) -> Path:
     """Stands for the interpreter; the daemon has joined a swarm."""
     for name in ("friends", "family"):
         swarm = new_swarm(name, "demo-model", 4)
-        JoinedSwarms(daemon.places.swarms_file).add(replace(swarm, bootstrap_peers=(ADDRESS,)))
+        JoinedSwarms(daemon.places.swarms_file).create(replace(swarm, bootstrap_peers=(ADDRESS,)), is_open=True)
     return tmp_path / "python"
 
 

@@ -18,11 +18,11 @@ from potluck_control.schema import SwarmStatus
 from potluck_daemon.daemon import Daemon
 from potluck_daemon.reporting.display import download, needs, served
 from potluck_daemon.supervisor.supervisor import EngineFacts, reported
-from potluck_daemon.swarms.joined import JoinedSwarms
 from potluck_daemon.swarms.stored_models import ModelMover
 
 from potluck.checkpoint.fetching import Fetching
-from potluck.protocol.invite import new_swarm
+from potluck.membership.joined import JoinedSwarms
+from potluck.protocol.swarm import new_swarm
 
 
 def hub_model(hub: Path, name: str, size: int, *, partial: int = 0) -> Path:
@@ -62,7 +62,7 @@ async def moved(ask: Ask) -> models.Models:
 
 
 async def test_downloads_are_listed_with_who_uses_them(hub: Path, ask: Ask, daemon: Daemon, quiet: None) -> None:
-    JoinedSwarms(daemon.places.swarms_file).add(new_swarm("friends", "owner/small", 4))
+    JoinedSwarms(daemon.places.swarms_file).create(new_swarm("friends", "owner/small", 4), is_open=True)
     listed = await ask(models.LIST)
     large, small = listed.stored
     assert (large.name, large.swarms, small.name, small.swarms) == (
@@ -79,7 +79,7 @@ async def test_downloads_are_listed_with_who_uses_them(hub: Path, ask: Ask, daem
 
 
 async def test_what_a_swarm_runs_is_not_deleted_by_mistake(hub: Path, ask: Ask, daemon: Daemon, quiet: None) -> None:
-    JoinedSwarms(daemon.places.swarms_file).add(new_swarm("friends", "owner/small", 4))
+    JoinedSwarms(daemon.places.swarms_file).create(new_swarm("friends", "owner/small", 4), is_open=True)
     with pytest.raises(ControlError, match="friends runs owner/small"):
         await ask(models.DELETE, DeleteParams("owner/small"))
     assert (await ask(models.DELETE, DeleteParams("owner/small", force=True))).freed_bytes >= 10_000

@@ -14,9 +14,9 @@ from potluck_daemon.settings.desired_state import read_desired_state
 from potluck_daemon.settings.schema import Settings, entries
 from potluck_daemon.settings.store import Loaded
 from potluck_daemon.settings.values import value_of
-from potluck_daemon.swarms.joined import JoinedSwarms
 
-from potluck.protocol.invite import new_swarm
+from potluck.membership.joined import JoinedSwarms
+from potluck.protocol.swarm import new_swarm
 
 
 @pytest.fixture
@@ -88,7 +88,7 @@ async def test_what_the_environment_decides_is_said(ask: Ask) -> None:
 
 
 def test_exactly_the_settings_that_an_engine_is_started_with_restart_it(daemon: Daemon) -> None:
-    JoinedSwarms(daemon.places.swarms_file).add(new_swarm("home", "demo-model", 4, "local"))
+    JoinedSwarms(daemon.places.swarms_file).create(new_swarm("home", "demo-model", 4, "local"), is_open=True)
     other = {
         bool: lambda _: False,
         int: lambda value: value + 1,

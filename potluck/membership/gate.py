@@ -1,0 +1,398 @@
+"""The gate of a node: who has shown that they belong to the swarm, and what everybody knows of the members.
+
+A node presents itself once to each peer before it asks anything else (`PRESENT`), and the answer presents the peer.
+Until then a peer may do nothing. Members compare rosters (`ROSTER`), so that each learns of joins and removals:
+on meeting, every ten seconds with somebody, and at once when something is new. Whoever was removed loses their streams.
+
+After a start a node admits nobody before it has compared rosters with somebody who would know of a removal: an admin or
+the founder, or anyone but the applicant. If nobody else can be asked for some seconds, it goes by what it knows.
+
+The gate of an open swarm lets everybody in. Lives in one event loop; the caller sends the bytes.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import random
+import time
+from collections.abc import Awaitable, Callable, Collection, Iterable
+from dataclasses import dataclass, replace
+from typing import Final, Protocol
+
+import msgpack
+
+from potluck.membership.identity import Identity
+from potluck.membership.membership import Membership, read_all
+from potluck.membership.presentation import (
+    Presentation,
+    decode_presentation,
+    encode_presentation,
+    judge,
+    witness,
+    write_pass,
+)
+from potluck.membership.roster import Person
+from potluck.membership.statements import MAX_STATEMENT_BYTES, Statement
+from potluck.protocol.blocks import PeerId, PersonId
+from potluck.protocol.codes import Code, RemoteError
+from potluck.tasks import BackgroundTasks
+
+log = logging.getLogger(__name__)
+
+PRESENT: Final = "PotluckMembers.rpc_present"  # unary; the only call for strangers
+ROSTER: Final = "PotluckMembers.rpc_roster"  # unary; for members
+_ALONE_S = 5.0  # how long a node that just started waits for somebody who may know of removals
+_PATIENCE_S = 8.0  # for peers that wait so themselves
+_RETRY_S = 0.5
+_MEET_S = 5.0
+_COMPARE_INTERVAL_S = 10.0
+_FAN_OUT = 4
+_MAX_NEWS = 2000  # statements of one message; the rest comes with the next one
+_SHORT = 8  # bytes of a statement's digest, in comparisons
+_MAX_OWNERS = 20_000
+_DHT = "DHTProtocol."
+
+Call = Callable[[PeerId, str, bytes], Awaitable[bytes]]
+"""Sends a unary call to a peer within a time limit, without presenting first. Raises RemoteError."""
+
+
+OnNews = Callable[[list[Statement]], None]
+"""Called with the statements that a roster gained."""
+
+
+def ignore_news(news: list[Statement]) -> None:
+    """Keep nothing."""
+
+
+class Gate(Protocol):
+    """Who may speak with a node."""
+
+    def person_of(self, peer: PeerId, ticket: bytes = b"", /) -> PersonId | None:
+        """See `PersonOf`."""
+
+    def may_call(self, peer: PeerId, protocol: str) -> bool:
+        """Return whether a peer may make this call, or open this stream, to us."""
+
+    def is_presented(self, peer: PeerId, protocol: str) -> bool:
+        """Return whether this call to a peer needs no presentation first."""
+
+    async def present(self, peer: PeerId) -> None:
+        """Present this node to a peer. Raises RemoteError: NOT_A_MEMBER, or UNREACHABLE."""
+
+    def forget(self, peer: PeerId) -> None:
+        """Present anew before the next call: the peer does not know us any more."""
+
+
+class OpenGate:
+    """The gate of an open swarm: each peer is a person of its own."""
+
+    def person_of(self, peer: PeerId, ticket: bytes = b"", /) -> PersonId | None:
+        return PersonId(peer)
+
+    def may_call(self, peer: PeerId, protocol: str) -> bool:
+        return True
+
+    def is_presented(self, peer: PeerId, protocol: str) -> bool:
+        return True
+
+    async def present(self, peer: PeerId) -> None:
+        """Nobody asks."""
+
+    def forget(self, peer: PeerId) -> None:
+        """Nothing is known."""
+
+
+class MembersGate:
+    """The gate of a swarm with members.
+
+    Args:
+        membership: what this node knows and shows; its roster grows here.
+        call: sends without presenting.
+        outsiders: bootstrap nodes that this node was told of; they are no members and serve the DHT only.
+        on_news: told the statements that the roster gained, to be kept.
+        on_admitted: told each peer that is let in.
+        on_removed: told the peers whose member was removed.
+    """
+
+    def __init__(
+        self,
+        membership: Membership,
+        identity: Identity,
+        call: Call,
+        *,
+        outsiders: Collection[PeerId] = (),
+        on_news: OnNews = ignore_news,
+        on_admitted: Callable[[PeerId], None] = lambda peer: None,
+        on_removed: Callable[[list[PeerId]], None] = lambda peers: None,
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        self.roster = membership.roster(clock())
+        self._membership = membership
+        self._identity = identity
+        self._call = call
+        self._outsiders = frozenset(outsiders)
+        self._plain: set[PeerId] = set()  # outsiders that are nobody's node
+        self._on_news = on_news
+        self._on_admitted = on_admitted
+        self._on_removed = on_removed
+        self._clock = clock
+        self._admitted: set[PeerId] = set()
+        self._owners: dict[PeerId, bytes] = {}  # people behind nodes whose key is made for one run
+        self._presented: set[PeerId] = set()
+        self._presenting: dict[PeerId, asyncio.Task[None]] = {}
+        self._application = membership.application
+        self._started_s = 0.0
+        self._informants: set[bytes] = set()  # people whose roster was compared with ours since the start
+        self._tasks = BackgroundTasks()
+        self.ticket = self._write_ticket()
+
+    def start(self) -> None:
+        """Begin to compare rosters; call it in the event loop."""
+        self._started_s = asyncio.get_running_loop().time()
+        self._tasks.start(self._keep_comparing())
+
+    async def stop(self) -> None:
+        await self._tasks.cancel()
+
+    # -- who may speak -------------------------------------------------------------------------------------------------
+
+    def person_of(self, peer: PeerId, ticket: bytes = b"", /) -> PersonId | None:
+        person = self.member(peer)
+        if person is None and ticket and not self.roster.is_removed_peer(peer):
+            with contextlib.suppress(RemoteError):
+                person, _ = judge(self.roster, peer, Presentation(ticket=ticket), self._clock())
+                self._note_owner(peer, person)
+        return None if person is None else person.id
+
+    def member(self, peer: PeerId) -> Person | None:
+        """Return the member behind a peer, or None."""
+        key = self._owners.get(peer)
+        return self.roster.owner(peer) if key is None else self.roster.person(key)
+
+    def may_call(self, peer: PeerId, protocol: str) -> bool:
+        is_dht = protocol.startswith(_DHT)
+        return protocol == PRESENT or peer in self._admitted or (is_dht and peer in self._plain)
+
+    def is_presented(self, peer: PeerId, protocol: str) -> bool:
+        return protocol == PRESENT or peer in self._presented
+
+    def forget(self, peer: PeerId) -> None:
+        self._presented.discard(peer)
+
+    # -- presenting ----------------------------------------------------------------------------------------------------
+
+    async def present(self, peer: PeerId) -> None:
+        """Present this node to a peer, once for all who ask for it at a time."""
+        task = self._presenting.get(peer)
+        if task is None:
+            task = self._presenting[peer] = asyncio.ensure_future(self._present(peer))
+            task.add_done_callback(lambda _: self._presenting.pop(peer, None))
+        await asyncio.shield(task)
+
+    async def meet(self, peers: Iterable[PeerId]) -> bool:
+        """Present this node to peers that may be members; return whether it knows more of them now."""
+        before, known = self.roster.digest, len(self._owners)
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(_MEET_S):
+                await asyncio.gather(*map(self.present, peers), return_exceptions=True)
+        return (self.roster.digest, len(self._owners)) != (before, known)
+
+    async def _present(self, peer: PeerId) -> None:
+        try:
+            answer = decode_presentation(await self._call_patiently(peer))
+        except RemoteError as error:
+            if error.code is not Code.NOT_SERVED or peer not in self._outsiders:
+                raise
+            answer = Presentation(digest=self.roster.digest)  # a bootstrap node that knows no swarm
+        if answer.witnessed:
+            self._learn(
+                read_all(self.roster.swarm_key, (*answer.proof, answer.witnessed, *self._membership.statements))
+            )
+            if self.roster.person(self._person()) or self.roster.owner_of_key(self._person()):
+                self._application = b""
+        self._admit(peer, answer)
+        self._presented.add(peer)
+        if answer.digest != self.roster.digest:
+            await self.compare(peer)
+        else:
+            self._note_informant(peer)
+
+    async def _call_patiently(self, peer: PeerId) -> bytes:
+        """Wait for a node that has just started itself."""
+        deadline_s = asyncio.get_running_loop().time() + _PATIENCE_S
+        while True:
+            try:
+                return await self._call(peer, PRESENT, encode_presentation(self._shown()))
+            except RemoteError as error:
+                if error.code is not Code.BUSY or asyncio.get_running_loop().time() > deadline_s:
+                    raise
+                await asyncio.sleep(min(error.retry_after_s or _RETRY_S, _RETRY_S))
+
+    async def answer_present(self, body: bytes, peer: PeerId) -> bytes:
+        """Answer a peer that presents itself. Raises RemoteError: NOT_A_MEMBER, BAD_REQUEST or BUSY."""
+        shown = decode_presentation(body)
+        now_s = self._clock()
+        witnessed = b""
+        if shown.application:
+            signer = self._membership.signing_key or self._identity.private_key
+            statement = witness(self.roster, shown, signer, now_s)
+            witnessed = statement.data
+            self._learn([*read_all(self.roster.swarm_key, shown.proof), statement])
+        person, news = judge(self.roster, peer, shown, now_s)
+        self._wait_for_removals(person)
+        self._learn(news)
+        self._remember(peer, person)
+        self._presented.add(peer)  # by the answer
+        answer = self._shown()
+        return encode_presentation(replace(answer, application=b"", witnessed=witnessed))
+
+    def _shown(self) -> Presentation:
+        key = self._identity.public_key
+        if self._application:
+            return Presentation(self._membership.statements, self.ticket, self._application, self.roster.digest)
+        proof = self.roster.proof_of(self._person() if self.ticket else key)
+        return Presentation(tuple(item.data for item in proof), self.ticket, b"", self.roster.digest)
+
+    def _person(self) -> bytes:
+        """Return the key that this node's pass was signed with, or its own."""
+        signer = self._membership.signing_key
+        return self._identity.public_key if signer is None else signer.public_key().public_bytes_raw()
+
+    def _write_ticket(self) -> bytes:
+        """Return a pass, unless this node is one of the roster's computers or cannot write one."""
+        signer = self._membership.signing_key
+        if signer is None or self.roster.owner_of_key(self._identity.public_key) is not None:
+            return b""
+        return write_pass(self._identity.public_key, signer, self._clock())
+
+    def _admit(self, peer: PeerId, shown: Presentation) -> None:
+        if peer in self._outsiders and not shown.proof and not shown.ticket and not self.roster.is_removed_peer(peer):
+            self._plain.add(peer)
+            return
+        person, news = judge(self.roster, peer, shown, self._clock())
+        self._learn(news)
+        self._remember(peer, person)
+
+    def _remember(self, peer: PeerId, person: Person) -> None:
+        self._note_owner(peer, person)
+        self._admitted.add(peer)
+        self._on_admitted(peer)
+
+    def _note_owner(self, peer: PeerId, person: Person) -> None:
+        if self.roster.owner(peer) is None:
+            self._owners[peer] = person.key
+            if len(self._owners) > _MAX_OWNERS:
+                oldest = next(iter(self._owners))
+                del self._owners[oldest]
+                self._admitted.discard(oldest)
+
+    def _wait_for_removals(self, asking: Person) -> None:
+        """Raises RemoteError BUSY while this node may not know yet that somebody has been removed."""
+        is_leader = self._leads(asking.key) or self._leads(self._person())
+        waited_s = asyncio.get_running_loop().time() - self._started_s
+        if not is_leader and not self._informants - {asking.key} and waited_s < _ALONE_S:
+            raise RemoteError(Code.BUSY, "this node has just started", retry_after_s=_ALONE_S - waited_s)
+
+    def _leads(self, key: bytes) -> bool:
+        person = self.roster.owner_of_key(key) or self.roster.person(key)
+        return person is not None and (self.roster.may_lead(person.key) or person.invite == self.roster.swarm_key)
+
+    # -- comparing rosters ---------------------------------------------------------------------------------------------
+
+    def publish(self, statements: Iterable[Statement]) -> None:
+        """Merge statements that were made on this computer, and tell others."""
+        self._learn(statements)
+
+    async def compare(self, peer: PeerId) -> None:
+        """Give a member what it lacks and take what we lack. Raises RemoteError."""
+        have = b"".join(sorted(item.digest[:_SHORT] for item in self.roster))
+        answer = _read_message(await self._ask(peer, {"have": have}))
+        self._learn(read_all(self.roster.swarm_key, answer.news))
+        lacks = set(_split(answer.lacks))
+        if lacks:
+            missing = [item.data for item in self.roster if item.digest[:_SHORT] in lacks][:_MAX_NEWS]
+            await self._ask(peer, {"news": missing})
+        self._note_informant(peer)
+
+    async def answer_roster(self, body: bytes, peer: PeerId) -> bytes:
+        """Answer a member that compares rosters or brings news. Raises RemoteError BAD_REQUEST."""
+        message = _read_message(body)
+        self._learn(read_all(self.roster.swarm_key, message.news))
+        if message.have is None:
+            return bytes(msgpack.packb({}))
+        theirs = set(_split(message.have))
+        ours = {item.digest[:_SHORT]: item.data for item in self.roster}
+        news = [data for digest, data in ours.items() if digest not in theirs][:_MAX_NEWS]
+        return bytes(msgpack.packb({"news": news, "lacks": b"".join(theirs - set(ours))}))
+
+    def _note_informant(self, peer: PeerId) -> None:
+        person = self.member(peer)
+        if person is not None:
+            self._informants.add(person.key)
+
+    async def _keep_comparing(self) -> None:
+        while True:
+            await asyncio.sleep(_COMPARE_INTERVAL_S * random.uniform(0.8, 1.2))
+            await self._compare_with(self._some(1))
+
+    async def _compare_with(self, peers: Iterable[PeerId]) -> None:
+        for peer in peers:
+            with contextlib.suppress(RemoteError):
+                await self.compare(peer)
+
+    async def _spread(self, news: list[bytes]) -> None:
+        for peer in self._some(_FAN_OUT):
+            with contextlib.suppress(RemoteError):
+                await self._ask(peer, {"news": news[:_MAX_NEWS]})
+
+    def _some(self, count: int) -> list[PeerId]:
+        """Return some peers that know this node."""
+        known = list(self._presented)
+        return random.sample(known, min(count, len(known)))
+
+    async def _ask(self, peer: PeerId, message: dict[str, object]) -> bytes:
+        return await self._call(peer, ROSTER, msgpack.packb(message))
+
+    def _learn(self, statements: Iterable[Statement]) -> None:
+        """Merge statements, pass on those that are new, and end what removed members had here."""
+        news = self.roster.merge(statements, now_s=self._clock())
+        if not news:
+            return
+        self._on_news(news)
+        gone = [peer for peer in self._admitted if self.member(peer) is None]
+        for peer in gone:
+            self._admitted.discard(peer)
+            self._owners.pop(peer, None)
+            self._presented.discard(peer)
+        if gone:
+            log.info("%d nodes of removed members lose access", len(gone))
+            self._on_removed(gone)
+        self._tasks.start(self._spread([statement.data for statement in news]))
+
+
+@dataclass(frozen=True, slots=True)
+class _Message:
+    news: list[bytes]
+    have: bytes | None
+    lacks: bytes
+
+
+def _read_message(body: bytes) -> _Message:
+    try:
+        fields = msgpack.unpackb(body)
+        news, have, lacks = fields.get("news", []), fields.get("have"), fields.get("lacks", b"")
+        if not isinstance(news, list) or len(news) > _MAX_NEWS or not isinstance(lacks, bytes):
+            raise ValueError("a field")
+        if not all(isinstance(item, bytes) and len(item) <= MAX_STATEMENT_BYTES for item in news):
+            raise ValueError("a statement")
+        if have is not None and not isinstance(have, bytes):
+            raise ValueError("a field")
+    except (ValueError, TypeError, AttributeError, msgpack.UnpackException) as error:
+        raise RemoteError(Code.BAD_REQUEST, "not a comparison of rosters") from error
+    return _Message(news, have, lacks)
+
+
+def _split(digests: bytes) -> list[bytes]:
+    return [digests[start : start + _SHORT] for start in range(0, len(digests), _SHORT)]

@@ -1,0 +1,136 @@
+"""The one line of text with which others join a swarm.
+
+An invite is `potluck2:` and base64url of a msgpack map with a checksum in front. It names the swarm and members that
+lead to it, and holds the private key with which its reader may enrol, until it expires, is used up or withdrawn. The
+invite of an open swarm holds no key. A `potluck:` link holds the swarm's name and the fingerprint of its key.
+Light imports only, the daemon uses this.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import re
+from dataclasses import dataclass, field
+
+import msgpack
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+
+from potluck.errors import UsageError
+from potluck.membership.membership import Membership, read_all
+from potluck.membership.roster import Roster
+from potluck.membership.statements import KEY_BYTES, MAX_STATEMENT_BYTES, Delegation, Enrolment, sign
+from potluck.protocol.swarm import Swarm, check_swarm
+
+_VERSION = 2
+_CHECKSUM_BYTES = 4
+_MAX_LETTERS = 16_384
+_MAX_PROOF = 16
+_INVITE = re.compile(r"potluck(\d{1,4}):([A-Za-z0-9_-]*)")
+_PASTE_HINT = "copy the whole line again, from `potluck2:` to its end; `potluck swarm invite` prints it"
+
+
+@dataclass(frozen=True, slots=True)
+class Invite:
+    """What an invite says.
+
+    Attributes:
+        seed: the invite's private key; None in an open swarm.
+        proof: statements that show who made the invite and that they may.
+    """
+
+    swarm: Swarm
+    seed: bytes | None = field(default=None, repr=False)
+    proof: tuple[bytes, ...] = ()
+
+
+def is_invite(text: str) -> bool:
+    """Return whether a text looks like an invite rather than like a name."""
+    return re.match(r"\s*potluck\d+:", text) is not None
+
+
+def encode_invite(invite: Invite) -> str:
+    """Return the invite as one line without spaces. Whoever reads it may enrol."""
+    swarm = invite.swarm
+    body = msgpack.packb([[getattr(swarm, name) for name in swarm.__slots__], invite.seed, invite.proof])
+    text = base64.urlsafe_b64encode(_checksum(body) + body).decode().rstrip("=")
+    return f"potluck{_VERSION}:{text}"
+
+
+def decode_invite(text: str) -> Invite:
+    """Read an invite; spaces and line breaks that copying put into it do not matter.
+
+    Raises:
+        UsageError: not an invite, a damaged one, or one of another version.
+    """
+    compact = "".join(text.split())
+    match = _INVITE.fullmatch(compact) if len(compact) <= _MAX_LETTERS else None
+    if match is None:
+        raise UsageError("this is not an invite", hint=_PASTE_HINT)
+    if int(match[1]) > _VERSION:
+        raise UsageError("this invite was made by a newer version", hint="update Potluck, then try again")
+    if int(match[1]) < _VERSION:
+        raise UsageError(
+            "this invite was made by an older version", hint="ask its founder to update Potluck and to send a new one"
+        )
+    body = _body_of(match[2])
+    try:
+        (name, model, num_blocks, prefix, revision, peers, key), seed, proof = msgpack.unpackb(body)
+        swarm = check_swarm(Swarm(name, model, num_blocks, prefix, revision, tuple(peers), key))
+    except (ValueError, TypeError, msgpack.UnpackException) as error:
+        raise UsageError("the invite is damaged", hint=_PASTE_HINT) from error
+    is_seed = (isinstance(seed, bytes) and len(seed) == KEY_BYTES) or (seed is None and swarm.is_open)
+    is_proof = isinstance(proof, list) and len(proof) <= _MAX_PROOF
+    if not is_seed or not is_proof or not all(isinstance(item, bytes) for item in proof):
+        raise UsageError("the invite is damaged", hint=_PASTE_HINT)
+    return Invite(swarm, seed, tuple(item for item in proof if len(item) <= MAX_STATEMENT_BYTES))
+
+
+def accept(invite: Invite, name: str, machine: bytes, machine_name: str, now_s: float) -> Membership:
+    """Return the membership of somebody who joins: a new key, and the application for a member to witness.
+
+    Args:
+        name: what others call the person.
+        machine: public key of this computer's node.
+
+    Raises:
+        UsageError: the invite has expired, or it was not made by somebody who may invite.
+    """
+    swarm = invite.swarm
+    if swarm.founder_key is None:
+        return Membership(swarm)
+    assert invite.seed is not None
+    inviter = Ed25519PrivateKey.from_private_bytes(invite.seed)
+    delegation = _delegation(invite, inviter.public_key().public_bytes_raw(), now_s)
+    person = Ed25519PrivateKey.generate()
+    key = person.public_key().public_bytes_raw()
+    application = sign(swarm.founder_key, Enrolment(key, name, delegation.invite, int(now_s)), inviter)
+    membership = Membership(swarm, invite.proof, application.data, person.private_bytes_raw())
+    return membership.with_machine(machine, machine_name, now_s)
+
+
+def _delegation(invite: Invite, key: bytes, now_s: float) -> Delegation:
+    assert invite.swarm.founder_key is not None
+    roster = Roster(invite.swarm.founder_key)
+    roster.merge(read_all(roster.swarm_key, invite.proof), now_s=now_s)
+    delegation = roster.invite(key)
+    if delegation is None:
+        raise UsageError("this invite was not made by somebody who may invite", hint="ask for another one")
+    if delegation.expires_s < now_s:
+        raise UsageError("this invite has expired", hint="ask for another one")
+    return delegation
+
+
+def _body_of(letters: str) -> bytes:
+    try:
+        raw = base64.b64decode(letters + "=" * (-len(letters) % 4), altchars=b"-_", validate=True)
+    except ValueError as error:
+        raise UsageError("the invite is incomplete", hint=_PASTE_HINT) from error
+    checksum, body = raw[:_CHECKSUM_BYTES], raw[_CHECKSUM_BYTES:]
+    if checksum != _checksum(body):
+        raise UsageError("the invite is incomplete or has a wrong letter in it", hint=_PASTE_HINT)
+    return body
+
+
+def _checksum(body: bytes) -> bytes:
+    return hashlib.sha256(body).digest()[:_CHECKSUM_BYTES]

@@ -1,0 +1,277 @@
+"""Keeps the memberships of this user: the swarms, their rosters, and the private keys that are at home here.
+
+Only the owner may read the file and its checked copy, and one process at a time changes them. Swarms of versions
+before certificates stay in the file and are refused with a hint.
+"""
+
+from __future__ import annotations
+
+import base64
+import contextlib
+import fcntl
+import getpass
+import itertools
+import json
+import os
+import re
+import socket
+import time
+from collections.abc import Container, Iterable, Iterator
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+import platformdirs
+
+from potluck.checked_files import CheckedFile, DamagedError
+from potluck.errors import PotluckError, UsageError
+from potluck.membership.identity import Identity
+from potluck.membership.invite import accept, decode_invite, is_invite
+from potluck.membership.leadership import found
+from potluck.membership.membership import Membership, decode_membership, encode_membership
+from potluck.membership.statements import MAX_NAME_CHARS, Statement
+from potluck.protocol.swarm import Swarm
+
+_VERSION = 2
+_APP = "potluck"
+_NOT_IN_NAMES = re.compile(r"[^\w .'-]+")
+
+
+@dataclass(frozen=True, slots=True)
+class _Content:
+    memberships: dict[str, Membership] = field(default_factory=dict)  # in the order they were joined
+    old: tuple[str, ...] = ()  # invites of the first version
+
+
+class JoinedSwarms:
+    """The joined swarms, by name, in one small file.
+
+    Args:
+        path: of the file; None: the user's own.
+        identity: key file of this computer's node; None: the user's own.
+    """
+
+    def __init__(self, path: Path | None = None, identity: Path | None = None) -> None:
+        self.path = path or platformdirs.user_config_path(_APP) / "swarms.json"
+        self._file = CheckedFile(self.path, _decode)
+        self._identity = identity or platformdirs.user_state_path(_APP) / "identity.key"
+
+    def load(self) -> dict[str, Membership]:
+        """Return memberships by the swarm's name, in the order they were joined.
+
+        Raises:
+            UsageError: the file cannot be read. A damaged one has been moved aside.
+        """
+        memberships = self.read().memberships
+        if any(each.person_seed is None and not each.swarm.is_open for each in memberships.values()):
+            machine = self.machine().private_key.private_bytes_raw()
+            memberships = {
+                name: each if each.person_seed else replace(each, machine_seed=machine)
+                for name, each in memberships.items()
+            }
+        return memberships
+
+    def join(self, invite: str, *, name: str = "") -> Membership:
+        """Join the swarm of an invite, or return the membership if this user joined it before.
+
+        Args:
+            name: what others call the user; empty: the user's name on this computer.
+
+        Raises:
+            UsageError: a broken invite, or one that has ended.
+        """
+        made = decode_invite(invite)
+        with self._changing() as memberships:
+            for membership in memberships.values():
+                if _is_same(membership.swarm, made.swarm):
+                    peers = dict.fromkeys((*made.swarm.bootstrap_peers, *membership.swarm.bootstrap_peers))
+                    newer = replace(
+                        membership.swarm, bootstrap_peers=tuple(peers)[: len(made.swarm.bootstrap_peers) + 8]
+                    )
+                    memberships[membership.swarm.name] = replace(membership, swarm=newer)
+                    return memberships[membership.swarm.name]
+            swarm = replace(made.swarm, name=free_name(made.swarm.name, memberships))
+            membership = accept(
+                replace(made, swarm=swarm), name or user_name(), self.machine().public_key, machine_name(), time.time()
+            )
+            memberships[swarm.name] = membership
+        return membership
+
+    def create(self, swarm: Swarm, *, is_open: bool = False, name: str = "") -> Membership:
+        """Found a swarm, or remember an open one. Raises UsageError if one of that name is there."""
+        with self._changing() as memberships:
+            if swarm.name in memberships:
+                raise UsageError(
+                    f"you already have a swarm named {swarm.name}", hint=f"potluck swarm leave {swarm.name}"
+                )
+            membership = (
+                Membership(swarm)
+                if is_open
+                else found(swarm, name or user_name(), self.machine().public_key, machine_name(), time.time())
+            )
+            memberships[swarm.name] = membership
+        return membership
+
+    def remove(self, name: str) -> None:
+        """Forget a swarm with the keys that are at home here. Raises UsageError if it is not known."""
+        with self._changing() as memberships:
+            if memberships.pop(name, None) is None:
+                raise UsageError(f"you did not join a swarm named {name}", hint=_known(memberships))
+
+    def learn(self, name: str, statements: Iterable[Statement]) -> Membership:
+        """Keep what a swarm's roster gained. Raises UsageError if the swarm is not known."""
+        with self._changing() as memberships:
+            if name not in memberships:
+                raise UsageError(f"you did not join a swarm named {name}", hint=_known(memberships))
+            memberships[name] = memberships[name].with_statements(statements, time.time())
+            return memberships[name]
+
+    def keep(self, membership: Membership) -> None:
+        """Replace a membership by one with other keys."""
+        with self._changing() as memberships:
+            memberships[membership.swarm.name] = membership
+
+    def find(self, name_or_invite: str | None) -> Membership:
+        """Return the membership in the swarm of a name, or in the only one for None; an invite is accepted.
+
+        Raises:
+            UsageError: a broken invite, an unknown name, or no single swarm to choose.
+        """
+        if name_or_invite is not None and is_invite(name_or_invite):
+            return self.join(name_or_invite)
+        swarms = self.load()
+        if name_or_invite is not None:
+            if name_or_invite not in swarms and not swarms and self.read().old:
+                raise old_swarm()
+            if name_or_invite not in swarms:
+                raise UsageError(f"{name_or_invite!r} is neither an invite nor a swarm you joined", hint=_known(swarms))
+            return swarms[name_or_invite]
+        if len(swarms) == 1:
+            return next(iter(swarms.values()))
+        if not swarms and self.read().old:
+            raise old_swarm()
+        raise UsageError("you joined several swarms" if swarms else "you joined no swarm yet", hint=_known(swarms))
+
+    def certify_machine(self) -> None:
+        """Certify this computer in each swarm whose person's key is here, as after a move to a new computer."""
+        memberships = self.read().memberships.values()
+        if all(each.person_seed is None or each.has_machine(self.machine().public_key) for each in memberships):
+            return
+        with self._changing() as changed:
+            for name, each in changed.items():
+                if each.person_seed is not None:
+                    changed[name] = each.with_machine(self.machine().public_key, machine_name(), time.time())
+
+    def machine(self) -> Identity:
+        """Return this computer's key, made at the first call."""
+        return Identity.load_or_create(self._identity)
+
+    def read(self) -> _Content:
+        """Return all that the file holds. Raises UsageError as `load` does."""
+        try:
+            return self._file.read() or _Content()
+        except OSError as error:
+            raise UsageError(f"cannot read {self.path}: {error.strerror}") from error
+        except DamagedError as error:
+            text = f"{error.message}; it is now called {self._file.set_aside().name}"
+            raise UsageError(text, hint="join again: potluck join") from error
+
+    @contextlib.contextmanager
+    def _changing(self) -> Iterator[dict[str, Membership]]:
+        """Write the memberships back unless the body raises; one process changes them at a time."""
+        try:
+            self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            with self.path.with_suffix(".lock").open("w") as lock:
+                fcntl.flock(lock, fcntl.LOCK_EX)
+                content = self.read()
+                yield content.memberships
+                self._file.write(_encode(content))
+        except OSError as error:
+            raise UsageError(f"cannot write {self.path}: {error.strerror}", hint="potluck doctor") from error
+
+
+def remember(name: str, news: list[Statement]) -> None:
+    """Keep in the user's own file what a node of this process learned. A swarm that is not there needs no memory."""
+    joined = JoinedSwarms()
+    with contextlib.suppress(UsageError):
+        if name in joined.load():
+            joined.learn(name, news)
+
+
+def chosen_swarm(path: Path, wanted: str) -> tuple[Membership | None, tuple[str, ...]]:
+    """Return the membership to serve, `wanted` or the last one joined, and notices if it cannot be found."""
+    try:
+        content = JoinedSwarms(path).read()
+    except PotluckError as error:
+        return None, (f"{error.message} ({error.hint})",)
+    swarms = content.memberships
+    if not swarms and content.old:
+        return None, (f"{old_swarm().message} ({old_swarm().hint})",)
+    if wanted and wanted not in swarms:
+        return None, (f"serve.swarm is {wanted!r}, which is not a swarm you joined",)
+    return swarms.get(wanted) or next(reversed(swarms.values()), None), ()
+
+
+def old_swarm() -> UsageError:
+    """Return the error for a swarm whose only key was its invite."""
+    return UsageError(
+        "your swarm was made by an older version of Potluck",
+        hint="its founder creates it anew and sends you an invite",
+    )
+
+
+def free_name(wanted: str, taken: Container[str]) -> str:
+    """Return `wanted`, or `wanted-2` and so on if that name is taken."""
+    names = itertools.chain([wanted], (f"{wanted}-{number}" for number in itertools.count(2)))
+    return next(name for name in names if name not in taken)
+
+
+def user_name() -> str:
+    """Return the name of this user on this computer, as a name of a person in a swarm."""
+    try:
+        name = getpass.getuser()
+    except (OSError, KeyError):
+        name = str(os.getuid())
+    return _clean(name.capitalize(), "Somebody")
+
+
+def machine_name() -> str:
+    """Return the name of this computer, as members see it."""
+    return _clean(socket.gethostname().split(".")[0], "computer")
+
+
+def _clean(name: str, otherwise: str) -> str:
+    return _NOT_IN_NAMES.sub("", name).strip(" .'-_")[:MAX_NAME_CHARS] or otherwise
+
+
+def _is_same(one: Swarm, other: Swarm) -> bool:
+    return (one.prefix, one.founder_key) == (other.prefix, other.founder_key)
+
+
+def _encode(content: _Content) -> bytes:
+    texts = [base64.b64encode(encode_membership(each)).decode() for each in content.memberships.values()]
+    return json.dumps({"version": _VERSION, "memberships": texts, "old": content.old}, indent=1).encode() + b"\n"
+
+
+def _decode(data: bytes) -> _Content:
+    """Raises ValueError for a file that is not of this version or the first one."""
+    fields = json.loads(data)
+    if not isinstance(fields, dict):
+        raise ValueError("not an object")
+    if fields.get("version") == 1:
+        return _Content(old=tuple(_texts(fields.get("invites"))))
+    if fields.get("version") != _VERSION:
+        raise ValueError("of another version")
+    memberships = [decode_membership(base64.b64decode(text)) for text in _texts(fields.get("memberships"))]
+    return _Content({each.swarm.name: each for each in memberships}, tuple(_texts(fields.get("old"))))
+
+
+def _texts(value: object) -> list[str]:
+    if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
+        raise ValueError("not a list of texts")
+    return value
+
+
+def _known(swarms: dict[str, Membership]) -> str:
+    if not swarms:
+        return "join one with: potluck join"
+    return f"name one of: {', '.join(swarms)}"

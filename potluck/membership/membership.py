@@ -1,0 +1,168 @@
+"""What one computer holds of a swarm: the swarm, its roster, and the keys that are at home here.
+
+A `Membership` lies in a file of its owner. A node gets only what it shows and witnesses with (`for_node`), so that the
+engine, which speaks with strangers, never holds the key of a person. No I/O.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+
+import msgpack
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+
+from potluck.errors import UsageError
+from potluck.membership.roster import Roster
+from potluck.membership.statements import (
+    KEY_BYTES,
+    Enrolment,
+    Machine,
+    Statement,
+    StatementError,
+    read_statement,
+    sign,
+)
+from potluck.protocol.swarm import Swarm, check_swarm
+
+_VERSION = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Membership:
+    """A person's or a node's part in a swarm.
+
+    Attributes:
+        statements: the roster, as bytes.
+        application: the enrolment that no member has witnessed yet; empty once enrolled, and in an open swarm.
+        person_seed: private key of the person; None on a further computer of that person, and in nodes.
+        founder_seed: private key of the swarm; None unless this person may act as its founder.
+        machine_seed: private key of this computer, for passes where the person's key is elsewhere; never kept here.
+    """
+
+    swarm: Swarm
+    statements: tuple[bytes, ...] = field(default=(), compare=False)  # news of members restarts nobody
+    application: bytes = field(default=b"", compare=False)
+    person_seed: bytes | None = field(default=None, repr=False)
+    founder_seed: bytes | None = field(default=None, repr=False)
+    machine_seed: bytes | None = field(default=None, repr=False)
+
+    @property
+    def person_key(self) -> Ed25519PrivateKey | None:
+        return None if self.person_seed is None else Ed25519PrivateKey.from_private_bytes(self.person_seed)
+
+    @property
+    def signing_key(self) -> Ed25519PrivateKey | None:
+        """Return the key that signs passes: the person's, or this computer's."""
+        seed = self.person_seed or self.machine_seed
+        return None if seed is None else Ed25519PrivateKey.from_private_bytes(seed)
+
+    @property
+    def founder_key(self) -> Ed25519PrivateKey | None:
+        return None if self.founder_seed is None else Ed25519PrivateKey.from_private_bytes(self.founder_seed)
+
+    def roster(self, now_s: float) -> Roster:
+        """Return the roster with all signatures checked; a damaged statement is left out."""
+        roster = Roster(_swarm_key(self.swarm))
+        roster.merge(read_all(roster.swarm_key, self.statements), now_s=now_s)
+        return roster
+
+    def with_statements(self, statements: Iterable[Statement], now_s: float) -> Membership:
+        """Return the membership with more statements; an application that is among them has been accepted."""
+        roster = self.roster(now_s)
+        roster.merge(statements, now_s=now_s)
+        person = _applicant(self.swarm, self.application)
+        is_enrolled = person is not None and roster.person(person) is not None
+        kept = tuple(statement.data for statement in roster)
+        # The machine of somebody who is not enrolled yet is in no roster.
+        waiting = () if is_enrolled or person is None else tuple(data for data in self.statements if data not in kept)
+        return replace(self, statements=kept + waiting, application=b"" if is_enrolled else self.application)
+
+    def with_machine(self, key: bytes, name: str, now_s: float) -> Membership:
+        """Return the membership in which the person has certified a computer, if it was not before.
+
+        Raises:
+            UsageError: only a computer that holds the person's key certifies others.
+        """
+        if self.swarm.is_open or self.has_machine(key):
+            return self
+        person = self.person_key
+        if person is None:
+            raise UsageError(
+                "this computer cannot add others to your name", hint="do it on the computer that joined the swarm first"
+            )
+        machine = Machine(key, person.public_key().public_bytes_raw(), name, int(now_s))
+        statement = sign(_swarm_key(self.swarm), machine, person)
+        return replace(self, statements=(*self.statements, statement.data))
+
+    def for_node(self) -> Membership:
+        """Return what a node needs that is certified by its own key: everything but the private keys."""
+        return replace(self, person_seed=None, founder_seed=None)
+
+    def for_client(self) -> Membership:
+        """Return what a client needs, whose key is made for one run and certified by the person."""
+        return replace(self, founder_seed=None)
+
+    def has_machine(self, key: bytes) -> bool:
+        """Return whether a computer has been certified."""
+        found = read_all(_swarm_key(self.swarm), self.statements)
+        return any(isinstance(item.content, Machine) and item.content.machine == key for item in found)
+
+
+def read_all(swarm_key: bytes, statements: Iterable[object]) -> list[Statement]:
+    """Return the statements that are sound."""
+    found = []
+    for data in statements:
+        try:
+            found.append(read_statement(swarm_key, data))
+        except StatementError:
+            continue
+    return found
+
+
+def encode_membership(membership: Membership) -> bytes:
+    """Return the bytes in which a computer keeps a membership. They contain private keys."""
+    swarm = membership.swarm
+    return bytes(
+        msgpack.packb(
+            {
+                "version": _VERSION,
+                "swarm": [getattr(swarm, name) for name in swarm.__slots__],
+                "statements": membership.statements,
+                "application": membership.application,
+                "person": membership.person_seed,
+                "founder": membership.founder_seed,
+            }
+        )
+    )
+
+
+def decode_membership(data: bytes) -> Membership:
+    """Raises ValueError for anything that `encode_membership` did not make."""
+    try:
+        fields = msgpack.unpackb(data)
+        if fields["version"] != _VERSION:
+            raise ValueError("made by another version")
+        name, model, num_blocks, prefix, revision, peers, key = fields["swarm"]
+        swarm = check_swarm(Swarm(name, model, num_blocks, prefix, revision, tuple(peers), key))
+        statements = tuple(fields["statements"])
+        seeds = fields["person"], fields["founder"]
+        are_seeds = all(seed is None or (isinstance(seed, bytes) and len(seed) == KEY_BYTES) for seed in seeds)
+        if not are_seeds or not all(isinstance(item, bytes) for item in (*statements, fields["application"])):
+            raise ValueError("a field has the wrong type")
+        return Membership(swarm, statements, fields["application"], *seeds)
+    except (KeyError, TypeError, msgpack.UnpackException, UsageError) as error:
+        raise ValueError(f"not a membership: {error}") from error
+
+
+def _applicant(swarm: Swarm, application: bytes) -> bytes | None:
+    if not application:
+        return None
+    content = read_statement(_swarm_key(swarm), application).content
+    return content.person if isinstance(content, Enrolment) else None
+
+
+def _swarm_key(swarm: Swarm) -> bytes:
+    if swarm.founder_key is None:
+        raise UsageError(f"{swarm.name} is an open swarm, which has no members")
+    return swarm.founder_key

@@ -1,0 +1,344 @@
+"""Who belongs to a swarm: the statements that hold, merged from whatever peers bring.
+
+Peers bring statements in any order, and nodes that saw the same ones agree. Removals are never forgotten, so an old
+list cannot undo one. The rules:
+
+- The swarm's key (the founder's) may do everything and gives ranks. Admins invite, withdraw invites and remove members.
+- A person belongs to the swarm if the swarm's key witnessed the enrolment, or if the invite is the founder's or an
+  admin's, had not expired or been withdrawn, and a member (in a public swarm: an admin) witnessed it.
+- Of too many enrolments with one invite the earliest count, and of equally early ones those with the smallest key.
+- A person certifies their own machines. The person, an admin or the founder removes them.
+- What an admin signed ends with the rank, so whoever takes it away signs anew what shall stay (`leadership.py`).
+
+No I/O and no clock.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Iterator
+from dataclasses import dataclass, field
+
+from potluck.membership.identity import public_key_of
+from potluck.membership.statements import (
+    Delegation,
+    Enrolment,
+    Machine,
+    Promotion,
+    Rank,
+    Removal,
+    Statement,
+    Withdrawal,
+)
+from potluck.protocol.blocks import PeerId, PersonId
+
+MAX_MACHINES = 32  # of one person
+MAX_STATEMENTS = 50_000  # 10,000 people with a few machines each
+_MAX_AHEAD_S = 300  # statements from further in the future are not taken yet
+
+
+@dataclass(frozen=True, slots=True)
+class Person:
+    """A member of the swarm."""
+
+    key: bytes
+    name: str
+    joined_s: int
+    invite: bytes
+    rank: Rank
+    is_on_probation: bool
+    machines: tuple[Machine, ...]
+
+    @property
+    def id(self) -> PersonId:
+        return PersonId(self.key.hex())
+
+
+@dataclass(slots=True)
+class _Facts:
+    """Statements by what they are about."""
+
+    promotions: defaultdict[bytes, list[Promotion]] = field(default_factory=lambda: defaultdict(list))
+    invites: dict[bytes, tuple[Delegation, bytes]] = field(default_factory=dict)  # with the author
+    withdrawals: list[tuple[Withdrawal, bytes]] = field(default_factory=list)
+    enrolments: list[tuple[Enrolment, tuple[bytes, ...]]] = field(default_factory=list)
+    machines: dict[bytes, Machine] = field(default_factory=dict)
+    removals: list[tuple[Removal, bytes]] = field(default_factory=list)
+
+    def add(self, statement: Statement, swarm_key: bytes) -> None:
+        author = statement.authors[0]
+        match statement.content:
+            case Promotion() as promotion if author == swarm_key:
+                self.promotions[promotion.person].append(promotion)
+            case Delegation() as invite:
+                self.invites[invite.invite] = invite, author
+            case Withdrawal() as withdrawal:
+                self.withdrawals.append((withdrawal, author))
+            case Enrolment() as enrolment:
+                self.enrolments.append((enrolment, statement.authors))
+            case Machine() as machine if author == machine.person:
+                self.machines.setdefault(machine.machine, machine)
+            case Removal() as removal:
+                self.removals.append((removal, author))
+
+
+class Roster:
+    """The members of one swarm.
+
+    Args:
+        swarm_key: the founder's public key.
+    """
+
+    def __init__(self, swarm_key: bytes) -> None:
+        self.swarm_key = swarm_key
+        self.digest = b""  # equal for all who know the same statements
+        self._statements: dict[bytes, Statement] = {}  # by digest
+        self._people: dict[bytes, Person] = {}
+        self._owners: dict[bytes, Person] = {}  # by machine
+        self._witnesses: dict[bytes, bytes] = {}  # of each person's enrolment
+        self._facts = _Facts()
+        self._leaders: Collection[bytes] = (swarm_key,)
+        self._removed: Collection[bytes] = ()
+
+    def __iter__(self) -> Iterator[Statement]:
+        return iter(self._statements.values())
+
+    def __contains__(self, digest: bytes) -> bool:
+        return digest in self._statements
+
+    @property
+    def people(self) -> tuple[Person, ...]:
+        """Return the members, the earliest first."""
+        return tuple(sorted(self._people.values(), key=lambda person: (person.joined_s, person.key)))
+
+    def merge(self, statements: Iterable[Statement], *, now_s: float) -> list[Statement]:
+        """Take statements. Return those that were new and are kept, for others who may lack them."""
+        new = {
+            statement.digest: statement
+            for statement in statements
+            if statement.digest not in self._statements and statement.content.at_s <= now_s + _MAX_AHEAD_S
+        }
+        if not new or len(self._statements) + len(new) > MAX_STATEMENTS:
+            return []
+        self._statements |= new
+        self._facts = _Facts()
+        for statement in self._statements.values():
+            self._facts.add(statement, self.swarm_key)
+        self._leaders, self._removed = _leaders_and_removed(self._facts, self.swarm_key)
+        self._people, self._witnesses = _people(self._facts, self.swarm_key, self._leaders, self._removed)
+        self._owners = {machine.machine: person for person in self._people.values() for machine in person.machines}
+        self._statements = {digest: item for digest, item in self._statements.items() if self._counts(item)}
+        self.digest = hashlib.sha256(b"".join(sorted(self._statements))).digest()[:16]
+        return [statement for digest, statement in new.items() if digest in self._statements]
+
+    def person(self, key: bytes) -> Person | None:
+        return self._people.get(key)
+
+    def owner(self, peer: PeerId) -> Person | None:
+        """Return the member whose machine this is, or None."""
+        key = public_key_of(peer)
+        return None if key is None else self.owner_of_key(key)
+
+    def owner_of_key(self, machine: bytes) -> Person | None:
+        return self._owners.get(machine)
+
+    def is_removed(self, key: bytes) -> bool:
+        """Return whether a person or a machine has been removed."""
+        return key in self._removed
+
+    def is_removed_peer(self, peer: PeerId) -> bool:
+        key = public_key_of(peer)
+        return key is not None and key in self._removed
+
+    def may_lead(self, key: bytes) -> bool:
+        """Return whether this is the swarm's key or an admin's, who may invite and remove."""
+        return key in self._leaders
+
+    def invite(self, key: bytes) -> Delegation | None:
+        """Return an invite that nobody withdrew, or None; it may have expired or be used up."""
+        invite, author = self._facts.invites.get(key, (None, b""))
+        is_over = author not in self._leaders or _end_of(key, self._facts, self._leaders) < math.inf
+        return None if is_over else invite
+
+    @property
+    def invites(self) -> tuple[Delegation, ...]:
+        """Return the invites that nobody withdrew."""
+        return tuple(invite for key in self._facts.invites if (invite := self.invite(key)) is not None)
+
+    def enrolled_with(self, invite: bytes) -> tuple[Person, ...]:
+        return tuple(person for person in self.people if person.invite == invite)
+
+    def signed_by(self, person: Person) -> list[Statement]:
+        """Return what would end with `person`: enrolments of others, and what they signed as an admin."""
+        keys = {person.key, *(machine.machine for machine in person.machines)}
+        found = []
+        for statement in self._statements.values():
+            content = statement.content
+            if isinstance(content, Enrolment):
+                _, inviter = self._facts.invites.get(content.invite, (None, b""))
+                ends = (statement.authors[-1] in keys or inviter == person.key) and content.person != person.key
+            else:
+                ends = statement.authors[0] == person.key and not isinstance(content, Machine)
+            if ends:
+                found.append(statement)
+        return found
+
+    def proof_of(self, key: bytes) -> list[Statement]:
+        """Return what proves to anybody who knows the swarm's key that a person or machine belongs to it.
+
+        Those of the swarm's key come first, so that one signature check finds out a stranger's invention.
+        """
+        needed: dict[bytes, Statement] = {}
+        keys, seen = [key], {self.swarm_key}
+        while keys:
+            subject = keys.pop()
+            if subject in seen:
+                continue
+            seen.add(subject)
+            for digest, statement in self._statements.items():
+                if _subject(statement) == subject:
+                    needed[digest] = statement
+                    keys += [*statement.authors, *_parents(statement)]
+        return sorted(needed.values(), key=lambda item: item.authors[-1] != self.swarm_key)
+
+    def _counts(self, statement: Statement) -> bool:
+        """Return whether a statement has an effect now; others are dropped, so that nobody fills the roster."""
+        match statement.content:
+            case Enrolment() as enrolment:
+                witness = statement.authors[-1]
+                return enrolment.person in self._people and (
+                    witness == self._witnesses[enrolment.person] or witness in self._leaders
+                )
+            case Machine() as machine:
+                return machine.machine in self._owners or machine.machine in self._removed
+            case Removal() as removal:
+                return removal.key in self._removed
+            case Promotion() | Delegation() | Withdrawal():
+                return statement.authors[0] in self._leaders
+
+
+def _people(
+    facts: _Facts, swarm_key: bytes, leaders: Collection[bytes], removed: Collection[bytes]
+) -> tuple[dict[bytes, Person], dict[bytes, bytes]]:
+    surplus: set[bytes] = set()
+    while True:
+        people, witnesses = _settle(facts, swarm_key, leaders, {*removed, *surplus})
+        by_invite: defaultdict[bytes, list[Person]] = defaultdict(list)
+        for person in people.values():
+            by_invite[person.invite].append(person)
+        more = {
+            person.key
+            for invite, invited in by_invite.items()
+            if invite in facts.invites
+            for person in sorted(invited, key=lambda each: (each.joined_s, each.key))[
+                facts.invites[invite][0].max_people :
+            ]
+        }
+        if not more:
+            return people, witnesses
+        surplus |= more
+
+
+def _settle(
+    facts: _Facts, swarm_key: bytes, leaders: Collection[bytes], excluded: Collection[bytes]
+) -> tuple[dict[bytes, Person], dict[bytes, bytes]]:
+    """Return the members without those excluded, and the witness of each.
+
+    It starts with the founder and adds whom members witnessed.
+    """
+    machines: defaultdict[bytes, list[Machine]] = defaultdict(list)
+    for machine in sorted(facts.machines.values(), key=lambda each: (each.at_s, each.machine)):
+        if machine.machine not in excluded and len(machines[machine.person]) < MAX_MACHINES:
+            machines[machine.person].append(machine)
+    people: dict[bytes, Person] = {}
+    chosen: dict[bytes, bytes] = {}
+    witnesses: dict[bytes, Person] = {}  # by any key that may sign for them
+    waiting = sorted(facts.enrolments, key=lambda item: (item[0].at_s, item[0].person, item[1]))
+    while True:
+        found = False
+        for enrolment, authors in waiting:
+            key = enrolment.person
+            if key in people or key in excluded:
+                continue
+            if not _is_admitted(enrolment, authors, facts, swarm_key, leaders, witnesses):
+                continue
+            found = True
+            rank = _rank_of(key, facts)
+            invite, _ = facts.invites.get(enrolment.invite, (None, b""))
+            is_new = invite is not None and invite.work_bits > 0 and key not in facts.promotions
+            person = Person(key, enrolment.name, enrolment.at_s, enrolment.invite, rank, is_new, tuple(machines[key]))
+            people[key], chosen[key] = person, authors[-1]
+            witnesses |= dict.fromkeys((key, *(machine.machine for machine in person.machines)), person)
+        if not found:
+            return people, chosen
+
+
+def _is_admitted(
+    enrolment: Enrolment,
+    authors: tuple[bytes, ...],
+    facts: _Facts,
+    swarm_key: bytes,
+    leaders: Collection[bytes],
+    witnesses: dict[bytes, Person],
+) -> bool:
+    if len(authors) != 2:
+        return False
+    applicant, witness_key = authors
+    invite, inviter = facts.invites.get(enrolment.invite, (None, b""))
+    is_public = invite is not None and invite.work_bits > 0
+    if applicant != (enrolment.person if is_public else enrolment.invite):
+        return False
+    if witness_key == swarm_key:
+        return True
+    witness = witnesses.get(witness_key)
+    if invite is None or inviter not in leaders or witness is None:
+        return False
+    if is_public and witness.key not in leaders:
+        return False
+    return enrolment.at_s <= min(invite.expires_s, _end_of(enrolment.invite, facts, leaders))
+
+
+def _end_of(invite: bytes, facts: _Facts, leaders: Collection[bytes]) -> float:
+    """Return when an invite was withdrawn; infinity if it was not."""
+    ends = (item.at_s for item, author in facts.withdrawals if item.invite == invite and author in leaders)
+    return min(ends, default=math.inf)
+
+
+def _leaders_and_removed(facts: _Facts, swarm_key: bytes) -> tuple[set[bytes], set[bytes]]:
+    """Return the keys that may lead, and the people and machines that somebody removed who might do so."""
+    admins = {person for person in facts.promotions if _rank_of(person, facts) is Rank.ADMIN}
+    admins |= {enrolment.person for enrolment, authors in facts.enrolments if authors == (swarm_key, swarm_key)}
+    removed = {removal.key for removal, author in facts.removals if author == swarm_key}
+    leaders = {swarm_key, *(admins - removed)}
+    for removal, author in facts.removals:
+        machine = facts.machines.get(removal.key)
+        person = removal.key if machine is None else machine.person
+        if (author in leaders and person not in admins) or (machine is not None and author == person):
+            removed.add(removal.key)
+    return leaders, removed
+
+
+def _rank_of(person: bytes, facts: _Facts) -> Rank:
+    latest = max(facts.promotions.get(person, ()), key=lambda each: (each.at_s, each.rank), default=None)
+    return Rank.MEMBER if latest is None else Rank(latest.rank)
+
+
+def _subject(statement: Statement) -> bytes | None:
+    match statement.content:
+        case Enrolment(person=key) | Promotion(person=key) | Delegation(invite=key) | Machine(machine=key):
+            return key
+        case _:
+            return None
+
+
+def _parents(statement: Statement) -> tuple[bytes, ...]:
+    """Return further keys that a proof of this statement has to explain."""
+    match statement.content:
+        case Enrolment(invite=invite):
+            return (invite,)
+        case Machine(person=person):
+            return (person,)
+        case _:
+            return ()

@@ -1,0 +1,133 @@
+"""Who is let in, and how joins and removals become known."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+
+import pytest
+import pytest_asyncio
+from helpers.members import NOW_S, World, founded, invited, joined, names, person
+
+from potluck.membership.identity import Identity
+from potluck.membership.leadership import promote, remove, remove_machine
+from potluck.membership.presentation import Presentation, encode_presentation
+from potluck.membership.statements import Rank
+from potluck.protocol.codes import Code, RemoteError
+
+ANA, BOB, EVE, LEA = (Identity.generate() for _ in range(4))
+
+
+@pytest_asyncio.fixture
+async def there() -> AsyncIterator[World]:
+    world = World()
+    yield world
+    await world.stop()
+
+
+async def test_who_holds_an_invite_is_enrolled_by_any_member_who_is_online(there: World) -> None:
+    founder, made = invited(founded(ANA))
+    ana = there.node(founder, ANA)
+    bob = there.node(joined(made, "Bob", BOB).for_node(), BOB)
+    await bob.present(ANA.peer_id)
+    del there.nodes[ANA.peer_id]  # the founder is away
+    eve = there.node(joined(made, "Eve", EVE).for_node(), EVE)
+    await eve.present(BOB.peer_id)
+    assert names(bob) == ["Ana", "Bob", "Eve"]
+    assert eve.roster.digest == bob.roster.digest != ana.roster.digest
+    assert eve.person_of(BOB.peer_id) == person(eve, "Bob").id
+    assert bob.person_of(EVE.peer_id) == person(eve, "Eve").id
+
+
+async def test_a_stranger_may_present_itself_and_nothing_else(there: World) -> None:
+    ana = there.node(founded(ANA), ANA)
+    stranger = there.node(founded(EVE, "Eve"), EVE)
+    assert [ana.may_call(EVE.peer_id, name) for name in ("DHTProtocol.rpc_store", "any")] == [False, False]
+    with pytest.raises(RemoteError) as refused:
+        await stranger.present(ANA.peer_id)
+    assert refused.value.code is Code.NOT_A_MEMBER
+    assert not ana.may_call(EVE.peer_id, "any")
+
+
+async def test_a_node_made_for_one_run_shows_a_pass_of_its_person(there: World) -> None:
+    founder = founded(ANA)
+    there.node(founder, ANA)
+    client = there.node(founder, BOB)  # another identity, same person
+    await client.present(ANA.peer_id)
+    assert there.nodes[ANA.peer_id].person_of(BOB.peer_id) == client.person_of(ANA.peer_id)
+
+
+async def test_a_removed_member_is_refused_by_all_and_what_they_witnessed_stays(there: World) -> None:
+    founder, made = invited(founded(ANA))
+    ana = there.node(founder, ANA)
+    bob = there.node(joined(made, "Bob", BOB).for_node(), BOB)
+    await bob.present(ANA.peer_id)
+    eve = there.node(joined(made, "Eve", EVE).for_node(), EVE)
+    await eve.present(BOB.peer_id)  # Bob is her witness
+    await eve.present(ANA.peer_id)
+    known = founder.with_statements(list(ana.roster), NOW_S)
+    ana.publish(remove(known, person(ana, "Bob"), NOW_S + 1))
+    await eve.compare(ANA.peer_id)
+    assert names(eve) == ["Ana", "Eve"]
+    assert all(BOB.peer_id in there.cut_off[node.peer_id] for node in (ANA, EVE))
+    with pytest.raises(RemoteError, match="removed"):
+        await bob.present(EVE.peer_id)
+    ana.publish(list(bob.roster))  # an old list brings nobody back
+    assert names(ana) == ["Ana", "Eve"]
+
+
+async def test_a_node_that_was_away_learns_of_removals_before_it_admits_anybody(there: World) -> None:
+    founder, made = invited(founded(ANA))
+    ana = there.node(founder, ANA)
+    bob = there.node(joined(made, "Bob", BOB).for_node(), BOB)
+    lea = there.node(joined(made, "Lea", LEA).for_node(), LEA)
+    for gate in (bob, lea):
+        await gate.present(ANA.peer_id)
+    await lea.compare(ANA.peer_id)
+    seen_by_lea = joined(made, "Lea", LEA).for_node()
+    away = there.nodes.pop(LEA.peer_id)
+    ana.publish(remove(founder.with_statements(list(ana.roster), NOW_S), person(ana, "Bob"), NOW_S + 1))
+    back = there.node(seen_by_lea.with_statements(list(away.roster), NOW_S), LEA)
+    with pytest.raises(RemoteError) as refused:
+        await back.answer_present(encode_presentation(Presentation()), BOB.peer_id)
+    assert refused.value.code is Code.BUSY
+    await back.present(ANA.peer_id)
+    with pytest.raises(RemoteError, match="removed"):
+        await bob.present(LEA.peer_id)
+
+
+async def test_an_invite_ends_when_it_is_used_up_expired_or_withdrawn(there: World) -> None:
+    founder, made = invited(founded(ANA), people=1)
+    there.node(founder, ANA)
+    await there.node(joined(made, "Bob", BOB).for_node(), BOB).present(ANA.peer_id)
+    with pytest.raises(RemoteError, match="used up"):
+        await there.node(joined(made, "Eve", EVE).for_node(), EVE).present(ANA.peer_id)
+    there.now_s += 15 * 86_400
+    with pytest.raises(RemoteError, match="expired"):
+        await there.node(joined(made, "Lea", LEA).for_node(), LEA).present(ANA.peer_id)
+
+
+async def test_an_admin_removes_members_but_no_admin(there: World) -> None:
+    founder, made = invited(founded(ANA))
+    ana = there.node(founder, ANA)
+    admin = joined(made, "Bob", BOB)
+    await there.node(admin.for_node(), BOB).present(ANA.peer_id)
+    await there.node(joined(made, "Eve", EVE).for_node(), EVE).present(ANA.peer_id)
+    bob, eve = person(ana, "Bob"), person(ana, "Eve")
+    known = founder.with_statements(list(ana.roster), NOW_S)
+    ana.publish(promote(known, bob, Rank.ADMIN, NOW_S))
+    admin = admin.with_statements(list(ana.roster), NOW_S)
+    ana.publish(remove(admin, eve, NOW_S + 1))
+    assert names(ana) == ["Ana", "Bob"]
+    ana.publish(promote(known, bob, Rank.MEMBER, NOW_S + 2))
+    assert not ana.roster.may_lead(bob.key)
+
+
+async def test_a_lost_laptop_is_removed_by_its_owner_alone(there: World) -> None:
+    founder, made = invited(founded(ANA))
+    ana = there.node(founder, ANA)
+    member = joined(made, "Bob", BOB)
+    await there.node(member.for_node(), BOB).present(ANA.peer_id)
+    known = member.with_statements(list(ana.roster), NOW_S)
+    ana.publish(remove_machine(known, BOB.public_key, NOW_S + 1))
+    assert ana.roster.owner(BOB.peer_id) is None
+    assert names(ana) == ["Ana", "Bob"]
