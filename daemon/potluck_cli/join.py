@@ -16,8 +16,9 @@ from potluck_cli.start import ensure_started
 
 DESCRIPTION = """\
 Join a swarm and serve it. The command asks for the invite, the line that a member gave you; where it can't ask, it
-reads standard input. The invite contains the swarm's key: only use one from somebody you trust. If needed, this sets up
-the engine's environment (as `potluck setup` does) and starts the daemon."""
+reads standard input. A member has to be online to let you in. The people of a swarm can read what you send through it,
+so only use an invite from somebody you trust. If needed, this sets up the engine's environment (as `potluck setup`
+does) and starts the daemon."""
 EXAMPLES = """\
   potluck join
   potluck join --file ./invite"""

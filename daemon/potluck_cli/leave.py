@@ -13,8 +13,8 @@ from potluck_cli.connect import daemon
 from potluck_cli.options import answer
 
 DESCRIPTION = """\
-Leave a swarm and forget its key; only a new invite brings you back. If you joined another swarm, it is served next.
-Your ledger keeps what you earned. To stop for a while, use `potluck pause`."""
+Leave a swarm and forget your key in it; only a new invite brings you back. If you joined another swarm, it is served
+next. Your ledger keeps what you earned. To stop for a while, use `potluck pause`."""
 EXAMPLES = """\
   potluck leave
   potluck leave friends"""

@@ -30,9 +30,10 @@ from potluck_cli.overview import SwarmOverview, live_servers, overview, page
 from potluck_cli.terminal import Terminal
 
 DESCRIPTION = """\
-A swarm is one model and the people who share it. Only those who have the invite can serve, use and invite. To start
-one: run `potluck bootstrap` on a machine that the others can reach, create the swarm with the address it prints, serve
-some blocks, and send the invite to friends over a channel you trust, because it contains the key."""
+A swarm is one model and the people who share it. Only its members can serve and use it; the founder and admins invite.
+To start one: run `potluck bootstrap` on a machine that the others can reach, create the swarm with the address it
+prints, serve some blocks, and send an invite to friends over a channel you trust. Some people can join with it until it
+expires. `potluck members` shows and removes people."""
 EXAMPLES = """\
   potluck swarm create friends ./llama-70b --bootstrap /ip4/203.0.113.7/tcp/31337/p2p/12D3...
   potluck swarm join
@@ -44,7 +45,7 @@ EXAMPLES = """\
 
 @dataclass(frozen=True, slots=True)
 class CreatedSwarm:
-    """A new swarm; `invite` contains the key of a private one."""
+    """A new swarm; the holders of `invite` may join it."""
 
     name: str
     prefix: str
@@ -54,7 +55,7 @@ class CreatedSwarm:
 
 @dataclass(frozen=True, slots=True)
 class LeftSwarm:
-    """A swarm that was forgotten, with its key."""
+    """A swarm that was forgotten, with your key in it."""
 
     name: str
 
@@ -84,7 +85,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="where members find the swarm: an address printed by `potluck bootstrap`; repeatable",
     )
     create.add_argument(
-        "--open", action="store_true", help="without a key: anybody may serve and use it, Petals included"
+        "--open", action="store_true", help="open to Petals peers, with none of the protections of members"
     )
     create.add_argument(
         "--prefix",
@@ -110,7 +111,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     _add_name(show)
     show.set_defaults(act=_show)
 
-    leave = actions.add_parser("leave", help="forget a swarm and its key")
+    leave = actions.add_parser("leave", help="forget a swarm and your key in it")
     leave.add_argument("name", metavar="NAME", help="a swarm you joined")
     leave.set_defaults(act=_leave)
 

@@ -1502,6 +1502,66 @@
         <translation>starten mit: potluck start; warum, sagt: potluck logs</translation>
     </message>
     <message>
+        <source>this invite was made by an older version</source>
+        <translation>diese Einladung stammt aus einer älteren Version</translation>
+    </message>
+    <message>
+        <source>ask its founder to update Potluck and to send a new one</source>
+        <translation>bitte den Gründer, Potluck zu aktualisieren und eine neue zu schicken</translation>
+    </message>
+    <message>
+        <source>this invite was not made by somebody who may invite</source>
+        <translation>diese Einladung stammt von jemandem, der nicht einladen darf</translation>
+    </message>
+    <message>
+        <source>this invite has expired</source>
+        <translation>diese Einladung ist abgelaufen</translation>
+    </message>
+    <message>
+        <source>ask for another one</source>
+        <translation>bitte um eine neue</translation>
+    </message>
+    <message>
+        <source>your swarm was made by an older version of Potluck</source>
+        <translation>dein Schwarm stammt aus einer älteren Version von Potluck</translation>
+    </message>
+    <message>
+        <source>its founder creates it anew and sends you an invite</source>
+        <translation>sein Gründer legt ihn neu an und schickt dir eine Einladung</translation>
+    </message>
+    <message>
+        <source>the swarm does not admit this computer: {why}</source>
+        <translation>der Schwarm lässt diesen Computer nicht zu: {why}</translation>
+    </message>
+    <message>
+        <source>removed from the swarm</source>
+        <translation>aus dem Schwarm entfernt</translation>
+    </message>
+    <message>
+        <source>the invite has expired</source>
+        <translation>die Einladung ist abgelaufen</translation>
+    </message>
+    <message>
+        <source>the invite has been used up</source>
+        <translation>die Einladung ist aufgebraucht</translation>
+    </message>
+    <message>
+        <source>the invite was withdrawn, or it was not made by somebody who may invite</source>
+        <translation>die Einladung wurde zurückgezogen oder stammt von jemandem, der nicht einladen darf</translation>
+    </message>
+    <message>
+        <source>ask the person who invited you for a new invite</source>
+        <translation>bitte die Person, die dich eingeladen hat, um eine neue Einladung</translation>
+    </message>
+    <message>
+        <source>only the founder and admins of the swarm can do this</source>
+        <translation>das können nur der Gründer und die Admins des Schwarms</translation>
+    </message>
+    <message>
+        <source>ask one of them</source>
+        <translation>frage eine dieser Personen</translation>
+    </message>
+    <message>
         <source>the models are already there</source>
         <translation>die Modelle sind schon dort</translation>
     </message>
@@ -2607,10 +2667,6 @@
         <translation>Fortschritt zeigen</translation>
     </message>
     <message>
-        <source>Copies an invite. Anyone who has it can serve and use the model.</source>
-        <translation>Kopiert eine Einladung. Wer sie hat, kann das Modell bereitstellen und nutzen.</translation>
-    </message>
-    <message>
         <source>Show all detectors</source>
         <translation>Alle Melder zeigen</translation>
     </message>
@@ -2621,6 +2677,10 @@
     <message>
         <source>{model}, swarm “{swarm}”</source>
         <translation>{model}, Schwarm „{swarm}“</translation>
+    </message>
+    <message>
+        <source>Copies an invite. 10 people can join with it within 14 days.</source>
+        <translation>Kopiert eine Einladung. 10 Personen können damit innerhalb von 14 Tagen beitreten.</translation>
     </message>
     <message>
         <source>Copied</source>

@@ -1502,6 +1502,66 @@
         <translation>inícielo con: potluck start; vea por qué con: potluck logs</translation>
     </message>
     <message>
+        <source>this invite was made by an older version</source>
+        <translation>esta invitación es de una versión anterior</translation>
+    </message>
+    <message>
+        <source>ask its founder to update Potluck and to send a new one</source>
+        <translation>pide a quien fundó el enjambre que actualice Potluck y envíe una nueva</translation>
+    </message>
+    <message>
+        <source>this invite was not made by somebody who may invite</source>
+        <translation>esta invitación es de alguien que no puede invitar</translation>
+    </message>
+    <message>
+        <source>this invite has expired</source>
+        <translation>esta invitación ha caducado</translation>
+    </message>
+    <message>
+        <source>ask for another one</source>
+        <translation>pide otra</translation>
+    </message>
+    <message>
+        <source>your swarm was made by an older version of Potluck</source>
+        <translation>tu enjambre es de una versión anterior de Potluck</translation>
+    </message>
+    <message>
+        <source>its founder creates it anew and sends you an invite</source>
+        <translation>quien lo fundó lo crea de nuevo y te envía una invitación</translation>
+    </message>
+    <message>
+        <source>the swarm does not admit this computer: {why}</source>
+        <translation>el enjambre no admite este ordenador: {why}</translation>
+    </message>
+    <message>
+        <source>removed from the swarm</source>
+        <translation>eliminado del enjambre</translation>
+    </message>
+    <message>
+        <source>the invite has expired</source>
+        <translation>la invitación ha caducado</translation>
+    </message>
+    <message>
+        <source>the invite has been used up</source>
+        <translation>la invitación está agotada</translation>
+    </message>
+    <message>
+        <source>the invite was withdrawn, or it was not made by somebody who may invite</source>
+        <translation>la invitación fue retirada o es de alguien que no puede invitar</translation>
+    </message>
+    <message>
+        <source>ask the person who invited you for a new invite</source>
+        <translation>pide una invitación nueva a quien te invitó</translation>
+    </message>
+    <message>
+        <source>only the founder and admins of the swarm can do this</source>
+        <translation>solo pueden hacerlo quien fundó el enjambre y sus administradores</translation>
+    </message>
+    <message>
+        <source>ask one of them</source>
+        <translation>pídeselo a una de esas personas</translation>
+    </message>
+    <message>
         <source>the models are already there</source>
         <translation>los modelos ya están allí</translation>
     </message>
@@ -2607,10 +2667,6 @@
         <translation>Ver el progreso</translation>
     </message>
     <message>
-        <source>Copies an invite. Anyone who has it can serve and use the model.</source>
-        <translation>Copia una invitación. Quien la tenga puede servir y usar el modelo.</translation>
-    </message>
-    <message>
         <source>Show all detectors</source>
         <translation>Ver todos los detectores</translation>
     </message>
@@ -2621,6 +2677,10 @@
     <message>
         <source>{model}, swarm “{swarm}”</source>
         <translation>{model}, enjambre «{swarm}»</translation>
+    </message>
+    <message>
+        <source>Copies an invite. 10 people can join with it within 14 days.</source>
+        <translation>Copia una invitación. Con ella pueden unirse 10 personas en 14 días.</translation>
     </message>
     <message>
         <source>Copied</source>

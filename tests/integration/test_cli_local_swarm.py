@@ -50,7 +50,7 @@ def test_show_lists_who_serves_what_and_no_gap(swarm: LocalSwarm) -> None:
 def test_no_process_of_a_swarm_has_the_invite_in_its_command_line(swarm: LocalSwarm) -> None:
     assert swarm.invite_file.parent.stat().st_mode & 0o077 == 0
     for engine in swarm.engines:
-        assert not any("potluck1:" in word for process in engine.processes() for word in process.cmdline())
+        assert not any("potluck2:" in word for process in engine.processes() for word in process.cmdline())
 
 
 def test_generate_completes_a_prompt_after_joining(swarm: LocalSwarm, folder: Path) -> None:

@@ -89,7 +89,7 @@ def test_the_services_of_the_compose_file_are_a_swarm_that_answers(builder: Buil
         containers[name].start([*entry, *service["command"]], LOOPBACK | given | wanted, tmp_path / f"{name}.log")
     wait_for((folders["swarm"] / "invite").exists)
     assert (folders["swarm"] / "invite").stat().st_mode & 0o077 == 0
-    for member in (containers["member-1"], containers["member-2"]):
+    for member in (containers["meeting-point"], containers["member"]):
         wait_for(lambda member=member: _state(member) == "serving")
     gateway, ask = containers["gateway"], ["potluck", "gateway", "status", "--json"]
     ready = wait_for(lambda: _ready(gateway.output(ask, LOOPBACK)))

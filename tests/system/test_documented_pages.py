@@ -26,10 +26,10 @@ LASTING = {"potluck top": "serving", "potluck bootstrap --port 31330": "/ip4/127
 
 @dataclass
 class Story:
-    """Who does what, and what happens meanwhile. `others`: who types a command that is not the reader's own."""
+    """Who does what, and what happens meanwhile. `others`: who types a page's command that is not the reader's own."""
 
     me: Reader
-    others: dict[str, Reader] = field(default_factory=dict)
+    others: dict[tuple[str, str], Reader] = field(default_factory=dict)
     events: ExitStack = field(default_factory=ExitStack)
 
     def read(self, page: str) -> None:
@@ -46,7 +46,7 @@ class Story:
 
     def do(self, passage: Passage) -> str:
         command = passage.text
-        reader = self.others.get(command, self.me)
+        reader = self.others.get((passage.page, command), self.me)
         if command in LASTING:
             reader.type_and_leave(command, LASTING[command], then_stop=command == "potluck top")
             return ""
@@ -114,11 +114,11 @@ def among_friends() -> Iterator[Story]:
         theirs = (
             "potluck bootstrap --port 31330",
             "potluck swarm create friends MODEL --bootstrap ADDRESS",
+            "potluck start",
             "potluck swarm invite friends",
-            "potluck swarm create friends2 MODEL --bootstrap ADDRESS",
         )
-        others = dict.fromkeys(theirs, founder)
-        others["potluck ledger restore potluck-backup.tar"] = new_machine
+        others = {("friends", command): founder for command in theirs}
+        others["earnings", "potluck ledger restore potluck-backup.tar"] = new_machine
         yield Story(me, others, events)
 
 

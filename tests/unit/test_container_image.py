@@ -103,7 +103,7 @@ def test_friends_elsewhere_reach_the_port_that_the_meeting_point_listens_on() ->
 
 def test_no_secret_and_no_address_of_a_registry_is_written_down() -> None:
     text = (FOLDER / "compose.yaml").read_text() + NODE + TEXT
-    assert not re.search(r"index-url|https?://|potluck1:|password|token", text)
+    assert not re.search(r"index-url|https?://|potluck2:|password|token", text)
 
 
 def test_nothing_may_gain_rights() -> None:

@@ -137,7 +137,7 @@ class HomePage(Page):
         self.column.addLayout(self._build_buttons())
         self.column.addWidget(self.never)
         self.column.addLayout(row((self._now, 1), (self._credit, 1), spacing=theme.SPACE_L))
-        self._invite.setToolTip(self.tr("Copies an invite. Anyone who has it can serve and use the model."))
+        self._invite.setToolTip(self.tr("Copies an invite. 10 people can join with it within 14 days."))
         self._invite.clicked.connect(lambda: self.ask(schema.INVITE, None, self._copy))
         model = row((self._model, 1), column(self._invite, None))
         self.column.addWidget(Card("", model, self._strip, self._layers))

@@ -90,7 +90,7 @@ class JoinForm(QWidget):
         self._set_busy(False)
 
     def _build_fields(self) -> None:
-        self._invite.setPlaceholderText("potluck1:…")
+        self._invite.setPlaceholderText("potluck2:…")
         self._invite.setAccessibleName(self.tr("Invite"))
         self._invite.setTabChangesFocus(True)
         self._invite.setFixedHeight(_INVITE_HEIGHT)

@@ -196,9 +196,9 @@ def test_first_run_refuses_an_empty_invite() -> None:
 def test_first_run_joins_lines_that_a_mail_program_broke() -> None:
     link = FakeLink()
     page = FirstRunPage(link)
-    page.findChild(QPlainTextEdit).setPlainText("potluck1:abc\n  def \n")
+    page.findChild(QPlainTextEdit).setPlainText("potluck2:abc\n  def \n")
     button(page, "Join this swarm").click()
-    assert link.named("join") == [JoinParams("potluck1:abcdef")]
+    assert link.named("join") == [JoinParams("potluck2:abcdef")]
 
 
 def test_first_run_waits_for_an_answer_and_lets_the_user_try_again() -> None:
@@ -217,7 +217,7 @@ def test_first_run_waits_for_an_answer_and_lets_the_user_try_again() -> None:
 def test_first_run_forgets_the_invite_once_it_is_joined() -> None:
     link = FakeLink({"join": Joined("friday", "demo")})
     page = FirstRunPage(link)
-    page.findChild(QPlainTextEdit).setPlainText("potluck1:secret")
+    page.findChild(QPlainTextEdit).setPlainText("potluck2:secret")
     button(page, "Join this swarm").click()
     assert page.findChild(QPlainTextEdit).toPlainText() == ""
 

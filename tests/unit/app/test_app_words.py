@@ -139,9 +139,8 @@ def test_failures_read_as_sentences_with_the_hint() -> None:
 def test_every_failure_that_is_translated_is_one_that_the_daemon_tells_of() -> None:
     """What was reworded there would be shown in English again."""
     root = Path(__file__).parents[3]
-    folders = (root / "potluck" / "protocol", root / "potluck" / "membership")
-    library = (root / "potluck" / "checked_files.py", *(path for folder in folders for path in folder.rglob("*.py")))
-    files = (*(root / "daemon").rglob("*.py"), *library)
+    packages = ("daemon", "potluck/protocol", "potluck/membership", "potluck/p2p")
+    files = (root / "potluck/checked_files.py", *(file for name in packages for file in (root / name).rglob("*.py")))
     sources = re.sub(r'"\s*\n\s*f?"', "", "\n".join(path.read_text() for path in files))
     for template in FAILURES:
         for part in re.split(r"\{\w+\}|[;:] ", template):

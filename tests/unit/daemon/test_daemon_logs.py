@@ -97,7 +97,7 @@ def test_a_traceback_is_as_discreet_as_the_line(tmp_path: Path, root_logger: log
         logging.getLogger("x").exception("failed")
     text = (tmp_path / "d.log").read_text()
     assert "Traceback" in text
-    assert "potluck1:" not in text
+    assert "potluck2:" not in text
 
 
 def test_old_lines_go_even_if_there_are_few(tmp_path: Path, root_logger: logging.Logger) -> None:

@@ -53,7 +53,7 @@ def test_start_as_root_has_the_service_start_with_the_machine_and_says_so_once(
 def test_join_as_root_has_the_service_start_with_the_machine_and_says_so(
     calls: list[tuple[str, ...]], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(join, "read_invite", lambda args: "potluck1:x")
+    monkeypatch.setattr(join, "read_invite", lambda args: "potluck2:x")
     monkeypatch.setattr(join, "lacks_engine", lambda places: False)
     monkeypatch.setattr(join, "daemon", Daemon)
     join.run(argparse.Namespace(json=False))

@@ -56,6 +56,14 @@ async def test_a_node_made_for_one_run_shows_a_pass_of_its_person(there: World) 
     assert there.nodes[ANA.peer_id].person_of(BOB.peer_id) == client.person_of(ANA.peer_id)
 
 
+async def test_a_node_made_for_one_run_lets_its_person_be_the_witness(there: World) -> None:
+    founder, made = invited(founded(ANA))
+    there.node(founder, BOB)  # another identity, as of `potluck serve`
+    eve = there.node(joined(made, "Eve", EVE).for_node(), EVE)
+    await eve.present(BOB.peer_id)
+    assert names(eve) == ["Ana", "Eve"]
+
+
 async def test_a_removed_member_is_refused_by_all_and_what_they_witnessed_stays(there: World) -> None:
     founder, made = invited(founded(ANA))
     ana = there.node(founder, ANA)
