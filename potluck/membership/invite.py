@@ -53,8 +53,7 @@ def encode_invite(invite: Invite) -> str:
     """Return the invite as one line without spaces. Whoever reads it may enrol."""
     swarm = invite.swarm
     body = msgpack.packb([[getattr(swarm, name) for name in swarm.__slots__], invite.seed, invite.proof])
-    text = base64.urlsafe_b64encode(_checksum(body) + body).decode().rstrip("=")
-    return f"potluck{_VERSION}:{text}"
+    return f"potluck{_VERSION}:{_letters(_checksum(body) + body)}"
 
 
 def decode_invite(text: str) -> Invite:
@@ -127,9 +126,13 @@ def _body_of(letters: str) -> bytes:
     except ValueError as error:
         raise UsageError("the invite is incomplete", hint=_PASTE_HINT) from error
     checksum, body = raw[:_CHECKSUM_BYTES], raw[_CHECKSUM_BYTES:]
-    if checksum != _checksum(body):
+    if checksum != _checksum(body) or _letters(raw) != letters:  # the last letter may have bits that say nothing
         raise UsageError("the invite is incomplete or has a wrong letter in it", hint=_PASTE_HINT)
     return body
+
+
+def _letters(raw: bytes) -> str:
+    return base64.urlsafe_b64encode(raw).decode().rstrip("=")
 
 
 def _checksum(body: bytes) -> bytes:

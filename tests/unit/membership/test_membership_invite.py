@@ -54,6 +54,7 @@ def test_every_truncated_or_mistyped_invite_is_refused_with_a_hint() -> None:
     rng = random.Random(0)
     letters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
     broken = [TEXT[:length] for length in range(len(TEXT))]
+    broken += [TEXT[:-1] + letter for letter in letters.replace(TEXT[-1], "")]
     for _ in range(200):
         place = rng.randrange(len("potluck2:"), len(TEXT))
         broken.append(TEXT[:place] + rng.choice(letters.replace(TEXT[place], "")) + TEXT[place + 1 :])
