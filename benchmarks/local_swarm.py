@@ -28,7 +28,7 @@ import psutil
 from potluck_control.resources import num_blocks_of
 
 from potluck.errors import PotluckError
-from potluck.membership.invite import Invite, encode_invite
+from potluck.membership.invite import Invite, encode_invite, link_of
 from potluck.membership.joined import JoinedSwarms
 from potluck.membership.leadership import invite
 from potluck.membership.membership import Membership
@@ -253,13 +253,16 @@ class LocalSwarm:
 
     def _start(self) -> None:
         num_blocks = num_blocks_of(self.checkpoint)
-        arguments = ["bootstrap", "--port", "0", "--host", "127.0.0.1", "--json"]
-        self.bootstrap = LocalProcess("bootstrap", arguments, self.environment(), self.folder / "bootstrap.log")
-        peers = tuple(self.bootstrap.wait_online()["addresses"])
         prefix = "local-swarm" if self.is_open else None
         swarm = new_swarm("local", self.checkpoint.resolve().name, num_blocks, "local", prefix=prefix)
         joined = JoinedSwarms(self.folder / "potluck" / "swarms.json", self.folder / "founder.key")
-        self.membership: Membership = joined.create(replace(swarm, bootstrap_peers=peers), is_open=self.is_open)
+        created = joined.create(swarm, is_open=self.is_open)
+        arguments = ["bootstrap", "--port", "0", "--host", "127.0.0.1", "--json"]
+        arguments += [] if self.is_open else ["--swarm", link_of(created.swarm)]
+        self.bootstrap = LocalProcess("bootstrap", arguments, self.environment(), self.folder / "bootstrap.log")
+        peers = tuple(self.bootstrap.wait_online()["addresses"])
+        self.membership: Membership = replace(created, swarm=replace(created.swarm, bootstrap_peers=peers))
+        joined.keep(self.membership)
         self.invite_file.write_text(self.invite)
         for span in self.spans:
             self.add_engine(span)

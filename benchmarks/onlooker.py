@@ -10,10 +10,10 @@ from types import TracebackType
 
 from potluck.client.loop import LoopThread
 from potluck.directory import Directory, record_checks
+from potluck.membership.membership import Membership
 from potluck.p2p.config import HostConfig
 from potluck.p2p.libp2p import Libp2pHost
 from potluck.protocol.blocks import PeerId
-from potluck.protocol.swarm import Swarm
 
 _LOOK_EVERY_S = 0.01
 
@@ -21,8 +21,9 @@ _LOOK_EVERY_S = 0.01
 class Onlooker:
     """Use as a context manager."""
 
-    def __init__(self, swarm: Swarm) -> None:
-        self._swarm = swarm
+    def __init__(self, membership: Membership) -> None:
+        self._membership = membership
+        self._swarm = membership.swarm
         self._loop = LoopThread("onlooker")
         self._stack = ExitStack()
 
@@ -46,8 +47,14 @@ class Onlooker:
 
     async def _join(self) -> Libp2pHost:
         checks = record_checks(self._swarm, time.time)
-        config = HostConfig(bootstrap_peers=self._swarm.bootstrap_peers, dht_client=True, record_checks=checks)
-        return await Libp2pHost.start(config)
+        return await Libp2pHost.start(
+            HostConfig(
+                membership=self._membership,
+                bootstrap_peers=self._swarm.bootstrap_peers,
+                dht_client=True,
+                record_checks=checks,
+            )
+        )
 
     async def _look_until(self, peer_id: PeerId, is_there: bool, within_s: float) -> float:
         async with asyncio.timeout(within_s):

@@ -162,7 +162,7 @@ def _play(games: Mapping[str, Game], soak: bool) -> dict[str, Times]:
     with ExitStack() as stack:
         swarm = stack.enter_context(LocalSwarm(folder, ()))
         servers = [stack.enter_context(_serving(number, folder, swarm)) for number in range(2)]
-        onlooker = stack.enter_context(Onlooker(swarm.swarm))
+        onlooker = stack.enter_context(Onlooker(swarm.membership))
         for sign in list(games) * (20 if soak else 3):
             times = result[sign]
             with swarm_model(swarm, folder) as model, Generation(model) as generation:

@@ -4,19 +4,33 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import logging
 import signal
+import time
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
+from potluck.checked_files import CheckedFile, DamagedError
+from potluck.errors import UsageError
+from potluck.membership.invite import read_link
+from potluck.membership.membership import Membership, decode_membership, encode_membership
+from potluck.membership.statements import Statement
+from potluck.protocol.swarm import Swarm
 from potluck_cli.options import add_node, answer, listen_address, log_to_stderr
+
+log = logging.getLogger(__name__)
 
 DESCRIPTION = """\
 Run a meeting point, through which members of a swarm find each other. It holds the directory of who serves what, never
-a model, prompt or key. Its address is printed once it can be reached, and stays the same across restarts."""
+a model, prompt or key. Its address is printed once it can be reached, and stays the same across restarts. With the link
+of a swarm it refuses everybody who is not a member, and passes on who joined and who was removed. It cannot check what
+members write into the directory; they check that themselves when they read it."""
 EXAMPLES = """\
   potluck bootstrap
   potluck bootstrap --port 31337 --announce /ip4/203.0.113.7/tcp/31337
-  potluck swarm create friends ./model --bootstrap ADDRESS    (with an address that it printed)"""
+  potluck swarm create friends ./model --bootstrap ADDRESS    (with an address that it printed)
+  potluck bootstrap --swarm LINK    (once the swarm is there; `potluck swarm show` prints the link)"""
 
 DEFAULT_PORT = 31337
 
@@ -34,7 +48,36 @@ RESULT = Meeting
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_node(parser, port=DEFAULT_PORT)
+    parser.add_argument("--swarm", metavar="LINK", help="only for members of this swarm (default: for everybody)")
     parser.add_argument("--identity", type=Path, metavar="FILE", help="key file (default: one in your state folder)")
+
+
+class KeptRoster:
+    """The members of a swarm as this meeting point knows them, in a file that survives restarts."""
+
+    def __init__(self, link: str, folder: Path) -> None:
+        name, key = read_link(link)
+        self._file = CheckedFile(folder / f"bootstrap-{key.hex()[:16]}.roster", decode_membership)
+        # Of a swarm's model and blocks a meeting point knows nothing.
+        self.membership = Membership(Swarm(name, model="unknown", num_blocks=1, prefix=f"_{name}", founder_key=key))
+
+    def load(self) -> Membership:
+        """Return what an earlier run learned, or nothing but the swarm. A damaged file is set aside."""
+        try:
+            self.membership = self._file.read() or self.membership
+        except DamagedError as error:
+            log.warning("%s; members will tell this meeting point anew: %s", error.message, self._file.set_aside())
+        except OSError as error:
+            raise UsageError(f"cannot read {self._file.path}: {error.strerror}") from error
+        return self.membership
+
+    def learn(self, news: Iterable[Statement]) -> None:
+        """Keep what the roster gained."""
+        self.membership = self.membership.with_statements(news, time.time())
+        try:
+            self._file.write(encode_membership(self.membership))
+        except OSError as error:
+            log.warning("cannot keep the list of members: %s", error)
 
 
 def run(args: argparse.Namespace) -> int:
@@ -46,12 +89,16 @@ async def _serve(args: argparse.Namespace) -> int:
     from potluck_control.places import user_places
     from potluck_engine.reachability import start_reachable
 
+    from potluck.membership.gate import ignore_news
     from potluck.p2p.config import HostConfig
 
     stop = asyncio.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
         asyncio.get_running_loop().add_signal_handler(number, stop.set)
+    roster = KeptRoster(args.swarm, user_places().state) if args.swarm else None
     config = HostConfig(
+        membership=roster.load() if roster else None,
+        on_news=roster.learn if roster else ignore_news,
         identity_path=args.identity or user_places().state / "bootstrap.key",
         listen_addrs=(listen_address(args.host, args.port),),
         announce_addrs=tuple(args.announce),

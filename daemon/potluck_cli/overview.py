@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from potluck_control.formatting import rounded
 from potluck_control.schema import SwarmOutlook
 
+from potluck.membership.invite import link_of
 from potluck.membership.membership import Membership
 from potluck.protocol.records import LiveServer, ServerState
 from potluck.protocol.swarm import Swarm
@@ -46,6 +47,7 @@ class SwarmOverview:
     revision: str
     num_blocks: int
     open: bool
+    link: str | None  # for `potluck bootstrap --swarm`; null in an open swarm
     servers: tuple[SwarmServer, ...]
     replicas: tuple[int, ...]
     gaps: tuple[int, ...]
@@ -67,6 +69,7 @@ def overview(swarm: Swarm, servers: Sequence[LiveServer]) -> SwarmOverview:
         revision=swarm.revision,
         num_blocks=swarm.num_blocks,
         open=swarm.is_open,
+        link=None if swarm.is_open else link_of(swarm),
         servers=tuple(_server_fields(server) for server in _sorted(servers)),
         replicas=tuple(counts),
         gaps=tuple(block for block, count in enumerate(counts) if count == 0),
@@ -80,6 +83,7 @@ def page(swarm: Swarm, servers: Sequence[LiveServer], terminal: Terminal) -> lis
     counts = replicas(swarm, servers)
     lines = [
         terminal.styled(swarm.name, Style.BOLD) + f": {swarm.model}, {swarm.num_blocks} blocks, {kind}",
+        *(() if swarm.is_open else (terminal.faint(f"Its link, for a meeting point: {link_of(swarm)}"),)),
         "",
         *terminal.table(("BLOCKS", "SERVER", "STATE", "STEPS/S", "STEP MS", "ROOM", "FORMAT"), _rows(servers)),
         "",

@@ -4,6 +4,9 @@ A node presents itself once to each peer before it asks anything else (`PRESENT`
 Until then a peer may do nothing. Members compare rosters (`ROSTER`), so that each learns of joins and removals:
 on meeting, every ten seconds with somebody, and at once when something is new. Whoever was removed loses their streams.
 
+A meeting point may know only the swarm's key. It belongs to nobody, so it cannot witness who joins: it passes their
+applications on to a member who is online.
+
 After a start a node admits nobody before it has compared rosters with somebody who would know of a removal: an admin or
 the founder, or anyone but the applicant. If nobody else can be asked for some seconds, it goes by what it knows.
 
@@ -34,7 +37,7 @@ from potluck.membership.presentation import (
     write_pass,
 )
 from potluck.membership.roster import Person
-from potluck.membership.statements import MAX_STATEMENT_BYTES, Statement
+from potluck.membership.statements import MAX_STATEMENT_BYTES, Enrolment, Statement
 from potluck.protocol.blocks import PeerId, PersonId
 from potluck.protocol.codes import Code, RemoteError
 from potluck.tasks import BackgroundTasks
@@ -53,6 +56,7 @@ _MAX_NEWS = 2000  # statements of one message; the rest comes with the next one
 _SHORT = 8  # bytes of a statement's digest, in comparisons
 _MAX_OWNERS = 20_000
 _DHT = "DHTProtocol."
+_MAX_ASKED = 3  # members about one application
 
 Call = Callable[[PeerId, str, bytes], Awaitable[bytes]]
 """Sends a unary call to a peer within a time limit, without presenting first. Raises RemoteError."""
@@ -110,7 +114,8 @@ class MembersGate:
     Args:
         membership: what this node knows and shows; its roster grows here.
         call: sends without presenting.
-        outsiders: bootstrap nodes that this node was told of; they are no members and serve the DHT only.
+        outsiders: bootstrap nodes that this node was told of; they are no members, and may call the DHT and bring
+            rosters and applications only.
         on_news: told the statements that the roster gained, to be kept.
         on_admitted: told each peer that is let in.
         on_removed: told the peers whose member was removed.
@@ -172,8 +177,8 @@ class MembersGate:
         return self.roster.owner(peer) if key is None else self.roster.person(key)
 
     def may_call(self, peer: PeerId, protocol: str) -> bool:
-        is_dht = protocol.startswith(_DHT)
-        return protocol == PRESENT or peer in self._admitted or (is_dht and peer in self._plain)
+        is_for_plain = protocol == ROSTER or protocol.startswith(_DHT)
+        return protocol == PRESENT or peer in self._admitted or (is_for_plain and peer in self._plain)
 
     def is_presented(self, peer: PeerId, protocol: str) -> bool:
         return protocol == PRESENT or peer in self._presented
@@ -210,8 +215,6 @@ class MembersGate:
             self._learn(
                 read_all(self.roster.swarm_key, (*answer.proof, answer.witnessed, *self._membership.statements))
             )
-            if self.roster.person(self._person()) or self.roster.owner_of_key(self._person()):
-                self._application = b""
         self._admit(peer, answer)
         self._presented.add(peer)
         if answer.digest != self.roster.digest:
@@ -236,10 +239,7 @@ class MembersGate:
         now_s = self._clock()
         witnessed = b""
         if shown.application:
-            signer = self._membership.signing_key or self._identity.private_key
-            statement = witness(self.roster, shown, signer, now_s)
-            witnessed = statement.data
-            self._learn([*read_all(self.roster.swarm_key, shown.proof), statement])
+            witnessed = await self._witness(shown)
         person, news = judge(self.roster, peer, shown, now_s)
         self._wait_for_removals(person)
         self._learn(news)
@@ -247,6 +247,30 @@ class MembersGate:
         self._presented.add(peer)  # by the answer
         answer = self._shown()
         return encode_presentation(replace(answer, application=b"", witnessed=witnessed))
+
+    async def _witness(self, shown: Presentation) -> bytes:
+        """Countersign an application, or have a member do it. Raises RemoteError NOT_A_MEMBER or BUSY."""
+        if self._is_member():
+            return self._countersign(shown).data
+        refusal = RemoteError(Code.BUSY, "no member is online who could let you in", retry_after_s=_RETRY_S)
+        owners = {peer: owner for peer in self._presented if (owner := self.member(peer)) is not None}
+        members = sorted(owners, key=lambda peer: (not self._leads(owners[peer].key), random.random()))
+        for peer in members[:_MAX_ASKED]:
+            try:
+                message = _read_message(await self._ask(peer, {"application": encode_presentation(shown)}))
+            except RemoteError as error:
+                if error.code is Code.NOT_A_MEMBER:
+                    refusal = error
+            else:
+                self._learn(read_all(self.roster.swarm_key, message.news))
+                return message.application
+        raise refusal
+
+    def _countersign(self, shown: Presentation) -> Statement:
+        key = self._membership.signing_key or self._identity.private_key
+        statement = witness(self.roster, shown, key, self._clock())
+        self._learn([*read_all(self.roster.swarm_key, shown.proof), statement])
+        return statement
 
     def _shown(self) -> Presentation:
         key = self._identity.public_key
@@ -259,6 +283,9 @@ class MembersGate:
         """Return the key that this node's pass was signed with, or its own."""
         signer = self._membership.signing_key
         return self._identity.public_key if signer is None else signer.public_key().public_bytes_raw()
+
+    def _is_member(self) -> bool:
+        return self.roster.person(self._person()) is not None or self.roster.owner_of_key(self._person()) is not None
 
     def _write_ticket(self) -> bytes:
         """Return a pass, unless this node is one of the roster's computers or cannot write one."""
@@ -317,9 +344,17 @@ class MembersGate:
         self._note_informant(peer)
 
     async def answer_roster(self, body: bytes, peer: PeerId) -> bytes:
-        """Answer a member that compares rosters or brings news. Raises RemoteError BAD_REQUEST."""
+        """Answer a peer that compares rosters, or brings news or an application.
+
+        Raises:
+            RemoteError: BAD_REQUEST, NOT_A_MEMBER.
+        """
         message = _read_message(body)
         self._learn(read_all(self.roster.swarm_key, message.news))
+        if message.application:
+            statement = self._countersign(decode_presentation(message.application))
+            proof = [item.data for key in _enrolled(statement) for item in self.roster.proof_of(key)]
+            return bytes(msgpack.packb({"news": proof, "application": statement.data}))
         if message.have is None:
             return bytes(msgpack.packb({}))
         theirs = set(_split(message.have))
@@ -361,6 +396,8 @@ class MembersGate:
         if not news:
             return
         self._on_news(news)
+        if self._application and self._is_member():
+            self._application = b""  # somebody witnessed it
         gone = [peer for peer in self._admitted if self.member(peer) is None]
         for peer in gone:
             self._admitted.discard(peer)
@@ -377,13 +414,15 @@ class _Message:
     news: list[bytes]
     have: bytes | None
     lacks: bytes
+    application: bytes  # a presentation to witness; in answers, the witnessed statement
 
 
 def _read_message(body: bytes) -> _Message:
     try:
         fields = msgpack.unpackb(body)
         news, have, lacks = fields.get("news", []), fields.get("have"), fields.get("lacks", b"")
-        if not isinstance(news, list) or len(news) > _MAX_NEWS or not isinstance(lacks, bytes):
+        application = fields.get("application", b"")
+        if not isinstance(news, list) or len(news) > _MAX_NEWS or not isinstance(lacks + application, bytes):
             raise ValueError("a field")
         if not all(isinstance(item, bytes) and len(item) <= MAX_STATEMENT_BYTES for item in news):
             raise ValueError("a statement")
@@ -391,7 +430,11 @@ def _read_message(body: bytes) -> _Message:
             raise ValueError("a field")
     except (ValueError, TypeError, AttributeError, msgpack.UnpackException) as error:
         raise RemoteError(Code.BAD_REQUEST, "not a comparison of rosters") from error
-    return _Message(news, have, lacks)
+    return _Message(news, have, lacks, application)
+
+
+def _enrolled(statement: Statement) -> list[bytes]:
+    return [statement.content.person] if isinstance(statement.content, Enrolment) else []
 
 
 def _split(digests: bytes) -> list[bytes]:

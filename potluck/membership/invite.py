@@ -2,7 +2,7 @@
 
 An invite is `potluck2:` and base64url of a msgpack map with a checksum in front. It names the swarm and members that
 lead to it, and holds the private key with which its reader may enrol, until it expires, is used up or withdrawn. The
-invite of an open swarm holds no key. A `potluck:` link holds the swarm's name and the fingerprint of its key.
+invite of an open swarm holds no key. A `potluck:` link names a swarm and its public key; it lets nobody in.
 Light imports only, the daemon uses this.
 """
 
@@ -27,6 +27,7 @@ _CHECKSUM_BYTES = 4
 _MAX_LETTERS = 16_384
 _MAX_PROOF = 16
 _INVITE = re.compile(r"potluck(\d{1,4}):([A-Za-z0-9_-]*)")
+_LINK = re.compile(r"potluck:([A-Za-z0-9][A-Za-z0-9_-]{0,39}):([0-9a-f]{64})")
 _PASTE_HINT = "copy the whole line again, from `potluck2:` to its end; `potluck swarm invite` prints it"
 
 
@@ -83,6 +84,20 @@ def decode_invite(text: str) -> Invite:
     if not is_seed or not is_proof or not all(isinstance(item, bytes) for item in proof):
         raise UsageError("the invite is damaged", hint=_PASTE_HINT)
     return Invite(swarm, seed, tuple(item for item in proof if len(item) <= MAX_STATEMENT_BYTES))
+
+
+def link_of(swarm: Swarm) -> str:
+    """Return the link of a swarm with members, which is no secret."""
+    assert swarm.founder_key is not None
+    return f"potluck:{swarm.name}:{swarm.founder_key.hex()}"
+
+
+def read_link(text: str) -> tuple[str, bytes]:
+    """Return the swarm's name and its public key. Raises UsageError."""
+    match = _LINK.fullmatch(text.strip())
+    if match is None:
+        raise UsageError("this is not the link of a swarm", hint="`potluck swarm show` prints it")
+    return match[1], bytes.fromhex(match[2])
 
 
 def accept(invite: Invite, name: str, machine: bytes, machine_name: str, now_s: float) -> Membership:

@@ -11,7 +11,7 @@
 _shtab_potluck_commands() {
   local _commands=(
     autostart:'Choose whether the desktop starts the tray app and systemd starts the daemon when you log in. Both are off until you choose. Without options, show what the system will do, whoever arranged it. For a machine that nobody plays on, use `potluck service install --system`.'
-    bootstrap:'Run a meeting point, through which members of a swarm find each other. It holds the directory of who serves what, never a model, prompt or key. Its address is printed once it can be reached, and stays the same across restarts.'
+    bootstrap:'Run a meeting point, through which members of a swarm find each other. It holds the directory of who serves what, never a model, prompt or key. Its address is printed once it can be reached, and stays the same across restarts. With the link of a swarm it refuses everybody who is not a member, and passes on who joined and who was removed. It cannot check what members write into the directory; they check that themselves when they read it.'
     chat:'Talk to a swarm'"'"'s model. Starts the gateway if needed; requests spend your credit. The servers you use can read what you write, so never send secrets through people you do not trust. Without MESSAGE, the conversation lasts until you press Ctrl-D, and /new starts another one.'
     completions:'Print a script that lets your shell complete commands and options. Save it where the shell looks for it.'
     config:'Show and change the settings: what to serve, and when to step aside. A running daemon applies changes at once. You may also edit the file by hand; while it has a mistake, the previous settings stay in force and `potluck status` names the mistake. An environment variable POTLUCK_SECTION_NAME of the daemon overrides the file.'
@@ -150,6 +150,7 @@ _shtab_potluck_bootstrap_options=(
   "--host[address to listen on\; 127.0.0.1\: this machine only]:IP:"
   "*--announce[address to tell others, instead of all addresses of this machine\; repeatable]:MULTIADDR:"
   "--verbose[log to standard error]"
+  "--swarm[only for members of this swarm (default\: for everybody)]:LINK:"
   "--identity[key file (default\: one in your state folder)]:FILE:_files"
   "--json[print JSON, for scripts]"
 )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from dataclasses import replace
 
 import pytest
 from potluck_cli.overview import overview, page, replicas
@@ -55,6 +56,14 @@ def test_the_page_says_when_nothing_is_missing() -> None:
 def test_speed_is_that_of_the_whole_span() -> None:
     (found,) = overview(SWARM, [server(0, Span(0, 4))]).servers
     assert found.steps_per_s == 100.0  # 400 through one block
+
+
+def test_a_swarm_with_members_shows_its_link() -> None:
+    private = replace(SWARM, founder_key=bytes(32))
+    link = "potluck:friends:" + "00" * 32
+    assert overview(private, []).link == link
+    assert link in page(private, [], Terminal(io.StringIO()))[1]
+    assert overview(SWARM, []).link is None
 
 
 def test_the_overview_for_scripts_names_the_gaps() -> None:

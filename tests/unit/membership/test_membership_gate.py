@@ -8,8 +8,10 @@ import pytest
 import pytest_asyncio
 from helpers.members import NOW_S, World, founded, invited, joined, names, person
 
+from potluck.membership.gate import ROSTER
 from potluck.membership.identity import Identity
 from potluck.membership.leadership import promote, remove, remove_machine
+from potluck.membership.membership import Membership
 from potluck.membership.presentation import Presentation, encode_presentation
 from potluck.membership.statements import Rank
 from potluck.protocol.codes import Code, RemoteError
@@ -101,6 +103,22 @@ async def test_a_node_that_was_away_learns_of_removals_before_it_admits_anybody(
     await back.present(ANA.peer_id)
     with pytest.raises(RemoteError, match="removed"):
         await bob.present(LEA.peer_id)
+
+
+async def test_a_meeting_point_lets_members_in_and_has_one_of_them_witness_who_joins(there: World) -> None:
+    founder, made = invited(founded(ANA))
+    meeting = there.node(Membership(founder.swarm), LEA)
+    outsiders = {"outsiders": [LEA.peer_id]}
+    bob = there.node(joined(made, "Bob", BOB).for_node(), BOB, **outsiders)
+    with pytest.raises(RemoteError, match="no member is online"):
+        await there.nodes[LEA.peer_id].answer_present(encode_presentation(bob._shown()), BOB.peer_id)
+    ana = there.node(founder, ANA, **outsiders)
+    await ana.present(LEA.peer_id)
+    await bob.present(LEA.peer_id)
+    assert names(meeting) == names(bob) == names(ana) == ["Ana", "Bob"]
+    with pytest.raises(RemoteError, match="proof of membership"):
+        await there.node(founded(EVE, "Eve"), EVE, **outsiders).present(LEA.peer_id)
+    assert [ana.may_call(LEA.peer_id, name) for name in ("DHTProtocol.rpc_store", ROSTER, "any")] == [True, True, False]
 
 
 async def test_an_invite_ends_when_it_is_used_up_expired_or_withdrawn(there: World) -> None:

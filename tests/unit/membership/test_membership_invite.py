@@ -13,7 +13,7 @@ from helpers.members import NOW_S, founded, invited, joined
 
 from potluck.errors import UsageError
 from potluck.membership.identity import Identity
-from potluck.membership.invite import Invite, accept, decode_invite, encode_invite
+from potluck.membership.invite import Invite, accept, decode_invite, encode_invite, link_of, read_link
 from potluck.protocol.swarm import new_swarm
 
 PEER = "/ip4/192.0.2.7/tcp/31330/p2p/12D3KooWPjceQrSwdWXPyLLeABRXmuqt69Rg3sBYbU1Nft9HyQ6X"
@@ -97,6 +97,16 @@ def test_an_invite_that_nobody_was_allowed_to_make_is_refused_at_once() -> None:
         joined(replace(MADE, seed=bytes(32)), "Bob", BOB)
     with pytest.raises(UsageError, match="expired"):
         accept(MADE, "Bob", BOB.public_key, "laptop", NOW_S + 15 * 86_400)
+
+
+def test_a_link_names_the_swarm_and_its_public_key_only() -> None:
+    assert read_link(link_of(FOUNDER.swarm)) == ("home", FOUNDER.swarm.founder_key)
+
+
+@pytest.mark.parametrize("text", ["", "home", "potluck:home", "potluck:home:abc", "potluck:a b:" + "0" * 64])
+def test_what_is_no_link_is_refused(text: str) -> None:
+    with pytest.raises(UsageError, match="not the link"):
+        read_link(text)
 
 
 def test_secrets_do_not_show_in_logs() -> None:

@@ -1,0 +1,36 @@
+"""What a meeting point keeps of the swarm whose link it has."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+from helpers.members import founded
+from potluck_cli.bootstrap import KeptRoster
+
+from potluck.membership.identity import Identity
+from potluck.membership.invite import link_of
+from potluck.membership.membership import read_all
+
+FOUNDER = founded(Identity.generate(), now_s=time.time())
+LINK = link_of(FOUNDER.swarm)
+
+
+def people(kept: KeptRoster) -> list[str]:
+    return [person.name for person in kept.load().roster(time.time()).people]
+
+
+def test_a_meeting_point_knows_after_a_restart_who_belongs_to_the_swarm(tmp_path: Path) -> None:
+    kept = KeptRoster(LINK, tmp_path)
+    assert people(kept) == []
+    kept.learn(read_all(kept.membership.swarm.founder_key or b"", FOUNDER.statements))
+    assert people(KeptRoster(LINK, tmp_path)) == ["Ana"]
+
+
+def test_a_damaged_list_of_members_is_set_aside(tmp_path: Path) -> None:
+    kept = KeptRoster(LINK, tmp_path)
+    kept.learn(read_all(kept.membership.swarm.founder_key or b"", FOUNDER.statements))
+    for path in tmp_path.glob("bootstrap-*"):
+        path.write_bytes(b"damaged")
+    assert people(KeptRoster(LINK, tmp_path)) == []
+    assert list(tmp_path.glob("*.broken-*"))
