@@ -17,6 +17,7 @@ import msgpack
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from potluck.errors import UsageError
+from potluck.membership.identity import Identity
 from potluck.membership.membership import Membership, read_all
 from potluck.membership.roster import Roster
 from potluck.membership.statements import KEY_BYTES, MAX_STATEMENT_BYTES, Delegation, Enrolment, sign
@@ -100,12 +101,12 @@ def read_link(text: str) -> tuple[str, bytes]:
     return match[1], bytes.fromhex(match[2])
 
 
-def accept(invite: Invite, name: str, machine: bytes, machine_name: str, now_s: float) -> Membership:
+def accept(invite: Invite, name: str, machine: Identity, machine_name: str, now_s: float) -> Membership:
     """Return the membership of somebody who joins: a new key, and the application for a member to witness.
 
     Args:
         name: what others call the person.
-        machine: public key of this computer's node.
+        machine: key of this computer's node.
 
     Raises:
         UsageError: the invite has expired, or it was not made by somebody who may invite.

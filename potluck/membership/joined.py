@@ -91,7 +91,7 @@ class JoinedSwarms:
                     return memberships[membership.swarm.name]
             swarm = replace(made.swarm, name=free_name(made.swarm.name, memberships))
             membership = accept(
-                replace(made, swarm=swarm), name or user_name(), self.machine().public_key, machine_name(), time.time()
+                replace(made, swarm=swarm), name or user_name(), self.machine(), machine_name(), time.time()
             )
             memberships[swarm.name] = membership
         return membership
@@ -106,7 +106,7 @@ class JoinedSwarms:
             membership = (
                 Membership(swarm)
                 if is_open
-                else found(swarm, name or user_name(), self.machine().public_key, machine_name(), time.time())
+                else found(swarm, name or user_name(), self.machine(), machine_name(), time.time())
             )
             memberships[swarm.name] = membership
         return membership
@@ -159,7 +159,7 @@ class JoinedSwarms:
         with self._changing() as changed:
             for name, each in changed.items():
                 if each.person_seed is not None:
-                    changed[name] = each.with_machine(self.machine().public_key, machine_name(), time.time())
+                    changed[name] = each.with_machine(self.machine(), machine_name(), time.time())
 
     def machine(self) -> Identity:
         """Return this computer's key, made at the first call."""

@@ -13,6 +13,7 @@ from dataclasses import replace
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from potluck.errors import UsageError
+from potluck.membership.identity import Identity
 from potluck.membership.invite import Invite
 from potluck.membership.membership import Membership
 from potluck.membership.roster import Person, Roster
@@ -35,12 +36,12 @@ DAY_S = 86_400
 _CODE_GROUP = 4
 
 
-def found(swarm: Swarm, name: str, machine: bytes, machine_name: str, now_s: float) -> Membership:
+def found(swarm: Swarm, name: str, machine: Identity, machine_name: str, now_s: float) -> Membership:
     """Return the membership of the founder of `swarm`, which gets its key here.
 
     Args:
         name: what others call the founder.
-        machine: public key of this computer's node.
+        machine: key of this computer's node.
     """
     founder = Ed25519PrivateKey.generate()
     key = founder.public_key().public_bytes_raw()
@@ -48,7 +49,7 @@ def found(swarm: Swarm, name: str, machine: bytes, machine_name: str, now_s: flo
     return as_founder(Membership(swarm, founder_seed=founder.private_bytes_raw()), name, machine, machine_name, now_s)
 
 
-def as_founder(membership: Membership, name: str, machine: bytes, machine_name: str, now_s: float) -> Membership:
+def as_founder(membership: Membership, name: str, machine: Identity, machine_name: str, now_s: float) -> Membership:
     """Return a membership in which a new person of this name has been enrolled with the swarm's key."""
     founder, person = _founder(membership), Ed25519PrivateKey.generate()
     swarm_key = founder.public_key().public_bytes_raw()
@@ -110,8 +111,9 @@ def remove(membership: Membership, person: Person, now_s: float) -> list[Stateme
     Raises:
         UsageError: only the founder and admins remove people, and only the founder removes admins.
     """
-    author = _founder(membership) if person.rank is Rank.ADMIN else _leader(membership, now_s)
     roster = membership.roster(now_s)
+    needs_founder = person.rank is Rank.ADMIN or person.invite == roster.swarm_key
+    author = _founder(membership) if needs_founder else _leader(membership, now_s)
     removal = sign(roster.swarm_key, Removal(person.key, int(now_s)), author)
     return [removal, *_signed_anew(roster, author, roster.signed_by(person))]
 

@@ -13,6 +13,7 @@ import msgpack
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from potluck.errors import UsageError
+from potluck.membership.identity import Identity
 from potluck.membership.roster import Roster
 from potluck.membership.statements import (
     KEY_BYTES,
@@ -78,21 +79,23 @@ class Membership:
         waiting = () if is_enrolled or person is None else tuple(data for data in self.statements if data not in kept)
         return replace(self, statements=kept + waiting, application=b"" if is_enrolled else self.application)
 
-    def with_machine(self, key: bytes, name: str, now_s: float) -> Membership:
+    def with_machine(self, machine: Identity, name: str, now_s: float) -> Membership:
         """Return the membership in which the person has certified a computer, if it was not before.
+
+        The computer's key signs too, so that nobody certifies somebody else's.
 
         Raises:
             UsageError: only a computer that holds the person's key certifies others.
         """
-        if self.swarm.is_open or self.has_machine(key):
+        if self.swarm.is_open or self.has_machine(machine.public_key):
             return self
         person = self.person_key
         if person is None:
             raise UsageError(
                 "this computer cannot add others to your name", hint="do it on the computer that joined the swarm first"
             )
-        machine = Machine(key, person.public_key().public_bytes_raw(), name, int(now_s))
-        statement = sign(_swarm_key(self.swarm), machine, person)
+        certificate = Machine(machine.public_key, person.public_key().public_bytes_raw(), name, int(now_s))
+        statement = sign(_swarm_key(self.swarm), certificate, person, machine.private_key)
         return replace(self, statements=(*self.statements, statement.data))
 
     def for_node(self) -> Membership:

@@ -7,7 +7,7 @@ list cannot undo one. The rules:
 - A person belongs to the swarm if the swarm's key witnessed the enrolment, or if the invite is the founder's or an
   admin's, had not expired or been withdrawn, and a member (in a public swarm: an admin) witnessed it.
 - Of too many enrolments with one invite the earliest count, and of equally early ones those with the smallest key.
-- A person certifies their own machines. The person, an admin or the founder removes them.
+- A person certifies a machine together with the machine's own key. The person, an admin or the founder removes them.
 - What an admin signed ends with the rank, so whoever takes it away signs anew what shall stay (`leadership.py`).
 
 No I/O and no clock.
@@ -78,7 +78,7 @@ class _Facts:
                 self.withdrawals.append((withdrawal, author))
             case Enrolment() as enrolment:
                 self.enrolments.append((enrolment, statement.authors))
-            case Machine() as machine if author == machine.person:
+            case Machine() as machine if statement.authors == (machine.person, machine.machine):
                 self.machines.setdefault(machine.machine, machine)
             case Removal() as removal:
                 self.removals.append((removal, author))

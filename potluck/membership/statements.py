@@ -88,7 +88,7 @@ class Enrolment:
 
 @dataclass(frozen=True, slots=True)
 class Machine:
-    """A person certifies one of their computers by the public key of its node."""
+    """A person certifies one of their computers by the public key of its node. Signed by both keys."""
 
     machine: bytes
     person: bytes

@@ -19,7 +19,7 @@ NOW_S = 1_800_000_000.0
 
 
 def founded(machine: Identity, name: str = "Ana", now_s: float = NOW_S) -> Membership:
-    return found(new_swarm("home", "model", 12), name, machine.public_key, f"{name}'s desktop", now_s)
+    return found(new_swarm("home", "model", 12), name, machine, f"{name}'s desktop", now_s)
 
 
 def invited(founder: Membership, **limits: object) -> tuple[Membership, Invite]:
@@ -29,7 +29,7 @@ def invited(founder: Membership, **limits: object) -> tuple[Membership, Invite]:
 
 
 def joined(made: Invite, name: str, machine: Identity) -> Membership:
-    return accept(made, name, machine.public_key, f"{name}'s laptop", NOW_S)
+    return accept(made, name, machine, f"{name}'s laptop", NOW_S)
 
 
 def names(gate: MembersGate) -> list[str]:

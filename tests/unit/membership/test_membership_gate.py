@@ -13,7 +13,7 @@ from potluck.membership.identity import Identity
 from potluck.membership.leadership import promote, remove, remove_machine
 from potluck.membership.membership import Membership
 from potluck.membership.presentation import Presentation, encode_presentation
-from potluck.membership.statements import Rank
+from potluck.membership.statements import Machine, Rank, sign
 from potluck.protocol.codes import Code, RemoteError
 
 ANA, BOB, EVE, LEA = (Identity.generate() for _ in range(4))
@@ -146,6 +146,18 @@ async def test_an_admin_removes_members_but_no_admin(there: World) -> None:
     assert names(ana) == ["Ana", "Bob"]
     ana.publish(promote(known, bob, Rank.MEMBER, NOW_S + 2))
     assert not ana.roster.may_lead(bob.key)
+
+
+async def test_nobody_certifies_somebody_elses_computer(there: World) -> None:
+    founder, made = invited(founded(ANA))
+    ana = there.node(founder, ANA)
+    await there.node(joined(made, "Bob", BOB).for_node(), BOB).present(ANA.peer_id)
+    eve = Identity(EVE.peer_id, EVE.private_key)
+    member = joined(made, "Eve", eve)
+    assert member.person_key is not None
+    claim = Machine(LEA.public_key, member.person_key.public_key().public_bytes_raw(), "mine", int(NOW_S))
+    ana.publish([sign(ana.roster.swarm_key, claim, member.person_key, EVE.private_key)])
+    assert ana.roster.owner(LEA.peer_id) is None
 
 
 async def test_a_lost_laptop_is_removed_by_its_owner_alone(there: World) -> None:

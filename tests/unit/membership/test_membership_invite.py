@@ -96,7 +96,7 @@ def test_an_invite_that_nobody_was_allowed_to_make_is_refused_at_once() -> None:
     with pytest.raises(UsageError, match="may invite"):
         joined(replace(MADE, seed=bytes(32)), "Bob", BOB)
     with pytest.raises(UsageError, match="expired"):
-        accept(MADE, "Bob", BOB.public_key, "laptop", NOW_S + 15 * 86_400)
+        accept(MADE, "Bob", BOB, "laptop", NOW_S + 15 * 86_400)
 
 
 def test_a_link_names_the_swarm_and_its_public_key_only() -> None:
