@@ -193,6 +193,7 @@ class Installation:
         """The same, without waiting for its end."""
         return subprocess.Popen(
             [self.root / "current" / "bin" / "potluck", *arguments],
+            cwd=self.root.parent,
             env=self.environment,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
@@ -271,5 +272,11 @@ class Installation:
 
     def _run(self, *command: str) -> subprocess.CompletedProcess[str]:
         return subprocess.run(
-            command, env=self.environment, capture_output=True, text=True, timeout=WAIT_S, check=False
+            command,
+            cwd=self.root.parent,  # not the source's folder, whose packages `-m` would find first
+            env=self.environment,
+            capture_output=True,
+            text=True,
+            timeout=WAIT_S,
+            check=False,
         )
