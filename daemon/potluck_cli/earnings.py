@@ -37,7 +37,7 @@ class EarningsNow:
 
 @dataclass(frozen=True, slots=True)
 class EarningsHistory:
-    """Both have the same periods."""
+    """Holds two reports with the same periods."""
 
     credits: EarningsSeries
     contribution: ContributionSeries

@@ -258,7 +258,7 @@ class Invite:
 
 @dataclass(frozen=True, slots=True)
 class InviteParams:
-    """How many people may join with an invite, and for how many days."""
+    """Says how many people may join with an invite, and for how many days."""
 
     people: int = 10
     days: float = 14.0

@@ -120,7 +120,7 @@ class Configuration:
 
     @property
     def notices(self) -> tuple[str, ...]:
-        """What is wrong with the files, and which of them were damaged lately."""
+        """Return what is wrong with the files, and which of them were damaged lately."""
         return (*self._desired.notices, *self._damaged)
 
     @property

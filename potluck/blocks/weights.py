@@ -157,7 +157,7 @@ class SpanWeights:
 
     @property
     def origins(self) -> tuple[BlockOrigin, ...]:
-        """Where the blocks were loaded from."""
+        """Return where the blocks were loaded from."""
         return tuple(kept.origin for kept in self._kept if kept.origin is not None)
 
     def _files_of(

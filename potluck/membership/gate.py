@@ -71,7 +71,7 @@ def ignore_news(news: list[Statement]) -> None:
 
 
 class Gate(Protocol):
-    """Who may speak with a node."""
+    """Decides who may speak with a node."""
 
     def person_of(self, peer: PeerId, ticket: bytes = b"", /) -> PersonId | None:
         """See `PersonOf`."""
@@ -105,7 +105,7 @@ class OpenGate:
         """Nobody asks."""
 
     def forget(self, peer: PeerId) -> None:
-        """Nothing is known."""
+        """Do nothing."""
 
 
 class MembersGate:

@@ -33,7 +33,7 @@ _MAX_RATIO = 16.0
 
 @dataclass(frozen=True, slots=True)
 class Patience:
-    """How long an answer may take before its server is probed, and how long `probes` in a row may stay unanswered."""
+    """Says how long to wait for an answer before a probe, and how long `probes` in a row may stay unanswered."""
 
     silence_s: float
     probe_s: float  # for each

@@ -24,7 +24,7 @@ _PATIENCE_MS = 120_000  # longer than an update takes between one daemon and the
 
 
 class Absence(Enum):
-    """Why no page can be shown."""
+    """Tells why no page can be shown."""
 
     GONE = "gone"  # no daemon runs
     HUNG = "hung"  # one runs but does not respond

@@ -41,7 +41,7 @@ class Left:
 
 @dataclass(frozen=True, slots=True)
 class Contact:
-    """Where the served swarm is found: addresses of members, this machine included."""
+    """Tells where the served swarm is found: addresses of members, this machine included."""
 
     name: str
     prefix: str

@@ -22,7 +22,7 @@ NUM_OLD = 2
 MAX_AGE_S = 14 * 86400.0
 _DAY = "%Y-%m-%d"
 # sd-daemon(3): systemd reads the priority from the start of a line, and notes time and program itself.
-_PRIORITIES = {"DEBUG": 7, "INFO": 6, "WARNING": 4, "ERROR": 3, "CRITICAL": 2}
+_PRIORITIES = {logging.DEBUG: 7, logging.INFO: 6, logging.WARNING: 4, logging.ERROR: 3, logging.CRITICAL: 2}
 
 
 def set_up(path: Path, *, is_verbose: bool, to_stderr: bool = False) -> None:
@@ -58,7 +58,7 @@ class JournalFormatter(RedactingFormatter):
     """Marks each line with its priority for the journal."""
 
     def format(self, record: logging.LogRecord) -> str:
-        mark = f"<{_PRIORITIES.get(record.levelname, 6)}>"
+        mark = f"<{_PRIORITIES.get(record.levelno, 6)}>"
         return "\n".join(mark + line for line in super().format(record).splitlines())
 
 
