@@ -11,6 +11,7 @@ import hashlib
 import json
 import os
 import shutil
+import zlib
 from collections.abc import Mapping
 from importlib.metadata import version
 from pathlib import Path
@@ -90,8 +91,13 @@ def _free_bytes(folder: Path) -> int:
 
 
 def _layout_of(digest: str, tensors: Mapping[str, Tensor]) -> str:
-    """Return a hash of what decides the bytes: block, form of its tensors, and version of transformers."""
-    described = {name: [str(tensor.dtype), list(tensor.shape)] for name, tensor in tensors.items()}
+    """Return a hash of what decides the bytes: block, form and sums of its tensors, and version of transformers.
+
+    The sums tell apart the parts of one block that several ranks hold: they have the same forms.
+    """
+    described = {
+        name: [str(tensor.dtype), list(tensor.shape), zlib.crc32(bytes_of(tensor))] for name, tensor in tensors.items()
+    }
     return hashlib.sha256(json.dumps([digest, version("transformers"), described]).encode()).hexdigest()
 
 

@@ -35,7 +35,7 @@ def run_pair(folders: Sequence[Path], span: str, scratch: Path, kind: str = "cpu
         for process in ranks:
             process.kill()
             process.wait()
-    assert codes == [0, 0]
+    assert codes == [0, 0], codes
     outcomes: list[dict[str, Any]] = torch.load(scratch / "out.pt")
     return outcomes
 
