@@ -67,7 +67,7 @@ OnNews = Callable[[list[Statement]], None]
 
 
 def ignore_news(news: list[Statement]) -> None:
-    """Keep nothing."""
+    """Drop what was learned: nothing on this computer keeps it."""
 
 
 class Gate(Protocol):
@@ -102,10 +102,10 @@ class OpenGate:
         return True
 
     async def present(self, peer: PeerId) -> None:
-        """Nobody asks."""
+        """Send nothing, because no peer asks for it."""
 
     def forget(self, peer: PeerId) -> None:
-        """Do nothing."""
+        """Do nothing, because every peer accepts this node."""
 
 
 class MembersGate:
@@ -285,7 +285,7 @@ class MembersGate:
         return self._identity.public_key if signer is None else signer.public_key().public_bytes_raw()
 
     def _is_member(self) -> bool:
-        return self.roster.person(self._person()) is not None or self.roster.owner_of_key(self._person()) is not None
+        return self.roster.member_of_key(self._person()) is not None
 
     def _write_ticket(self) -> bytes:
         """Return a pass, unless this node is one of the roster's computers or cannot write one."""
@@ -323,7 +323,7 @@ class MembersGate:
             raise RemoteError(Code.BUSY, "this node has just started", retry_after_s=_ALONE_S - waited_s)
 
     def _leads(self, key: bytes) -> bool:
-        person = self.roster.owner_of_key(key) or self.roster.person(key)
+        person = self.roster.member_of_key(key)
         return person is not None and (self.roster.may_lead(person.key) or person.invite == self.roster.swarm_key)
 
     # -- comparing rosters ---------------------------------------------------------------------------------------------
@@ -370,12 +370,9 @@ class MembersGate:
     async def _keep_comparing(self) -> None:
         while True:
             await asyncio.sleep(_COMPARE_INTERVAL_S * random.uniform(0.8, 1.2))
-            await self._compare_with(self._some(1))
-
-    async def _compare_with(self, peers: Iterable[PeerId]) -> None:
-        for peer in peers:
-            with contextlib.suppress(RemoteError):
-                await self.compare(peer)
+            for peer in self._some(1):
+                with contextlib.suppress(RemoteError):
+                    await self.compare(peer)
 
     async def _spread(self, news: list[bytes]) -> None:
         for peer in self._some(_FAN_OUT):

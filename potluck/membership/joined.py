@@ -139,16 +139,14 @@ class JoinedSwarms:
         if name_or_invite is not None and is_invite(name_or_invite):
             return self.join(name_or_invite)
         swarms = self.load()
+        if not swarms and self.read().old:
+            raise old_swarm()
         if name_or_invite is not None:
-            if name_or_invite not in swarms and not swarms and self.read().old:
-                raise old_swarm()
             if name_or_invite not in swarms:
                 raise UsageError(f"{name_or_invite!r} is neither an invite nor a swarm you joined", hint=_known(swarms))
             return swarms[name_or_invite]
         if len(swarms) == 1:
             return next(iter(swarms.values()))
-        if not swarms and self.read().old:
-            raise old_swarm()
         raise UsageError("you joined several swarms" if swarms else "you joined no swarm yet", hint=_known(swarms))
 
     def certify_machine(self) -> None:

@@ -90,14 +90,14 @@ def judge(roster: Roster, peer: PeerId, shown: Presentation, now_s: float) -> tu
     if key is None:
         raise _stranger("the node's key has the wrong kind")
     signer = _signer_of(shown.ticket, key, now_s) if shown.ticket else key
-    person = _person_of(roster, signer)
+    person = roster.member_of_key(signer)
     if person is not None:
         return person, []
     _refuse_removed(roster, signer)
     known = list(_read(roster.swarm_key, shown.proof))
     trial = Roster(roster.swarm_key)
     trial.merge([*roster, *known], now_s=now_s)
-    person = _person_of(trial, signer)
+    person = trial.member_of_key(signer)
     if person is None:
         removed = [each for each in known if isinstance(each.content, Machine | Enrolment)]
         for statement in removed:
@@ -138,10 +138,6 @@ def witness(roster: Roster, shown: Presentation, witness_key: Ed25519PrivateKey,
     if trial.person(enrolment.person) is None:
         raise _stranger("this node may not witness who joins")
     return statement
-
-
-def _person_of(roster: Roster, key: bytes) -> Person | None:
-    return roster.person(key) or roster.owner_of_key(key)
 
 
 def _signer_of(ticket: bytes, node: bytes, now_s: float) -> bytes:

@@ -141,6 +141,10 @@ class Roster:
         key = public_key_of(peer)
         return None if key is None else self.owner_of_key(key)
 
+    def member_of_key(self, key: bytes) -> Person | None:
+        """Return the member with this key, or with a computer of this key."""
+        return self.person(key) or self.owner_of_key(key)
+
     def owner_of_key(self, machine: bytes) -> Person | None:
         return self._owners.get(machine)
 

@@ -20,6 +20,7 @@ from potluck_control.places import Places
 
 from potluck.checked_files import CheckedFile, DamagedError
 from potluck.errors import PotluckError
+from potluck_daemon.host.instance import is_locked
 from potluck_daemon.updates.freshness import KnownPublisher
 
 _TRIES = 5
@@ -85,17 +86,7 @@ class NotesFile:
 
     def is_locked(self) -> bool:
         """Return whether a process is looking for updates or installing one."""
-        try:
-            handle = os.open(self._lock, os.O_RDONLY | os.O_CLOEXEC)
-        except OSError:
-            return False
-        try:
-            fcntl.flock(handle, fcntl.LOCK_SH | fcntl.LOCK_NB)
-        except BlockingIOError:
-            return True
-        finally:
-            os.close(handle)
-        return False
+        return is_locked(self._lock)
 
     def _stamp(self) -> object:
         """Return a stamp that changes with the content, because the file is always replaced."""
