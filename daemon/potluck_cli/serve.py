@@ -116,7 +116,7 @@ def launch_spec(args: argparse.Namespace) -> LaunchSpec:
             hint="leave --blocks out to serve what the swarm lacks most",
         )
     return LaunchSpec(
-        membership=membership.for_client() if args.identity is None else membership.for_node(),
+        membership=membership.for_client(),
         checkpoint=model_of(args.model, swarm),
         runtime_dir=default_parent(),
         blocks=str(args.blocks or ""),
