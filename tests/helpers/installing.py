@@ -130,7 +130,7 @@ def walk(machine: Debian, way: Way) -> float:
 
 def snapshot(machine: Debian, *, with_homes: bool = False) -> frozenset[str]:
     """All that a removal has to restore: files, users, groups, units, packages, and processes of ours."""
-    passed = [*_NOTES.split(), "/proc", "/sys", *([] if with_homes else ["/home"])]
+    passed = [*_NOTES.split(), "/proc", "/sys", *([] if with_homes else ["/home", "/root"])]
     prune = " -o ".join(f"-path {folder}" for folder in passed)
     found = {f"file {path}" for path in _lines(machine, f"find / -xdev \\( {prune} \\) -prune -o -print")}
     found |= {f"file {path}" for path in _lines(machine, "find /run /tmp /dev/shm -iname '*potluck*'")}
