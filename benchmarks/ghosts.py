@@ -86,7 +86,7 @@ def _join(swarm: Membership, folder: Path) -> tuple[float, int]:
     try:
         model: Any = attach(open_checkpoint(str(folder)), client)
         generate(model, 1)
-        return time.monotonic() - began, len(client.servers._roster.servers)
+        return time.monotonic() - began, len(client.servers._columns.servers)
     finally:
         client.close()
 

@@ -20,7 +20,7 @@ from potluck.routing import (
     DRAWS,
     MOST_ASKED,
     Parts,
-    Roster,
+    ServerColumns,
     Vantage,
     draw_routes,
     estimate_rtts,
@@ -83,26 +83,26 @@ class Ours:
     asks: bool = True
     guesses: bool = True  # round trips from peers' measurements
     _adverts: list[LiveServer] = field(init=False)
-    _roster: Roster = field(init=False)
+    _columns: ServerColumns = field(init=False)
 
     def __post_init__(self) -> None:
         self._adverts = list(self.fleet.servers)
-        self._roster = Roster.of(self._adverts)
+        self._columns = ServerColumns.of(self._adverts)
 
     def tick(self, second: int) -> None:
         for row in range(second % _ADVERTS_S, len(self._adverts), _ADVERTS_S):
             self._adverts[row] = live(self.traffic, row)
-        self._roster = Roster.of(self._adverts, self._roster)
+        self._columns = ServerColumns.of(self._adverts, self._columns)
 
     def route(self, client: Client) -> Parts:
         vantage = Vantage(rtts_s=client.known_s if self.guesses else client.measured_s)
         if not self.draws:
-            return find_route(self._roster, self.whole, vantage=vantage).parts
-        routes = draw_routes(self._roster, self.whole, self.rng, draws=self.draws, vantage=vantage)
+            return find_route(self._columns, self.whole, vantage=vantage).parts
+        routes = draw_routes(self._columns, self.whole, self.rng, draws=self.draws, vantage=vantage)
         if not self.asks:
             return routes[0].parts
         rows = [int(server.peer_id) for server in shortlist(routes, MOST_ASKED)]
-        quoted = Roster.of([live(self.traffic, row) for row in rows], self._roster)
+        quoted = ServerColumns.of([live(self.traffic, row) for row in rows], self._columns)
         client.note(rows)
         return find_route(quoted, self.whole, vantage=Vantage(rtts_s=client.known_s)).parts
 
@@ -114,19 +114,19 @@ class Oracle:
     traffic: Traffic
     whole: Span
     _now: list[LiveServer] = field(init=False)
-    _roster: Roster = field(init=False)
+    _columns: ServerColumns = field(init=False)
 
     def __post_init__(self) -> None:
         self._now = list(self.traffic.fleet.servers)
-        self._roster = Roster.of(self._now)
+        self._columns = ServerColumns.of(self._now)
 
     def tick(self, second: int) -> None:
         self._now = [live(self.traffic, row) for row in range(len(self._now))]
 
     def route(self, client: Client) -> Parts:
-        self._roster = Roster.of(self._now, self._roster)
+        self._columns = ServerColumns.of(self._now, self._columns)
         rtts_s = {peer_of(row): float(rtt_s) for row, rtt_s in enumerate(client.rtts_s)}
-        parts = find_route(self._roster, self.whole, vantage=Vantage(rtts_s=rtts_s)).parts
+        parts = find_route(self._columns, self.whole, vantage=Vantage(rtts_s=rtts_s)).parts
         for row in (int(peer) for peer, _ in parts):
             self._now[row] = live(self.traffic, row, expecting=1)
         return parts

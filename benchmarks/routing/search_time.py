@@ -1,6 +1,6 @@
-"""Figure `route_n10000`: how long a client with ten thousand servers in its roster looks for a route.
+"""Figure `route_n10000`: how long a client with ten thousand servers in its columns looks for a route.
 
-The roster is made when the directory is read, so its time is told apart. Times are CPU times of this thread: what
+The columns is made when the directory is read, so its time is told apart. Times are CPU times of this thread: what
 others do to the machine meanwhile is not the search's.
 """
 
@@ -18,7 +18,7 @@ from benchmarks.routing.fleet import Fleet
 from benchmarks.routing.policies import Client
 from benchmarks.simulation.scenario import scenario
 from potluck.protocol.blocks import Span
-from potluck.routing import DRAWS, Roster, Vantage, draw_routes, find_route
+from potluck.routing import DRAWS, ServerColumns, Vantage, draw_routes, find_route
 
 T = TypeVar("T")
 
@@ -28,16 +28,16 @@ _SERVERS = 10_000
 def ten_thousand(soak: bool) -> Measured:
     fleet, rng = Fleet.random(_SERVERS, seed=1), np.random.default_rng(2)
     whole = Span(0, scenario()["model"]["num_blocks"])
-    roster, first_ms = _timed(lambda: Roster.of(fleet.servers))
-    roster, again_ms = _timed(lambda: Roster.of(fleet.servers, roster))
+    columns, first_ms = _timed(lambda: ServerColumns.of(fleet.servers))
+    columns, again_ms = _timed(lambda: ServerColumns.of(fleet.servers, columns))
     routes_ms, one_ms, estimates_ms = [], [], []
     for _ in range(50 if soak else 10):
         (client,), estimate_ms = _timed(lambda: Client.random(fleet, 1, rng))
         estimates_ms.append(estimate_ms)
         vantage = Vantage(rtts_s=client.known_s)
-        search = partial(draw_routes, roster, whole, rng, draws=DRAWS, vantage=vantage)
+        search = partial(draw_routes, columns, whole, rng, draws=DRAWS, vantage=vantage)
         routes_ms += [_timed(search)[1] for _ in range(20)]
-        one_ms.append(_timed(partial(find_route, roster, whole, vantage=vantage))[1])
+        one_ms.append(_timed(partial(find_route, columns, whole, vantage=vantage))[1])
     return Measured(
         float(np.quantile(routes_ms, 0.99)),
         {

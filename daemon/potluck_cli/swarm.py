@@ -63,7 +63,7 @@ class LeftSwarm:
 RESULT = {
     "create": CreatedSwarm,
     "join": schema.Joined,
-    "invite": schema.Invite,
+    "invite": schema.SwarmInvite,
     "list": Swarms,
     "show": SwarmOverview,
     "leave": LeftSwarm,
@@ -191,7 +191,7 @@ def _invite(args: argparse.Namespace) -> int:
         )
     membership = replace(membership, swarm=check_swarm(replace(swarm, bootstrap_peers=peers)))
     invite = _new_invite(joined, membership, args.people, parse_duration(args.expires) / DAY_S)
-    return answer(args, schema.Invite(swarm.name, invite), [invite])
+    return answer(args, schema.SwarmInvite(swarm.name, invite), [invite])
 
 
 def _new_invite(joined: JoinedSwarms, membership: Membership, people: int, days: float) -> str:

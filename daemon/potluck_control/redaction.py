@@ -25,7 +25,7 @@ SECRET = "[secret]"
 
 
 @dataclass(frozen=True, slots=True)
-class Person:
+class OwnNames:
     """The words that name the user and the machine."""
 
     user: str
@@ -41,7 +41,7 @@ def redact(text: str) -> str:
     return _V6.sub(_if_address, _V4.sub(_if_address, text))
 
 
-def redact_person(text: str, person: Person, words: Iterable[str] = ()) -> str:
+def redact_person(text: str, person: OwnNames, words: Iterable[str] = ()) -> str:
     """Redact a text, the person's names in it, and further private `words`."""
     text = redact(text)
     if len(person.home) > 1:

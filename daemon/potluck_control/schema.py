@@ -247,7 +247,7 @@ class Joined:
 
 
 @dataclass(frozen=True, slots=True)
-class Invite:
+class SwarmInvite:
     """An invite to the served swarm: whoever has it may join until `expires_at`, up to `people` of them."""
 
     name: str
@@ -320,7 +320,7 @@ PAUSE = Method("pause", PauseParams, Status)
 RESUME = Method("resume", Empty, Status)
 JOIN = Method("join", JoinParams, Joined)
 CREATE = Method("create", CreateParams, Joined)
-INVITE = Method("invite", InviteParams, Invite)
+INVITE = Method("invite", InviteParams, SwarmInvite)
 HISTORY = Method("history", HistoryParams, HistoryPage)
 LOGS = Method("logs", LogsParams, Logs)
 PRESENCE = Method("presence", PresenceParams, Empty)

@@ -63,7 +63,7 @@ def judge(error: RemoteError) -> Verdict:
 
 
 @dataclass(slots=True)
-class Attempts:
+class FaultCount:
     """The failures within one step of a session, or one pass.
 
     Only failures of servers that were given the request are counted, because the request itself may be their cause.

@@ -36,8 +36,8 @@ from potluck.routing import (
     Needs,
     NoRouteError,
     Parts,
-    Roster,
     Route,
+    ServerColumns,
     Slowness,
     Vantage,
     choose_adapter,
@@ -130,7 +130,7 @@ class Servers:
         self._quoting = quoting
         self._directory = Directory(host, swarm)
         self._attempts = self._directory.attempts
-        self._roster = Roster.of(())
+        self._columns = ServerColumns.of(())
         self._rtts: dict[PeerId, tuple[float, float]] = {}  # seconds and time of measurement
         self._distances: dict[PeerId, float] = {}  # seconds, measured or estimated
         self._pinged: set[PeerId] = set()  # servers whose answers are awaited
@@ -163,7 +163,7 @@ class Servers:
             await self._answered.wait()
             self._answered.clear()
             missing -= {
-                block for server in self._roster.servers if server.peer_id in self._rtts for block in server.span
+                block for server in self._columns.servers if server.peer_id in self._rtts for block in server.span
             }
         await asyncio.wait({pinging}, timeout=max(time.monotonic() - began_s, _MIN_MORE_PINGS_S))
 
@@ -274,13 +274,13 @@ class Servers:
     def best_known(self, span: Span, needs: Needs, *, unwanted: Collection[PeerId]) -> Route | None:
         """Return the cheapest route by present knowledge without the `unwanted` servers, or None."""
         try:
-            return find_route(self._roster, span, vantage=self._vantage(unwanted), needs=self._demands(needs))
+            return find_route(self._columns, span, vantage=self._vantage(unwanted), needs=self._demands(needs))
         except NoRouteError:
             return None
 
     def serves(self, peer: PeerId, span: Span) -> bool:
         """Tell whether `peer` announces all blocks of `span`."""
-        return any(server.peer_id == peer and server.span.covers(span) for server in self._roster.servers)
+        return any(server.peer_id == peer and server.span.covers(span) for server in self._columns.servers)
 
     def note_failure(self, peer: PeerId, verdict: Verdict) -> None:
         self._bans.record(peer, verdict, time.monotonic())
@@ -311,7 +311,7 @@ class Servers:
             async with asyncio.timeout(min(left_s, self._config.refresh_period_s)):
                 _, *answers = await work
                 self._bans.forgive(peer for peer, is_back in zip(faulty, answers, strict=True) if is_back)
-                self._bans.forgive(server.peer_id for server in self._roster.servers if server.peer_id in left)
+                self._bans.forgive(server.peer_id for server in self._columns.servers if server.peer_id in left)
         except TimeoutError:
             pass
         await asyncio.sleep(min(pause_s, left_s))
@@ -325,8 +325,8 @@ class Servers:
         """Read the directory and start measuring distances; keep the old servers if nobody answers."""
         self._read_at_s = boot_s()
         try:
-            self._roster = Roster.of((await self._directory.fetch(thorough=thorough)).servers, self._roster)
-            self._has_met_servers = self._has_met_servers or bool(self._roster.servers)
+            self._columns = ServerColumns.of((await self._directory.fetch(thorough=thorough)).servers, self._columns)
+            self._has_met_servers = self._has_met_servers or bool(self._columns.servers)
         except NetworkError as error:
             _log.warning("the directory does not answer: %s", error)
         if self._pinging is None or self._pinging.done():
@@ -337,10 +337,10 @@ class Servers:
         now = time.monotonic()
         known = {peer for peer, (_, when) in self._rtts.items() if now - when < _RTT_LIVES_S}
         avoided = self._bans.current(now)
-        unknown = [peer for peer in self._roster.index if peer not in known and peer not in avoided]
+        unknown = [peer for peer in self._columns.index if peer not in known and peer not in avoided]
         ordered = self._attempts.order(random.sample(unknown, len(unknown)), now)
         await asyncio.gather(*(self._ping(peer) for peer in ordered[:_MAX_PINGS]))
-        self._distances = estimate_rtts(self._roster.servers, self._measured())
+        self._distances = estimate_rtts(self._columns.servers, self._measured())
 
     def _measured(self) -> dict[PeerId, float]:
         return {peer: rtt_s for peer, (rtt_s, _) in self._rtts.items()}
@@ -362,7 +362,7 @@ class Servers:
 
     def _draw(self, span: Span, needs: Needs, unwanted: Collection[PeerId], *, draws: int) -> list[Route]:
         vantage, demands = self._vantage(unwanted), self._demands(needs)
-        return draw_routes(self._roster, span, self._rng, draws=draws, vantage=vantage, needs=demands)
+        return draw_routes(self._columns, span, self._rng, draws=draws, vantage=vantage, needs=demands)
 
     def _known_route(
         self, span: Span, needs: Needs, request: RouteRequest, unwanted: Collection[PeerId]
@@ -370,26 +370,26 @@ class Servers:
         parts = self._affinity.find(request.beginning, time.monotonic())
         if parts is None or (parts[0][1].start, parts[-1][1].end) != (span.start, span.end):
             return None
-        return reprice(self._roster, parts, vantage=self._vantage(unwanted), needs=self._demands(needs))
+        return reprice(self._columns, parts, vantage=self._vantage(unwanted), needs=self._demands(needs))
 
     def _best_of(
         self, quotes: Quotes, span: Span, needs: Needs, unwanted: Collection[PeerId], known: Route | None
     ) -> Route | None:
         """Return the cheapest route through servers with quotes, or the known one; None if they make no route."""
-        roster, demands = Roster.of(quotes.servers, self._roster), self._demands(needs)
+        columns, demands = ServerColumns.of(quotes.servers, self._columns), self._demands(needs)
         vantage = self._vantage({*unwanted, *quotes.silent})
         vantage = replace(vantage, rtts_s={**self._distances, **quotes.rtts_s, **self._measured()})
         try:
-            best = find_route(roster, span, vantage=vantage, needs=demands)
+            best = find_route(columns, span, vantage=vantage, needs=demands)
         except NoRouteError:
             return None
         if known is not None:
-            known = reprice(roster, known.parts, vantage=vantage, needs=demands)
+            known = reprice(columns, known.parts, vantage=vantage, needs=demands)
         return known if known is not None and known.cost_s * STICKINESS <= best.cost_s else best
 
     def _vantage(self, unwanted: Collection[PeerId]) -> Vantage:
         now = time.monotonic()
-        doubted = frozenset(peer for peer in self._roster.index if self._is_doubted(peer, now))
+        doubted = frozenset(peer for peer in self._columns.index if self._is_doubted(peer, now))
         return Vantage(
             rtts_s={**self._distances, **self._measured()},
             banned=self._bans.current(now) | set(unwanted),
@@ -400,7 +400,7 @@ class Servers:
 
     def _votes(self, doubted: Collection[PeerId]) -> dict[PeerId, float]:
         """Return what each server's variant counts: a person has one vote, and those that come last hardly any."""
-        owners = {peer: self._host.person_of(peer) for peer in self._roster.index}
+        owners = {peer: self._host.person_of(peer) for peer in self._columns.index}
         servers = Counter(owners.values())
         return {peer: (_DOUBTED_VOTE if peer in doubted else 1.0) / servers[owner] for peer, owner in owners.items()}
 
@@ -411,6 +411,6 @@ class Servers:
     def _demands(self, needs: Needs) -> Needs:
         """Add the user's demands on every server to a session's needs."""
         if self.adapter is not None:
-            self.adapter = choose_adapter(self._roster.servers, self.adapter)
+            self.adapter = choose_adapter(self._columns.servers, self.adapter)
         config = self._config
         return replace(needs, dtype=config.compute_dtype, quantization=config.quantization, adapter=self.adapter)

@@ -22,7 +22,7 @@ from potluck.client.calls import Calls
 from potluck.client.config import ClientConfig
 from potluck.client.history import History
 from potluck.client.hop import Hop, Parked
-from potluck.client.recovery import Action, Attempts, Verdict, judge
+from potluck.client.recovery import Action, FaultCount, Verdict, judge
 from potluck.client.report import RouteReport
 from potluck.client.servers import RouteRequest, Servers, Wait
 from potluck.client.succession import Successions
@@ -141,7 +141,7 @@ class InferenceSession:
     async def _advance(self, position: int, wait: Wait) -> Tensor:
         """Let every hop catch up from first to last, and return the last one's outputs from `position` on."""
         index = 0
-        attempts = Attempts(self._config)
+        attempts = FaultCount(self._config)
         while True:
             hop = self._hops[index]
             follower = self._hops[index + 1] if index + 1 < len(self._hops) else None

@@ -16,7 +16,7 @@ from torch import Tensor
 
 from potluck.client.calls import Calls
 from potluck.client.config import ClientConfig
-from potluck.client.recovery import Action, Attempts, judge
+from potluck.client.recovery import Action, FaultCount, judge
 from potluck.client.servers import Servers, Wait
 from potluck.errors import SwarmError
 from potluck.protocol.blocks import PeerId, Span
@@ -127,7 +127,7 @@ class _Failures:
         self.unwanted: frozenset[PeerId] = frozenset()
         self._servers = servers
         self.wait = Wait(config.max_wait_s)
-        self._attempts = Attempts(config)
+        self._attempts = FaultCount(config)
 
     def note_success(self) -> None:
         if self.wait.why is not None:

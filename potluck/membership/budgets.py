@@ -25,7 +25,7 @@ _MINUTE_S = 60.0
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class Allowance:
     """A budget. A request or a stream costs one unit, and one more for each `unit_bytes` of its body."""
 
     units_s: float
@@ -38,7 +38,7 @@ class Limits:
     dials: int  # that it may ask for in a minute; each costs a process
 
 
-PERSON = Limits(
+PERSON = Allowance(
     units_s=400.0,  # a reader needs one in eight seconds, a neighbour in a small swarm one a second, training dozens
     burst=4000.0,
     unit_bytes=65_536,
@@ -48,7 +48,7 @@ PERSON = Limits(
     log_lines=60,
     dials=6,
 )
-STRANGERS = Limits(
+STRANGERS = Allowance(
     units_s=40.0,
     burst=150.0,
     unit_bytes=256,
@@ -58,7 +58,7 @@ STRANGERS = Limits(
     log_lines=4,
     dials=1,
 )
-ONE_STRANGER = Limits(
+ONE_STRANGER = Allowance(
     units_s=10.0,
     burst=60.0,
     unit_bytes=256,
@@ -98,7 +98,7 @@ class _Minute:
 class _Account:
     """What one payer has spent and holds."""
 
-    limits: Limits
+    limits: Allowance
     units: float
     counted_at: float
     streams: int = 0
@@ -222,7 +222,7 @@ class Budgets:
         return _account(self._each, peer, ONE_STRANGER, now), self._strangers
 
 
-def _account(accounts: dict[Key, _Account], key: Key, limits: Limits, now: float) -> _Account:
+def _account(accounts: dict[Key, _Account], key: Key, limits: Allowance, now: float) -> _Account:
     account = accounts.get(key)
     if account is None:
         _forget(accounts, lambda other: other.is_idle)

@@ -105,7 +105,7 @@ class Countersigned:
 
 
 @dataclass(frozen=True, slots=True)
-class Delegation:
+class SpendingGrant:
     """`client` spends for `owner` until `expires_at`, Unix seconds. Public keys."""
 
     owner: bytes
@@ -126,7 +126,7 @@ class Voucher:
     """The donor `delegation.owner` says what the server of the receipt did for it, and that one agrees."""
 
     countersigned: Countersigned
-    delegation: Delegation
+    delegation: SpendingGrant
 
 
 def swarm_id(swarm: Swarm) -> bytes:
@@ -186,7 +186,7 @@ def delegate(owner: bytes, client: bytes, expires_at: int, sign: Sign) -> bytes:
     return body + sign(_FOR_DELEGATION + body)
 
 
-def read_delegation(data: bytes) -> Delegation:
+def read_delegation(data: bytes) -> SpendingGrant:
     """Raises ReceiptError unless its owner signed it; whether it has expired is for the caller to see."""
     if len(data) != DELEGATION_BYTES:
         raise ReceiptError(f"a delegation has {DELEGATION_BYTES} bytes, not {len(data)}")
@@ -194,7 +194,7 @@ def read_delegation(data: bytes) -> Delegation:
     version, owner, client, expires_at = _DELEGATION.unpack(body)
     _check_version(version)
     _verify(owner, _FOR_DELEGATION + body, data[_DELEGATION.size :], "the delegation")
-    return Delegation(owner, client, expires_at)
+    return SpendingGrant(owner, client, expires_at)
 
 
 def read_voucher(data: bytes) -> Voucher:

@@ -3,7 +3,6 @@
 from potluck.routing.affinity import STICKINESS, Affinity, Parts
 from potluck.routing.latency import estimate_rtts
 from potluck.routing.pace import Pace, Patience, Slowness
-from potluck.routing.roster import Roster
 from potluck.routing.route import Needs, NoRouteError, Route, RouteHop, Vantage, Variant
 from potluck.routing.search import (
     DRAWS,
@@ -14,6 +13,7 @@ from potluck.routing.search import (
     reprice,
     shortlist,
 )
+from potluck.routing.servers import ServerColumns
 
 __all__ = [
     "DRAWS",
@@ -25,9 +25,9 @@ __all__ = [
     "Pace",
     "Parts",
     "Patience",
-    "Roster",
     "Route",
     "RouteHop",
+    "ServerColumns",
     "Slowness",
     "Vantage",
     "Variant",

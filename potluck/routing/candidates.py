@@ -1,6 +1,6 @@
 """Selects the few hundred servers that are worth a search, with their costs.
 
-Pure: the roster and the client's knowledge in, candidates out. Which route they make is `search`'s decision.
+Pure: the columns and the client's knowledge in, candidates out. Which route they make is `search`'s decision.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 from potluck.protocol.adapters import find_adapter
 from potluck.protocol.blocks import PeerId, Span
 from potluck.protocol.records import LiveServer, ServerState
-from potluck.routing.roster import NO_BLOCK, Floats, Ints, Roster
 from potluck.routing.route import Needs, NoRouteError, Vantage, Variant
+from potluck.routing.servers import NO_BLOCK, Floats, Ints, ServerColumns
 
 UNKNOWN_RTT_S = 0.15  # what Petals clients assume for a server they have not measured
 HOP_OVERHEAD_S = 0.001  # serialising and scheduling at both ends, measured on loopback
@@ -30,7 +30,7 @@ class Candidates:
     """Servers worth a search.
 
     Attributes:
-        rows: their rows in the roster, [candidates].
+        rows: their rows in the columns, [candidates].
         fits: whether a candidate has a block in the variant chosen for it, [candidates, blocks of the wanted span].
         hop_s: cost of entering each candidate, [candidates].
         block_s: cost of each block there, [candidates].
@@ -42,35 +42,37 @@ class Candidates:
     block_s: Floats
 
     @classmethod
-    def of(cls, roster: Roster, span: Span, vantage: Vantage, needs: Needs) -> Candidates:
+    def of(cls, columns: ServerColumns, span: Span, vantage: Vantage, needs: Needs) -> Candidates:
         """Return the cheapest usable servers, with several for each block. Raises NoRouteError."""
-        usable = _usable(roster, span, vantage, needs)
-        forms, form = np.unique(roster.form[usable], return_inverse=True)
-        codes = roster.forms.table(max(span.end, int(roster.end.max(initial=0))))[forms, span.start : span.end]
+        usable = _usable(columns, span, vantage, needs)
+        forms, form = np.unique(columns.form[usable], return_inverse=True)
+        codes = columns.forms.table(max(span.end, int(columns.end.max(initial=0))))[forms, span.start : span.end]
         votes = (
-            np.array([vantage.votes.get(roster.servers[row].peer_id, 1.0) for row in usable]) if vantage.votes else None
+            np.array([vantage.votes.get(columns.servers[row].peer_id, 1.0) for row in usable])
+            if vantage.votes
+            else None
         )
-        chosen = _chosen(roster, span, codes, np.bincount(form, votes, minlength=len(forms)), needs)
+        chosen = _chosen(columns, span, codes, np.bincount(form, votes, minlength=len(forms)), needs)
         missing = _runs(span.start + int(offset) for offset in np.flatnonzero(chosen == NO_BLOCK))
         if missing:
-            raise NoRouteError(missing, _why_not(roster, missing, vantage, needs))
+            raise NoRouteError(missing, _why_not(columns, missing, vantage, needs))
         form_fits = codes == chosen
-        hop_s, block_s = (values[usable] for values in costs(roster, vantage, needs))
+        hop_s, block_s = (values[usable] for values in costs(columns, vantage, needs))
         kept = _prune(form, form_fits, hop_s, block_s)
         return cls(usable[kept], form_fits[form[kept]], hop_s[kept], block_s[kept])
 
 
-def costs(roster: Roster, vantage: Vantage, needs: Needs) -> tuple[Floats, Floats]:
-    """Return the seconds a decode step spends on entering each server of the roster, and on each block there."""
-    rtt_s = np.full(len(roster.servers) + 1, UNKNOWN_RTT_S)  # the last place is for servers that are not in the roster
-    slowness = np.ones(len(roster.servers) + 1)
+def costs(columns: ServerColumns, vantage: Vantage, needs: Needs) -> tuple[Floats, Floats]:
+    """Return the seconds a decode step spends on entering each server of the columns, and on each block there."""
+    rtt_s = np.full(len(columns.servers) + 1, UNKNOWN_RTT_S)  # the last place: servers not in the columns
+    slowness = np.ones(len(columns.servers) + 1)
     for column, known in ((rtt_s, vantage.rtts_s), (slowness, vantage.slowness)):
-        rows = np.fromiter((roster.index.get(peer, -1) for peer in known), np.int64, len(known))
+        rows = np.fromiter((columns.index.get(peer, -1) for peer in known), np.int64, len(known))
         column[rows] = np.fromiter(known.values(), np.float64, len(known))
-    lacking = np.maximum(1.0 - roster.free_tokens / max(needs.cache_tokens, 1), 0.0) if needs.cache_tokens else 0.0
-    hop_s = (rtt_s[:-1] + HOP_OVERHEAD_S + roster.wait_s) * slowness[:-1] + FULL_CACHE_PENALTY_S * lacking
-    hop_s[[row for peer in vantage.doubted if (row := roster.index.get(peer)) is not None]] += DOUBT_PENALTY_S
-    return hop_s, roster.block_s * slowness[:-1]
+    lacking = np.maximum(1.0 - columns.free_tokens / max(needs.cache_tokens, 1), 0.0) if needs.cache_tokens else 0.0
+    hop_s = (rtt_s[:-1] + HOP_OVERHEAD_S + columns.wait_s) * slowness[:-1] + FULL_CACHE_PENALTY_S * lacking
+    hop_s[[row for peer in vantage.doubted if (row := columns.index.get(peer)) is not None]] += DOUBT_PENALTY_S
+    return hop_s, columns.block_s * slowness[:-1]
 
 
 def exclusion(server: LiveServer, vantage: Vantage, needs: Needs) -> str | None:
@@ -93,18 +95,18 @@ def exclusion(server: LiveServer, vantage: Vantage, needs: Needs) -> str | None:
     return None
 
 
-def _usable(roster: Roster, span: Span, vantage: Vantage, needs: Needs) -> Ints:
+def _usable(columns: ServerColumns, span: Span, vantage: Vantage, needs: Needs) -> Ints:
     """Return the rows of servers that have any of the blocks and no reason for exclusion."""
-    mask = roster.is_online & (roster.start < span.end) & (roster.end > span.start)
-    mask &= roster.max_length >= needs.max_length
-    mask[[roster.index[peer] for peer in vantage.banned if peer in roster.index]] = False
+    mask = columns.is_online & (columns.start < span.end) & (columns.end > span.start)
+    mask &= columns.max_length >= needs.max_length
+    mask[[columns.index[peer] for peer in vantage.banned if peer in columns.index]] = False
     rows = np.flatnonzero(mask)
     if (needs.revision, needs.dtype, needs.quantization, needs.adapter) == (None,) * 4:
         return rows
-    return np.array([row for row in rows if exclusion(roster.servers[row], vantage, needs) is None], np.int64)
+    return np.array([row for row in rows if exclusion(columns.servers[row], vantage, needs) is None], np.int64)
 
 
-def _chosen(roster: Roster, span: Span, codes: Ints, votes: NDArray[np.float64] | Ints, needs: Needs) -> Ints:
+def _chosen(columns: ServerColumns, span: Span, codes: Ints, votes: NDArray[np.float64] | Ints, needs: Needs) -> Ints:
     """Return the code for each block of the span: its pin, or the one with most votes; ties go to the smallest variant.
 
     Args:
@@ -117,11 +119,11 @@ def _chosen(roster: Roster, span: Span, codes: Ints, votes: NDArray[np.float64] 
     chosen = np.full(len(span), NO_BLOCK, np.int64)
 
     def rank(code: int) -> tuple[bool, float, Variant]:
-        block, variant = roster.forms.variants[code]
+        block, variant = columns.forms.variants[code]
         return variant != needs.pins.get(block, variant), -float(counts[code]), variant
 
     for code in np.flatnonzero(counts).tolist():
-        block, variant = roster.forms.variants[code]
+        block, variant = columns.forms.variants[code]
         if not variant.can_replace(needs.pins.get(block, variant)):
             continue
         best = int(chosen[block - span.start])
@@ -142,11 +144,11 @@ def _prune(form: Ints, form_fits: NDArray[np.bool_], hop_s: Floats, block_s: Flo
     return np.unique(np.concatenate([kept, *more]))
 
 
-def _why_not(roster: Roster, missing: tuple[Span, ...], vantage: Vantage, needs: Needs) -> dict[PeerId, str]:
+def _why_not(columns: ServerColumns, missing: tuple[Span, ...], vantage: Vantage, needs: Needs) -> dict[PeerId, str]:
     """Return the reason for each server that announces any of the missing blocks."""
     return {
         server.peer_id: exclusion(server, vantage, needs) or "has other weights or number formats"
-        for server in roster.servers
+        for server in columns.servers
         if any(server.span.start < gap.end and gap.start < server.span.end for gap in missing)
     }
 

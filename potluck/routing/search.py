@@ -1,6 +1,6 @@
 """Finds the cheapest routes by dynamic programming over block boundaries.
 
-Pure: a roster and the client's knowledge in, routes out. A hop may use any part of a server's span. Costs are seconds
+Pure: a columns and the client's knowledge in, routes out. A hop may use any part of a server's span. Costs are seconds
 of one decode step. Each hop costs a round trip from the client, the wait and the transfer; each block costs the time
 of a step with one more row. The search is exact over the cheapest few hundred servers, for several draws of noise at
 once. Noise keeps clients with the same outdated figures from all choosing the same servers.
@@ -17,8 +17,8 @@ from potluck.protocol.adapters import find_adapter
 from potluck.protocol.blocks import PeerId, Span
 from potluck.protocol.records import LiveServer
 from potluck.routing.candidates import Candidates, costs, exclusion
-from potluck.routing.roster import Floats, Ints, Roster
 from potluck.routing.route import Needs, Route, RouteHop, Vantage
+from potluck.routing.servers import Floats, Ints, ServerColumns
 
 NOISE_SIGMA = 0.35  # of the logarithm of costs; this and the next two come from simulations: docs/decisions/0018
 DRAWS = 12  # noisy routes that a new session compares
@@ -27,7 +27,9 @@ _NO_NEEDS = Needs()
 _NOTHING_KNOWN = Vantage()
 
 
-def find_route(roster: Roster, span: Span, *, vantage: Vantage = _NOTHING_KNOWN, needs: Needs = _NO_NEEDS) -> Route:
+def find_route(
+    columns: ServerColumns, span: Span, *, vantage: Vantage = _NOTHING_KNOWN, needs: Needs = _NO_NEEDS
+) -> Route:
     """Return the cheapest chain of servers that covers `span`.
 
     Where replicas of a block differ in weights or number formats, the variant of most usable servers is chosen; ties
@@ -36,11 +38,11 @@ def find_route(roster: Roster, span: Span, *, vantage: Vantage = _NOTHING_KNOWN,
     Raises:
         NoRouteError: some blocks have no usable server.
     """
-    return _search(roster, span, vantage, needs, None)[0]
+    return _search(columns, span, vantage, needs, None)[0]
 
 
 def draw_routes(
-    roster: Roster,
+    columns: ServerColumns,
     span: Span,
     rng: np.random.Generator,
     *,
@@ -52,7 +54,7 @@ def draw_routes(
 
     Raises: as `find_route`.
     """
-    return _search(roster, span, vantage, needs, (rng, draws))
+    return _search(columns, span, vantage, needs, (rng, draws))
 
 
 def shortlist(routes: Iterable[Route], most: int) -> list[LiveServer]:
@@ -66,20 +68,20 @@ def shortlist(routes: Iterable[Route], most: int) -> list[LiveServer]:
 
 
 def reprice(
-    roster: Roster,
+    columns: ServerColumns,
     parts: Sequence[tuple[PeerId, Span]],
     *,
     vantage: Vantage = _NOTHING_KNOWN,
     needs: Needs = _NO_NEEDS,
 ) -> Route | None:
     """Return a known route at its present cost; None if one of its servers is gone, refuses or has other blocks."""
-    hop_s, block_s = costs(roster, vantage, needs)
+    hop_s, block_s = costs(columns, vantage, needs)
     hops: list[RouteHop] = []
     for peer, span in parts:
-        row = roster.index.get(peer)
+        row = columns.index.get(peer)
         if row is None:
             return None
-        server = roster.servers[row]
+        server = columns.servers[row]
         if not server.span.covers(span) or exclusion(server, vantage, needs):
             return None
         hops.append(RouteHop(server, span, float(hop_s[row] + block_s[row] * len(span))))
@@ -108,9 +110,9 @@ _Path = tuple[tuple[int, int, int], ...]
 
 
 def _search(
-    roster: Roster, span: Span, vantage: Vantage, needs: Needs, noise: tuple[np.random.Generator, int] | None
+    columns: ServerColumns, span: Span, vantage: Vantage, needs: Needs, noise: tuple[np.random.Generator, int] | None
 ) -> list[Route]:
-    found = Candidates.of(roster, span, vantage, needs)
+    found = Candidates.of(columns, span, vantage, needs)
     factors = np.ones((1, len(found.rows)))
     if noise is not None:
         rng, draws = noise
@@ -121,7 +123,7 @@ def _search(
         hops = []
         for i, first, end in path:
             cost_s = float(found.hop_s[i] + found.block_s[i] * (end - first))
-            hops.append(RouteHop(roster.servers[found.rows[i]], Span(span.start + first, span.start + end), cost_s))
+            hops.append(RouteHop(columns.servers[found.rows[i]], Span(span.start + first, span.start + end), cost_s))
         routes.append(Route(tuple(hops)))
     return sorted(routes, key=lambda route: route.cost_s)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from potluck_control.methods import machine
-from potluck_control.methods.machine import Device, Machine
+from potluck_control.methods.machine import Device, DeviceList
 from potluck_control.methods.settings import Change
 from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QWidget
@@ -49,7 +49,7 @@ class Devices(QWidget):
     def __init__(self, page: Page, *, has_switches: bool) -> None:
         super().__init__()
         self._page, self._has_switches = page, has_switches
-        self._machine: Machine | None = None
+        self._machine: DeviceList | None = None
         self._chosen, self._is_fixed = frozenset[str](), True
         self._list = Slot()
         self._poll = Poll(self, self.refresh)
@@ -63,7 +63,7 @@ class Devices(QWidget):
         self._chosen, self._is_fixed = chosen, is_fixed
         self._draw()
 
-    def show_machine(self, found: Machine) -> None:
+    def show_machine(self, found: DeviceList) -> None:
         self._setup.setVisible(not found.has_engine)
         before, self._machine = self._machine, found
         if before is None or before.devices != found.devices:

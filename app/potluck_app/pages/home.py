@@ -178,7 +178,7 @@ class HomePage(Page):
     def _never_yield(self, app: str) -> None:
         self.ask(programs.PLACE, PlaceParams(app, ProgramPlace.NEVER), lambda _: None)
 
-    def _copy(self, invite: schema.Invite) -> None:
+    def _copy(self, invite: schema.SwarmInvite) -> None:
         QGuiApplication.clipboard().setText(invite.invite)
         self._invite.setText(self.tr("Copied"))
         self._invite.show_glyph("check")

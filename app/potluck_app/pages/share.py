@@ -5,7 +5,7 @@ from __future__ import annotations
 from enum import Enum
 
 from potluck_control.methods import machine, settings
-from potluck_control.methods.machine import Machine
+from potluck_control.methods.machine import DeviceList
 from potluck_control.methods.settings import Change, SetParams, SettingsPage
 from PySide6.QtCore import QSignalBlocker
 from PySide6.QtWidgets import QWidget
@@ -80,7 +80,7 @@ class SharePanel(QWidget):
     def refresh(self) -> None:
         self._page.ask(machine.GET, None, self._show_machine)
 
-    def _show_machine(self, found: Machine) -> None:
+    def _show_machine(self, found: DeviceList) -> None:
         best = next((device for device in found.devices if device.name == found.best), None)
         self._total_bytes = best.memory_bytes if best is not None else 0
         if best is not None:

@@ -18,7 +18,7 @@ class Device:
 
 
 @dataclass(frozen=True, slots=True)
-class Machine:
+class DeviceList:
     """`best`: the device that the engine chooses.
 
     `has_engine` False: there is no environment to compute in; `potluck setup` makes one.
@@ -52,6 +52,6 @@ class LoginParams:
     daemon: bool | None = None
 
 
-GET = Method("machine.get", Empty, Machine)
+GET = Method("machine.get", Empty, DeviceList)
 LOGIN = Method("login.get", Empty, LoginStart)
 SET_LOGIN = Method("login.set", LoginParams, LoginStart)

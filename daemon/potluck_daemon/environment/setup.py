@@ -26,7 +26,7 @@ from potluck_daemon.doctor.finding import Finding, Severity
 from potluck_daemon.environment.failures import explained
 from potluck_daemon.environment.plan import EnvironmentPlan, digest, is_listed, settle_root
 from potluck_daemon.environment.store import Manifest, Store, interpreter, read_manifest
-from potluck_daemon.environment.uv import Sources, find_uv, run_uv
+from potluck_daemon.environment.uv import WheelSources, find_uv, run_uv
 from potluck_daemon.environment.variants import TORCH
 from potluck_daemon.environment.wheels import Wheel, fetch, resolve, sizes
 
@@ -156,7 +156,7 @@ def roll_back(store: Store, by: str, on_progress: OnProgress, trial: Trial = try
 
 def _make(plan: EnvironmentPlan, folder: Path, on_progress: OnProgress, trial: Trial) -> Manifest:
     uv, requirements = find_uv(), plan.requirements
-    sources = Sources(plan.wheels, plan.index, plan.own_build)
+    sources = WheelSources(plan.wheels, plan.index, plan.own_build)
     on_progress(SetupProgress(Step.RESOLVE, "looking up the packages"))
     wheels = resolve(uv, requirements, Path(sys.executable), sources, cache=plan.store.cache)
     fetched = plan.store.wheels

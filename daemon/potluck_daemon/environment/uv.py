@@ -20,7 +20,7 @@ _NAMED_BY_USERS = ("UV_FIND_LINKS", "UV_INDEX", "UV_DEFAULT_INDEX", "UV_TORCH_BA
 
 
 @dataclass(frozen=True, slots=True)
-class Sources:
+class WheelSources:
     """The sources of wheels.
 
     Attributes:

@@ -23,7 +23,7 @@ from urllib.parse import unquote, urlsplit
 from potluck.errors import NetworkError, PotluckError
 from potluck_daemon.downloads import OnBytes, continue_download, sha256_of
 from potluck_daemon.environment.failures import AGAIN
-from potluck_daemon.environment.uv import Sources, run_uv
+from potluck_daemon.environment.uv import WheelSources, run_uv
 
 _TIMEOUT_S = 30.0
 _DAMAGED = 2  # how often a file may arrive damaged
@@ -60,7 +60,7 @@ def locked_hashes(requirements: Path) -> frozenset[str]:
     return frozenset(hashes)
 
 
-def resolve(uv: Path, requirements: Path, python: Path, sources: Sources, *, cache: Path) -> tuple[Wheel, ...]:
+def resolve(uv: Path, requirements: Path, python: Path, sources: WheelSources, *, cache: Path) -> tuple[Wheel, ...]:
     """Return the wheels of `requirements` for that interpreter.
 
     Raises:

@@ -19,7 +19,7 @@ from potluck_control.codec import to_json
 from potluck_control.log_tail import tail
 from potluck_control.methods.health import Bundle
 from potluck_control.places import Places
-from potluck_control.redaction import Person, redact_person
+from potluck_control.redaction import OwnNames, redact_person
 from potluck_control.schema import Status
 
 from potluck.errors import PotluckError
@@ -35,7 +35,7 @@ _PACKAGES = ("potluck", "torch", "transformers", "hivemind", "psutil", "PySide6-
 _PRIVATE = ("serve.swarm", "serve.name", "serve.listen")  # settings that tell who and where this is
 
 
-def write_bundle(path: Path, scene: Scene, person: Person, *, replaces: bool) -> Bundle:
+def write_bundle(path: Path, scene: Scene, person: OwnNames, *, replaces: bool) -> Bundle:
     """Write the bundle, which only this user can read. Raises PotluckError, also if it exists and not `replaces`."""
     return fill_bundle(create_bundle(path, replaces=replaces), path, scene, person)
 
@@ -50,7 +50,7 @@ def create_bundle(path: Path, *, replaces: bool) -> int:
         raise _unwritable(path, error) from error
 
 
-def fill_bundle(handle: int, path: Path, scene: Scene, person: Person) -> Bundle:
+def fill_bundle(handle: int, path: Path, scene: Scene, person: OwnNames) -> Bundle:
     """Write the bundle to an open file, and close it. Raises PotluckError."""
     packed = io.BytesIO()  # pack in memory: the place may be a device or a pipe without seek
     with os.fdopen(handle, "wb") as file:
@@ -70,15 +70,15 @@ def _unwritable(path: Path, error: OSError) -> PotluckError:
     return PotluckError(f"cannot write {path}: {error.strerror}", hint="choose another place")
 
 
-def contents(scene: Scene, person: Person) -> Iterator[tuple[str, str]]:
+def contents(scene: Scene, person: OwnNames) -> Iterator[tuple[str, str]]:
     """Yield names and texts of the files in the bundle, without anything private."""
     words = _private_words(scene)
     for name, text in _texts(scene):
         yield name, redact_person(text, person, words)
 
 
-def this_person() -> Person:
-    return Person(pwd.getpwuid(os.getuid()).pw_name, str(Path.home()), socket.gethostname())
+def this_person() -> OwnNames:
+    return OwnNames(pwd.getpwuid(os.getuid()).pw_name, str(Path.home()), socket.gethostname())
 
 
 def _texts(scene: Scene) -> Iterator[tuple[str, str]]:

@@ -28,9 +28,9 @@ class MachineTopic(Topic):
         self._configuration = configuration
 
     @answers(machine.GET)
-    async def _get(self, _: Empty) -> machine.Machine:
+    async def _get(self, _: Empty) -> machine.DeviceList:
         devices = await asyncio.to_thread(lambda: tuple(find_devices()))
-        return machine.Machine(devices, devices[0].name, has_torch(self._configuration.engine_python))
+        return machine.DeviceList(devices, devices[0].name, has_torch(self._configuration.engine_python))
 
     @answers(machine.LOGIN)
     async def _login(self, _: Empty) -> machine.LoginStart:

@@ -53,18 +53,18 @@ class SwarmsTopic(Topic):
         return schema.Joined(swarm.name, swarm.model)
 
     @answers(schema.INVITE)
-    async def _invite(self, params: schema.InviteParams) -> schema.Invite:
+    async def _invite(self, params: schema.InviteParams) -> schema.SwarmInvite:
         configuration = self._configuration
         swarm = configuration.invited_swarm(self._supervisor.facts.addresses)
         if swarm.is_open:
-            return schema.Invite(swarm.name, encode_invite(Invite(swarm)))
+            return schema.SwarmInvite(swarm.name, encode_invite(Invite(swarm)))
         joined = configuration.swarms.find(swarm.name)
         now_s = time.time()
         statement, made = invite(joined, now_s, people=params.people, days=params.days)
         configuration.learn_members(swarm, [statement.data])
         self._supervisor.tell(Members((statement.data,)))
         expires_at = now_s + params.days * DAY_S
-        return schema.Invite(swarm.name, encode_invite(replace(made, swarm=swarm)), expires_at, params.people)
+        return schema.SwarmInvite(swarm.name, encode_invite(replace(made, swarm=swarm)), expires_at, params.people)
 
     @answers(swarms.CONTACT)
     async def _contact(self, _: Empty) -> swarms.Contact:

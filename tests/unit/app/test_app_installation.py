@@ -16,7 +16,7 @@ from potluck_app.shell.tray import Tray
 from potluck_app.shell.window import MainWindow
 from potluck_app.widgets.fetch_rate import FetchRate
 from potluck_control.methods.health import Finding, Severity
-from potluck_control.methods.machine import Device, Machine
+from potluck_control.methods.machine import Device, DeviceList
 from potluck_control.methods.settings import Change, SetParams
 from potluck_control.methods.setup import BeginParams, Plan, Problem, SetupProgress, SetupState, Step
 from potluck_control.methods.updates import Offered, UpdateProgress, UpdatesState
@@ -170,7 +170,7 @@ def test_the_first_run_goes_on_while_the_engine_is_fetched() -> None:
 
 def test_the_first_run_leads_back_to_the_step_that_was_left_for_later() -> None:
     page, link = first_run(MISSING)
-    link.answers |= {"create": Joined("home", "demo"), "machine.get": Machine((Device("cpu", "R", 1, 1),), "cpu")}
+    link.answers |= {"create": Joined("home", "demo"), "machine.get": DeviceList((Device("cpu", "R", 1, 1),), "cpu")}
     link.answers["machine.get"] = replace(link.answers["machine.get"], has_engine=False)  # type: ignore[type-var]
     button(page, "Continue").click()
     button(page, "Later").click()

@@ -35,7 +35,7 @@ from potluck_control.methods.earnings import (
     GroupParams,
 )
 from potluck_control.methods.health import Bundle, Examination, Finding, Severity
-from potluck_control.methods.machine import Device, LoginStart, Machine
+from potluck_control.methods.machine import Device, DeviceList, LoginStart
 from potluck_control.methods.models import Models, ModelsFolder
 from potluck_control.methods.periods import Period
 from potluck_control.methods.programs import PlacedProgram, PlaceParams, ProgramPlace, Programs
@@ -84,7 +84,7 @@ ANSWERS: dict[str, object] = {
     "doctor.findings": Examination(),
     "settings.get": settings_page(Loaded(Settings()), Path("/x/settings.toml"), {}),
     "login.get": LoginStart(app=False, daemon=False),
-    "machine.get": Machine((Device("cpu", "Ryzen", 32 << 30, 30 << 30),), "cpu"),
+    "machine.get": DeviceList((Device("cpu", "Ryzen", 32 << 30, 30 << 30),), "cpu"),
     "models.list": Models(None, (), None, ModelsFolder("/x/hub", True, 0, 0, 9 << 30, 0), (), None),
     "swarms.list": Swarms((JoinedSwarm("friday", "demo", 4, False, True),)),
     "logs": Logs("/x/potluckd.log", ("one", "two")),

@@ -18,7 +18,7 @@ from potluck_app.pages.when import WhenPage
 from potluck_app.widgets import theme, week_grid
 from potluck_app.widgets.number_box import NumberBox
 from potluck_app.widgets.week_grid import WeekGrid
-from potluck_control.methods.machine import Device, LoginParams, LoginStart, Machine
+from potluck_control.methods.machine import Device, DeviceList, LoginParams, LoginStart
 from potluck_control.methods.models import (
     DeleteParams,
     Models,
@@ -53,7 +53,7 @@ GPUS = (
     Device("cuda:0", "RTX 3090", 24 * GIB, 20 * GIB),
     Device("cuda:1", "RTX 2060", 6 * GIB, GIB),
 )
-MACHINE = Machine((*GPUS, Device("cpu", "Ryzen", 32 * GIB, 30 * GIB)), "cuda:0")
+MACHINE = DeviceList((*GPUS, Device("cpu", "Ryzen", 32 * GIB, 30 * GIB)), "cuda:0")
 DOOM = RunningProgram("doom", "Doom", "", True, 5, ProgramPlace.NONE)
 ANSWERS: dict[str, object] = {
     "settings.get": page_of(),

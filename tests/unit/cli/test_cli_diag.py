@@ -12,7 +12,7 @@ import pytest
 from potluck_cli import diag
 from potluck_cli.main import main
 from potluck_control.places import user_places
-from potluck_control.redaction import Person
+from potluck_control.redaction import OwnNames
 from potluck_control.schema import Status, SwarmStatus, Transition
 from potluck_control.states import Reason, State
 from potluck_daemon.reporting.history import HistoryFile
@@ -54,7 +54,7 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.delenv("HF_HOME", raising=False)
     for name in ("XDG_CONFIG_HOME", "XDG_STATE_HOME", "XDG_RUNTIME_DIR"):
         monkeypatch.setenv(name, str(home / name.lower()))
-    monkeypatch.setattr(diag, "this_person", lambda: Person(USER, str(home), HOST))
+    monkeypatch.setattr(diag, "this_person", lambda: OwnNames(USER, str(home), HOST))
     monkeypatch.setattr(diag, "status_or_reason", lambda: STATUS)
     monkeypatch.setattr("potluck_daemon.doctor.swarm._answers", lambda target: False)
     places = user_places()

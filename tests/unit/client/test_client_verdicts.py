@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from potluck.client.config import ClientConfig
-from potluck.client.recovery import Action, Attempts, Bans, judge
+from potluck.client.recovery import Action, Bans, FaultCount, judge
 from potluck.protocol.blocks import PeerId
 from potluck.protocol.codes import Code, RemoteError
 
@@ -94,7 +94,7 @@ def test_who_left_and_who_failed_are_told_apart() -> None:
 
 def test_only_servers_that_fail_with_the_request_end_the_attempts_early() -> None:
     busy = judge(RemoteError(Code.BUSY, "full"))
-    attempts = Attempts(ClientConfig(max_recoveries=2))
+    attempts = FaultCount(ClientConfig(max_recoveries=2))
     for verdict, was_given in ((busy, True), (FAULT, False), (busy, True), (UNPROVEN, True), (FAULT, True)):
         attempts.note(verdict, was_given=was_given)
         assert not attempts.is_enough(left_s=1.0)

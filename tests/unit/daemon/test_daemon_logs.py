@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from potluck_control.redaction import Person, redact, redact_person
+from potluck_control.redaction import OwnNames, redact, redact_person
 from potluck_daemon.reporting import logs
 
 from potluck.membership.identity import Identity
@@ -66,13 +66,13 @@ def test_what_is_not_private_stays(text: str) -> None:
 
 
 def test_people_machines_and_homes_are_taken_out_of_what_is_sent() -> None:
-    person = Person("ana", "/home/ana", "attic")
+    person = OwnNames("ana", "/home/ana", "attic")
     text = "/home/ana/models of ana at attic; banana; /home/bob/x, swarm friends"
     assert redact_person(text, person, ["friends"]) == "~/models of [name] at [name]; banana; ~/x, swarm [name]"
 
 
 def test_root_and_short_names_do_not_eat_the_text() -> None:
-    assert redact_person("a / b", Person("a", "/", "")) == "a / b"
+    assert redact_person("a / b", OwnNames("a", "/", "")) == "a / b"
 
 
 def test_the_log_file_is_bounded_and_discreet(

@@ -11,7 +11,7 @@ from helpers.server_records import server_of
 
 from potluck.protocol.blocks import PeerId, Span
 from potluck.protocol.records import LiveServer
-from potluck.routing import Needs, Roster, Vantage, candidates, draw_routes, find_route, reprice, shortlist
+from potluck.routing import Needs, ServerColumns, Vantage, candidates, draw_routes, find_route, reprice, shortlist
 
 ALL = Span(0, 8)
 
@@ -44,34 +44,37 @@ def distances(servers: list[LiveServer], seed: int) -> dict[PeerId, float]:
 
 @pytest.mark.parametrize("load", [{"batch": 500}, {"queue_ms": 80.0}, {"step_ms": 200.0}, {"queued_tokens": 100_000}])
 def test_of_two_equal_servers_the_loaded_one_is_left_alone(load: dict[str, Any]) -> None:
-    roster = Roster.of([server_of("a", 0, 8, beat=load), server_of("b", 0, 8)])
-    assert find_route(roster, ALL).parts == (("b", ALL),)
+    columns = ServerColumns.of([server_of("a", 0, 8, beat=load), server_of("b", 0, 8)])
+    assert find_route(columns, ALL).parts == (("b", ALL),)
 
 
 def test_a_link_that_carries_little_costs_time() -> None:
-    roster = Roster.of([server_of("a", 0, 8, network_tps=8.0), server_of("b", 0, 8)])
-    assert find_route(roster, ALL).parts == (("b", ALL),)
+    columns = ServerColumns.of([server_of("a", 0, 8, network_tps=8.0), server_of("b", 0, 8)])
+    assert find_route(columns, ALL).parts == (("b", ALL),)
 
 
 def test_half_a_cache_costs_half_of_what_an_empty_one_does() -> None:
     half, enough = (
-        find_route(Roster.of([server_of("a", 0, 8, beat={"cache_tokens_left": tokens})]), ALL, needs=needs).cost_s
+        find_route(
+            ServerColumns.of([server_of("a", 0, 8, beat={"cache_tokens_left": tokens})]), ALL, needs=needs
+        ).cost_s
         for tokens, needs in ((500, Needs(cache_tokens=1000)), (1000, Needs(cache_tokens=1000)))
+        for columns in [ServerColumns.of([server_of("a", 0, 8, beat={"cache_tokens_left": tokens})])]
     )
     assert half - enough == pytest.approx(candidates.FULL_CACHE_PENALTY_S / 2)
 
 
 def test_who_was_slower_than_promised_counts_as_slower() -> None:
-    roster = Roster.of([server_of("a", 0, 8), server_of("b", 0, 8)])
-    assert find_route(roster, ALL, vantage=Vantage(slowness={PeerId("a"): 1.5})).parts == (("b", ALL),)
-    slow = find_route(roster, ALL, vantage=Vantage(slowness={PeerId("b"): 1.5, PeerId("a"): 2.0}))
+    columns = ServerColumns.of([server_of("a", 0, 8), server_of("b", 0, 8)])
+    assert find_route(columns, ALL, vantage=Vantage(slowness={PeerId("a"): 1.5})).parts == (("b", ALL),)
+    slow = find_route(columns, ALL, vantage=Vantage(slowness={PeerId("b"): 1.5, PeerId("a"): 2.0}))
     assert slow.parts == (("b", ALL),)
-    assert slow.cost_s == pytest.approx(1.5 * find_route(roster, ALL).cost_s)
+    assert slow.cost_s == pytest.approx(1.5 * find_route(columns, ALL).cost_s)
 
 
 def test_the_cost_of_a_route_is_the_sum_of_its_hops() -> None:
-    roster = Roster.of([server_of("a", 0, 4, network_tps=0.0), server_of("b", 4, 8, network_tps=0.0)])
-    route = find_route(roster, ALL, vantage=Vantage(rtts_s={PeerId("a"): 0.1, PeerId("b"): 0.2}))
+    columns = ServerColumns.of([server_of("a", 0, 4, network_tps=0.0), server_of("b", 4, 8, network_tps=0.0)])
+    route = find_route(columns, ALL, vantage=Vantage(rtts_s={PeerId("a"): 0.1, PeerId("b"): 0.2}))
     steps_s = [0.1 + candidates.HOP_OVERHEAD_S + 4 / 100, 0.2 + candidates.HOP_OVERHEAD_S + 4 / 100]
     assert [hop.cost_s for hop in route.hops] == pytest.approx(steps_s)
     assert route.cost_s == pytest.approx(sum(steps_s))
@@ -79,86 +82,89 @@ def test_the_cost_of_a_route_is_the_sum_of_its_hops() -> None:
 
 def test_equal_seeds_draw_equal_routes_and_others_draw_others() -> None:
     servers = swarm(60, 8, seed=1)
-    roster = Roster.of(servers)
+    columns = ServerColumns.of(servers)
 
     def drawn(seed: int) -> list[Any]:
-        return [route.parts for route in draw_routes(roster, ALL, np.random.default_rng(seed), draws=6)]
+        return [route.parts for route in draw_routes(columns, ALL, np.random.default_rng(seed), draws=6)]
 
     assert drawn(1) == drawn(1)
     assert len({tuple(drawn(seed)) for seed in range(5)}) > 1
 
 
 def test_many_clients_with_the_same_figures_spread_over_equal_servers() -> None:
-    roster = Roster.of([server_of(name, 0, 8) for name in "abcdefgh"])
+    columns = ServerColumns.of([server_of(name, 0, 8) for name in "abcdefgh"])
     rng = np.random.default_rng(0)
-    takers = [draw_routes(roster, ALL, rng, draws=1)[0].parts[0][0] for _ in range(400)]
+    takers = [draw_routes(columns, ALL, rng, draws=1)[0].parts[0][0] for _ in range(400)]
     assert all(takers.count(PeerId(name)) > 20 for name in "abcdefgh")
 
 
 def test_drawn_routes_are_told_apart_priced_without_noise_and_sorted() -> None:
     servers = swarm(100, 20, seed=2)
-    roster, whole = Roster.of(servers), Span(0, 20)
-    routes = draw_routes(roster, whole, np.random.default_rng(0), draws=12)
+    columns, whole = ServerColumns.of(servers), Span(0, 20)
+    routes = draw_routes(columns, whole, np.random.default_rng(0), draws=12)
     assert len({route.parts for route in routes}) == len(routes) > 1
     assert [route.cost_s for route in routes] == sorted(route.cost_s for route in routes)
     for route in routes:
         assert [block for hop in route.hops for block in hop.span] == list(whole)
-        again = reprice(roster, route.parts)
+        again = reprice(columns, route.parts)
         assert again is not None
         assert again.cost_s == pytest.approx(route.cost_s)
-    assert find_route(roster, whole).cost_s <= routes[0].cost_s + 1e-12
+    assert find_route(columns, whole).cost_s <= routes[0].cost_s + 1e-12
 
 
 @pytest.mark.parametrize("seed", range(4))
 def test_pruning_finds_what_a_search_through_all_finds(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     servers = swarm(1200, 40, seed)
-    roster, vantage, whole = Roster.of(servers), Vantage(rtts_s=distances(servers, seed)), Span(0, 40)
-    pruned = find_route(roster, whole, vantage=vantage)
+    columns, vantage, whole = ServerColumns.of(servers), Vantage(rtts_s=distances(servers, seed)), Span(0, 40)
+    pruned = find_route(columns, whole, vantage=vantage)
     monkeypatch.setattr(candidates, "_MAX_CANDIDATES", len(servers))
-    assert pruned.cost_s <= 1.01 * find_route(roster, whole, vantage=vantage).cost_s
+    assert pruned.cost_s <= 1.01 * find_route(columns, whole, vantage=vantage).cost_s
 
 
 def test_a_block_that_only_costly_servers_have_keeps_some_of_them(monkeypatch: pytest.MonkeyPatch) -> None:
     servers = [server_of(f"{name:03}", 0, 7, inference_tps=1000.0) for name in range(40)]
     servers += [server_of(f"rare{name}", 7, 8, inference_tps=0.5 + name) for name in range(5)]
     monkeypatch.setattr(candidates, "_MAX_CANDIDATES", 10)
-    assert find_route(Roster.of(servers), ALL).parts[-1] == ("rare4", Span(7, 8))
+    assert find_route(ServerColumns.of(servers), ALL).parts[-1] == ("rare4", Span(7, 8))
 
 
 def test_a_route_is_repriced_with_new_figures_or_not_there_any_more() -> None:
     parts = ((PeerId("a"), Span(0, 4)), (PeerId("b"), Span(4, 8)))
     servers = [server_of("a", 0, 6), server_of("b", 4, 8)]
-    calm, busy = Roster.of(servers), Roster.of([servers[0], server_of("b", 4, 8, beat={"queue_ms": 1000.0})])
+    calm, busy = (
+        ServerColumns.of(servers),
+        ServerColumns.of([servers[0], server_of("b", 4, 8, beat={"queue_ms": 1000.0})]),
+    )
     calm_route, busy_route = reprice(calm, parts), reprice(busy, parts)
     assert calm_route is not None
     assert busy_route is not None
     assert busy_route.cost_s == pytest.approx(calm_route.cost_s + 1.0)
     assert reprice(calm, parts, vantage=Vantage(banned={PeerId("a")})) is None
-    assert reprice(Roster.of(servers[:1]), parts) is None
+    assert reprice(ServerColumns.of(servers[:1]), parts) is None
     for start, end in ((5, 8), (3, 6), (0, 2)):
-        assert reprice(Roster.of([servers[0], server_of("b", start, end)]), parts) is None, "its span has moved"
+        assert reprice(ServerColumns.of([servers[0], server_of("b", start, end)]), parts) is None, "its span has moved"
     other_weights = server_of("b", 4, 8, block_digests=("f" * 16,) * 4)
     pins = {hop_block: variant for hop in calm_route.hops for hop_block, variant in hop.pins.items()}
-    assert reprice(Roster.of([servers[0], other_weights]), parts, needs=Needs(pins=pins)) is None
+    assert reprice(ServerColumns.of([servers[0], other_weights]), parts, needs=Needs(pins=pins)) is None
 
 
 def test_a_shortlist_has_the_cheapest_routes_whole() -> None:
     servers = swarm(100, 20, seed=3)
-    routes = draw_routes(Roster.of(servers), Span(0, 20), np.random.default_rng(0), draws=12)
+    routes = draw_routes(ServerColumns.of(servers), Span(0, 20), np.random.default_rng(0), draws=12)
     few = {server.peer_id for server in shortlist(routes, 5)}
     assert {hop.peer_id for hop in routes[0].hops} <= few
     assert len(few) <= max(5, len(routes[0].hops))
     assert len(shortlist(routes, 1)) == len(routes[0].hops), "the first route in any case"
     one, two = (
-        find_route(Roster.of(servers[:1]), Span(0, 20)),
-        find_route(Roster.of([server_of("b", 0, 20)]), Span(0, 20)),
+        find_route(ServerColumns.of(servers[:1]), Span(0, 20)),
+        find_route(ServerColumns.of([server_of("b", 0, 20)]), Span(0, 20)),
     )
     assert len(shortlist([one, two], 2)) == 2, "as many as there may be"
 
 
 def test_a_later_reading_costs_what_a_first_one_would() -> None:
     servers = swarm(50, 8, seed=4)
-    first = Roster.of(servers[:30])
-    later, fresh = Roster.of(servers[10:], first), Roster.of(servers[10:])
+    first = ServerColumns.of(servers[:30])
+    later, fresh = ServerColumns.of(servers[10:], first), ServerColumns.of(servers[10:])
     assert later.forms is first.forms
     assert find_route(later, ALL).parts == find_route(fresh, ALL).parts

@@ -13,14 +13,14 @@ from helpers.server_records import server_of
 
 from potluck.protocol.blocks import PeerId, Span
 from potluck.protocol.records import LiveServer, NumberFormat, ServerState
-from potluck.routing import Needs, NoRouteError, Roster, Route, RouteHop, Vantage, Variant, choose_adapter
-from potluck.routing import find_route as find_in_roster
+from potluck.routing import Needs, NoRouteError, Route, RouteHop, ServerColumns, Vantage, Variant, choose_adapter
+from potluck.routing import find_route as find_in_columns
 
 ALL = Span(0, 8)
 
 
 def find_route(servers: Iterable[LiveServer], span: Span, needs: Needs | None = None, **known: Any) -> Route:
-    return find_in_roster(Roster.of(servers), span, vantage=Vantage(**known), needs=needs or Needs())
+    return find_in_columns(ServerColumns.of(servers), span, vantage=Vantage(**known), needs=needs or Needs())
 
 
 def replacement(servers: Iterable[LiveServer], hop: RouteHop, *banned: str, adapter: str | None = None) -> Route:

@@ -8,7 +8,7 @@ from potluck_daemon.environment.machine import Hardware
 from potluck_daemon.environment.plan import EnvironmentPlan, requirements_of
 from potluck_daemon.environment.preflight import Site
 from potluck_daemon.environment.store import Store
-from potluck_daemon.environment.uv import Sources, find_uv
+from potluck_daemon.environment.uv import WheelSources, find_uv
 from potluck_daemon.environment.variants import VARIANTS, Choice
 
 NAMES = ("UV_FIND_LINKS", "UV_INDEX", "UV_DEFAULT_INDEX", "UV_TORCH_BACKEND")
@@ -23,13 +23,13 @@ def _nothing_named(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_torch_comes_from_the_index_of_its_build_unless_the_user_named_a_source(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    assert Sources(build="cpu").arguments == ["--torch-backend", "cpu"]
-    assert "--torch-backend" not in Sources(tmp_path, build="cpu").arguments
-    assert "--torch-backend" not in Sources(index="https://index.invalid", build="cpu").arguments
+    assert WheelSources(build="cpu").arguments == ["--torch-backend", "cpu"]
+    assert "--torch-backend" not in WheelSources(tmp_path, build="cpu").arguments
+    assert "--torch-backend" not in WheelSources(index="https://index.invalid", build="cpu").arguments
     for name in NAMES:
         with monkeypatch.context() as patch:
             patch.setenv(name, "somewhere")
-            assert Sources(build="cpu").arguments == []
+            assert WheelSources(build="cpu").arguments == []
 
 
 @pytest.mark.parametrize("name", ["cpu", "cu130", "mps"])

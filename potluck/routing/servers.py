@@ -1,6 +1,6 @@
 """Holds the servers of a swarm in columns, so that ten thousand of them are searched in milliseconds.
 
-A roster is made once for each reading of the directory and searched many times. Equal variants of a block share an
+The columns are made once for each reading of the directory and searched many times. Equal variants of a block share an
 integer code, so whether servers can replace each other is a comparison of integers.
 """
 
@@ -69,7 +69,7 @@ class Forms:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Roster:
+class ServerColumns:
     """Columns with one value for each server, in the order of peer ids.
 
     Attributes:
@@ -90,8 +90,8 @@ class Roster:
     block_s: Floats
 
     @classmethod
-    def of(cls, servers: Iterable[LiveServer], previous: Roster | None = None) -> Roster:
-        """Return a roster of `servers`; an earlier roster of the same swarm saves work."""
+    def of(cls, servers: Iterable[LiveServer], previous: ServerColumns | None = None) -> ServerColumns:
+        """Return the columns of `servers`; earlier columns of the same swarm save work."""
         ordered = tuple(sorted(servers, key=lambda server: server.peer_id))
         records, beats = [server.record for server in ordered], [server.heartbeat for server in ordered]
         forms = previous.forms if previous is not None and len(previous.forms) < 1000 + 4 * len(ordered) else Forms()
