@@ -589,6 +589,14 @@ FIGURES = {
             "one member invents 20,000 servers: a newcomer's time to first token over the time without them",
         ),
         Figure(
+            "expel",
+            "s",
+            "lower",
+            60,
+            "expelling:expel",
+            "a removed member: time until their server serves nobody and the 8 of 10 nodes online refuse their client",
+        ),
+        Figure(
             "ledger_kills",
             "microcredits",
             "lower",

@@ -21,7 +21,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from types import TracebackType
+from types import MappingProxyType, TracebackType
 from typing import Any
 
 import psutil
@@ -39,6 +39,7 @@ from potluck.protocol.swarm import Swarm, new_swarm
 _ONLINE_TIMEOUT_S = 120.0
 _STOP_TIMEOUT_S = 15.0
 _KILL_TIMEOUT_S = 30.0
+_INVITED = 20  # people
 _PLACES = ("TMPDIR", "TORCHINDUCTOR_CACHE_DIR", "XDG_CONFIG_HOME", "XDG_RUNTIME_DIR", "XDG_STATE_HOME")
 _CLEANER = 'trap "" INT TERM HUP; read -r _; rm -rf -- "$1"'
 
@@ -193,7 +194,7 @@ class LocalSwarm:
         """An invite for people who are not the founder."""
         if self.swarm.is_open:
             return encode_invite(Invite(self.swarm))
-        _, made = invite(self.membership, time.time())
+        _, made = invite(self.membership, time.time(), people=_INVITED)
         return encode_invite(made)
 
     @property
@@ -201,7 +202,30 @@ class LocalSwarm:
         """The file with the invite, in a folder that only this user can enter."""
         return self.folder / "invite"
 
-    def add_engine(self, span: Span | None, *, name: str | None = None, options: Sequence[str] = ()) -> LocalEngine:
+    def join(self, person: str) -> tuple[Membership, Path]:
+        """Return the membership of a person who accepts the invite, and the key of their computer."""
+        folder = self.folder / person / "potluck"
+        identity = folder / "identity.key"
+        return JoinedSwarms(folder / "swarms.json", identity).join(self.invite, name=person), identity
+
+    def add_engine_of(self, person: str, span: Span) -> LocalEngine:
+        """Start an engine of a person who has joined, without waiting until it is online."""
+        home = str(self.folder / person)
+        return self.add_engine(
+            span,
+            name=person,
+            options=("--identity", f"{home}/potluck/identity.key"),
+            environment={"XDG_CONFIG_HOME": home, "XDG_STATE_HOME": home},
+        )
+
+    def add_engine(
+        self,
+        span: Span | None,
+        *,
+        name: str | None = None,
+        options: Sequence[str] = (),
+        environment: Mapping[str, str] = MappingProxyType({}),
+    ) -> LocalEngine:
         """Start one more engine, without waiting until it is online. Without a `span`, it chooses its own."""
         number = len(self.engines)
         name = name or f"engine-{number}"
@@ -210,7 +234,9 @@ class LocalSwarm:
             *(("--blocks", str(span)) if span is not None else ()),
             *("--host", "127.0.0.1", "--threads", str(self.threads), *self.serve_options, *options),
         ]
-        engine = LocalEngine(name, arguments, self.environment(), self.folder / f"{number}-{name}.log")
+        engine = LocalEngine(
+            name, arguments, {**self.environment(), **environment}, self.folder / f"{number}-{name}.log"
+        )
         if span is not None:
             engine.span = span
         self.engines.append(engine)

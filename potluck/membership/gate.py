@@ -40,7 +40,7 @@ from potluck.membership.roster import Person
 from potluck.membership.statements import MAX_STATEMENT_BYTES, Enrolment, Statement
 from potluck.protocol.blocks import PeerId, PersonId
 from potluck.protocol.codes import Code, RemoteError
-from potluck.tasks import BackgroundTasks
+from potluck.tasks import BackgroundTasks, cancel_and_wait
 
 log = logging.getLogger(__name__)
 
@@ -160,6 +160,7 @@ class MembersGate:
 
     async def stop(self) -> None:
         await self._tasks.cancel()
+        await cancel_and_wait(*self._presenting.values())
 
     # -- who may speak -------------------------------------------------------------------------------------------------
 
@@ -193,8 +194,13 @@ class MembersGate:
         task = self._presenting.get(peer)
         if task is None:
             task = self._presenting[peer] = asyncio.ensure_future(self._present(peer))
-            task.add_done_callback(lambda _: self._presenting.pop(peer, None))
+            task.add_done_callback(lambda ended: self._end_presenting(peer, ended))
         await asyncio.shield(task)
+
+    def _end_presenting(self, peer: PeerId, task: asyncio.Task[None]) -> None:
+        del self._presenting[peer]
+        if not task.cancelled():
+            task.exception()  # whoever waited for it may be gone
 
     async def meet(self, peers: Iterable[PeerId]) -> bool:
         """Present this node to peers that may be members; return whether it knows more of them now."""

@@ -13,11 +13,10 @@ import pytest
 import torch
 from helpers.golden import CHECKPOINT
 
-from benchmarks.local_swarm import LocalEngine, LocalSwarm
+from benchmarks.local_swarm import LocalSwarm
 from potluck import AutoDistributedModelForCausalLM
 from potluck.directory import Directory, record_checks
 from potluck.errors import PotluckError
-from potluck.membership.joined import JoinedSwarms
 from potluck.membership.leadership import remove
 from potluck.membership.membership import Membership
 from potluck.p2p.config import HostConfig
@@ -35,23 +34,6 @@ _REMOVED_WITHIN_S = 60.0
 def swarm() -> Iterator[LocalSwarm]:
     with LocalSwarm(CHECKPOINT, [Span(0, 4)]) as made:
         yield made
-
-
-def joined(swarm: LocalSwarm, name: str) -> tuple[Membership, Path]:
-    """Return the membership of a person who accepted the invite, and the key of their computer."""
-    folder = swarm.folder / name / "potluck"
-    identity = folder / "identity.key"
-    return JoinedSwarms(folder / "swarms.json", identity).join(swarm.invite, name=name), identity
-
-
-def engine_of(swarm: LocalSwarm, name: str, identity: Path) -> LocalEngine:
-    home = str(swarm.folder / name)
-    environment = {**swarm.environment(), "XDG_CONFIG_HOME": home, "XDG_STATE_HOME": home}
-    arguments = ("serve", str(CHECKPOINT), "--swarm", "local", "--identity", str(identity), "--name", name, "--json")
-    options = ("--blocks", "0:4", "--host", "127.0.0.1", "--threads", "1")
-    engine = LocalEngine(name, [*arguments, *options], environment, swarm.folder / f"{name}.log")
-    swarm.engines.append(engine)
-    return engine
 
 
 @asynccontextmanager
@@ -87,9 +69,9 @@ async def servers_seen(host: Libp2pHost, membership: Membership) -> set[PeerId]:
 
 
 async def test_a_removed_member_is_refused_by_everybody_and_nobody_else_notices(swarm: LocalSwarm) -> None:
-    bob, bobs_key = joined(swarm, "Bob")
-    eve, eves_key = joined(swarm, "Eve")
-    bobs_engine = engine_of(swarm, "Bob", bobs_key)
+    bob, _ = swarm.join("Bob")
+    eve, eves_key = swarm.join("Eve")
+    bobs_engine = swarm.add_engine_of("Bob", Span(0, 4))
     await asyncio.to_thread(bobs_engine.wait_online)
     async with node(eve.for_node(), eves_key) as host:
         assert host.members is not None
