@@ -791,6 +791,14 @@ FIGURES = {
             "the engine's set-up killed at 3 random moments (20 in soak) and run again: what is not healthy then",
         ),
         Figure(
+            "graph_pages_ranks",
+            "faults",
+            "lower",
+            0,
+            "graph_pages:ranks",
+            "two ranks decode 3, 5, 6 and 7 rows by graphs, also in a full pool: pages overwritten, steps that differ",
+        ),
+        Figure(
             "update_faults",
             "faults",
             "lower",

@@ -1,8 +1,10 @@
 """Decode steps as CUDA graphs: one launch a step instead of hundreds.
 
-Each bucket of rows (1, 2, 4, ...) gets a graph when it is first needed. Rows that fill up a bucket write to a spare
-page and attend to nothing. A step copies its inputs (positions, slots, page tables, hidden state) to where the graph
-reads them. A step without a graph runs in the normal way; after one failed capture all steps do.
+Each bucket of rows (1, 2, 4, ...) gets a graph when it is first needed. Rows that fill up a bucket write to the
+memory's spare page and attend to nothing. A step copies its inputs (positions, slots, page tables, hidden state) to
+where the graph reads them. A step without a graph runs in the normal way; after one failed capture all steps do.
+
+`DecodeGraphs.decide` is pure: with several ranks, only rank 0 decides, and the decision travels with the step's plan.
 
 A graph holds addresses of the weights and of one KV memory, so it is dropped before the weights move. See
 docs/decisions/0011-cuda.md: this code has never run on a GPU.
@@ -20,10 +22,8 @@ import torch
 from torch import Tensor
 
 from potluck.blocks.kv import KvMemory
-from potluck.blocks.pages import Run
-from potluck.blocks.plans import PlannedRow
+from potluck.blocks.plans import GraphStep, PlannedRow, StepPlan
 from potluck.blocks.step_tensors import StepMemory, StepTensors, num_pages_of
-from potluck.protocol.codes import Code, RemoteError
 
 MAX_BUCKET = 64  # rows; larger steps compute long enough to hide their launches
 
@@ -43,6 +43,9 @@ class Recording:
 
 Record = Callable[[Callable[[], Tensor]], Recording]
 
+Agree = Callable[[bool], bool]
+"""Returns whether this holds on all ranks, each of which must ask."""
+
 
 class GraphRecorder:
     """Records CUDA graphs of one device. They share memory, because only one replays at a time."""
@@ -52,18 +55,34 @@ class GraphRecorder:
         self._pool: Any = None  # a handle, set by the first graph
 
     def record(self, work: Callable[[], Tensor]) -> Recording:
-        """Capture `work` as a graph. Raises RuntimeError if memory runs out or the work cannot be captured."""
+        """Capture `work` as a graph. Raises any error of `work`, and RuntimeError if it cannot be captured.
+
+        After an error the current stream is the same as before, and no later graph shares the memory of this one.
+        """
         # Kernels keep the priority of their capture stream, which puts them before those of forward and backward calls.
         stream = torch.cuda.Stream(self._device, priority=-1)  # type: ignore[no-untyped-call]
         stream.wait_stream(torch.cuda.current_stream(self._device))
         with torch.cuda.stream(stream):  # a first run compiles kernels and sets up libraries
             work()
         torch.cuda.current_stream(self._device).wait_stream(stream)
+        torch.cuda.synchronize(self._device)
+        torch.cuda.empty_cache()
         self._pool = self._pool or torch.cuda.graph_pool_handle()
         graph = torch.cuda.CUDAGraph()
-        # Check only this thread: another may fetch weights or allocate memory meanwhile.
-        with torch.cuda.graph(graph, pool=self._pool, stream=stream, capture_error_mode="thread_local"):
-            output = work()
+        try:
+            # Not torch.cuda.graph: its exit leaves the stream current if the capture fails.
+            with torch.cuda.stream(stream):
+                # Check only this thread: another may fetch weights or allocate memory meanwhile.
+                graph.capture_begin(pool=self._pool, capture_error_mode="thread_local")
+                try:
+                    output = work()
+                finally:
+                    graph.capture_end()
+        except BaseException:
+            self._pool = None  # some releases of torch never free the pool of a failed capture (pytorch#190348)
+            graph.reset()
+            torch.cuda.empty_cache()
+            raise
         return Recording(graph.replay, output)
 
 
@@ -80,9 +99,9 @@ def bucket_of(num_rows: int) -> int | None:
     return bucket if bucket <= MAX_BUCKET else None
 
 
-def filled_up(rows: Sequence[PlannedRow], bucket: int, memory: KvMemory, spare: Run) -> list[PlannedRow]:
-    """Return the rows and as many fillers as the bucket needs; fillers write to the page `spare`."""
-    tables = dict.fromkeys(memory.used_groups, (0, (spare,)))
+def filled_up(rows: Sequence[PlannedRow], bucket: int, memory: KvMemory) -> list[PlannedRow]:
+    """Return the rows and as many fillers as the bucket needs; fillers write to the spare page."""
+    tables = dict.fromkeys(memory.used_groups, (0, ((memory.spare_page, 1),)))
     filler = PlannedRow(memory.layout.span, 0, 1, tables, is_filler=True)
     return [*rows, *[filler] * (bucket - len(rows))]
 
@@ -90,76 +109,80 @@ def filled_up(rows: Sequence[PlannedRow], bucket: int, memory: KvMemory, spare: 
 class DecodeGraphs:
     """The graphs of one span.
 
+    Args:
+        agree: for several ranks, which use no graphs unless all of them could record one.
+
     Attributes:
         has_failed: one graph could not be recorded, so no other will be tried.
     """
 
-    def __init__(self, run_blocks: RunBlocks, device: torch.device, record: Record) -> None:
+    def __init__(self, run_blocks: RunBlocks, device: torch.device, record: Record, agree: Agree = bool) -> None:
         self.has_failed = False
         self._run_blocks = run_blocks
         self._device = device
         self._record = record
+        self._agree = agree
         self._buckets: dict[int, _Bucket] = {}
         self._memory: weakref.ref[KvMemory] | None = None
         self._addresses: list[int] = []
-        self._spare: Run | None = None
 
-    def run(self, rows: Sequence[PlannedRow], hidden: Tensor, memory: KvMemory) -> Tensor | None:
-        """Run a step of one token a row through all blocks; return None if it must run without a graph.
+    def decide(self, plan: StepPlan, memory: KvMemory) -> GraphStep | None:
+        """Return how a step of one token a row through all blocks uses a graph; None if it runs without one."""
+        size = bucket_of(len(plan.rows))
+        if size is None or self.has_failed:
+            return None
+        if num_pages_of(filled_up(plan.rows, size, memory)) > _num_pages(size, memory):
+            return None  # a page that rows share is listed for each of them
+        return GraphStep(size, is_new=size not in self._buckets or not self._are_for(memory))
+
+    def run(self, step: GraphStep, rows: Sequence[PlannedRow], hidden: Tensor, memory: KvMemory) -> Tensor | None:
+        """Run a step as `decide` decided; return None if its graph cannot be recorded.
 
         Shapes: hidden and result [rows, hidden_size], on the device.
         """
-        size = bucket_of(len(rows))
-        if size is None or self.has_failed or not self._has_spare_page(memory):
+        if step.is_new and not self._new_bucket(step.bucket, memory, hidden):
             return None
-        assert self._spare is not None
-        bucket = self._buckets.get(size) or self._new_bucket(size, memory, hidden)
-        if bucket is None:
-            return None
-        filled = filled_up(rows, size, memory, self._spare)
-        if num_pages_of(filled) > bucket.numbers.num_pages:  # a page that rows share is listed for each of them
-            return None
-        bucket.numbers.write(filled)
+        bucket = self._buckets[step.bucket]
+        bucket.numbers.write(filled_up(rows, step.bucket, memory))
         bucket.hidden[: len(rows)].copy_(hidden)
         bucket.recording.replay()
         return bucket.recording.output[: len(rows)].clone()  # the next replay overwrites it
 
     def forget(self) -> None:
         """Drop all graphs. Call it before weights or KV memory move."""
-        memory = self._memory() if self._memory is not None else None
-        if memory is not None and self._spare is not None:
-            memory.pool.release([self._spare])
         self._buckets.clear()
-        self._memory = self._spare = None
+        self._memory = None
 
-    def _has_spare_page(self, memory: KvMemory) -> bool:
-        """Reserve a page for fillers, and drop graphs of other memory. Return whether a page could be had."""
-        addresses = [tensor.data_ptr() for arena in memory.arenas for tensor in arena.tensors]
-        if self._memory is not None and self._memory() is memory and self._addresses == addresses:
-            return True
-        self.forget()
-        try:
-            (self._spare,) = memory.pool.allocate(1)
-        except RemoteError as error:
-            if error.code is not Code.NO_MEMORY:
-                raise
-            return False
-        self._memory, self._addresses = weakref.ref(memory), addresses
-        return True
+    def _are_for(self, memory: KvMemory) -> bool:
+        """Return whether the graphs are of this memory, and it is where it was when they were recorded."""
+        return self._memory is not None and self._memory() is memory and self._addresses == _addresses_of(memory)
 
-    def _new_bucket(self, size: int, memory: KvMemory, like: Tensor) -> _Bucket | None:
-        assert self._spare is not None
+    def _new_bucket(self, size: int, memory: KvMemory, like: Tensor) -> bool:
+        """Record a graph and return whether all ranks could."""
+        if not self._are_for(memory):
+            self.forget()
+            self._memory, self._addresses = weakref.ref(memory), _addresses_of(memory)
         windows = {index: memory.groups[index].window for index in memory.used_groups}
-        num_pages = memory.num_pages + size * len(windows)
+        bucket = None
         try:
-            numbers = StepMemory([1] * size, windows, num_pages=num_pages, device=self._device)
-            numbers.write(filled_up([], size, memory, self._spare))
+            numbers = StepMemory([1] * size, windows, num_pages=_num_pages(size, memory), device=self._device)
+            numbers.write(filled_up([], size, memory))
             hidden = like.new_zeros((size, like.shape[1]))
             recording = self._record(lambda: self._run_blocks(hidden, numbers.tensors, memory))
-        except RuntimeError as error:
+            bucket = self._buckets[size] = _Bucket(recording, numbers, hidden)
+        except Exception as error:  # compilers and drivers fail in many ways
             log.warning("decode steps run without CUDA graphs: %s", str(error).partition("\n")[0])
-            self.has_failed = True
-            self.forget()
-            return None
-        bucket = self._buckets[size] = _Bucket(recording, numbers, hidden)
-        return bucket
+        if self._agree(bucket is not None):
+            return True
+        self.has_failed = True
+        self.forget()
+        return False
+
+
+def _num_pages(bucket: int, memory: KvMemory) -> int:
+    """Return how many pages the tables of a bucket's rows may list together."""
+    return memory.num_pages + bucket * len(memory.used_groups)
+
+
+def _addresses_of(memory: KvMemory) -> list[int]:
+    return [tensor.data_ptr() for arena in memory.arenas for tensor in arena.tensors]

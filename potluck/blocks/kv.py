@@ -98,6 +98,7 @@ class KvMemory:
 
     Attributes:
         homes: index of a layer within the span -> (group, place in the group's arena).
+        spare_page: a page that no sequence ever gets, for rows that only fill up a step.
         used_groups: groups that have layers now, ascending.
     """
 
@@ -118,6 +119,10 @@ class KvMemory:
 
     @property
     def num_pages(self) -> int:
+        return self.pool.num_pages
+
+    @property
+    def spare_page(self) -> int:
         return self.pool.num_pages
 
     @property
@@ -305,7 +310,7 @@ class KvMemory:
         return [place for home, place in homes if home == group]
 
     def _new_arena(self, shape: KvShape, depth: int) -> KvArena:
-        capacity = self.pool.num_pages * PAGE_TOKENS
+        capacity = (self.pool.num_pages + 1) * PAGE_TOKENS  # with the spare page
         return KvArena(shape, depth, capacity, self.layout.dtype, self.layout.device)
 
     def _free_home(self, layer: LayerKv, taken: set[tuple[int, int]]) -> tuple[int, int]:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from importlib.util import find_spec
 from typing import Any
 
 import torch
@@ -18,11 +17,6 @@ from potluck.blocks.kv import KvMemory
 from potluck.blocks.plans import PlannedRow
 from potluck.blocks.step_tensors import PagedRows, StepMemory, StepTensors, num_pages_of
 from potluck.protocol.blocks import Span
-
-
-def has_kernels(device: torch.device) -> bool:
-    """Return whether kernels can be tried: whether the device has CUDA and Triton, which comes with torch for CUDA."""
-    return device.type == "cuda" and find_spec("triton") is not None
 
 
 @dataclass(frozen=True, slots=True)

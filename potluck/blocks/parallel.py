@@ -72,6 +72,12 @@ class Ranks:
         """Wait until all ranks have called this."""
         dist.all_reduce(torch.zeros(1), group=self.host_mesh.get_group())
 
+    def agree(self, holds: bool) -> bool:
+        """Return whether something holds on all ranks; each must ask."""
+        held = torch.tensor([int(holds)])
+        dist.all_reduce(held, op=dist.ReduceOp.MIN, group=self.host_mesh.get_group())
+        return bool(held)
+
     def expect_within(self, timeout_s: float) -> None:
         """Set how long later exchanges may take before they fail."""
         for mesh in (self.mesh, self.host_mesh):

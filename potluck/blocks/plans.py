@@ -43,10 +43,24 @@ class PlannedRow:
 
 
 @dataclass(frozen=True, slots=True)
+class GraphStep:
+    """How a decode step uses a CUDA graph: the rows that it is padded to, and whether the graph is recorded first."""
+
+    bucket: int
+    is_new: bool
+
+
+@dataclass(frozen=True, slots=True)
 class StepPlan:
-    """What one step does. The tokens of all rows are packed in this order."""
+    """What one step does. The tokens of all rows are packed in this order.
+
+    Attributes:
+        graph: None runs the step without a graph. One process decides for all ranks of a span: they exchange data
+            within a step, so they must all record, replay or do neither.
+    """
 
     rows: tuple[PlannedRow, ...]
+    graph: GraphStep | None = None
 
     @property
     def num_tokens(self) -> int:

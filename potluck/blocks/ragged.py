@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
+from dataclasses import replace
 from typing import Any
 
 import torch
@@ -17,7 +18,8 @@ from torch import Tensor, nn
 from potluck.blocks.adapters import Adapters, Segment
 from potluck.blocks.attention import LayerView, RowView, window_mask
 from potluck.blocks.calls import LayerCalls
-from potluck.blocks.decode_graphs import DecodeGraphs, GraphRecorder
+from potluck.blocks.decode_graphs import Agree, DecodeGraphs, GraphRecorder
+from potluck.blocks.kernel_support import NoKernels
 from potluck.blocks.kv import KvLayout, KvMemory, LayerGroup
 from potluck.blocks.paged import PagedCache, quick_layers, step_tensors
 from potluck.blocks.pages import PAGE_TOKENS, Run
@@ -88,6 +90,9 @@ class RaggedRunner:
 
     Args:
         switch: makes a context in which the layers use the ragged attention.
+
+    Attributes:
+        no_kernels: why a GPU runs plain torch; None where it runs kernels, and on other devices.
     """
 
     def __init__(
@@ -105,15 +110,21 @@ class RaggedRunner:
         self._adapters = adapters
         self._called: list[Any] = list(layers)
         self.has_kernels = False
+        self.no_kernels: NoKernels | None = None
         self._graphs: DecodeGraphs | None = None
 
-    def use_kernels(self, weights: SpanWeights) -> None:
-        """Use the device's own kernels in later steps, and CUDA graphs for decode where nothing is streamed."""
+    def use_kernels(self, weights: SpanWeights, agree: Agree = bool) -> None:
+        """Use the device's own kernels in later steps, and CUDA graphs for decode where nothing is streamed.
+
+        Args:
+            agree: see `DecodeGraphs`.
+        """
         self.has_kernels = True
         if weights.stream is None:
             self._called = quick_layers(self.layers)
         if weights.stream is None and self.calls.is_direct:
-            self._graphs = DecodeGraphs(self._run_decode, self.layout.device, GraphRecorder(self.layout.device).record)
+            record = GraphRecorder(self.layout.device).record
+            self._graphs = DecodeGraphs(self._run_decode, self.layout.device, record, agree)
             weights.before_moves.append(self._graphs.forget)
 
     def use_plain(self) -> None:
@@ -123,24 +134,33 @@ class RaggedRunner:
     @property
     def ways(self) -> str:
         """Describe for people what a step runs on."""
+        if not self.has_kernels:
+            return "plain" if self.no_kernels is None else f"plain: {self.no_kernels.reason}"
         fused = sum(called is not layer for called, layer in zip(self._called, self.layers, strict=True))
         has_graphs = self._graphs is not None and not self._graphs.has_failed
-        graphs = "CUDA graphs" if has_graphs else "no CUDA graphs"
-        return f"kernels, {fused} fused blocks, {graphs}" if self.has_kernels else "plain torch"
+        kind = "fused" if fused == len(self.layers) else f"{fused} of {len(self.layers)} blocks fused"
+        return f"{kind if fused else 'kernels'}, {'graphs' if has_graphs else 'no graphs'}"
+
+    def decided(self, plan: StepPlan, memory: KvMemory, *, has_prompts: bool) -> StepPlan:
+        """Return the plan with the decision whether it runs as a CUDA graph. Nothing changes."""
+        if self._graphs is None or has_prompts or not plan.is_decode(self.layout.span):
+            return plan
+        return replace(plan, graph=self._graphs.decide(plan, memory))
 
     @torch.inference_mode()
     def run(
         self, plan: StepPlan, hidden: Tensor, memory: KvMemory, prompts: Mapping[int, Tensor] | None = None
     ) -> Tensor:
-        """Run a step as `BlockSpan.run_step` describes."""
+        """Run a step that `decided` returned, as `BlockSpan.run_step` describes."""
         starts = [0]
         for row in plan.rows:
             starts.append(starts[-1] + row.tokens)
         parts = plan.parts()
         hidden = hidden.clone() if prompts or len(parts) > 1 else hidden
         with self._switch(), _current(hidden.device):
-            if self._graphs is not None and not prompts and plan.is_decode(self.layout.span):
-                output = self._graphs.run(plan.rows, hidden, memory)
+            if plan.graph is not None:
+                assert self._graphs is not None
+                output = self._graphs.run(plan.graph, plan.rows, hidden, memory)
                 if output is not None:
                     return output
             for blocks, rows in parts:

@@ -16,6 +16,7 @@ from torch import Tensor, nn
 from potluck.blocks.adapters import Adapters
 from potluck.blocks.cache import KvCache
 from potluck.blocks.formats import block_nbytes, check_quantization, quantize_block
+from potluck.blocks.kernel_support import NoKernels
 from potluck.blocks.kv import KvLayout, KvMemory
 from potluck.blocks.loop import FamilyLoop
 from potluck.blocks.parallel import BlockDigest, Ranks, keep_local, part_nbytes, shard_layers, shared_digests
@@ -73,19 +74,21 @@ class BlockSpan:
         self._runner: RaggedRunner | None = None
         self.bytes_per_token = 0
 
-    def try_out(self) -> None:
+    def try_out(self, ranks: Ranks | None = None) -> None:
         """Prove that the blocks run, and find out in which ways. Raises CheckpointError if they do not run."""
         register_attention()
         cache, heard = try_alone(self.loop)
         self.bytes_per_token = bytes_per_token(cache)
-        self._runner = try_ragged(self.loop, self.adapters, cache, heard)
+        self._runner = try_ragged(self.loop, self.adapters, cache, heard, bool if ranks is None else ranks.agree)
 
     @property
     def is_ragged(self) -> bool:
         """True if rows of many sessions can share a step; otherwise each session has its own cache and steps."""
         return self._runner is not None
 
-    def take_over(self, layout: KvLayout | None, *, has_kernels: bool, bytes_per_token: int) -> None:
+    def take_over(
+        self, layout: KvLayout | None, *, has_kernels: bool, no_kernels: NoKernels | None, bytes_per_token: int
+    ) -> None:
         """Apply what trials of the loaded blocks found out to this span, which is made of them.
 
         Raises NotRaggedError if the blocks cannot share steps together.
@@ -93,6 +96,7 @@ class BlockSpan:
         self.bytes_per_token = bytes_per_token
         if layout is not None:
             self._runner = runner_of(self.loop, self.adapters, layout, has_kernels=has_kernels)
+            self._runner.no_kernels = no_kernels
 
     def digests_of(self, span: Span) -> tuple[str, ...]:
         """Return the digests of blocks within this span."""
@@ -113,8 +117,13 @@ class BlockSpan:
         return self._runner is not None and self._runner.has_kernels
 
     @property
+    def no_kernels(self) -> NoKernels | None:
+        """Why a GPU runs plain torch; None where it runs kernels, and on other devices."""
+        return self._runner.no_kernels if self._runner is not None else None
+
+    @property
     def step_ways(self) -> str:
-        """A description for people of what `run_step` runs on."""
+        """Describe for people what `run_step` runs on: "fused, graphs", or "plain: no C compiler"."""
         return self._runner.ways if self._runner is not None else "each session alone"
 
     def new_memory(self, num_tokens: int, *, max_blocks: int = 0) -> KvMemory:
@@ -131,6 +140,17 @@ class BlockSpan:
         prompts: index of a row -> [blocks of the row, prompt_tokens, hidden_size], added to the row's first tokens in
         each block's input; prompt_tokens must not exceed the row's tokens.
         """
+        return self.run_decided(self.decided(plan, memory, has_prompts=bool(prompts)), hidden, memory, prompts)
+
+    def decided(self, plan: StepPlan, memory: KvMemory, *, has_prompts: bool) -> StepPlan:
+        """Return the plan with all decisions that ranks must share. With several ranks, rank 0 decides for all."""
+        assert self._runner is not None, "sessions of this family run alone"
+        return self._runner.decided(plan, memory, has_prompts=has_prompts)
+
+    def run_decided(
+        self, plan: StepPlan, hidden: Tensor, memory: KvMemory, prompts: Mapping[int, Tensor] | None = None
+    ) -> Tensor:
+        """Run a step like `run_step`, with the decisions that its plan holds."""
         assert self._runner is not None, "sessions of this family run alone"
         return self._runner.run(plan, hidden, memory, prompts)
 
@@ -217,7 +237,7 @@ def load_span(
             raise UsageError("adapters cannot be served on several devices", hint="serve on one device")
         adapters.attach(layers, span.start, torch.empty(0, dtype=dtype, device=device))
     blocks = BlockSpan(decoder, layers, span, tuple(digests), weights, adapters, model_config=model_config)
-    blocks.try_out()
+    blocks.try_out(ranks)
     return blocks
 
 

@@ -20,6 +20,7 @@ from potluck.blocks.plans import PlannedRow
 
 DECODE_TILE_TOKENS = 1
 PREFILL_TILE_TOKENS = 16
+_ALIGN = 2  # numbers of 8 bytes: Triton compiles a kernel again for a pointer that is not a multiple of 16 bytes
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,8 +73,9 @@ class StepMemory:
         self._num_rows, self._num_tokens = len(tokens_a_row), sum(tokens_a_row)
         self._tile_tokens = DECODE_TILE_TOKENS if max(tokens_a_row) == 1 else PREFILL_TILE_TOKENS
         self._tiles = tiles_of(tokens_a_row, self._tile_tokens)
-        self._fixed = self._num_tokens + 2 * len(self._tiles)
-        self._fixed += len(windows) * (self._num_tokens + 4 * self._num_rows)
+        self._aligned_tokens = -(-self._num_tokens // _ALIGN) * _ALIGN
+        self._fixed = self._aligned_tokens + 2 * len(self._tiles)
+        self._fixed += len(windows) * (self._aligned_tokens + 4 * self._num_rows)
         self.num_pages = num_pages
         is_cuda = device.type == "cuda"
         self._host = torch.empty(self._fixed + num_pages, dtype=torch.int64, pin_memory=is_cuda)
@@ -81,7 +83,7 @@ class StepMemory:
         self._numbers: Any = self._host.numpy()
         self._copied = torch.cuda.Event() if is_cuda else None  # type: ignore[no-untyped-call]
         tiles = np.array(self._tiles).ravel()
-        self._numbers[self._num_tokens : self._num_tokens + len(tiles)] = tiles
+        self._numbers[self._aligned_tokens : self._aligned_tokens + len(tiles)] = tiles
         self.tensors = self._view()
 
     def write(self, rows: Sequence[PlannedRow]) -> None:
@@ -89,7 +91,7 @@ class StepMemory:
         if self._copied is not None:
             self._copied.synchronize()  # the previous step's copy reads the same memory
         numbers = self._numbers
-        positions, at = numbers[: self._num_tokens], self._num_tokens
+        positions, at = numbers[: self._num_tokens], self._aligned_tokens
         at += 2 * len(self._tiles)  # tiles never change
         start = 0
         for row in rows:
@@ -97,7 +99,7 @@ class StepMemory:
             start += row.tokens
         tables, used = numbers[self._fixed :], 0
         for group in self._windows:
-            slots, at = numbers[at : at + self._num_tokens], at + self._num_tokens
+            slots, at = numbers[at : at + self._num_tokens], at + self._aligned_tokens
             heads, at = numbers[at : at + 4 * self._num_rows], at + 4 * self._num_rows
             start = 0
             for index, row in enumerate(rows):
@@ -115,11 +117,11 @@ class StepMemory:
 
     def _view(self) -> StepTensors:
         rest = self._device[: self._fixed]
-        positions, rest = rest[: self._num_tokens], rest[self._num_tokens :]
+        positions, rest = rest[: self._num_tokens], rest[self._aligned_tokens :]
         tiles, rest = rest[: 2 * len(self._tiles)].view(-1, 2), rest[2 * len(self._tiles) :]
         slots, paged = {}, {}
         for group, window in self._windows.items():
-            slots[group], rest = rest[: self._num_tokens], rest[self._num_tokens :]
+            slots[group], rest = rest[: self._num_tokens], rest[self._aligned_tokens :]
             rows, rest = rest[: 4 * self._num_rows].view(-1, 4), rest[4 * self._num_rows :]
             paged[group] = PagedRows(rows, tiles, self._device[self._fixed :], self._tile_tokens, window)
         return StepTensors(positions[None], slots, paged)

@@ -21,9 +21,10 @@ from potluck.blocks.adapters import Adapters
 from potluck.blocks.arenas import KvShape
 from potluck.blocks.cache import GrowingLayer, GrowingWindowLayer, KvCache
 from potluck.blocks.calls import LayerCalls, learn_calls, same
+from potluck.blocks.decode_graphs import Agree
+from potluck.blocks.kernel_support import NoKernels, uses_kernels, why_no_kernels
 from potluck.blocks.kv import KvLayout, KvMemory, LayerKv
 from potluck.blocks.loop import FamilyLoop
-from potluck.blocks.paged import has_kernels
 from potluck.blocks.pages import PAGE_TOKENS
 from potluck.blocks.plans import StepRow, plan_step
 from potluck.blocks.ragged import RaggedRunner
@@ -79,11 +80,15 @@ def bytes_per_token(cache: KvCache) -> int:
 
 @torch.inference_mode()
 def try_ragged(
-    loop: FamilyLoop, adapters: Adapters, cache: KvCache, heard: list[tuple[Tensor, Tensor]]
+    loop: FamilyLoop, adapters: Adapters, cache: KvCache, heard: list[tuple[Tensor, Tensor]], agree: Agree = bool
 ) -> RaggedRunner | None:
-    """Return the runner of packed rows; log the reason and return None if sessions must run alone."""
+    """Return the runner of packed rows; log the reason and return None if sessions must run alone.
+
+    Args:
+        agree: for several ranks, which use kernels and graphs only if all of them can.
+    """
     try:
-        return _try_ragged(loop, adapters, cache, heard)
+        return _try_ragged(loop, adapters, cache, heard, agree)
     except (AttributeError, LookupError, NotImplementedError, RuntimeError, TypeError, ValueError) as error:
         reason = str(error).splitlines()[0] if str(error) else type(error).__name__
     except NotRaggedError as error:
@@ -93,7 +98,7 @@ def try_ragged(
 
 
 def _try_ragged(
-    loop: FamilyLoop, adapters: Adapters, cache: KvCache, heard: list[tuple[Tensor, Tensor]]
+    loop: FamilyLoop, adapters: Adapters, cache: KvCache, heard: list[tuple[Tensor, Tensor]], agree: Agree
 ) -> RaggedRunner:
     if not all(type(layer) in (GrowingLayer, GrowingWindowLayer) for layer in cache.layers):
         raise NotRaggedError("not all layers keep keys and values")
@@ -111,8 +116,10 @@ def _try_ragged(
     with switch.use(RAGGED):
         calls = _try_calls(loop, farthest)
     runner = RaggedRunner(loop.layers, layout, calls, lambda: switch.use(RAGGED), adapters)
-    if has_kernels(loop.device) and _agrees_with_kernels(runner, loop, heard):
-        return runner
+    if uses_kernels(loop.device):
+        runner.no_kernels = _try_kernels(runner, loop, heard, agree)
+        if runner.no_kernels is None:
+            return runner
     _compare(runner, heard)
     return runner
 
@@ -133,17 +140,25 @@ def runner_of(loop: FamilyLoop, adapters: Adapters, layout: KvLayout, *, has_ker
     return runner
 
 
-def _agrees_with_kernels(runner: RaggedRunner, loop: FamilyLoop, heard: list[tuple[Tensor, Tensor]]) -> bool:
-    """Return whether the device's kernels run and compute the family's numbers; log the reason if not."""
-    runner.use_kernels(loop.weights)
-    try:
-        _compare(runner, heard)
-    except Exception as error:  # compilers, linkers and drivers fail in many ways
-        reason = str(error).strip().partition("\n")[0] or type(error).__name__
-        log.warning("blocks of %s run without Triton kernels: %s", loop.decoder.config.model_type, reason)
-        runner.use_plain()
-        return False
-    return True
+def _try_kernels(
+    runner: RaggedRunner, loop: FamilyLoop, heard: list[tuple[Tensor, Tensor]], agree: Agree
+) -> NoKernels | None:
+    """Use the device's kernels if they run and compute the family's numbers; if not, log and return the reason."""
+    problem = why_no_kernels(loop.device)
+    if not agree(problem is None):  # asked before the layers run, in which ranks exchange data
+        problem = problem or NoKernels("no kernels on another GPU of this span")
+    else:
+        runner.use_kernels(loop.weights, agree)
+        try:
+            _compare(runner, heard)
+        except Exception as error:  # compilers, linkers and drivers fail in many ways
+            problem = NoKernels(str(error).strip().partition("\n")[0] or type(error).__name__)
+        if not agree(problem is None):
+            problem = problem or NoKernels("no kernels on another GPU of this span")
+            runner.use_plain()
+    if problem is not None:
+        log.warning("blocks of %s run without Triton kernels: %s", loop.decoder.config.model_type, problem.reason)
+    return problem
 
 
 def _farthest_position(loop: FamilyLoop) -> int:

@@ -37,7 +37,8 @@ def gpu(device: torch.device) -> torch.device:
 def _interpreted_kernels(monkeypatch: pytest.MonkeyPatch) -> None:
     """Under the interpreter, the CPU counts as a device with kernels."""
     if IS_INTERPRETED:
-        monkeypatch.setattr("potluck.blocks.trial.has_kernels", lambda device: True)
+        monkeypatch.setattr("potluck.blocks.trial.uses_kernels", lambda device: True)
+        monkeypatch.setattr("potluck.blocks.trial.why_no_kernels", lambda device: None)
 
 
 @pytest.fixture(scope="session")

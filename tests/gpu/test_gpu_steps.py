@@ -64,7 +64,7 @@ def test_a_step_of_decode_rows_and_prefill_chunks_equals_each_row_in_eager_code(
         pytest.skip("the interpreter cannot multiply bfloat16")
     folder = family_folder(family)
     blocks = load_span(open_checkpoint(str(folder)), SPAN, dtype=dtype, device=str(device))
-    assert blocks.step_ways.startswith("kernels"), blocks.step_ways
+    assert not blocks.step_ways.startswith("plain"), blocks.step_ways
     memory = blocks.new_memory(256)
     long, short = random_rows((37, 20), blocks.hidden_size)
     first, second = memory.new_sequence(), memory.new_sequence()
@@ -83,7 +83,7 @@ def test_a_step_of_decode_rows_and_prefill_chunks_equals_each_row_in_eager_code(
 
 def test_blocks_of_the_common_kind_run_in_fewer_kernels(device: torch.device, family_folder: FamilyFolder) -> None:
     blocks = load_span(open_checkpoint(str(family_folder("llama"))), SPAN, dtype=torch.float32, device=str(device))
-    assert "5 fused blocks" in blocks.step_ways
+    assert blocks.step_ways.startswith("fused"), blocks.step_ways
 
 
 @pytest.mark.parametrize("num_rows", [1, 2, 3, 8])
@@ -104,8 +104,7 @@ def test_decode_by_graphs_equals_eager_code_and_no_filler_shows(
         for found, output in zip(outputs, step(blocks, memory, rows), strict=True):
             found.append(output)
 
-    assert blocks.step_ways.endswith(" CUDA graphs")
-    assert "no CUDA graphs" not in blocks.step_ways
+    assert blocks.step_ways == "fused, graphs"
     for row, found in zip(hidden, outputs, strict=True):
         assert error_of(torch.cat(found), eager(folder, row, gpu, torch.float32)) < TOLERANCE[torch.float32]
 

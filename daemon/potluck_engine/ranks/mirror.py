@@ -81,7 +81,7 @@ class Mirror:
 
     def run_step(self, plan: StepPlan, hidden: Tensor, rows: tuple[int, ...], *prompts: Tensor) -> None:
         of_rows = {row: self._here(prompt) for row, prompt in zip(rows, prompts, strict=True)}
-        self._blocks.whole.run_step(plan, self._here(hidden), self._pages, of_rows)
+        self._blocks.whole.run_decided(plan, self._here(hidden), self._pages, of_rows)
 
     def new_cache(self, number: int, span: Span) -> None:
         self._caches[number] = self._blocks.part(span).new_cache()

@@ -41,16 +41,17 @@ class RankedSpan(BlockSpan):
         return False
 
     def new_memory(self, num_tokens: int, *, max_blocks: int = 0) -> KvMemory:
-        memory = self.own.new_memory(num_tokens)  # such a span does not grow
+        assert self.own.layout is not None, "sessions of this family run alone"
         self.ranks.post("new_memory", num_tokens)
-        return RankedMemory(memory.layout, num_tokens, self.ranks)
+        return RankedMemory(self.own.layout, num_tokens, self.ranks)  # such a span does not grow
 
     def run_step(
         self, plan: StepPlan, hidden: Tensor, memory: KvMemory, prompts: Mapping[int, Tensor] | None = None
     ) -> Tensor:
         some = prompts or {}
+        plan = self.own.decided(plan, memory, has_prompts=bool(some))
         with self.ranks.together("run_step", plan, hidden, tuple(some), *some.values()):
-            return self.own.run_step(plan, hidden, memory, prompts)
+            return self.own.run_decided(plan, hidden, memory, prompts)
 
     def new_cache(self) -> KvCache:
         return RankedCache(self.decoder.config, self.span, self.ranks)

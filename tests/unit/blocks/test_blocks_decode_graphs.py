@@ -11,9 +11,10 @@ import torch
 from torch import Tensor
 
 from potluck.blocks.arenas import KvShape
-from potluck.blocks.decode_graphs import DecodeGraphs, Recording
+from potluck.blocks.decode_graphs import DecodeGraphs, Recording, filled_up
 from potluck.blocks.kv import KvLayout, KvMemory, LayerKv
-from potluck.blocks.plans import PlannedRow
+from potluck.blocks.pages import PAGE_TOKENS
+from potluck.blocks.plans import PlannedRow, StepPlan
 from potluck.blocks.step_tensors import StepTensors
 from potluck.protocol.blocks import Span
 
@@ -56,12 +57,18 @@ def hidden(*values: float) -> Tensor:
     return torch.tensor(values)[:, None].expand(-1, WIDTH)
 
 
+def run(graphs: DecodeGraphs, rows: list[PlannedRow], hidden: Tensor, memory: KvMemory) -> Tensor | None:
+    """Decide, then do it, as one process does."""
+    step = graphs.decide(StepPlan(tuple(rows)), memory)
+    return None if step is None else graphs.run(step, rows, hidden, memory)
+
+
 def test_each_step_reads_its_own_numbers_from_what_was_recorded_once() -> None:
     recorder, memory = FakeRecorder(), new_memory()
     graphs = DecodeGraphs(blocks, CPU, recorder.record)
 
-    first = graphs.run([row(3, page=5), row(7, page=6), row(0, page=9)], hidden(1.0, 2.0, 3.0), memory)
-    second = graphs.run([row(4, page=5), row(8, page=6), row(1, page=9)], hidden(4.0, 5.0, 6.0), memory)
+    first = run(graphs, [row(3, page=5), row(7, page=6), row(0, page=9)], hidden(1.0, 2.0, 3.0), memory)
+    second = run(graphs, [row(4, page=5), row(8, page=6), row(1, page=9)], hidden(4.0, 5.0, 6.0), memory)
 
     assert recorder.recorded == [4]
     assert first is not None
@@ -74,51 +81,54 @@ def test_each_bucket_is_recorded_when_it_is_first_needed() -> None:
     recorder, memory = FakeRecorder(), new_memory()
     graphs = DecodeGraphs(blocks, CPU, recorder.record)
     for count in (1, 3, 4, 1, 2):
-        assert graphs.run([row(0, page=2)] * count, hidden(*[1.0] * count), memory) is not None
+        assert run(graphs, [row(0, page=2)] * count, hidden(*[1.0] * count), memory) is not None
     assert recorder.recorded == [1, 4, 2]
 
 
-def test_a_graph_that_cannot_be_recorded_is_said_once_and_costs_no_page(caplog: pytest.LogCaptureFixture) -> None:
-    memory = new_memory()
+def test_a_graph_that_cannot_be_recorded_is_said_once(caplog: pytest.LogCaptureFixture) -> None:
     graphs = DecodeGraphs(blocks, CPU, FakeRecorder(fails=True).record)
     with caplog.at_level(logging.WARNING):
         for _ in range(2):
-            assert graphs.run([row(0, page=2)], hidden(1.0), memory) is None
+            assert run(graphs, [row(0, page=2)], hidden(1.0), new_memory()) is None
     assert [record.getMessage() for record in caplog.records] == [
         "decode steps run without CUDA graphs: operation not permitted when stream is capturing"
     ]
     assert graphs.has_failed
-    assert memory.used_pages == 0
+
+
+def test_no_rank_uses_graphs_that_another_could_not_record() -> None:
+    graphs = DecodeGraphs(blocks, CPU, FakeRecorder().record, agree=lambda holds: False)
+    assert run(graphs, [row(0, page=2)], hidden(1.0), new_memory()) is None
+    assert graphs.decide(StepPlan((row(0, page=2),)), new_memory()) is None
 
 
 def test_graphs_are_recorded_again_after_weights_or_memory_moved() -> None:
     recorder, memory, other = FakeRecorder(), new_memory(), new_memory()
     graphs = DecodeGraphs(blocks, CPU, recorder.record)
-    graphs.run([row(0, page=2)], hidden(1.0), memory)
-    assert memory.used_pages == 1
-
+    run(graphs, [row(0, page=2)], hidden(1.0), memory)
     graphs.forget()
-    assert memory.used_pages == 0
-    graphs.run([row(0, page=2)], hidden(1.0), memory)
-    graphs.run([row(0, page=2)], hidden(1.0), other)
-
+    run(graphs, [row(0, page=2)], hidden(1.0), memory)
+    run(graphs, [row(0, page=2)], hidden(1.0), other)
     assert recorder.recorded == [1, 1, 1]
-    assert (memory.used_pages, other.used_pages) == (0, 1)
 
     (arena,) = other.arenas  # given back and taken again, elsewhere
     arena.keys = arena.keys.clone()
-    graphs.run([row(0, page=2)], hidden(1.0), other)
+    run(graphs, [row(0, page=2)], hidden(1.0), other)
     assert recorder.recorded == [1, 1, 1, 1]
-    assert other.used_pages == 1
 
 
-def test_a_step_runs_without_a_graph_while_no_page_is_spare_or_its_tables_are_too_long() -> None:
-    recorder, memory = FakeRecorder(), new_memory(num_tokens=64)
-    graphs = DecodeGraphs(blocks, CPU, recorder.record)
-    held = memory.pool.allocate(memory.num_pages)
-    assert graphs.run([row(0, page=2)], hidden(1.0), memory) is None
+def test_fillers_write_to_a_page_that_no_sequence_can_get() -> None:
+    memory = new_memory(num_tokens=64)
+    held = memory.pool.allocate(memory.num_pages)  # a full pool changes nothing
+    filler = filled_up([], 1, memory)[0]
+    (_, ((page, _),)) = filler.tables[0]
+    assert all(page not in range(start, start + count) for start, count in held)
+    assert memory.arenas[0].keys.shape[2] == (page + 1) * PAGE_TOKENS
 
-    memory.pool.release(held)
+
+def test_a_step_runs_without_a_graph_if_its_tables_are_too_long() -> None:
+    memory = new_memory(num_tokens=64)
+    graphs = DecodeGraphs(blocks, CPU, FakeRecorder().record)
     shared = PlannedRow(Span(0, 1), 50, 1, {0: (0, ((0, memory.num_pages),))})
-    assert graphs.run([shared], hidden(1.0), memory) is not None
-    assert graphs.run([shared] * 8, hidden(*[1.0] * 8), memory) is None
+    assert run(graphs, [shared], hidden(1.0), memory) is not None
+    assert run(graphs, [shared] * 8, hidden(*[1.0] * 8), memory) is None

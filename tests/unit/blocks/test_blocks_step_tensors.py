@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 import torch
 
 from potluck.blocks.arenas import KvShape
@@ -13,7 +14,6 @@ from potluck.blocks.step_tensors import StepMemory, num_pages_of, tiles_of
 from potluck.protocol.blocks import Span
 
 CPU = torch.device("cpu")
-SPARE = (99, 1)
 BLOCKS = Span(0, 2)
 
 
@@ -66,6 +66,16 @@ def test_the_same_memory_is_written_again_for_the_next_step() -> None:
     assert slots.tolist() == [6 * 16]
 
 
+@pytest.mark.parametrize("num_rows", [1, 2, 3])
+def test_every_pointer_is_aligned_whatever_the_number_of_rows(num_rows: int) -> None:
+    """Or Triton compiles its kernels again while a session waits."""
+    windows: dict[int, int | None] = {0: None, 1: 8}
+    tensors = StepMemory([1] * num_rows, windows, num_pages=4, device=CPU).tensors
+    parts = [part for paged in tensors.paged.values() for part in (paged.rows, paged.tiles, paged.tables)]
+    first = tensors.positions.data_ptr()
+    assert not any((part.data_ptr() - first) % 16 for part in (*parts, *tensors.slots.values()))
+
+
 def test_prefill_is_cut_into_tiles_and_decode_takes_one_a_row() -> None:
     assert tiles_of([20, 1], 16) == [(0, 0), (0, 16), (1, 0)]
     rows = [row(position, 1, {0: (0, ((position, 1),))}) for position in range(3)]
@@ -83,13 +93,14 @@ def test_rows_go_into_the_smallest_bucket_that_holds_them() -> None:
 def test_fillers_write_to_the_spare_page_and_attend_to_nothing() -> None:
     first = row(position=15, tokens=1, tables={0: (0, ((5, 1),)), 1: (0, ((6, 1),))})
     kinds = LayerKv(KvShape(1, 2, 2)), LayerKv(KvShape(1, 2, 2), 8)
-    rows = filled_up([first], 4, KvMemory(KvLayout(BLOCKS, kinds, torch.float32, CPU), 64), SPARE)
+    kept = KvMemory(KvLayout(BLOCKS, kinds, torch.float32, CPU), 64)
+    rows = filled_up([first], 4, kept)
     memory = memory_for(rows, {0: None, 1: 8})
 
     memory.write(rows)
 
     assert memory.tensors.positions.tolist() == [[15, 0, 0, 0]]
     for group, page in ((0, 5), (1, 6)):
-        assert memory.tensors.slots[group].tolist() == [page * 16 + 15, *[SPARE[0] * 16] * 3]
+        assert memory.tensors.slots[group].tolist() == [page * 16 + 15, *[kept.spare_page * 16] * 3]
         lengths = memory.tensors.paged[group].rows[:, 2].tolist()
         assert lengths == [16, 0, 0, 0]

@@ -1,0 +1,112 @@
+"""CUDA graphs on several ranks, without a GPU: each rank's graph does its work again at each replay, on the CPU.
+
+Rank 0 plans steps for sessions and sends the plans as bytes, as to another process. Both ranks must record and replay
+in the same steps, because within a step they exchange data. Padding rows must not write to a page of a session.
+"""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Callable
+from dataclasses import replace
+
+import torch
+from torch import Tensor
+
+from benchmarks.figures import Measured
+from potluck.blocks.arenas import KvShape
+from potluck.blocks.decode_graphs import DecodeGraphs, Recording
+from potluck.blocks.kv import KvLayout, KvMemory, KvSequence, LayerKv
+from potluck.blocks.pages import PAGE_TOKENS
+from potluck.blocks.plans import StepPlan, StepRow, plan_step
+from potluck.blocks.step_tensors import StepTensors
+from potluck.protocol.blocks import Span
+from potluck.protocol.codes import RemoteError
+
+ROWS = (3, 5, 6, 7)
+_CPU = torch.device("cpu")
+_SPAN = Span(0, 1)
+_TOKENS = 256
+_PROMPT = 20
+
+
+class _Rank:
+    """One rank's memory and graphs."""
+
+    def __init__(self) -> None:
+        layout = KvLayout(_SPAN, (LayerKv(KvShape(1, 1, 1)),), torch.float32, _CPU)
+        self.memory = KvMemory(layout, _TOKENS)
+        self.memory.arenas[0].keys.zero_()
+        self.graphs = DecodeGraphs(_write_keys, _CPU, self._record)
+        self.exchanges = 0  # how often the blocks ran: in each run the ranks exchange data
+
+    def run(self, plan: StepPlan, hidden: Tensor) -> None:
+        if plan.graph is not None:
+            self.graphs.run(plan.graph, plan.rows, hidden, self.memory)
+        self.exchanges += 1
+
+    def _record(self, work: Callable[[], Tensor]) -> Recording:
+        self.exchanges += 1
+        output = work()
+
+        def again() -> None:
+            output.copy_(work())
+
+        return Recording(again, output)
+
+
+def _write_keys(hidden: Tensor, tensors: StepTensors, memory: KvMemory) -> Tensor:
+    memory.arenas[0].keys[0, 0].index_copy_(0, tensors.slots[0], hidden)
+    return hidden.clone()
+
+
+def ranks(soak: bool) -> Measured:
+    """Return pages of sessions that padding rows overwrote, plus steps in which the ranks did different things."""
+    overwritten = disagreed = steps = 0
+    for num_rows in ROWS:
+        for fills_pool in (False, True):
+            found = _decode(num_rows, num_steps=64 if soak else 8, fills_pool=fills_pool)
+            overwritten, disagreed, steps = overwritten + found[0], disagreed + found[1], steps + found[2]
+    return Measured(overwritten + disagreed, {"overwritten": overwritten, "disagreed": disagreed, "steps": steps})
+
+
+def _decode(num_rows: int, *, num_steps: int, fills_pool: bool) -> tuple[int, int, int]:
+    """Decode with all rows at once; return overwritten pages, steps that disagreed, and all steps."""
+    first, other = _Rank(), _Rank()
+    sequences = [first.memory.new_sequence(_SPAN) for _ in range(num_rows)]
+    for number, sequence in enumerate(sequences, start=1):
+        first.memory.reserve(sequence, _PROMPT)
+        first.memory.advance(sequence, _PROMPT)
+        for rank in (first, other):
+            rank.memory.arenas[0].keys[0, 0, _slots_of(sequence)] = float(number)
+    if fills_pool:
+        first.memory.pool.allocate(first.memory.free_pages)
+    disagreed = done = 0
+    for _ in range(num_steps):
+        try:
+            for sequence in sequences:
+                first.memory.reserve(sequence, sequence.length + 1)
+        except RemoteError:  # the pool is full
+            break
+        plan = plan_step(first.memory, [StepRow(sequence, 1) for sequence in sequences])
+        plan = replace(plan, graph=first.graphs.decide(plan, first.memory))
+        hidden = torch.arange(1.0, num_rows + 1)[:, None]
+        before = first.exchanges, other.exchanges
+        first.run(plan, hidden)
+        other.run(pickle.loads(pickle.dumps(plan)), hidden)
+        disagreed += first.exchanges - before[0] != other.exchanges - before[1]
+        for sequence in sequences:
+            first.memory.advance(sequence, 1)
+        done += 1
+    overwritten = sum(
+        bool((rank.memory.arenas[0].keys[0, 0, _slots_of(sequence)[: sequence.length]] != number).any())
+        for rank in (first, other)
+        for number, sequence in enumerate(sequences, start=1)
+    )
+    return overwritten, disagreed, done
+
+
+def _slots_of(sequence: KvSequence) -> Tensor:
+    """Return the slots of all tokens that the sequence's pages hold. Shape: [tokens]."""
+    runs = sequence.tables[0].runs
+    return torch.cat([torch.arange(start * PAGE_TOKENS, (start + count) * PAGE_TOKENS) for start, count in runs])
