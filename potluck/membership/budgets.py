@@ -1,19 +1,20 @@
 """Decides what one person, and all strangers together, may take of this node. Pure: no clock, no I/O.
 
 A peer belongs to a person, or is a stranger. Requests and openings of streams cost units, which come back with time;
-streams, and bytes of requests that are being answered, are counted while they last. Persons who exceed their budget are
-refused. A stranger has a small budget of its own and a part in that of all strangers; one that keeps asking is to be
-thrown out, which costs less than refusing it again and again.
+streams, and requests that are being answered, are counted while they last. Persons who exceed their budget are refused.
+A stranger has a small budget of its own and a part in that of all strangers; one that keeps asking is to be thrown out,
+which costs less than refusing it again and again. Presentations are paid for by the address they come from, too.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import Enum, auto
 from typing import TypeVar
 
-from potluck.protocol.blocks import PeerId, PersonId, PersonOf, each_for_itself
+from potluck.membership.presentation import MAX_PRESENTATION_BYTES
+from potluck.protocol.blocks import PeerId, PersonId, each_for_itself
 
 Key = TypeVar("Key")
 Value = TypeVar("Value")
@@ -32,7 +33,8 @@ class Allowance:
     burst: float  # units that may be spent at once
     unit_bytes: int
     max_request_bytes: int
-    held_bytes: int  # of requests that are being answered
+    requests: int  # that are being answered at a time
+    held_bytes: int  # of these
     streams: int  # open at a time
     log_lines: int  # that it may cause in a minute; a session has one, and another at its end
     dials: int  # that it may ask for in a minute; each costs a process
@@ -43,6 +45,7 @@ PERSON = Allowance(
     burst=4000.0,
     unit_bytes=65_536,
     max_request_bytes=1 << 32,  # the network's own limits are lower
+    requests=4096,
     held_bytes=64 << 20,
     streams=512,  # a stream costs a file descriptor here and one in p2pd
     log_lines=60,
@@ -50,23 +53,24 @@ PERSON = Allowance(
 )
 STRANGERS = Allowance(
     units_s=40.0,
-    burst=150.0,
-    unit_bytes=256,
-    max_request_bytes=16_384,
-    held_bytes=1 << 20,
-    streams=64,
+    burst=200.0,
+    unit_bytes=512,
+    max_request_bytes=MAX_PRESENTATION_BYTES,
+    requests=32,
+    held_bytes=65_536,
+    streams=16,  # to be told that they are not open to strangers
     log_lines=4,
     dials=1,
 )
-ONE_STRANGER = Allowance(
-    units_s=10.0,
-    burst=60.0,
-    unit_bytes=256,
-    max_request_bytes=16_384,
-    held_bytes=65_536,
-    streams=8,
+ADDRESS = replace(STRANGERS, units_s=20.0, burst=100.0, requests=4, held_bytes=4 * MAX_PRESENTATION_BYTES)
+ONE_STRANGER = replace(
+    STRANGERS,
+    units_s=4.0,  # a presentation of 300 bytes costs 1.6; an applicant's costs 4, and comes twice a second at most
+    burst=40.0,
+    requests=2,
+    held_bytes=2 * MAX_PRESENTATION_BYTES,
+    streams=2,
     log_lines=2,
-    dials=1,
 )
 
 
@@ -102,6 +106,7 @@ class _Account:
     units: float
     counted_at: float
     streams: int = 0
+    requests: int = 0
     held_bytes: int = 0
     refusals: int = 0  # in a row
     log_lines: _Minute = field(init=False)
@@ -111,8 +116,16 @@ class _Account:
         self.log_lines, self.dials = _Minute(self.limits.log_lines), _Minute(self.limits.dials)
 
     def has_room(self, num_bytes: int, streams: int) -> bool:
+        """Return whether so many streams more may open or, if none, a request of so many bytes be answered."""
         limits = self.limits
-        return self.held_bytes + num_bytes <= limits.held_bytes and self.streams + streams <= limits.streams
+        if streams:
+            return self.streams + streams <= limits.streams
+        return self.held_bytes + num_bytes <= limits.held_bytes and self.requests < limits.requests
+
+    def hold(self, num_bytes: int, streams: int) -> None:
+        self.streams += streams
+        self.requests += not streams
+        self.held_bytes += num_bytes
 
     def spend(self, num_bytes: int, now: float) -> bool:
         """Pay for a request or a stream; False if there are too few units."""
@@ -127,7 +140,7 @@ class _Account:
 
     @property
     def is_idle(self) -> bool:
-        return not self.streams and not self.held_bytes
+        return not self.streams and not self.requests
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,17 +157,21 @@ class Budgets:
     """The accounts of one node. `now` is in seconds of a steady clock.
 
     Args:
-        person_of: names the person a peer belongs to; None makes it a stranger.
+        person_of: names who pays for a peer; None makes it a stranger.
         max_streams: of everybody together. When they are open, only those with less than an equal share get more.
     """
 
-    person_of: PersonOf = each_for_itself
+    person_of: Callable[[PeerId], PersonId | None] = each_for_itself
     max_streams: int = 4096
     _persons: dict[PersonId, _Account] = field(default_factory=dict)
     _each: dict[PeerId, _Account] = field(default_factory=dict)
+    _addresses: dict[str, _Account] = field(default_factory=dict)
     _strangers: _Account = field(default_factory=lambda: _Account(STRANGERS, STRANGERS.burst, 0.0))
     _thrown_out: dict[PeerId, float] = field(default_factory=dict)
     _streams: int = 0
+
+    def is_stranger(self, peer: PeerId) -> bool:
+        return self.person_of(peer) is None
 
     def max_request_bytes(self, peer: PeerId) -> int:
         """Return the size up to which a request of `peer` is worth reading."""
@@ -164,6 +181,14 @@ class Budgets:
         """Decide on a request of so many bytes; its lease ends when it is answered."""
         return self._take(peer, num_bytes, 0, now)
 
+    def present(self, address: str, num_bytes: int, now: float) -> Lease | Refused:
+        """Decide on a stranger's presentation by the address it comes from; `request` has decided by its name."""
+        account = _account(self._addresses, address, ADDRESS, now)
+        if not (account.has_room(num_bytes, 0) and account.spend(num_bytes, now)):
+            return Refused.FOR_NOW
+        account.hold(num_bytes, 0)
+        return Lease((account,), num_bytes, 0)
+
     def open_stream(self, peer: PeerId, now: float) -> Lease | Refused:
         """Decide on a stream that `peer` opens; its lease ends with it."""
         return self._take(peer, 0, 1, now)
@@ -172,6 +197,7 @@ class Budgets:
         self._streams -= lease.streams
         for account in lease.accounts:
             account.streams -= lease.streams
+            account.requests -= not lease.streams
             account.held_bytes -= lease.held_bytes
 
     def may_log(self, peer: PeerId, now: float) -> bool:
@@ -196,8 +222,7 @@ class Budgets:
             return Refused.FOR_NOW
         self._streams += streams
         for account in accounts:
-            account.streams += streams
-            account.held_bytes += num_bytes
+            account.hold(num_bytes, streams)
         return Lease(accounts, num_bytes, streams)
 
     def _share(self) -> int:

@@ -1,8 +1,9 @@
 """The gate of a node: who has shown that they belong to the swarm, and what everybody knows of the members.
 
 A node presents itself once to each peer before it asks anything else (`PRESENT`), and the answer presents the peer.
-Until then a peer may do nothing. Members compare rosters (`ROSTER`), so that each learns of joins and removals:
-on meeting, every ten seconds with somebody, and at once when something is new. Whoever was removed loses their streams.
+Until then a peer may do nothing. It shows its proof only if the other has not heard of it. Members compare rosters
+(`ROSTER`), so that each learns of joins and removals: on meeting, every ten seconds with somebody, and at once when
+something is new. Whoever was removed loses their streams.
 
 A meeting point may know only the swarm's key. It belongs to nobody, so it cannot witness who joins: it passes their
 applications on to a member who is online.
@@ -17,10 +18,11 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import itertools
 import logging
 import random
 import time
-from collections.abc import Awaitable, Callable, Collection, Iterable
+from collections.abc import Awaitable, Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Final, Protocol
 
@@ -29,6 +31,7 @@ import msgpack
 from potluck.membership.identity import Identity
 from potluck.membership.membership import Membership, read_all
 from potluck.membership.presentation import (
+    MAX_PRESENTATION_BYTES,
     Presentation,
     decode_presentation,
     encode_presentation,
@@ -55,6 +58,7 @@ _FAN_OUT = 4
 _MAX_NEWS = 2000  # statements of one message; the rest comes with the next one
 _SHORT = 8  # bytes of a statement's digest, in comparisons
 _MAX_OWNERS = 20_000
+_MAX_PROOF_BYTES = MAX_PRESENTATION_BYTES - 768  # a pass and an application have less
 _DHT = "DHTProtocol."
 _MAX_ASKED = 3  # members about one application
 
@@ -76,6 +80,9 @@ class Gate(Protocol):
     def person_of(self, peer: PeerId, ticket: bytes = b"", /) -> PersonId | None:
         """See `PersonOf`."""
 
+    def payer_of(self, peer: PeerId, /) -> PersonId | None:
+        """Return whose budget a peer's requests are paid from; None: the strangers'."""
+
     def may_call(self, peer: PeerId, protocol: str) -> bool:
         """Return whether a peer may make this call, or open this stream, to us."""
 
@@ -93,6 +100,9 @@ class OpenGate:
     """The gate of an open swarm: each peer is a person of its own."""
 
     def person_of(self, peer: PeerId, ticket: bytes = b"", /) -> PersonId | None:
+        return PersonId(peer)
+
+    def payer_of(self, peer: PeerId, /) -> PersonId | None:
         return PersonId(peer)
 
     def may_call(self, peer: PeerId, protocol: str) -> bool:
@@ -114,8 +124,8 @@ class MembersGate:
     Args:
         membership: what this node knows and shows; its roster grows here.
         call: sends without presenting.
-        outsiders: bootstrap nodes that this node was told of; they are no members, and may call the DHT and bring
-            rosters and applications only.
+        outsiders: bootstrap nodes that this node was told of; they are no members, and may call the DHT, bring rosters
+            and applications, and make `calls_of_outsiders`.
         on_news: told the statements that the roster gained, to be kept.
         on_admitted: told each peer that is let in.
         on_removed: told the peers whose member was removed.
@@ -128,6 +138,7 @@ class MembersGate:
         call: Call,
         *,
         outsiders: Collection[PeerId] = (),
+        calls_of_outsiders: Collection[str] = (),
         on_news: OnNews = ignore_news,
         on_admitted: Callable[[PeerId], None] = lambda peer: None,
         on_removed: Callable[[list[PeerId]], None] = lambda peers: None,
@@ -138,6 +149,7 @@ class MembersGate:
         self._identity = identity
         self._call = call
         self._outsiders = frozenset(outsiders)
+        self._calls_of_outsiders = frozenset((ROSTER, *calls_of_outsiders))
         self._plain: set[PeerId] = set()  # outsiders that are nobody's node
         self._on_news = on_news
         self._on_admitted = on_admitted
@@ -148,6 +160,7 @@ class MembersGate:
         self._presented: set[PeerId] = set()
         self._presenting: dict[PeerId, asyncio.Task[None]] = {}
         self._application = membership.application
+        self._proof: tuple[bytes, tuple[bytes, ...]] = (b"", ())  # of this node, with the digest it was made for
         self._started_s = 0.0
         self._informants: set[bytes] = set()  # people whose roster was compared with ours since the start
         self._tasks = BackgroundTasks()
@@ -177,8 +190,11 @@ class MembersGate:
         key = self._owners.get(peer)
         return self.roster.owner(peer) if key is None else self.roster.person(key)
 
+    def payer_of(self, peer: PeerId, /) -> PersonId | None:
+        return PersonId(f"meeting point {peer}") if peer in self._plain else self.person_of(peer)
+
     def may_call(self, peer: PeerId, protocol: str) -> bool:
-        is_for_plain = protocol == ROSTER or protocol.startswith(_DHT)
+        is_for_plain = protocol in self._calls_of_outsiders or protocol.startswith(_DHT)
         return protocol == PRESENT or peer in self._admitted or (is_for_plain and peer in self._plain)
 
     def is_presented(self, peer: PeerId, protocol: str) -> bool:
@@ -212,7 +228,7 @@ class MembersGate:
 
     async def _present(self, peer: PeerId) -> None:
         try:
-            answer = decode_presentation(await self._call_patiently(peer))
+            answer = await self._show(peer)
         except RemoteError as error:
             if error.code is not Code.NOT_SERVED or peer not in self._outsiders:
                 raise
@@ -228,12 +244,24 @@ class MembersGate:
         else:
             self._note_informant(peer)
 
-    async def _call_patiently(self, peer: PeerId) -> bytes:
+    async def _show(self, peer: PeerId) -> Presentation:
+        """Show what is needed: hardly anything to a peer that has heard of this node."""
+        shown = self._shown()
+        if not shown.application and shown.proof:
+            try:
+                return await self._call_patiently(peer, replace(shown, proof=()))
+            except RemoteError as error:
+                if error.code is not Code.NOT_A_MEMBER:
+                    raise
+        return await self._call_patiently(peer, shown)
+
+    async def _call_patiently(self, peer: PeerId, shown: Presentation) -> Presentation:
         """Wait for a node that has just started itself."""
         deadline_s = asyncio.get_running_loop().time() + _PATIENCE_S
         while True:
             try:
-                return await self._call(peer, PRESENT, encode_presentation(self._shown()))
+                body = encode_presentation(replace(shown, proof=_fitting(shown.proof)))
+                return decode_presentation(await self._call(peer, PRESENT, body), is_answer=True)
             except RemoteError as error:
                 if error.code is not Code.BUSY or asyncio.get_running_loop().time() > deadline_s:
                     raise
@@ -242,11 +270,10 @@ class MembersGate:
     async def answer_present(self, body: bytes, peer: PeerId) -> bytes:
         """Answer a peer that presents itself. Raises RemoteError: NOT_A_MEMBER, BAD_REQUEST or BUSY."""
         shown = decode_presentation(body)
-        now_s = self._clock()
         witnessed = b""
         if shown.application:
             witnessed = await self._witness(shown)
-        person, news = judge(self.roster, peer, shown, now_s)
+        person, news = judge(self.roster, peer, shown, self._clock())
         self._wait_for_removals(person)
         self._learn(news)
         self._remember(peer, person)
@@ -258,7 +285,7 @@ class MembersGate:
         """Countersign an application, or have a member do it. Raises RemoteError NOT_A_MEMBER or BUSY."""
         if self._is_member():
             return self._countersign(shown).data
-        refusal = RemoteError(Code.BUSY, "no member is online who could let you in", retry_after_s=_RETRY_S)
+        refusal = _nobody_to_witness()
         owners = {peer: owner for peer in self._presented if (owner := self.member(peer)) is not None}
         members = sorted(owners, key=lambda peer: (not self._leads(owners[peer].key), random.random()))
         for peer in members[:_MAX_ASKED]:
@@ -279,11 +306,13 @@ class MembersGate:
         return statement
 
     def _shown(self) -> Presentation:
-        key = self._identity.public_key
+        digest = self.roster.digest
         if self._application:
-            return Presentation(self._membership.statements, self.ticket, self._application, self.roster.digest)
-        proof = self.roster.proof_of(self._person() if self.ticket else key)
-        return Presentation(tuple(item.data for item in proof), self.ticket, b"", self.roster.digest)
+            return Presentation(self._membership.statements, self.ticket, self._application, digest)
+        if self._proof[0] != digest:
+            proof = self.roster.proof_of(self._person() if self.ticket else self._identity.public_key)
+            self._proof = digest, tuple(item.data for item in proof)
+        return Presentation(self._proof[1], self.ticket, b"", digest)
 
     def _person(self) -> bytes:
         """Return the key that this node's pass was signed with, or its own."""
@@ -434,6 +463,16 @@ def _read_message(body: bytes) -> _Message:
     except (ValueError, TypeError, AttributeError, msgpack.UnpackException) as error:
         raise RemoteError(Code.BAD_REQUEST, "not a comparison of rosters") from error
     return _Message(news, have, lacks, application)
+
+
+def _nobody_to_witness() -> RemoteError:
+    return RemoteError(Code.BUSY, "no member is online who could let you in", retry_after_s=_RETRY_S)
+
+
+def _fitting(proof: Sequence[bytes]) -> tuple[bytes, ...]:
+    """Return the nearest statements of a proof, as many as a presentation may hold."""
+    sizes = itertools.accumulate(map(len, proof))
+    return tuple(item for item, size in zip(proof, sizes, strict=True) if size <= _MAX_PROOF_BYTES)
 
 
 def _enrolled(statement: Statement) -> list[bytes]:

@@ -26,7 +26,7 @@ from potluck.protocol.swarm import Swarm, check_swarm
 _VERSION = 2
 _CHECKSUM_BYTES = 4
 _MAX_LETTERS = 16_384
-_MAX_PROOF = 16
+MAX_PROOF = 8  # statements; one for the founder's invites, two for an admin's, the rest for older nodes
 _INVITE = re.compile(r"potluck(\d{1,4}):([A-Za-z0-9_-]*)")
 _LINK = re.compile(r"potluck:([A-Za-z0-9][A-Za-z0-9_-]{0,39}):([0-9a-f]{64})")
 _PASTE_HINT = "copy the whole line again, from `potluck2:` to its end; `potluck swarm invite` prints it"
@@ -81,7 +81,7 @@ def decode_invite(text: str) -> Invite:
     except (ValueError, TypeError, msgpack.UnpackException) as error:
         raise UsageError("the invite is damaged", hint=_PASTE_HINT) from error
     is_seed = (isinstance(seed, bytes) and len(seed) == KEY_BYTES) or (seed is None and swarm.is_open)
-    is_proof = isinstance(proof, list) and len(proof) <= _MAX_PROOF
+    is_proof = isinstance(proof, list) and len(proof) <= MAX_PROOF
     if not is_seed or not is_proof or not all(isinstance(item, bytes) for item in proof):
         raise UsageError("the invite is damaged", hint=_PASTE_HINT)
     return Invite(swarm, seed, tuple(item for item in proof if len(item) <= MAX_STATEMENT_BYTES))

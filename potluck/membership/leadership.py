@@ -14,7 +14,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from potluck.errors import UsageError
 from potluck.membership.identity import Identity
-from potluck.membership.invite import Invite
+from potluck.membership.invite import MAX_PROOF, Invite
 from potluck.membership.membership import Membership
 from potluck.membership.roster import Person, Roster
 from potluck.membership.statements import (
@@ -80,7 +80,7 @@ def invite(
     )
     statement = sign(roster.swarm_key, delegation, author)
     roster.merge([statement], now_s=now_s)
-    proof = tuple(item.data for item in roster.proof_of(delegation.invite))
+    proof = tuple(item.data for item in roster.proof_of(delegation.invite)[:MAX_PROOF])
     return statement, Invite(membership.swarm, holder.private_bytes_raw(), proof)
 
 

@@ -7,7 +7,7 @@ No I/O and no clock.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import msgpack
@@ -18,8 +18,10 @@ from potluck.membership.identity import public_key_of
 from potluck.membership.roster import Person, Roster
 from potluck.membership.statements import (
     KEY_BYTES,
+    Delegation,
     Enrolment,
     Machine,
+    Promotion,
     Statement,
     StatementError,
     countersign,
@@ -29,8 +31,9 @@ from potluck.membership.work import is_worked
 from potluck.protocol.blocks import PeerId
 from potluck.protocol.codes import Code, RemoteError
 
-MAX_PRESENTATION_BYTES = 8192
-_MAX_PROOF = 24
+MAX_PRESENTATION_BYTES = 4096  # with a proof; without one it has some 300
+_MAX_ANSWER_BYTES = 65_536  # to a newcomer, who may know nobody
+_MAX_PROOF = 256
 _PASS_LIVES_S = 30 * 86_400
 _MAX_SKEW_S = 300  # of an application's time
 _PURPOSE = b"potluck pass 1\0"
@@ -57,10 +60,10 @@ def encode_presentation(presentation: Presentation) -> bytes:
     return bytes(msgpack.packb({name: getattr(presentation, name) for name in presentation.__slots__}))
 
 
-def decode_presentation(body: bytes) -> Presentation:
+def decode_presentation(body: bytes, *, is_answer: bool = False) -> Presentation:
     """Raises RemoteError BAD_REQUEST. Fields of newer versions are ignored."""
     try:
-        if len(body) > MAX_PRESENTATION_BYTES:
+        if len(body) > (_MAX_ANSWER_BYTES if is_answer else MAX_PRESENTATION_BYTES):
             raise ValueError("too long")
         fields = msgpack.unpackb(body)
         proof = fields.get("proof", [])
@@ -95,6 +98,8 @@ def judge(roster: Roster, peer: PeerId, shown: Presentation, now_s: float) -> tu
         return person, []
     _refuse_removed(roster, signer)
     known = list(_read(roster.swarm_key, shown.proof))
+    if not _is_vouched_for(roster, signer, known):
+        raise _stranger("the proof of membership is missing or not valid")
     trial = Roster(roster.swarm_key)
     trial.merge([*roster, *known], now_s=now_s)
     person = trial.member_of_key(signer)
@@ -117,6 +122,13 @@ def witness(roster: Roster, shown: Presentation, witness_key: Ed25519PrivateKey,
     if application is None or not isinstance(application.content, Enrolment):
         raise _stranger("the application is not in order")
     enrolment = application.content
+    if roster.invite(enrolment.invite) is None and not any(
+        isinstance(item.content, Delegation)
+        and item.content.invite == enrolment.invite
+        and (roster.may_lead(item.authors[0]) or _is_promoted(item.authors[0], roster, known))
+        for item in known
+    ):
+        raise _stranger("the invite was withdrawn, or it was not made by somebody who may invite")
     trial = Roster(roster.swarm_key)
     trial.merge([*roster, *known], now_s=now_s)
     _refuse_removed(roster, enrolment.person)
@@ -159,6 +171,26 @@ def _read(swarm_key: bytes, proof: Iterable[bytes]) -> Iterable[Statement]:
             yield read_statement(swarm_key, data)
         except StatementError as error:
             raise _stranger("the proof of membership is not valid") from error
+
+
+def _is_vouched_for(roster: Roster, key: bytes, known: Sequence[Statement]) -> bool:
+    """Return whether signatures lead from a key to somebody in the roster, before the whole roster is worked through.
+
+    Without a signature of a member nobody gets that far.
+    """
+    led = {(item.content.person, item.authors[-1]) for item in known if isinstance(item.content, Enrolment)}
+    led |= {(item.content.machine, item.content.person) for item in known if isinstance(item.content, Machine)}
+    keys = {key}
+    for _ in known:
+        keys |= {to for come, to in led if come in keys}
+    return any(each == roster.swarm_key or roster.member_of_key(each) is not None for each in keys)
+
+
+def _is_promoted(key: bytes, roster: Roster, known: Sequence[Statement]) -> bool:
+    return any(
+        isinstance(item.content, Promotion) and item.content.person == key and item.authors[0] == roster.swarm_key
+        for item in known
+    )
 
 
 def _refuse_removed(roster: Roster, key: bytes) -> None:

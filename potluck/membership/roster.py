@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import hashlib
 import math
-from collections import defaultdict
+from collections import defaultdict, deque
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, field
 
@@ -95,6 +95,7 @@ class Roster:
         self.swarm_key = swarm_key
         self.digest = b""  # equal for all who know the same statements
         self._statements: dict[bytes, Statement] = {}  # by digest
+        self._about: dict[bytes, list[Statement]] = {}  # by the person, machine or invite
         self._people: dict[bytes, Person] = {}
         self._owners: dict[bytes, Person] = {}  # by machine
         self._witnesses: dict[bytes, bytes] = {}  # of each person's enrolment
@@ -131,6 +132,11 @@ class Roster:
         self._owners = {machine.machine: person for person in self._people.values() for machine in person.machines}
         self._statements = {digest: item for digest, item in self._statements.items() if self._counts(item)}
         self.digest = hashlib.sha256(b"".join(sorted(self._statements))).digest()[:16]
+        self._about = {}
+        for statement in self._statements.values():
+            subject = _subject(statement)
+            if subject is not None:
+                self._about.setdefault(subject, []).append(statement)
         return [statement for digest, statement in new.items() if digest in self._statements]
 
     def person(self, key: bytes) -> Person | None:
@@ -192,20 +198,19 @@ class Roster:
     def proof_of(self, key: bytes) -> list[Statement]:
         """Return what proves to anybody who knows the swarm's key that a person or machine belongs to it.
 
-        Those of the swarm's key come first, so that one signature check finds out a stranger's invention.
+        The nearest come first: whoever knows most of the swarm needs only these.
         """
-        needed: dict[bytes, Statement] = {}
-        keys, seen = [key], {self.swarm_key}
+        needed: list[Statement] = []
+        keys, seen = deque([key]), {self.swarm_key}
         while keys:
-            subject = keys.pop()
+            subject = keys.popleft()
             if subject in seen:
                 continue
             seen.add(subject)
-            for digest, statement in self._statements.items():
-                if _subject(statement) == subject:
-                    needed[digest] = statement
-                    keys += [*statement.authors, *_parents(statement)]
-        return sorted(needed.values(), key=lambda item: item.authors[-1] != self.swarm_key)
+            for statement in self._about.get(subject, ()):
+                needed.append(statement)
+                keys += [*statement.authors, *_parents(statement)]
+        return needed
 
     def _counts(self, statement: Statement) -> bool:
         """Return whether a statement has an effect now; others are dropped, so that nobody fills the roster."""

@@ -11,7 +11,7 @@ import contextlib
 import logging
 import os
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterable
-from functools import lru_cache
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any, NoReturn, cast
 
@@ -20,11 +20,13 @@ from hivemind.utils.multiaddr import Multiaddr
 
 from potluck.errors import NetworkError
 from potluck.membership.budgets import Budgets, Lease, Refused
-from potluck.membership.gate import Gate, OpenGate
+from potluck.membership.gate import PRESENT, Gate, OpenGate
 from potluck.membership.identity import base58_decode, base58_encode
+from potluck.membership.presentation import MAX_PRESENTATION_BYTES
 from potluck.p2p.connections import Connections
 from potluck.p2p.frames import FrameStream
 from potluck.p2p.network import Refusal, StreamHandler, UnaryHandler
+from potluck.p2p.origins import Origins
 from potluck.p2p.pacing import Pacer
 from potluck.p2p.peeking import PEEK_BYTES, peek_request
 from potluck.p2p.rules import MAX_UNARY_BODY_BYTES
@@ -37,11 +39,12 @@ from potluck.wire.refusals import decode_refusal, encode_refusal
 log = logging.getLogger(__name__)
 
 _MAX_REFUSED = 64  # streams at a time that are told why they end; further ones end without a word
-_WHOLE_BYTES = 65_536  # a message above it is not kept before it is known who calls
+_WHOLE_BYTES = 2 * MAX_PRESENTATION_BYTES  # a message above it is not kept before it is known who calls
 _MAX_UNACCEPTED = 4096  # streams that wait while the loop is busy; p2pd resets those that find no room (default: 100)
 _CALL_ID_BYTES = 16
 _RETRY_S = 1.0  # for callers beyond their budget
 _UNKNOWN_PROTOCOL = "protocols not supported"  # p2pd's words
+_PRESENT_S = 2.0  # for a stranger to present itself
 _LAST_WORDS_S = 1.0  # for an error frame to reach a caller that does not hang up
 
 
@@ -76,10 +79,11 @@ class P2pdClient:
 
     async def start(self, *, timeout_s: float) -> None:
         loop = asyncio.get_running_loop()
+        origins = Origins(partial(self.list_peers, timeout_s=_PRESENT_S))
         async with asyncio.timeout(timeout_s):
             self._listener = await loop.create_unix_server(self._accept, self._listen_path, backlog=_MAX_UNACCEPTED)
             _, connection = await loop.create_unix_connection(
-                lambda: UnaryConnection(self._uploads, self._budgets, self._connections, self._gate),
+                lambda: UnaryConnection(self._uploads, self._budgets, self._connections, self._gate, origins),
                 self._control_path,
             )
             await loop.create_unix_connection(lambda: self._connections, self._control_path)
@@ -122,10 +126,9 @@ class P2pdClient:
         """Close connections to other peers first when there are too many."""
         self._connections.keep(_raw_peer(peer))
 
-    async def disconnect(self, peer: PeerId, *, timeout_s: float) -> None:
-        """Close all connections to a peer. Raises NetworkError."""
-        message = pb.Request(type=pb.Request.DISCONNECT, disconnect=pb.DisconnectRequest(peer=_raw_peer(peer)))
-        await self.request(message, timeout_s=timeout_s)
+    def disconnect(self, peer: PeerId) -> None:
+        """Close all connections to a peer in a moment."""
+        self._connections.close(_raw_peer(peer))
 
     async def list_peers(self, *, timeout_s: float) -> dict[PeerId, tuple[str, ...]]:
         """Return the connected peers with the far ends of their connections. Raises NetworkError."""
@@ -138,7 +141,7 @@ class P2pdClient:
 
     async def call(self, peer: PeerId, protocol: str, body: bytes, *, timeout_s: float) -> bytes:
         """Call a peer, after this node has presented itself. Raises RemoteError: the peer's own, or UNREACHABLE."""
-        async with _within(timeout_s):
+        async with within(timeout_s):
             await self._present(peer, protocol)
             try:
                 return await self.call_directly(peer, protocol, body, timeout_s=timeout_s)
@@ -167,7 +170,7 @@ class P2pdClient:
 
     async def open_stream(self, peer: PeerId, protocol: str, *, timeout_s: float, max_frame_bytes: int) -> FrameStream:
         """Open a stream, after this node has presented itself. Raises RemoteError: UNREACHABLE, or NOT_A_MEMBER."""
-        async with _within(timeout_s):
+        async with within(timeout_s):
             await self._present(peer, protocol)
         opening = pb.StreamOpenRequest(peer=_raw_peer(peer), proto=[protocol], timeout=_whole_seconds(timeout_s))
         message = pb.Request(type=pb.Request.STREAM_OPEN, streamOpen=opening)
@@ -252,7 +255,7 @@ class P2pdClient:
         caller = _peer_id(info.peer)
         lease = self._budgets.open_stream(caller, _now())
         if lease is Refused.THROW_OUT:
-            self._connections.close_soon(info.peer)
+            self._connections.throw_out(info.peer)
         if isinstance(lease, Lease):
             unknown = (_refuse_unknown, 0, encode_refusal)
             handler, stream.max_frame_bytes, refuse = self._stream_handlers.get(info.proto, unknown)
@@ -308,8 +311,11 @@ class P2pdClient:
 class UnaryConnection(asyncio.Protocol):
     """The lasting connection over which unary calls of both directions run."""
 
-    def __init__(self, uploads: Pacer, budgets: Budgets, connections: Connections, gate: Gate) -> None:
+    def __init__(
+        self, uploads: Pacer, budgets: Budgets, connections: Connections, gate: Gate, origins: Origins
+    ) -> None:
         self._uploads = uploads
+        self._origins = origins
         self._budgets = budgets
         self._connections = connections
         self._gate = gate
@@ -333,10 +339,7 @@ class UnaryConnection(asyncio.Protocol):
             raise RemoteError(Code.TOO_LONG, f"a call of {len(body)} bytes is above the limit of 4 MiB")
         request = pb.PersistentConnectionRequest(callUnary=pb.CallUnaryRequest(peer=peer, proto=protocol, data=body))
         await self._uploads.wait(len(body))
-        try:
-            return await self._ask(request, timeout_s)
-        except TimeoutError as error:
-            raise RemoteError(Code.UNREACHABLE, f"no answer within {timeout_s:g} s") from error
+        return await self._ask(request, timeout_s)
 
     async def add_handler(self, protocol: str, handler: UnaryHandler, refuse: Refusal, timeout_s: float) -> None:
         if protocol in self._handlers:
@@ -428,18 +431,22 @@ class UnaryConnection(asyncio.Protocol):
         request.callId = os.urandom(_CALL_ID_BYTES)
         future = self._calls[request.callId] = asyncio.get_running_loop().create_future()
         self._send(request)
-        try:
-            async with asyncio.timeout(timeout_s):
+        async with within(timeout_s):
+            try:
                 return cast(bytes, await future)
-        except (TimeoutError, asyncio.CancelledError):
-            self._send(pb.PersistentConnectionRequest(callId=request.callId, cancel=pb.Cancel()))
-            raise
-        finally:
-            self._calls.pop(request.callId, None)
+            except asyncio.CancelledError:
+                self._send(pb.PersistentConnectionRequest(callId=request.callId, cancel=pb.Cancel()))
+                raise
+            finally:
+                self._calls.pop(request.callId, None)
 
     def _handle(self, call_id: bytes, request: pb.CallUnaryRequest) -> None:
         lease = self._lease(call_id, request.peer, len(request.data))
         if lease is None:
+            return
+        if not self._gate.may_call(_peer_id(request.peer), request.proto):
+            self._budgets.end(lease)
+            self._refuse(call_id, stranger())
             return
         task = asyncio.create_task(self._run_handler(call_id, request))
         self.tasks.add(task)
@@ -453,11 +460,14 @@ class UnaryConnection(asyncio.Protocol):
         if isinstance(lease, Lease):
             return lease
         if lease is Refused.THROW_OUT:
-            self._connections.close_soon(peer)
+            self._connections.throw_out(peer)
         else:
-            refusal = pb.CallUnaryResponse(error=encode_refusal(_beyond_budget()))
-            self._send(pb.PersistentConnectionRequest(callId=call_id, unaryResponse=refusal))
+            self._refuse(call_id, _beyond_budget())
         return None
+
+    def _refuse(self, call_id: bytes, error: RemoteError) -> None:
+        response = pb.CallUnaryResponse(error=encode_refusal(error))
+        self._send(pb.PersistentConnectionRequest(callId=call_id, unaryResponse=response))
 
     def _done(self, call_id: bytes, lease: Lease) -> None:
         self._handling.pop(call_id, None)
@@ -467,9 +477,10 @@ class UnaryConnection(asyncio.Protocol):
         handler, refuse = self._handlers.get(request.proto, (_unknown_call, encode_refusal))
         caller = _peer_id(request.peer)
         try:
-            if not self._gate.may_call(caller, request.proto):
-                raise stranger()
-            body = await handler(request.data, caller)
+            if request.proto == PRESENT and self._budgets.is_stranger(caller):
+                body = await self._hear_stranger(request.data, caller, handler)
+            else:
+                body = await handler(request.data, caller)
             if len(body) > MAX_UNARY_BODY_BYTES:
                 raise RemoteError(Code.TOO_LONG, "the answer is above the limit of 4 MiB; use the stream call")
             await self._uploads.wait(len(body))
@@ -480,6 +491,20 @@ class UnaryConnection(asyncio.Protocol):
             _log_failure(self._budgets, caller, request.proto, error)
             response = pb.CallUnaryResponse(error=refuse(_internal()))
         self._send(pb.PersistentConnectionRequest(callId=call_id, unaryResponse=response))
+
+    async def _hear_stranger(self, body: bytes, caller: PeerId, handler: UnaryHandler) -> bytes:
+        """Hear a presentation: a few at a time from one address, and each for a moment only. Raises RemoteError."""
+        try:
+            async with asyncio.timeout(_PRESENT_S):
+                lease = self._budgets.present(await self._origins.of(caller), len(body), _now())
+                if not isinstance(lease, Lease):
+                    raise _beyond_budget()
+                try:
+                    return await handler(body, caller)
+                finally:
+                    self._budgets.end(lease)
+        except TimeoutError:
+            raise RemoteError(Code.BUSY, "this took too long; try again", retry_after_s=_RETRY_S) from None
 
     def _send(self, message: pb.PersistentConnectionRequest) -> None:
         if self._transport is not None and not self._transport.is_closing():
@@ -520,7 +545,8 @@ def stranger() -> RemoteError:
 
 
 @contextlib.asynccontextmanager
-async def _within(timeout_s: float) -> AsyncIterator[None]:
+async def within(timeout_s: float) -> AsyncIterator[None]:
+    """Raise RemoteError UNREACHABLE when the time is over."""
     try:
         async with asyncio.timeout(timeout_s):
             yield

@@ -28,7 +28,7 @@ from hivemind.utils.serializer import MSGPackSerializer
 
 from potluck.errors import NetworkError
 from potluck.p2p.config import RecordCheck
-from potluck.p2p.control import P2pdClient
+from potluck.p2p.control import P2pdClient, within
 from potluck.p2p.dht_storage import MAX_SUBKEYS_OF_A_PERSON, OURSELVES, BoundedStorage, sender
 from potluck.p2p.network import DhtKey, DhtSubkey
 from potluck.p2p.rules import MAX_HORIZON_S, MAX_RECORD_BYTES, is_plausible
@@ -133,10 +133,10 @@ class DhtNode:
 
 
 async def ping(control: P2pdClient, peer: PeerId, *, timeout_s: float) -> float:
-    """Seconds of the faster of two round trips: the first may have to connect."""
+    """Return the seconds of the faster of two round trips: the first may have to connect. Raises RemoteError."""
     body = dht_pb2.PingRequest(peer=dht_pb2.NodeInfo()).SerializeToString()
     best = math.inf
-    async with asyncio.timeout(timeout_s):
+    async with within(timeout_s):
         for _ in range(2):
             started = time.perf_counter()
             await control.call(peer, PING_PROTOCOL, body, timeout_s=timeout_s)

@@ -7,6 +7,7 @@ started ends with it, p2pd even when this process is killed.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import fcntl
 import itertools
 import logging
@@ -33,6 +34,7 @@ from potluck.p2p.runtime_dir import RuntimeDir
 from potluck.protocol.blocks import PeerId, PersonId
 from potluck.protocol.codes import Code, RemoteError
 from potluck.tasks import cancel_and_wait
+from potluck.wire.protocols import DIAL_BACK
 from potluck.wire.refusals import encode_refusal
 
 log = logging.getLogger(__name__)
@@ -41,6 +43,7 @@ _CONTROL_TIMEOUT_S = 5.0
 _DIAL_TIMEOUT_S = 5.0
 _PRESENT_TIMEOUT_S = 5.0
 _REFUSED_HINT = "ask the person who invited you for a new invite"
+_NOBODY_HINT = "try again when another member is online"
 _STRANGER_TIMEOUT_S = 3.0  # routers drop what they do not expect without a word
 _IDENTITY_CHECK_S = 3.0
 _VOUCH_S = 1.5  # p2pd asks whoever connects at once, and the dial back takes milliseconds; nothing tells when it did
@@ -81,7 +84,7 @@ class Libp2pHost:
         self._rejoining: asyncio.Task[None] | None = None
         self.uploads = Pacer()
         self.downloads = Pacer()
-        self.budgets = Budgets(self._gate.person_of, max_streams=_max_streams())
+        self.budgets = Budgets(self._gate.payer_of, max_streams=_max_streams())
         self._strangers = itertools.count()
         self._closing = False
 
@@ -164,16 +167,11 @@ class Libp2pHost:
         return await self._running().open_stream(peer, protocol, timeout_s=timeout_s, max_frame_bytes=max_frame_bytes)
 
     async def ping(self, peer: PeerId, *, timeout_s: float) -> float:
-        try:
-            return await dht_node.ping(self._running(), peer, timeout_s=timeout_s)
-        except TimeoutError as error:
-            raise RemoteError(Code.UNREACHABLE, f"no answer to a ping within {timeout_s:g} s") from error
+        return await dht_node.ping(self._running(), peer, timeout_s=timeout_s)
 
     async def disconnect(self, peer: PeerId) -> None:
-        try:
-            await self._running().disconnect(peer, timeout_s=_CONTROL_TIMEOUT_S)
-        except PotluckError as error:
-            log.debug("no connection to drop: %s", error)
+        with contextlib.suppress(RemoteError):
+            self._running().disconnect(peer)
 
     async def store(self, key: DhtKey, subkey: DhtSubkey, value: object, *, expiration: float) -> bool:
         return self._dht is not None and await self._dht.store(key, subkey, value, expiration)
@@ -287,6 +285,7 @@ class Libp2pHost:
             self.identity,
             call,
             outsiders=[peer for peer, _ in self._bootstrap],
+            calls_of_outsiders=[DIAL_BACK],
             on_news=config.on_news,
             on_admitted=lambda peer: self._running().keep_connected(peer),
             on_removed=lambda peers: self._running().cut_off(peers),
@@ -318,6 +317,9 @@ class Libp2pHost:
         refusals = [each for each in failures if isinstance(each, RemoteError) and each.code is Code.NOT_A_MEMBER]
         if refusals:
             raise NetworkError(f"the swarm does not admit this computer: {refusals[0].message}", hint=_REFUSED_HINT)
+        waiting = [each for each in failures if isinstance(each, RemoteError) and each.code is Code.BUSY]
+        if waiting:
+            raise NetworkError(waiting[0].message, hint=_NOBODY_HINT)
         raise NetworkError("no bootstrap peer answers", hint=dht_node.NO_BOOTSTRAP_HINT) from failures[0]
 
     async def _rejoin_forever(self) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from potluck.membership.budgets import ONE_STRANGER, PERSON, STRANGERS, Budgets, Lease, Refused
+from potluck.membership.budgets import ADDRESS, ONE_STRANGER, PERSON, STRANGERS, Budgets, Lease, Refused
 from potluck.protocol.blocks import PeerId, PersonId
 
 ANA, ANAS_OTHER, BEN = PeerId("ana-1"), PeerId("ana-2"), PeerId("ben-1")
@@ -93,8 +93,18 @@ def test_all_strangers_together_have_one_budget_that_costs_members_nothing() -> 
     budgets = Budgets(person_of)
     assert sum(spend_all(budgets, stranger(number)) for number in range(10)) == STRANGERS.burst
     assert isinstance(budgets.request(ANA, 0, 0.0), Lease)
-    streams = [budgets.open_stream(stranger(number // 4), 1000.0) for number in range(200)]
+    streams = [budgets.open_stream(stranger(number), 1000.0) for number in range(200)]
     assert sum(isinstance(lease, Lease) for lease in streams) == STRANGERS.streams
+
+
+def test_from_one_address_a_few_presentations_are_heard_at_a_time_whatever_the_names() -> None:
+    budgets = Budgets(person_of)
+    leases = [budgets.present("192.0.2.7", 300, 0.0) for _ in range(ADDRESS.requests)]
+    assert budgets.present("192.0.2.7", 300, 0.0) is Refused.FOR_NOW
+    assert isinstance(budgets.present("192.0.2.8", 300, 0.0), Lease)
+    assert isinstance(leases[0], Lease)
+    budgets.end(leases[0])
+    assert isinstance(budgets.present("192.0.2.7", 300, 0.0), Lease)
 
 
 def test_a_stranger_that_becomes_a_member_gives_back_what_it_took_as_a_stranger() -> None:
@@ -111,10 +121,11 @@ def test_a_stranger_that_becomes_a_member_gives_back_what_it_took_as_a_stranger(
 def test_names_without_number_cost_no_memory_without_end() -> None:
     budgets = Budgets(person_of)
     for number in range(10_000):
+        budgets.present(f"192.0.2.{number}", 0, float(number))
         for _ in range(7):
             budgets.request(stranger(number), 1 << 20, float(number))
         budgets.request(PeerId(f"{number}-1"), 0, float(number))
-    assert max(len(budgets._each), len(budgets._persons), len(budgets._thrown_out)) <= 4096
+    assert max(len(budgets._addresses), len(budgets._each), len(budgets._persons), len(budgets._thrown_out)) <= 4096
 
 
 def test_a_person_causes_some_log_lines_a_minute() -> None:

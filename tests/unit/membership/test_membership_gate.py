@@ -12,8 +12,9 @@ from potluck.membership.gate import ROSTER
 from potluck.membership.identity import Identity
 from potluck.membership.leadership import promote, remove, remove_machine
 from potluck.membership.membership import Membership
-from potluck.membership.presentation import Presentation, encode_presentation
+from potluck.membership.presentation import MAX_PRESENTATION_BYTES, Presentation, encode_presentation
 from potluck.membership.statements import Machine, Rank, sign
+from potluck.protocol.blocks import PeerId
 from potluck.protocol.codes import Code, RemoteError
 
 ANA, BOB, EVE, LEA = (Identity.generate() for _ in range(4))
@@ -119,6 +120,48 @@ async def test_a_meeting_point_lets_members_in_and_has_one_of_them_witness_who_j
     with pytest.raises(RemoteError, match="proof of membership"):
         await there.node(founded(EVE, "Eve"), EVE, **outsiders).present(LEA.peer_id)
     assert [ana.may_call(LEA.peer_id, name) for name in ("DHTProtocol.rpc_store", ROSTER, "any")] == [True, True, False]
+    assert ana.payer_of(LEA.peer_id) is not None  # it brings large rosters, which strangers may not
+    assert ana.payer_of(EVE.peer_id) is None
+
+
+async def test_a_computer_shows_its_proof_only_to_those_who_have_not_heard_of_it(there: World) -> None:
+    founder, made = invited(founded(ANA))
+    ana = there.node(founder, ANA)
+    bob = there.node(joined(made, "Bob", BOB).for_node(), BOB)
+    await bob.present(ANA.peer_id)
+    eve = there.node(joined(made, "Eve", EVE).for_node(), EVE)
+    await eve.present(ANA.peer_id)
+    shown: list[int] = []
+    answer = ana.answer_present
+
+    async def note(body: bytes, peer: PeerId) -> bytes:
+        shown.append(len(body))
+        return await answer(body, peer)
+
+    ana.answer_present = note  # type: ignore[method-assign]
+    await bob.present(ANA.peer_id)
+    away = there.nodes[ANA.peer_id] = there.node(founder, ANA)  # it starts anew, with an old list
+    away.answer_present, answer = note, away.answer_present  # type: ignore[method-assign]
+    await bob.present(ANA.peer_id)
+    short, first, second = shown
+    assert short == first < 300 < second < MAX_PRESENTATION_BYTES
+
+
+async def test_a_long_line_of_witnesses_is_shown_from_its_end(there: World) -> None:
+    founder, made = invited(founded(ANA), people=12)
+    ana = there.node(founder, ANA)
+    line = [ANA]
+    for number in range(12):
+        key = Identity.generate()
+        newcomer = there.node(joined(made, f"Person {number}", key).for_node(), key)
+        await newcomer.present(line[-1].peer_id)
+        if number in (3, 7):
+            await newcomer.present(ANA.peer_id)
+        line.append(key)
+    last = there.nodes[line[-1].peer_id]
+    assert sum(map(len, last._shown().proof)) > MAX_PRESENTATION_BYTES
+    await last.present(ANA.peer_id)
+    assert person(ana, "Person 11") == person(last, "Person 11")
 
 
 async def test_an_invite_ends_when_it_is_used_up_expired_or_withdrawn(there: World) -> None:
