@@ -14,7 +14,8 @@ from potluck_gateway.requests import ChatMessage
 
 from potluck.errors import PotluckError, UsageError
 from potluck_cli.connect import daemon, follow, wait_until_found
-from potluck_cli.options import positive, print_json, show_wait
+from potluck_cli.durations import parse_duration
+from potluck_cli.options import add_max_wait, positive, print_json, show_wait
 from potluck_cli.terminal import Terminal
 
 DESCRIPTION = """\
@@ -38,25 +39,40 @@ class Answered:
 RESULT = Answered
 
 
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """The limits of one answer.
+
+    Attributes:
+        max_tokens: None takes the gateway's.
+        max_wait_s: for layers that nobody serves.
+    """
+
+    max_tokens: int | None
+    max_wait_s: float
+
+
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("message", metavar="MESSAGE", nargs="?", help="ask this and exit; - reads standard input")
     parser.add_argument("--swarm", default="", metavar="NAME", help="a swarm you joined (default: the one you serve)")
     parser.add_argument("--system", metavar="TEXT", help="tell the model how to behave")
     parser.add_argument("--max-tokens", type=positive, metavar="N", help="longest answer (default: chat.max_tokens)")
+    add_max_wait(parser)
 
 
 def run(args: argparse.Namespace) -> int:
     if args.json and args.message is None:
         raise UsageError("--json needs a MESSAGE", hint='potluck chat --json "Hello"')
+    limits = Limits(args.max_tokens, parse_duration(args.max_wait))
     ready = wait_until_ready(daemon(), args.swarm, shows=not args.json)
     start = (ChatMessage("system", args.system),) if args.system else ()
     if args.message is not None:
         text = sys.stdin.read() if args.message == "-" else args.message
-        answer = _answer(ready, (*start, ChatMessage("user", text)), args.max_tokens, shows=not args.json)
+        answer = _answer(ready, (*start, ChatMessage("user", text)), limits, shows=not args.json)
         if args.json:
             print_json(Answered(text, answer))
         return 0
-    _talk(ready, start, args.max_tokens)
+    _talk(ready, start, limits)
     return 0
 
 
@@ -74,7 +90,7 @@ def _step(status: GatewayStatus) -> str | None:
     return f"{status.step} ..." if status.state is GatewayState.STARTING else None
 
 
-def _talk(ready: GatewayStatus, start: tuple[ChatMessage, ...], max_tokens: int | None) -> None:
+def _talk(ready: GatewayStatus, start: tuple[ChatMessage, ...], limits: Limits) -> None:
     terminal = Terminal()
     terminal.line(terminal.faint(f"{ready.model} in {ready.swarm}. /new starts another conversation, Ctrl-D ends."))
     messages = start
@@ -88,12 +104,12 @@ def _talk(ready: GatewayStatus, start: tuple[ChatMessage, ...], max_tokens: int 
             messages = start
         elif text:
             messages = (*messages, ChatMessage("user", text))
-            messages = (*messages, ChatMessage("assistant", _answer(ready, messages, max_tokens, shows=True)))
+            messages = (*messages, ChatMessage("assistant", _answer(ready, messages, limits, shows=True)))
 
 
-def _answer(ready: GatewayStatus, messages: tuple[ChatMessage, ...], max_tokens: int | None, *, shows: bool) -> str:
+def _answer(ready: GatewayStatus, messages: tuple[ChatMessage, ...], limits: Limits, *, shows: bool) -> str:
     parts = []
-    for part in ask(ready, messages, max_tokens=max_tokens, on_wait=show_wait):
+    for part in ask(ready, messages, max_tokens=limits.max_tokens, max_wait_s=limits.max_wait_s, on_wait=show_wait):
         parts.append(part)
         if shows:
             print(part, end="", flush=True)

@@ -12,7 +12,7 @@ from potluck.protocol.records import QUANTIZATIONS
 from potluck_cli.connect import hello_or_none, with_own_daemon
 from potluck_cli.durations import parse_duration
 from potluck_cli.invites import add_swarm, swarm_of
-from potluck_cli.options import model_of, positive, print_json, show_wait
+from potluck_cli.options import add_max_wait, model_of, positive, print_json, show_wait
 from potluck_cli.overview import short_id
 
 DESCRIPTION = """\
@@ -60,9 +60,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--quantization", choices=QUANTIZATIONS, help="use only servers with such weights (default: what most have)"
     )
-    parser.add_argument(
-        "--max-wait", metavar="TIME", default="2m", help="for layers that nobody serves now (default: %(default)s)"
-    )
+    add_max_wait(parser)
     parser.add_argument(
         "--stream",
         action=argparse.BooleanOptionalAction,

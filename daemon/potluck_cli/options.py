@@ -24,6 +24,12 @@ def print_json(value: object) -> None:
     print(json.dumps(to_json(value)), flush=True)
 
 
+def add_max_wait(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--max-wait", metavar="TIME", default="2m", help="for layers that nobody serves now (default: %(default)s)"
+    )
+
+
 def show_wait(sentence: str) -> None:
     """Tell the user on standard error why no words come, in the middle of a line of the answer or not."""
     print(f"\n{sentence}", file=sys.stderr, flush=True)

@@ -12,7 +12,7 @@ from potluck_control.methods.gateway import GatewayStatus
 from potluck.errors import PotluckError
 from potluck_gateway.requests import COMMENT, ChatMessage
 
-_TIMEOUT_S = 300.0  # for one part; the first needs the whole prompt
+_TIMEOUT_S = 300.0  # for one part, besides a wait for servers; the first needs the whole prompt
 
 
 def ask(
@@ -20,17 +20,27 @@ def ask(
     messages: Sequence[ChatMessage],
     *,
     max_tokens: int | None = None,
+    max_wait_s: float | None = None,
     on_wait: Callable[[str], None] = lambda _: None,
 ) -> Iterator[str]:
-    """Yield the parts of the answer as they arrive; `on_wait` gets a sentence when it waits. Raises PotluckError."""
+    """Yield the parts of the answer as they arrive.
+
+    Args:
+        max_wait_s: for blocks that nobody serves; None takes the gateway's.
+        on_wait: gets a sentence when the answer has to wait for servers.
+
+    Raises:
+        PotluckError: the gateway refuses, gives up or hangs up.
+    """
     place = urlsplit(gateway.url)
     body = {
         "messages": [{"role": message.role, "content": message.content} for message in messages],
         "stream": True,
         **({"max_tokens": max_tokens} if max_tokens is not None else {}),
+        **({"max_wait_s": max_wait_s} if max_wait_s is not None else {}),
     }
     headers = {"Authorization": f"Bearer {gateway.token}", "Content-Type": "application/json"}
-    connection = http.client.HTTPConnection(place.hostname or "", place.port, timeout=_TIMEOUT_S)
+    connection = http.client.HTTPConnection(place.hostname or "", place.port, timeout=_TIMEOUT_S + (max_wait_s or 0.0))
     try:
         connection.request("POST", f"{place.path}/chat/completions", json.dumps(body), headers)
         answer = connection.getresponse()

@@ -16,6 +16,7 @@ import torch
 import transformers
 from transformers.generation.streamers import BaseStreamer
 
+from potluck.client import Session
 from potluck.errors import CheckpointError, UsageError
 from potluck_gateway.templates import render_bounded
 
@@ -109,8 +110,18 @@ def check_length(prompt: torch.Tensor, config: Any) -> None:
         )
 
 
-def complete(model: Any, prompt: torch.Tensor, options: Options, on_token: Callable[[Completion], None]) -> Completion:
+def complete(
+    model: Any,
+    prompt: torch.Tensor,
+    options: Options,
+    on_token: Callable[[Completion], None],
+    *,
+    session: Session | None = None,
+) -> Completion:
     """Generate, and call `on_token` after each new token with the completion so far.
+
+    Args:
+        session: of a swarm's model; None opens one.
 
     Shapes: prompt [1, tokens] int64. Raises UsageError as `check_length`.
     """
@@ -125,10 +136,9 @@ def complete(model: Any, prompt: torch.Tensor, options: Options, on_token: Calla
         completion.times_s.append(time.perf_counter() - started)
         on_token(completion)
 
+    more = options.generate_options() if session is None else {**options.generate_options(), "session": session}
     with torch.inference_mode():
-        model.generate(
-            prompt, attention_mask=torch.ones_like(prompt), streamer=_Streamer(note), **options.generate_options()
-        )
+        model.generate(prompt, attention_mask=torch.ones_like(prompt), streamer=_Streamer(note), **more)
     return completion
 
 

@@ -35,7 +35,9 @@ class SwarmChat:
         follower = _Follower(self._text, request.stop, on_text)
         with self._turn, contextlib.suppress(_EnoughError):
             self._model.tell_waits(lambda missing: on_wait(wait_text(missing)) if missing else None)
-            complete(self._model, prompt, options, follower.note)
+            most = int(prompt.shape[1]) + request.max_tokens
+            with self._model.session(max_length=most, max_wait_s=request.max_wait_s) as session:
+                complete(self._model, prompt, options, follower.note, session=session)
         text = follower.finish()
         is_full = follower.num_tokens >= request.max_tokens and not follower.is_stopped
         return text, "length" if is_full else "stop", (int(prompt.shape[1]), follower.num_tokens)

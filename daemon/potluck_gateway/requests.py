@@ -1,6 +1,7 @@
 """Parses chat requests and writes answers in the format of OpenAI's chat completions, as far as a chat needs it. Pure.
 
 Source: the published API reference, "Create chat completion". Unknown fields are ignored, as in other servers.
+`max_wait_s` is ours: how long to wait for blocks that nobody serves.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from potluck_control.codec import CodecError, loads
 
 MAX_BODY_BYTES = 4 << 20
 MAX_MESSAGES = 2000
+MAX_WAIT_S = 86400.0
 _ROLES = ("system", "developer", "user", "assistant", "tool")
 
 
@@ -40,6 +42,7 @@ class ChatRequest:
     stop: tuple[str, ...] = ()
     is_streamed: bool = False
     with_usage: bool = False  # a last chunk with the counts
+    max_wait_s: float | None = None  # for blocks that nobody serves
 
 
 def parse_request(body: bytes, most_tokens: int) -> ChatRequest:
@@ -51,7 +54,7 @@ def parse_request(body: bytes, most_tokens: int) -> ChatRequest:
     if not isinstance(asked, dict):
         raise BadRequestError("expected a JSON object")
     wanted = asked.get("max_completion_tokens") or asked.get("max_tokens") or most_tokens
-    options = asked.get("stream_options")
+    options, waits = asked.get("stream_options"), asked.get("max_wait_s")
     return ChatRequest(
         messages=_messages(asked.get("messages")),
         max_tokens=min(int(_number(wanted, "max_tokens", 1, 1 << 31)), most_tokens),
@@ -60,6 +63,7 @@ def parse_request(body: bytes, most_tokens: int) -> ChatRequest:
         stop=_stop(asked.get("stop")),
         is_streamed=asked.get("stream") is True,
         with_usage=isinstance(options, dict) and options.get("include_usage") is True,
+        max_wait_s=None if waits is None else _number(waits, "max_wait_s", 0, MAX_WAIT_S),
     )
 
 

@@ -279,6 +279,7 @@ complete -c potluck -n '_shtab_potluck_using chat' -s h -l help -d 'show this he
 complete -c potluck -n '_shtab_potluck_using chat' -l swarm -x -d 'a swarm you joined (default: the one you serve)'
 complete -c potluck -n '_shtab_potluck_using chat' -l system -x -d 'tell the model how to behave'
 complete -c potluck -n '_shtab_potluck_using chat' -l max-tokens -x -d 'longest answer (default: chat.max_tokens)'
+complete -c potluck -n '_shtab_potluck_using chat' -l max-wait -x -d 'for layers that nobody serves now (default: 2m)'
 complete -c potluck -n '_shtab_potluck_using chat' -l json -d 'print JSON, for scripts'
 complete -c potluck -n '_shtab_potluck_using; and test $_shtab_potluck_npos -eq 0' -a gateway -d 'Let other programs on this computer use the swarm through OpenAI'"'"'s chat API. The gateway listens on loopback only. Each start makes a new token, and whoever has it spends your credit. The gateway ends after chat.end_after_s seconds without a request.'
 complete -c potluck -n '_shtab_potluck_using gateway' -s h -l help -d 'show this help message and exit'

@@ -163,6 +163,7 @@ _shtab_potluck_chat_options=(
   "--swarm[a swarm you joined (default\: the one you serve)]:NAME:"
   "--system[tell the model how to behave]:TEXT:"
   "--max-tokens[longest answer (default\: chat.max_tokens)]:N:"
+  "--max-wait[for layers that nobody serves now (default\: 2m)]:TIME:"
   "--json[print JSON, for scripts]"
   ":ask this and exit\; - reads standard input:"
 )

@@ -384,6 +384,18 @@
         <translation>Laden von Anfang und Ende des Modells</translation>
     </message>
     <message>
+        <source>Layer {number} is gone. Waiting for a server.</source>
+        <translation>Schicht {number} ist weg. Warte auf einen Server.</translation>
+    </message>
+    <message>
+        <source>Layers {number} are gone. Waiting for a server.</source>
+        <translation>Schichten {number} sind weg. Warte auf einen Server.</translation>
+    </message>
+    <message>
+        <source>Layers {number} and {last} are gone. Waiting for a server.</source>
+        <translation>Schichten {number} und {last} sind weg. Warte auf einen Server.</translation>
+    </message>
+    <message>
         <source>{who} cannot be used by torch {version}</source>
         <translation>{who} kann torch {version} nicht nutzen</translation>
     </message>

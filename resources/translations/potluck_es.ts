@@ -384,6 +384,18 @@
         <translation>Cargando el principio y el final del modelo</translation>
     </message>
     <message>
+        <source>Layer {number} is gone. Waiting for a server.</source>
+        <translation>La capa {number} no está. Esperando un servidor.</translation>
+    </message>
+    <message>
+        <source>Layers {number} are gone. Waiting for a server.</source>
+        <translation>Las capas {number} no están. Esperando un servidor.</translation>
+    </message>
+    <message>
+        <source>Layers {number} and {last} are gone. Waiting for a server.</source>
+        <translation>Las capas {number} y {last} no están. Esperando un servidor.</translation>
+    </message>
+    <message>
         <source>{who} cannot be used by torch {version}</source>
         <translation>torch {version} no puede usar {who}</translation>
     </message>

@@ -39,7 +39,7 @@ class _Pause(BaseStreamer):  # type: ignore[misc]
         self._left -= 1
 
     def end(self) -> None:
-        """Nothing to do."""
+        """Do nothing, because no token is held back."""
 
 
 def main(invite: str, folder: str) -> None:

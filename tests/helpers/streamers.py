@@ -21,4 +21,4 @@ class At(BaseStreamer):
             self._deed()
 
     def end(self) -> None:
-        """Nothing to do."""
+        """Do nothing, because no token is held back."""

@@ -26,7 +26,11 @@ LASTING = {"potluck top": "serving", "potluck bootstrap --port 31330": "/ip4/127
 
 @dataclass
 class Story:
-    """Who does what, and what happens meanwhile. `others`: who types a page's command that is not the reader's own."""
+    """The readers who follow the pages, and the programs that run meanwhile.
+
+    Attributes:
+        others: the readers of commands that `me` does not type, by page and command.
+    """
 
     me: Reader
     others: dict[tuple[str, str], Reader] = field(default_factory=dict)

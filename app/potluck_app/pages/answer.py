@@ -13,7 +13,7 @@ from PySide6.QtNetwork import QNetworkAccessManager, QNetworkReply, QNetworkRequ
 from potluck_app.words.language import tr
 
 _TIMEOUT_MS = 300_000  # of silence: the first word needs the whole prompt
-_DATA, _DONE = b"data: ", b"[DONE]"
+_DATA, _DONE, _COMMENT = b"data: ", b"[DONE]", b": "
 _MAX_BYTES = 16 << 20
 
 
@@ -26,9 +26,14 @@ class Said:
 
 
 class Answer(QObject):
-    """Asks at once. Signals: `grew(str)` with the text so far, then `ended()` or `failed(str)`; none after `stop`."""
+    """Asks at once. There is no signal after `stop`.
+
+    Signals: `grew(str)` with the text so far, `waits(str)` with a sentence when servers are missing, and at the end
+    `ended()` or `failed(str)`.
+    """
 
     grew = Signal(str)
+    waits = Signal(str)
     ended = Signal()
     failed = Signal(str)
 
@@ -69,6 +74,8 @@ class Answer(QObject):
             self.grew.emit(self.text)
 
     def _hear(self, line: bytes) -> None:
+        if line.startswith(_COMMENT):
+            self.waits.emit(line.removeprefix(_COMMENT).decode(errors="replace"))
         if not line.startswith(_DATA):
             return
         if line == _DATA + _DONE:

@@ -106,6 +106,7 @@ class ChatPage(Page):
             self._bubbles[-1].show_note(self.tr("Waiting for the first word…"))
             self._answer = answer = Answer(self._network, status, tuple(self.conversation), self)
             answer.grew.connect(self._grow)
+            answer.waits.connect(lambda said: self._bubbles[-1].show_note(translated(said)))
             answer.ended.connect(self._end)
             answer.failed.connect(self._fail)
         else:

@@ -93,6 +93,11 @@ _STEPS = (
     QT_TRANSLATE_NOOP("", "Importing"),
     QT_TRANSLATE_NOOP("", "Loading embeddings and head"),
 )
+_CHAT = (
+    QT_TRANSLATE_NOOP("", "Layer {number} is gone. Waiting for a server."),
+    QT_TRANSLATE_NOOP("", "Layers {number} are gone. Waiting for a server."),
+    QT_TRANSLATE_NOOP("", "Layers {number} and {last} are gone. Waiting for a server."),
+)
 _SETUP = (
     QT_TRANSLATE_NOOP("", "no GPU found; the processor serves instead, which is slow but works"),
     QT_TRANSLATE_NOOP("", "{who} cannot be used by torch {version}"),
@@ -234,7 +239,7 @@ def _part(place: str, part: str, template: str) -> str:
 @functools.cache
 def _patterns() -> tuple[tuple[re.Pattern[str], str], ...]:
     """Return all templates, those with the most words of their own first."""
-    texts = (*_STATES, *_ASIDE, *_ENDS, *_STEPS, *_SETUP, *_UPDATE, *FAILURES, *_AGREEMENT, *PROBES)
+    texts = (*_STATES, *_ASIDE, *_ENDS, *_STEPS, *_CHAT, *_SETUP, *_UPDATE, *FAILURES, *_AGREEMENT, *PROBES)
     templates = sorted(texts, key=lambda text: -len(re.sub(r"\{\w+\}", "", text)))
     # A part that begins with an article is no name, and half a sentence must not be translated.
     return tuple((re.compile(_PLACE.sub(r"(?P<\1>(?!the ).+)", re.escape(text))), text) for text in templates)

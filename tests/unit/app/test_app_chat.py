@@ -39,7 +39,8 @@ class Words:
     def __init__(self) -> None:
         self.words = ["Good ", "day"]
         self.asked: list[ChatRequest] = []
-        self.may_end = threading.Event()
+        self.may_begin, self.may_end = threading.Event(), threading.Event()
+        self.may_begin.set()
         self.is_cut = threading.Event()
         self.failure: PotluckError | None = None
 
@@ -47,6 +48,8 @@ class Words:
         self, request: ChatRequest, on_text: Callable[[str], None], on_wait: Callable[[str], None]
     ) -> tuple[str, str, tuple[int, int]]:
         self.asked.append(request)
+        on_wait("Layers 2-3 and 6 are gone. Waiting for a server.")
+        self.may_begin.wait()
         on_text(self.words[0])
         while not self.may_end.wait(0.01):
             try:
@@ -64,6 +67,7 @@ class Words:
 def model() -> Iterator[Words]:
     made = Words()
     yield made
+    made.may_begin.set()
     made.may_end.set()
 
 
@@ -73,6 +77,7 @@ def server(model: Words) -> Iterator[GatewayServer]:
         thread = threading.Thread(target=made.serve_forever, args=(0.01,))
         thread.start()
         yield made
+        model.may_begin.set()
         model.may_end.set()
         made.shutdown()
         thread.join()
@@ -112,6 +117,15 @@ def test_without_a_swarm_there_is_nobody_to_talk_to(link: FakeLink) -> None:
     assert "No model to talk to yet" in shown(page)
     ask(page, "Hello")
     assert link.named("gateway.start") == []
+
+
+def test_the_page_says_what_an_answer_waits_for_until_it_goes_on(page: ChatPage, model: Words, wait: Wait) -> None:
+    model.may_begin.clear()
+    ask(page, "Hello")
+    wait(lambda: "Layers 2-3 and 6 are gone. Waiting for a server." in shown(page))
+    model.may_begin.set()
+    wait(lambda: "Good" in shown(page))
+    assert not any("Waiting for a server" in said for said in shown(page))
 
 
 def test_an_answer_comes_part_by_part_and_belongs_to_the_conversation(page: ChatPage, model: Words, wait: Wait) -> None:

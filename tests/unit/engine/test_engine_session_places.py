@@ -1,4 +1,4 @@
-"""Who makes room when all places for sessions are taken."""
+"""The choice of the session that ends when all places are taken and another person asks for one."""
 
 from __future__ import annotations
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -33,15 +35,24 @@ class Letters(Text):
 class Silent:
     """A model that never waits for servers."""
 
+    waited_s: float | None = None
+
     def tell_waits(self, on_wait: object) -> None:
         pass
+
+    @contextmanager
+    def session(self, *, max_length: int, max_wait_s: float | None) -> Iterator[None]:
+        self.waited_s = max_wait_s
+        yield
 
 
 @pytest.fixture
 def answered(monkeypatch: pytest.MonkeyPatch) -> None:
     """Whatever is asked, the model says `one END two`, letter by letter."""
 
-    def complete(model: object, prompt: torch.Tensor, options: object, on_token: object) -> Completion:
+    def complete(
+        model: object, prompt: torch.Tensor, options: object, on_token: object, *, session: object
+    ) -> Completion:
         so_far = Completion()
         for letter in "one END two":
             so_far.tokens.append(ord(letter))
@@ -56,6 +67,12 @@ def test_letters_are_shown_as_they_come(answered: None) -> None:
     text, reason, (_, tokens) = SwarmChat("m", Silent(), Letters()).answer(ChatRequest(ASKED, 100), parts.append)
     assert (text, reason, tokens) == ("one END two", "stop", 11)
     assert parts == list("one END two")
+
+
+def test_a_request_says_how_long_to_wait_for_missing_blocks(answered: None) -> None:
+    model = Silent()
+    SwarmChat("m", model, Letters()).answer(ChatRequest(ASKED, 100, max_wait_s=7.0), lambda _: None)
+    assert model.waited_s == 7.0
 
 
 def test_a_stop_text_ends_the_answer_and_no_part_of_it_is_shown(answered: None) -> None:

@@ -107,11 +107,12 @@ def test_a_conversation_is_answered_with_counts(server: GatewayServer, model: Wo
     assert asked
 
 
-def test_an_answer_is_streamed_part_by_part(server: GatewayServer) -> None:
+def test_an_answer_is_streamed_part_by_part(server: GatewayServer, model: Words) -> None:
     waits: list[str] = []
-    parts = ask(ready(server), [ChatMessage("user", "Hello")], on_wait=waits.append)
+    parts = ask(ready(server), [ChatMessage("user", "Hello")], max_wait_s=7.5, on_wait=waits.append)
     assert list(parts)[1:4] == ["Guten ", "Tag ", "ä"]
     assert waits == ["Layer 5 is gone. Waiting for a server."]
+    assert model.asked[0].max_wait_s == 7.5
 
 
 def test_all_parts_of_an_answer_carry_its_id_and_no_other_answer_does(server: GatewayServer) -> None:
