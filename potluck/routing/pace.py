@@ -17,8 +17,9 @@ from potluck.protocol.blocks import PeerId
 
 _RECENT_STEPS = 7
 _STEPS_TO_EXPECT = 3  # before anything is expected of the next one
-_LATE = 8.0  # times the longest recent step; at a load of 15 on two cores, single steps take up to five times as long
-_MIN_SILENCE_S = 0.2  # a probe is a small message, so it may be sent early
+_LATE = 8.0  # times the median of recent steps; then a probe is sent, which is a small message
+_MIN_SILENCE_S = 0.2
+_LATE_PROBE = 4.0  # times the longest recent step; at a load of 15 on two cores, a step takes up to five medians
 _MIN_PROBE_S = 0.3  # two of them without an answer end the wait
 _STEPS_TO_JUDGE = 6
 _SLOW = 2.0  # times the promised step time
@@ -64,10 +65,9 @@ class Pace:
         """Return how long the next decode step may be silent: not above `most`, which holds while little is known."""
         if len(self._recent_s) < _STEPS_TO_EXPECT:
             return most
-        late_s = _LATE * max(self._recent_s)
-        return Patience(
-            min(max(late_s, _MIN_SILENCE_S), most.silence_s), min(max(late_s, _MIN_PROBE_S), most.probe_s), most.probes
-        )
+        silence_s = max(_LATE * self.seen_s, _MIN_SILENCE_S)
+        probe_s = max(_LATE_PROBE * max(self._recent_s), _MIN_PROBE_S)
+        return Patience(min(silence_s, most.silence_s), min(probe_s, most.probe_s), most.probes)
 
     @property
     def is_slow(self) -> bool:

@@ -135,8 +135,9 @@ MOST = Patience(silence_s=1.0, probe_s=1.0, probes=2)
         pytest.param([], 1.0, 1.0, id="nothing is known"),
         pytest.param([0.01] * 2, 1.0, 1.0, id="little is known"),
         pytest.param([0.01] * 7, 0.2, 0.3, id="fast"),
-        pytest.param([0.01] * 6 + [0.05], 0.4, 0.4, id="one slow step"),
-        pytest.param([0.05] + [0.01] * 7, 0.2, 0.3, id="slow a while ago"),
+        pytest.param([0.01] * 6 + [0.1], 0.2, 0.4, id="one slow step"),
+        pytest.param([0.05] * 7, 0.4, 0.3, id="rather slow"),
+        pytest.param([0.1] + [0.01] * 7, 0.2, 0.3, id="slow a while ago"),
         pytest.param([0.5] * 7, 1.0, 1.0, id="slow"),
     ],
 )
