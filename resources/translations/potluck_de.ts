@@ -1138,10 +1138,6 @@
         <translation>Leistung</translation>
     </message>
     <message>
-        <source>Proton and Wine</source>
-        <translation>Proton und Wine</translation>
-    </message>
-    <message>
         <source>Screen lock (logind)</source>
         <translation>Bildschirmsperre (logind)</translation>
     </message>
@@ -1292,6 +1288,10 @@
     <message>
         <source>this is a Wayland session</source>
         <translation>dies ist eine Wayland-Sitzung</translation>
+    </message>
+    <message>
+        <source>Game launchers and Wine</source>
+        <translation>Spielestarter und Wine</translation>
     </message>
     <message>
         <source>no ioreg ({why})</source>

@@ -1138,10 +1138,6 @@
         <translation>Potencia</translation>
     </message>
     <message>
-        <source>Proton and Wine</source>
-        <translation>Proton y Wine</translation>
-    </message>
-    <message>
         <source>Screen lock (logind)</source>
         <translation>Bloqueo de pantalla (logind)</translation>
     </message>
@@ -1292,6 +1288,10 @@
     <message>
         <source>this is a Wayland session</source>
         <translation>esta es una sesión de Wayland</translation>
+    </message>
+    <message>
+        <source>Game launchers and Wine</source>
+        <translation>Lanzadores de juegos y Wine</translation>
     </message>
     <message>
         <source>no ioreg ({why})</source>

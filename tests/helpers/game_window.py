@@ -1,4 +1,4 @@
-"""A window that behaves like a game: `game_window.py NAME [full|borderless|small] [busy]`. Run by its file name.
+"""A window that behaves like a game: `game_window.py NAME [full|borderless|maximised|small] [bypass] [busy]`.
 
 Prints a line when it is mapped and active; ends when it is terminated, or by its alarm after ten minutes.
 """
@@ -32,7 +32,12 @@ def main(name: str, options: list[str]) -> None:
     if "full" in options:
         state = display.intern_atom("_NET_WM_STATE_FULLSCREEN")
         window.change_property(display.intern_atom("_NET_WM_STATE"), Xatom.ATOM, 32, [state])
-    if is_borderless:  # as SDL does it: hints that ask for no decoration
+    if "maximised" in options:  # without a panel it has the place of the whole screen
+        states = [display.intern_atom(f"_NET_WM_STATE_MAXIMIZED_{way}") for way in ("VERT", "HORZ")]
+        window.change_property(display.intern_atom("_NET_WM_STATE"), Xatom.ATOM, 32, states)
+    if "bypass" in options:
+        window.change_property(display.intern_atom("_NET_WM_BYPASS_COMPOSITOR"), Xatom.CARDINAL, 32, [1])
+    if is_borderless or "maximised" in options:  # as SDL does it: hints that ask for no decoration
         hints = display.intern_atom("_MOTIF_WM_HINTS")
         window.change_property(hints, hints, 32, [2, 0, 0, 0, 0])
     window.map()

@@ -6,7 +6,7 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -48,9 +48,12 @@ def ask_gamemode(screen: Desktop, method: str, pid: int) -> object:
         return connection.send_and_get_reply(call).body[0]
 
 
-def window(screen: Desktop, *options: str, name: str = "MyGame") -> subprocess.Popen[bytes]:
-    """A window of its own program; returns when it is mapped."""
-    process = subprocess.Popen([sys.executable, WINDOW, name, *options], env=screen.environment, stdout=subprocess.PIPE)
+def window(
+    screen: Desktop, *options: str, name: str = "MyGame", wrapper: Sequence[str] = ()
+) -> subprocess.Popen[bytes]:
+    """A window of its own program, below `wrapper` if there is one; returns when it is mapped."""
+    command = [*wrapper, sys.executable, WINDOW, name, *options]
+    process = subprocess.Popen(command, env=screen.environment, stdout=subprocess.PIPE)
     assert process.stdout is not None
     line = process.stdout.readline()
     if line != b"mapped\n":

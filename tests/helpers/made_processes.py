@@ -41,6 +41,10 @@ class MadeProcesses:
         (folder / "stat").write_text(f"{pid} ({comm}) {fields}")
         (self.proc / "loadavg").write_text(f"0.00 0.00 0.00 1/100 {pid}\n")
 
+    def set_environment(self, pid: int, **variables: str) -> None:
+        text = "".join(f"{name}={value}\0" for name, value in variables.items())
+        (self.proc / str(pid) / "environ").write_bytes(text.encode())
+
     def remove(self, pid: int) -> None:
         shutil.rmtree(self.proc / str(pid))
 

@@ -8,6 +8,7 @@ import signal
 import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from dataclasses import replace
 from pathlib import Path
 
 import psutil
@@ -129,6 +130,48 @@ async def test_an_idle_full_screen_window_is_a_weak_sign(screen: Desktop) -> Non
             await reports.until_seen(WEAK)
             for _ in range(10):
                 assert await reports.next() == (WEAK,)
+
+
+async def test_a_full_screen_window_that_wants_no_compositor_is_likely_a_game_though_idle(screen: Desktop) -> None:
+    async with watching(full_screen_probe(screen, interval_s=0.1, busy_percent=100.0)) as reports:
+        with ended(window(screen, "full", "bypass")):
+            await reports.until_seen(replace(LIKELY, reason=Reason.GAME))
+
+
+async def test_a_maximised_window_without_a_panel_is_not_full_screen(screen: Desktop) -> None:
+    async with watching(full_screen_probe(screen, interval_s=0.1)) as reports:
+        with ended(window(screen, "maximised", "busy")):
+            for _ in range(10):
+                assert await reports.next() == ()
+
+
+async def test_a_game_stays_one_when_another_window_gets_the_focus(screen: Desktop) -> None:
+    async with watching(full_screen_probe(screen, interval_s=0.1)) as reports:
+        with ended(window(screen, "full", "busy")):
+            for _ in range(3):
+                await reports.until_seen(LIKELY)
+            with ended(window(screen, "small")):
+                for _ in range(10):
+                    assert await reports.next() == (LIKELY,)
+        await reports.until_seen()
+
+
+SANDBOX = ("unshare", "--user", "--map-root-user", "--pid", "--fork", "--kill-child")
+
+
+@pytest.fixture
+def sandbox() -> tuple[str, ...]:
+    if subprocess.run([*SANDBOX, "true"], capture_output=True).returncode != 0:
+        pytest.skip("this machine makes no PID namespaces")
+    return SANDBOX
+
+
+async def test_the_process_of_a_window_in_a_pid_namespace_is_known(screen: Desktop, sandbox: tuple[str, ...]) -> None:
+    """The window names a process id of its own namespace; the X server knows the one of ours."""
+    async with watching(full_screen_probe(screen)) as reports:
+        with ended(window(screen, "full", "busy", wrapper=sandbox)):
+            await reports.until_seen(LIKELY)
+        await reports.until_seen()
 
 
 async def test_a_small_window_is_no_game(screen: Desktop) -> None:

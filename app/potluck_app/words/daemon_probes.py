@@ -20,7 +20,7 @@ PROBES = (
     QT_TRANSLATE_NOOP("", "Metered network"),
     QT_TRANSLATE_NOOP("", "Other users"),
     QT_TRANSLATE_NOOP("", "Power"),
-    QT_TRANSLATE_NOOP("", "Proton and Wine"),
+    QT_TRANSLATE_NOOP("", "Game launchers and Wine"),
     QT_TRANSLATE_NOOP("", "Screen lock (logind)"),
     QT_TRANSLATE_NOOP("", "Screen lock (desktop)"),
     QT_TRANSLATE_NOOP("", "Sleep"),

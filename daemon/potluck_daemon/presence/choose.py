@@ -12,6 +12,7 @@ from potluck_daemon.presence.gamemode import GameModeProbe
 from potluck_daemon.presence.heat import HeatProbe, PowerProbe
 from potluck_daemon.presence.idle import GNOME, KDE, DesktopIdleProbe, MacIdleProbe, ScreenSaverProbe, X11IdleProbe
 from potluck_daemon.presence.idle_wayland import WaylandIdleProbe
+from potluck_daemon.presence.launchers import launched_game
 from potluck_daemon.presence.logind import LogindProbe, idle_hint, lock_hint, other_screens, other_users
 from potluck_daemon.presence.memory import RamPressureProbe, VramPressureProbe
 from potluck_daemon.presence.metered import MeteredProbe
@@ -24,7 +25,6 @@ from potluck_daemon.presence.program_probes import (
     gamescope_game,
     listed_program,
     steam_game,
-    windows_game,
 )
 from potluck_daemon.presence.sleep import SleepProbe
 from potluck_daemon.settings.schema import Settings
@@ -49,7 +49,7 @@ def _of_games(settings: Settings, at: Surroundings, reader: NvmlReader) -> list[
     return [
         (GameModeProbe(at), given.gamemode),
         (ProgramProbe("Steam", table, steam_game, interval_s=0.5), given.steam),
-        (ProgramProbe("Proton and Wine", table, windows_game, interval_s=1.0), given.wine),
+        (ProgramProbe("Game launchers and Wine", table, launched_game(at.environment), interval_s=1.0), given.wine),
         (ProgramProbe("gamescope", table, gamescope_game, interval_s=0.5), given.gamescope),
         (listed, bool(given.always)),
         (full_screen, given.full_screen),

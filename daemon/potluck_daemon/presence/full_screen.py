@@ -1,8 +1,7 @@
-"""Full-screen windows on X11 whose program keeps the computer busy: likely games that no list knows.
+"""Looks at the active window of an X server and gathers what `windows.judge` needs to know about its program.
 
-A full-screen window alone may be a film or a presentation, so it is a weak sign. It becomes a likely one if its process
-and those below it used CPU time between two looks. (A machine that serves from its CPU contends for exactly that.)
-Borderless games set no window state; they are recognised because they cover the whole screen.
+A full-screen window alone may be a film or a presentation. Its program's place in the desktop's menu, a hint to the
+compositor, an open game controller and the CPU time of its processes make the difference.
 """
 
 from __future__ import annotations
@@ -10,33 +9,25 @@ from __future__ import annotations
 import asyncio
 import os
 import time
-from collections.abc import Callable, Collection
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
 
-from potluck_control.states import Certainty, Reason
-
-from potluck_daemon.presence.desktop_programs import NOT_GAMES, is_desktop_program
+from potluck_daemon.presence.app_scopes import app_id_of
+from potluck_daemon.presence.controllers import controllers, has_open
+from potluck_daemon.presence.menu import MenuEntry, MenuReader
 from potluck_daemon.presence.probe import Report, Sighting, Situation, Surroundings
-from potluck_daemon.presence.processes import is_below, program_of
+from potluck_daemon.presence.processes import Program, is_below, program_of
+from potluck_daemon.presence.windows import ActiveWindow, Judgement, Play, Signs, is_other, judge, remember, sightings
 from potluck_daemon.presence.x11 import XScreen
-
-if TYPE_CHECKING:
-    from Xlib.display import Display
-    from Xlib.xobject.drawable import Window
+from potluck_daemon.presence.x11_windows import active_window
 
 RELAXED_FACTOR = 2.0
-
-
-@dataclass(frozen=True, slots=True)
-class FullScreenWindow:
-    pid: int | None  # the window names it; None: it does not
-    program: str
+_SHELLS = ("sh", "bash", "dash", "zsh", "python", "python3", "perl")
+_MAX_SCRIPTS = 3  # scripts that start each other before the game runs
 
 
 class FullScreenProbe:
-    """Weak evidence for a full-screen window, likely evidence for a busy one."""
+    """Evidence for games by the active window, from a weak sign up to certain."""
 
     name = "Full-screen windows"
 
@@ -52,47 +43,70 @@ class FullScreenProbe:
         self._busy_percent = busy_percent
         self._interval_s = interval_s
         self._clock = clock
+        self._menu = MenuReader(surroundings.environment)
         self._last_use: tuple[int, float, float] | None = None  # pid, CPU seconds, when
+        self._plays: dict[int, Play] = {}
 
     async def watch(self, report: Report, situation: Situation) -> None:
-        screen = XScreen(self._surroundings, _look)
+        screen = XScreen(self._surroundings, active_window)
         try:
             while True:
-                report(self._judge(await screen.look()))
+                report(self.look(await screen.look()))
                 await asyncio.sleep(self._interval_s * (RELAXED_FACTOR if situation.is_relaxed else 1.0))
         finally:
             screen.close()
 
-    def _judge(self, window: FullScreenWindow | None) -> tuple[Sighting, ...]:
-        program = program_of(self._surroundings.proc, window.pid) if window is not None and window.pid else None
-        if window is None or program is None or is_desktop_program(program) or window.program.lower() in NOT_GAMES:
+    def look(self, window: ActiveWindow | None) -> tuple[Sighting, ...]:
+        """Return what there is to report when this window is the active one."""
+        seen = self._judge(window) if window is not None else None
+        if seen is None:
             self._last_use = None
-            return ()
-        percent = self._busy(program.pid)
-        certainty = Certainty.LIKELY if percent >= self._busy_percent else Certainty.WEAK
-        return (Sighting(Reason.FULL_SCREEN, window.program, certainty, program.app),)
+        self._plays = remember(self._plays, seen, self._clock(), interval_s=self._interval_s, is_alive=self._is_alive)
+        return sightings(self._plays, seen)
 
-    def _busy(self, pid: int) -> float:
+    def _judge(self, window: ActiveWindow) -> tuple[Program, Judgement] | None:
+        program = program_of(self._surroundings.proc, window.pid) if window.pid else None
+        if program is None:
+            return None
+        entry = self._entry(window, program)
+        if is_other(window, Signs(program, entry)):
+            return None
+        needs_use = window.is_full_screen or (entry is not None and entry.is_game)
+        tree = tree_of(program.pid, self._surroundings.proc) if needs_use else {}
+        devices = controllers(self._surroundings.sys) if tree else frozenset[str]()
+        has_controller = has_open(self._surroundings.proc, tree, devices)
+        percent = self._busy(program.pid, sum(tree.values())) if tree else 0.0
+        judged = judge(window, Signs(program, entry, has_controller, percent), busy_percent=self._busy_percent)
+        return (program, judged) if judged is not None else None
+
+    def _entry(self, window: ActiveWindow, program: Program) -> MenuEntry | None:
+        """Return the menu's entry of a program; one by its control group only if that says game.
+
+        A terminal's group holds all that was started in it, so the group alone does not make a program no game.
+        """
+        menu = self._menu.read()
+        names = dict.fromkeys((*_family_names(self._surroundings.proc, program), window.name.lower()))
+        entry = menu.entry(names)
+        if entry is not None:
+            return entry
+        by_group = menu.by_id.get(_app_id(self._surroundings.proc, program.pid))
+        return by_group if by_group is not None and by_group.is_game else None
+
+    def _busy(self, pid: int, used_s: float) -> float:
         """Return the percentage of a core used since the last look; 0 at the first look."""
-        now, used_s = self._clock(), cpu_seconds_of_tree(pid, self._surroundings.proc)
+        now = self._clock()
         before, self._last_use = self._last_use, (pid, used_s, now)
         if before is None or before[0] != pid or now <= before[2]:
             return 0.0
         return 100.0 * (used_s - before[1]) / (now - before[2])
 
-
-def _look(display: Display) -> FullScreenWindow | None:
-    """Return the active window if it fills the screen."""
-    from Xlib.error import XError
-
-    try:
-        return _full_screen_window(display)
-    except XError:  # BadWindow: the window was closed while we asked
-        return None
+    def _is_alive(self, program: Program) -> bool:
+        now = program_of(self._surroundings.proc, program.pid)
+        return now is not None and now.comm == program.comm
 
 
-def cpu_seconds_of_tree(root: int, proc: Path = Path("/proc")) -> float:
-    """Return the CPU time of a process, those below it and their ended children; 0 if the process is gone."""
+def tree_of(root: int, proc: Path = Path("/proc")) -> dict[int, float]:
+    """Return the CPU seconds of a process and of each below it, with their ended children; empty if it is gone."""
     roots, ticks = {root}, dict[int, int]()
     parents: dict[int, int] = {}
     for entry in proc.iterdir():
@@ -103,52 +117,23 @@ def cpu_seconds_of_tree(root: int, proc: Path = Path("/proc")) -> float:
                 continue
             parents[int(entry.name)] = int(fields[1])
             ticks[int(entry.name)] = sum(map(int, fields[11:15]))  # utime, stime, cutime, cstime: proc(5)
-    return sum(used for pid, used in ticks.items() if is_below(pid, roots, parents)) / os.sysconf("SC_CLK_TCK")
+    per_s = os.sysconf("SC_CLK_TCK")
+    return {pid: used / per_s for pid, used in ticks.items() if is_below(pid, roots, parents)}
 
 
-def _full_screen_window(display: Display) -> FullScreenWindow | None:
-    from Xlib import X
-
-    root = display.screen().root
-    active = _property(display, root, "_NET_ACTIVE_WINDOW")
-    if not active or active[0] == X.NONE:
-        return None
-    window = display.create_resource_object("window", active[0])
-    states = _property(display, window, "_NET_WM_STATE")
-    is_full = display.intern_atom("_NET_WM_STATE_FULLSCREEN") in states
-    is_full = is_full or covers_screen(root, window, _monitors(display))
-    if not is_full or _is_desktop(display, window):
-        return None
-    pids = _property(display, window, "_NET_WM_PID")
-    names = window.get_wm_class() or ("", "")
-    pid = int(pids[0]) if pids else None
-    return FullScreenWindow(pid, names[1] or names[0] or f"process {pid}")
+def _family_names(proc: Path, program: Program) -> Iterator[str]:
+    """Yield the names of a program and of the scripts that started it."""
+    yield from program.own_names
+    for _ in range(_MAX_SCRIPTS):
+        parent = program_of(proc, program.parent)
+        if parent is None or parent.comm not in _SHELLS or parent.app in _SHELLS:
+            return
+        yield parent.app
+        program = parent
 
 
-def covers_screen(root: Window, window: Window, monitors: Collection[tuple[int, int, int, int]]) -> bool:
-    """Return whether the window has exactly the place of the whole screen or of one monitor."""
-    geometry = window.get_geometry()
-    corner = root.translate_coords(window, 0, 0)
-    return (corner.x, corner.y, geometry.width, geometry.height) in monitors
-
-
-def _monitors(display: Display) -> list[tuple[int, int, int, int]]:
-    from Xlib.ext import xinerama
-
-    screen = display.screen()
-    found = [(0, 0, screen.width_in_pixels, screen.height_in_pixels)]
-    if display.has_extension(xinerama.extname):
-        found += [(item.x, item.y, item.width, item.height) for item in xinerama.query_screens(screen.root).screens]
-    return found
-
-
-def _is_desktop(display: Display, window: Window) -> bool:
-    kinds = _property(display, window, "_NET_WM_WINDOW_TYPE")
-    return any(display.intern_atom(f"_NET_WM_WINDOW_TYPE_{kind}") in kinds for kind in ("DESKTOP", "DOCK"))
-
-
-def _property(display: Display, window: Window, name: str) -> Any:
-    from Xlib import X
-
-    found = window.get_full_property(display.intern_atom(name), X.AnyPropertyType)
-    return found.value if found is not None else ()
+def _app_id(proc: Path, pid: int) -> str:
+    try:
+        return app_id_of((proc / str(pid) / "cgroup").read_text())
+    except OSError:
+        return ""

@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 import os
 import time
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -21,6 +21,8 @@ FRESH_S = 0.05  # a look that another probe took just now is as good
 YOUNG_S = 1.5  # a process this young may still execute another program
 REREAD_S = 10.0  # all of them take 20 ms
 _MAX_CMDLINE_BYTES = 8192
+_MAX_ENVIRONMENT_BYTES = 64 * 1024
+_JAVA_PATHS = ("-cp", "-classpath", "--class-path", "-p", "--module-path")
 _INTERPRETERS = ("python", "perl", "ruby", "java", "mono", "node", "bash", "sh", "dash", "wine")
 
 
@@ -40,6 +42,11 @@ class Program:
         return tuple(base_name(item) for item in (self.comm, *self.arguments[:2], *exes) if item)
 
     @property
+    def own_names(self) -> tuple[str, ...]:
+        """The names of the program itself, in lower case, without what it was told to open."""
+        return tuple(base_name(item) for item in (self.comm, *self.arguments[:1], self.app) if item)
+
+    @property
     def app(self) -> str:
         """The one name that the user would put on a list."""
         exes = [name for name in self.names if name.endswith(".exe")]
@@ -47,8 +54,7 @@ class Program:
             return exes[-1]
         first = base_name(self.arguments[0]) if self.arguments else ""
         if first.startswith(_INTERPRETERS):
-            script = next((item for item in self.arguments[1:] if not item.startswith("-")), "")
-            return base_name(script) or first
+            return base_name(_script(first, self.arguments[1:])) or first
         return first if first.startswith(self.comm.lower()) else self.comm.lower()
 
 
@@ -83,6 +89,10 @@ class ProcessTable:
             self._scan(now, again=found | young)
         self._last_pid = last_pid
         return self.programs
+
+    def variables(self, program: Program) -> Mapping[str, str]:
+        """Return the environment that a program was started with; empty for another user's program."""
+        return environment_of(self._proc, program.pid)
 
     def ancestors(self, program: Program) -> Iterator[Program]:
         """Yield its parent, the parent's parent, and so on."""
@@ -123,6 +133,15 @@ def program_of(proc: Path, pid: int) -> Program | None:
     return _read(str(proc), pid)
 
 
+def environment_of(proc: str, pid: int) -> dict[str, str]:
+    try:
+        with open(f"{proc}/{pid}/environ", "rb", buffering=0) as file:
+            text = file.read(_MAX_ENVIRONMENT_BYTES).decode(errors="replace")
+    except OSError:  # another user's, or gone
+        return {}
+    return dict(item.split("=", 1) for item in text.split("\0") if "=" in item)
+
+
 def is_below(pid: int, roots: Collection[int], parents: Mapping[int, int]) -> bool:
     """Return whether a process is one of `roots` or descends from one; `parents` by process id."""
     for _ in range(len(parents) + 1):  # ids that were given anew may make a circle
@@ -135,6 +154,17 @@ def is_below(pid: int, roots: Collection[int], parents: Mapping[int, int]) -> bo
 def base_name(path: str) -> str:
     """Return the last part of a path of Linux or Windows, in lower case."""
     return path.replace("\\", "/").rsplit("/", 1)[-1].lower()
+
+
+def _script(interpreter: str, arguments: Iterable[str]) -> str:
+    """Return what an interpreter runs: the first argument that is no option, nor a class path's value."""
+    words = iter(arguments)
+    for word in words:
+        if interpreter.startswith("java") and word in _JAVA_PATHS:
+            next(words, None)
+        elif not word.startswith("-"):
+            return word
+    return ""
 
 
 def _read(proc: str, pid: int) -> Program | None:

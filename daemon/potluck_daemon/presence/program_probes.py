@@ -1,4 +1,4 @@
-"""Games and listed programs, recognised by their processes: Steam, Proton and Wine, gamescope, the user's own list.
+"""Games and listed programs, recognised by their processes: Steam, gamescope, the user's own list.
 
 A judge says what one program is; a probe asks its judge about every program that runs.
 """
@@ -8,8 +8,9 @@ from __future__ import annotations
 import asyncio
 import re
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 
-from potluck_control.states import Certainty, Reason
+from potluck_control.states import Reason
 
 from potluck_daemon.presence.probe import ProbeUnavailableError, Report, Sighting, Situation
 from potluck_daemon.presence.processes import ProcessTable, Program, base_name
@@ -19,25 +20,6 @@ RELAXED_INTERVAL_S = 0.5
 _APP_ID = re.compile(r"AppId=(\d+)")
 _STEAM_FOLDER = re.compile(r"steamapps/common/([^/]+)/")
 _STEAM_TOOLS = re.compile(r"Proton|SteamLinuxRuntime|Steamworks")
-
-_WRAPPERS = """
-    gogdl heroic-run legendary lutris-wrapper nile pressure-vessel-adverb proton pv-adverb pv-bwrap umu-launcher
-    umu-run umu_run.py
-"""
-_SERVICES = """
-    wineboot winedevice winemenubuilder winecfg winedbg wineconsole services explorer plugplay svchost rpcss
-    tabtip conhost start steam iexplore rundll32 regedit regsvr32 cmd reg notepad xalia
-"""
-_INSTALLERS = """
-    msiexec setup vcredist_x64 vcredist_x86 vc_redist.x64 vc_redist.x86 dxsetup iscriptevaluator dotnetfx ngen
-    mscorsvw unins000 crashpad_handler unitycrashhandler64 unitycrashhandler32 crashreportclient
-"""
-_LAUNCHERS = """
-    epicgameslauncher epicwebhelper battle.net agent upc uplaywebcore ubisoftconnect eadesktop
-    eabackgroundservice origin galaxyclient rockstarservice launcher steamwebhelper socialclubhelper
-"""
-_WRAPPER_NAMES = frozenset(_WRAPPERS.split())
-_NO_GAMES = frozenset(f"{name}.exe" for name in (_SERVICES + _INSTALLERS + _LAUNCHERS).split())
 
 _GAMESCOPE_SESSION_OPTIONS = frozenset(("-e", "--steam", "--xwayland-count"))
 
@@ -66,12 +48,19 @@ class ProgramProbe:
                 before, judged = judged, {}
                 for pid, program in programs.items():
                     known = before.get(pid)
-                    is_same = known is not None and known[0] is program
-                    judged[pid] = known if known and is_same else (program, self._judge(program, self._table))
+                    judged[pid] = (program, self._again(known, program))
                 found = frozenset(pid for pid, (_, sighting) in judged.items() if sighting is not None)
                 seen = tuple(dict.fromkeys(sighting for _, sighting in judged.values() if sighting is not None))
             report(seen)
             await asyncio.sleep(RELAXED_INTERVAL_S if situation.is_relaxed else self._interval_s)
+
+    def _again(self, known: tuple[Program, Sighting | None] | None, program: Program) -> Sighting | None:
+        """Return the earlier judgement of an unchanged program, also of one that outlived what started it."""
+        if known is not None and known[0] is program:
+            return known[1]
+        sighting = self._judge(program, self._table)
+        is_orphaned = known is not None and replace(known[0], parent=program.parent) == program
+        return known[1] or sighting if known is not None and is_orphaned else sighting
 
 
 def listed_program(names: Iterable[str]) -> Judge:
@@ -98,34 +87,14 @@ def steam_game(program: Program, _: ProcessTable) -> Sighting | None:
     app_id = next(filter(None, map(_APP_ID.fullmatch, arguments)), None)
     if app_id is None:
         return None
-    return Sighting(Reason.GAME, _steam_title(arguments) or f"Steam game {app_id[1]}", app=f"steam:{app_id[1]}")
+    return Sighting(Reason.GAME, steam_title(arguments) or f"Steam game {app_id[1]}", app=f"steam:{app_id[1]}")
 
 
-def _steam_title(arguments: tuple[str, ...]) -> str:
+def steam_title(arguments: tuple[str, ...]) -> str:
     """Return the game's folder: that of the last path that is not a tool's."""
     paths = (argument.replace("\\", "/") for argument in reversed(arguments))
     folders = (match[1] for path in paths for match in _STEAM_FOLDER.finditer(path))
     return next((folder for folder in folders if not _STEAM_TOOLS.match(folder)), "")
-
-
-def windows_game(program: Program, table: ProcessTable) -> Sighting | None:
-    """Recognise a Windows program: likely a game below a game launcher (umu, Lutris, Heroic), a weak sign elsewhere.
-
-    Wine's services, installers and the launchers' own windows are no games.
-    """
-    first = program.arguments[0] if program.arguments else ""
-    is_windows = first.lower().endswith(".exe") or program.comm.startswith("wine")
-    if not is_windows or not program.app.endswith(".exe") or program.app in _NO_GAMES:
-        return None
-    is_launched = any(_is_wrapper(item) for item in table.ancestors(program))
-    certainty = Certainty.LIKELY if is_launched else Certainty.WEAK
-    path = next(item for item in reversed(program.arguments) if item.lower().endswith(".exe"))
-    title = path.replace("\\", "/").rsplit("/", 1)[-1][:-4]  # with its capitals
-    return Sighting(Reason.GAME, title, certainty, program.app)
-
-
-def _is_wrapper(program: Program) -> bool:
-    return not _WRAPPER_NAMES.isdisjoint((program.comm, *map(base_name, program.arguments[:2])))
 
 
 def gamescope_game(program: Program, table: ProcessTable) -> Sighting | None:

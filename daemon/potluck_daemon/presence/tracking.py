@@ -1,7 +1,8 @@
 """Turns sightings into evidence. Pure.
 
 A certain sighting counts at once, a likely one when a second look agrees, a weak one when a second probe sees the same
-program. The most certain probe decides whether somebody uses the computer; among equals, the one that sees somebody.
+program. A thing that is only weakly seen for a moment, as a game that loads, need not begin again. The most certain
+probe decides whether somebody uses the computer; among equals, the one that sees somebody.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ _SLACK = 0.8  # of the interval: a timer may fire a little early
 _USE = (Reason.USER_ACTIVE, Reason.AWAY)
 _MAX_OVER = 32  # more things than end within the longest quiet time
 _Thing = tuple[Reason, str, str]  # reason, who, GPU
+_Lasting = tuple[str, Sighting]  # a probe, and what it sees without how sure it is
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +28,7 @@ class SightingSpan:
 
     first: float
     last: float
+    likely_since: float | None = None  # the first look that found it at least likely
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +37,7 @@ class Track:
 
     presence: Presence = field(default_factory=Presence)
     seen: Mapping[str, tuple[Sighting, ...]] = field(default_factory=dict)  # probe -> its last report
-    lasting: Mapping[tuple[str, Sighting], SightingSpan] = field(default_factory=dict)
+    lasting: Mapping[_Lasting, SightingSpan] = field(default_factory=dict)
 
 
 def observe(
@@ -44,15 +47,19 @@ def observe(
     seen = {name: reported for name, reported in track.seen.items() if name != probe}
     if sightings is not None:
         seen[probe] = sightings
-    lasting = {
-        (name, sighting): _seen(track.lasting.get((name, sighting)), now, is_new=name == probe)
+    strongest = {
+        (name, _lasting(sighting)): sighting
         for name, reported in seen.items()
-        for sighting in reported
+        for sighting in sorted(reported, key=lambda item: item.certainty.rank)
     }
-    agreed = {key for key, span in lasting.items() if span.last - span.first >= likely_interval_s * _SLACK}
+    lasting = {
+        key: _seen(track.lasting.get(key), sighting, now, is_new=key[0] == probe) for key, sighting in strongest.items()
+    }
+    enough_s = likely_interval_s * _SLACK
     found: dict[_Thing, Evidence] = {}
+    agreed = {key for key, span in lasting.items() if span.last - span.first >= enough_s}
     for key, span in lasting.items():
-        evidence = _evidence(key, span.first, agreed)
+        evidence = _evidence(key, strongest[key], span, agreed, enough_s)
         if evidence is not None:
             found[_thing(evidence)] = _stronger(found.get(_thing(evidence)), evidence)
     return Track(_presence_after(track.presence, found, _is_away(seen), now), seen, lasting)
@@ -63,25 +70,37 @@ def forget_quiet(track: Track) -> Track:
     return replace(track, presence=replace(track.presence, over=()))
 
 
-def _seen(before: SightingSpan | None, now: float, *, is_new: bool) -> SightingSpan:
+def _lasting(sighting: Sighting) -> Sighting:
+    """Return what stays the same from look to look while a thing lasts."""
+    return replace(sighting, certainty=Certainty.WEAK, level=0.0)
+
+
+def _seen(before: SightingSpan | None, sighting: Sighting, now: float, *, is_new: bool) -> SightingSpan:
     """Return the span after a report; another probe's report says nothing new about this thing."""
+    is_likely = sighting.certainty is not Certainty.WEAK
     if before is None:
-        return SightingSpan(now, now)
-    return SightingSpan(before.first, now) if is_new else before
+        return SightingSpan(now, now, now if is_likely else None)
+    if not is_new:
+        return before
+    likely_since = now if is_likely and before.likely_since is None else before.likely_since
+    return SightingSpan(before.first, now, likely_since)
 
 
-def _evidence(key: tuple[str, Sighting], first: float, agreed: set[tuple[str, Sighting]]) -> Evidence | None:
-    probe, sighting = key
+def _evidence(
+    key: _Lasting, sighting: Sighting, span: SightingSpan, agreed: set[_Lasting], enough_s: float
+) -> Evidence | None:
     if sighting.reason in _USE:
         return None
     certainty = sighting.certainty
     if certainty is not Certainty.CERTAIN:
-        others = (other for name, other in agreed if name != probe and other.reason not in _USE)
-        is_shared = any(other.app == sighting.app for other in others) if sighting.app else False
-        if key not in agreed or (certainty is Certainty.WEAK and not is_shared):
+        others = (other for name, other in agreed if name != key[0] and other.reason not in _USE)
+        is_shared = key in agreed and bool(sighting.app) and any(other.app == sighting.app for other in others)
+        since = span.likely_since if certainty is Certainty.LIKELY else None
+        is_confirmed = since is not None and span.last - since >= enough_s
+        if not is_confirmed and not is_shared:
             return None
         certainty = Certainty.LIKELY
-    return Evidence(sighting.reason, sighting.who, certainty, first, sighting.app, sighting.gpu, sighting.level)
+    return Evidence(sighting.reason, sighting.who, certainty, span.first, sighting.app, sighting.gpu, sighting.level)
 
 
 def _thing(evidence: Evidence) -> _Thing:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+from collections.abc import Mapping
 from pathlib import Path
 
 from potluck_control.method import Empty
@@ -37,8 +38,9 @@ class ProgramsTopic(Topic):
             self._loop.look_again()
         return programs.PlacedProgram(params.app, params.place, before)
 
-    def _look(self) -> tuple[list[UserProcess], dict[str, MenuEntry]]:
+    def _look(self) -> tuple[list[UserProcess], Mapping[str, MenuEntry]]:
         try:
-            return look(Path("/proc"), os.getuid(), {os.getpid()}), read_menu(self._configuration.environment)
+            menu = read_menu(self._configuration.environment)
+            return look(Path("/proc"), os.getuid(), {os.getpid()}), menu.by_executable
         except OSError as error:
             raise PotluckError("the programs that run cannot be listed here", hint="type a name instead") from error

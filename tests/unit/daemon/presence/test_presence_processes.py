@@ -11,10 +11,12 @@ from pathlib import Path
 import pytest
 from helpers.made_processes import OWN_PID, Clock, MadeProcesses
 from potluck_control.states import Certainty, Reason
-from potluck_daemon.presence.full_screen import covers_screen, cpu_seconds_of_tree
+from potluck_daemon.presence.full_screen import tree_of
+from potluck_daemon.presence.launchers import launched_game
 from potluck_daemon.presence.probe import Sighting, Surroundings
 from potluck_daemon.presence.processes import ProcessTable
-from potluck_daemon.presence.program_probes import Judge, gamescope_game, listed_program, steam_game, windows_game
+from potluck_daemon.presence.program_probes import Judge, gamescope_game, listed_program, steam_game
+from potluck_daemon.presence.x11_windows import covers_screen
 
 STEAM = "/home/me/.local/share/Steam"
 REAPER = (f"{STEAM}/ubuntu12_32/reaper", "SteamLaunch", "AppId=1145360", "--")
@@ -159,6 +161,7 @@ def test_a_program_that_we_started_is_ours(tmp_path: Path) -> None:
         ("wine64-preload", ["Z:\\games\\Hades\\Hades.exe", "-fullscreen"], "hades.exe"),
         ("Main", ["/opt/unity/launcher-of-something"], "main"),
         ("kworker", [], "kworker"),
+        ("java", ["java", "-Xmx2G", "-cp", "/mc/a.jar:/mc/1.20.1.jar", "net.Client"], "net.client"),
     ],
 )
 def test_a_program_has_the_name_by_which_one_would_list_it(
@@ -205,7 +208,7 @@ def test_steam_itself_and_what_it_compiles_is_no_game(made: MadeProcesses, comm:
     made.add(500, comm, *arguments)
     looker = Looker(made)
     assert looker.all_of(steam_game) == []
-    assert looker.all_of(windows_game) == []
+    assert looker.all_of(launched_game({})) == []
 
 
 def test_a_windows_program_below_a_game_launcher_is_likely_a_game(made: MadeProcesses) -> None:
@@ -214,21 +217,21 @@ def test_a_windows_program_below_a_game_launcher_is_likely_a_game(made: MadeProc
     made.add(402, "services.exe", "C:\\windows\\system32\\services.exe", parent=401)
     made.add(403, "Celeste.exe", "Z:\\games\\Celeste.exe", parent=401)
     looker = Looker(made)
-    seen = looker.all_of(windows_game)
+    seen = looker.all_of(launched_game({}))
     assert seen == [Sighting(Reason.GAME, "Celeste", Certainty.LIKELY, "celeste.exe")]
 
 
 def test_a_windows_program_under_plain_wine_is_a_weak_sign(made: MadeProcesses) -> None:
-    made.add(403, "winword.exe", "C:\\Program Files\\Office\\WINWORD.EXE")
+    made.add(403, "mystery.exe", "C:\\Program Files\\Mystery\\MYSTERY.EXE")
     looker = Looker(made)
-    (seen,) = looker.all_of(windows_game)
+    (seen,) = looker.all_of(launched_game({}))
     assert seen.certainty is Certainty.WEAK
 
 
 def test_a_program_of_linux_that_is_given_a_windows_file_is_none(made: MadeProcesses) -> None:
     made.add(403, "7z", "7z", "x", "/home/me/Game.exe")
     looker = Looker(made)
-    assert looker.all_of(windows_game) == []
+    assert looker.all_of(launched_game({})) == []
 
 
 def test_gamescope_tells_the_game_within_once(made: MadeProcesses) -> None:
@@ -273,5 +276,5 @@ def test_cpu_time_includes_the_processes_below(made: MadeProcesses) -> None:
     made.add(11, "renderer", parent=10, ticks=50)
     made.add(12, "shader", parent=11, ticks=25)
     made.add(13, "other", parent=1, ticks=1000)
-    assert cpu_seconds_of_tree(10, made.proc) == 175 / os.sysconf("SC_CLK_TCK")
-    assert cpu_seconds_of_tree(99, made.proc) == 0
+    assert sum(tree_of(10, made.proc).values()) == 175 / os.sysconf("SC_CLK_TCK")
+    assert tree_of(99, made.proc) == {}

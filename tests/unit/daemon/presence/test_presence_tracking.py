@@ -40,6 +40,21 @@ def test_a_likely_sighting_with_a_gap_begins_again() -> None:
     assert who(look(track, "screen", 12.0, WINDOW)) == []
 
 
+def test_a_likely_sighting_that_is_weak_for_a_second_need_not_begin_again() -> None:
+    """A game that loads its next level is idle for a moment."""
+    weaker = replace(WINDOW, certainty=Certainty.WEAK)
+    track = look(look(Track(), "screen", 10.0, WINDOW), "screen", 11.0, weaker)
+    assert who(track) == []
+    assert who(look(track, "screen", 12.0, WINDOW)) == ["mystery"]
+
+
+def test_a_weak_sighting_that_becomes_likely_is_confirmed_by_a_second_likely_look() -> None:
+    weaker = replace(WINDOW, certainty=Certainty.WEAK)
+    track = look(look(Track(), "screen", 10.0, weaker), "screen", 15.0, WINDOW)
+    assert who(track) == []
+    assert who(look(track, "screen", 16.0, WINDOW)) == ["mystery"]
+
+
 def test_reports_of_other_probes_do_not_confirm_faster_than_the_interval() -> None:
     track = look(Track(), "screen", 10.0, WINDOW)
     for step in range(7):

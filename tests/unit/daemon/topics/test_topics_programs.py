@@ -71,7 +71,7 @@ def test_the_menu_knows_titles_by_executable(tmp_path: Path) -> None:
     )
     desktop_file(tmp_path / "shared", "e.desktop", "Name=Script", "Exec=python3 tool.py")
     found = read_menu({"XDG_DATA_HOME": str(tmp_path / "home"), "XDG_DATA_DIRS": str(tmp_path / "shared")})
-    assert found == {"blender": MenuEntry("My Blender", "blender"), "krita": MenuEntry("Krita", "")}
+    assert found.by_executable == {"blender": MenuEntry("My Blender", "blender"), "krita": MenuEntry("Krita", "")}
 
 
 @pytest.mark.parametrize("before", list(ProgramPlace))

@@ -1,0 +1,233 @@
+"""What the active window is taken for, and how long a game goes on after it was left."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from helpers.made_processes import Clock, MadeProcesses
+from potluck_control.states import Certainty, Reason
+from potluck_daemon.presence.app_scopes import app_id_of
+from potluck_daemon.presence.controllers import controllers, has_open
+from potluck_daemon.presence.desktop_programs import not_games
+from potluck_daemon.presence.full_screen import FullScreenProbe
+from potluck_daemon.presence.menu import MenuEntry, MenuReader, read_menu
+from potluck_daemon.presence.probe import Sighting, Surroundings
+from potluck_daemon.presence.processes import Program
+from potluck_daemon.presence.windows import HOLD_S, ActiveWindow, Judgement, Play, Signs, judge, remember, sightings
+
+MINES = MenuEntry("Mines", "", frozenset({"GNOME", "Game"}))
+VIEWER = MenuEntry("Viewer", "", frozenset({"Graphics", "Viewer"}))
+UNTOLD = MenuEntry("Thing", "")
+PROGRAM = Program(500, 1, "thing", ("/usr/bin/thing",))
+FULL, SMALL = ActiveWindow(500, "Thing", is_full_screen=True), ActiveWindow(500, "Thing", is_full_screen=False)
+
+
+def certainty(window: ActiveWindow, signs: Signs) -> Certainty | None:
+    judged = judge(window, signs, busy_percent=25.0)
+    return judged.sighting.certainty if judged is not None else None
+
+
+@pytest.mark.parametrize(
+    ("window", "signs", "expected"),
+    [
+        (FULL, Signs(PROGRAM, MINES), Certainty.CERTAIN),
+        (FULL, Signs(PROGRAM), Certainty.WEAK),
+        (FULL, Signs(PROGRAM, UNTOLD), Certainty.WEAK),
+        (FULL, Signs(PROGRAM, cpu_percent=25), Certainty.LIKELY),
+        (FULL, Signs(PROGRAM, cpu_percent=24), Certainty.WEAK),
+        (FULL, Signs(PROGRAM, has_controller=True), Certainty.LIKELY),
+        (replace(FULL, wants_no_compositor=True), Signs(PROGRAM), Certainty.LIKELY),
+        (SMALL, Signs(PROGRAM, cpu_percent=100), None),
+        (replace(SMALL, wants_no_compositor=True), Signs(PROGRAM, cpu_percent=100), None),
+        (SMALL, Signs(PROGRAM, MINES), Certainty.WEAK),
+        (SMALL, Signs(PROGRAM, MINES, cpu_percent=10), Certainty.LIKELY),
+        (SMALL, Signs(PROGRAM, has_controller=True, cpu_percent=10), Certainty.WEAK),
+        (SMALL, Signs(PROGRAM, has_controller=True, cpu_percent=25), Certainty.LIKELY),
+    ],
+)
+def test_what_a_window_is_taken_for(window: ActiveWindow, signs: Signs, expected: Certainty | None) -> None:
+    assert certainty(window, signs) is expected
+
+
+@pytest.mark.parametrize(
+    ("window", "signs"),
+    [
+        (FULL, Signs(PROGRAM, VIEWER)),
+        (replace(FULL, name="Remmina"), Signs(PROGRAM)),
+        (FULL, Signs(replace(PROGRAM, comm="xterm", arguments=("xterm",)), MINES)),
+        (FULL, Signs(replace(PROGRAM, comm="python3", arguments=("python3", "/usr/bin/terminator")))),
+    ],
+    ids=["by the menu", "by its window", "by its name, whatever the menu says", "by its script"],
+)
+def test_other_programs_are_no_games_however_busy(window: ActiveWindow, signs: Signs) -> None:
+    busy = replace(signs, cpu_percent=100, has_controller=True)
+    assert certainty(replace(window, wants_no_compositor=True), busy) is None
+
+
+def test_a_game_that_is_given_the_name_of_another_program_is_a_game() -> None:
+    """`love /opt/games/zoom` is no meeting."""
+    love = Program(500, 1, "love", ("love", "/opt/games/zoom"))
+    assert certainty(FULL, Signs(love, cpu_percent=50)) is Certainty.LIKELY
+
+
+@pytest.mark.parametrize("name", ["xterm", "tilix", "ptyxis", "zathura", "remmina", "virt-viewer", "waterfox", "mpv"])
+def test_the_list_of_other_programs_knows(name: str) -> None:
+    assert name in not_games()
+
+
+def test_the_list_of_other_programs_is_in_lower_case() -> None:
+    assert {name for name in not_games() if name != name.lower().strip()} == set()
+
+
+@pytest.mark.parametrize(
+    ("name", "entry", "who"),
+    [("Gnome-mines", MINES, "Mines"), ("MyGame", None, "MyGame"), ("perl", None, "thing"), ("", None, "thing")],
+)
+def test_a_game_is_called_what_people_call_it(name: str, entry: MenuEntry | None, who: str) -> None:
+    judged = judge(replace(FULL, name=name), Signs(PROGRAM, entry), busy_percent=25.0)
+    assert judged is not None
+    assert (judged.sighting.who, judged.sighting.app) == (who, "thing")
+
+
+LIKELY = Judgement(Sighting(Reason.FULL_SCREEN, "Thing", Certainty.LIKELY, "thing"))
+KNOWN = Judgement(Sighting(Reason.GAME, "Thing", Certainty.LIKELY, "thing"), is_known=True)
+CERTAIN = Judgement(Sighting(Reason.GAME, "Thing", Certainty.CERTAIN, "thing"), is_known=True)
+WEAK = Judgement(Sighting(Reason.FULL_SCREEN, "Thing", Certainty.WEAK, "thing"))
+
+
+def looks(*seen: Judgement | None, dead_at: float = 1e9) -> dict[int, Play]:
+    plays: dict[int, Play] = {}
+    for number, judgement in enumerate(seen):
+        now = float(number)
+        pair = (PROGRAM, judgement) if judgement is not None else None
+        plays = remember(plays, pair, now, interval_s=1.0, is_alive=lambda _, now=now: now < dead_at)  # type: ignore[misc]
+    return plays
+
+
+@pytest.mark.parametrize(
+    ("seen", "reported"),
+    [
+        ((CERTAIN, None), [CERTAIN]),
+        ((KNOWN, KNOWN, None, None), [KNOWN]),
+        ((LIKELY, LIKELY, None), [LIKELY]),
+        ((LIKELY, WEAK, LIKELY, None), [LIKELY]),
+        ((LIKELY, None), []),
+        ((WEAK, WEAK, None), []),
+        ((LIKELY, None, None, None, LIKELY, None), []),
+    ],
+    ids=["at once", "minimised", "left", "a quiet second", "one look", "weak", "two flashes"],
+)
+def test_a_confirmed_game_goes_on_when_it_is_left(
+    seen: tuple[Judgement | None, ...], reported: list[Judgement]
+) -> None:
+    assert sightings(looks(*seen), None) == tuple(item.sighting for item in reported)
+
+
+def test_it_ends_with_its_process() -> None:
+    assert sightings(looks(CERTAIN, CERTAIN, None, dead_at=1.5), None) == ()
+
+
+@pytest.mark.parametrize(("judgement", "is_held"), [(LIKELY, False), (KNOWN, True)])
+def test_a_window_that_only_was_busy_counts_for_a_while(judgement: Judgement, is_held: bool) -> None:
+    plays = remember(looks(judgement, judgement), None, 2 + HOLD_S, interval_s=1.0, is_alive=lambda _: True)
+    assert bool(sightings(plays, None)) is is_held
+
+
+def test_what_was_just_seen_is_reported_before_it_is_confirmed() -> None:
+    assert sightings(looks(WEAK), (PROGRAM, WEAK)) == (WEAK.sighting,)
+    assert sightings(looks(LIKELY), (PROGRAM, LIKELY)) == (LIKELY.sighting,)
+
+
+@pytest.mark.parametrize(
+    ("group", "app_id"),
+    [
+        ("app.slice/app-gnome-org.gnome.Mines-12345.scope", "org.gnome.mines"),
+        ("app.slice/app-org.kde.kpat-1a2b3c.scope", "org.kde.kpat"),
+        ("app.slice/app-flatpak-net.openttd.OpenTTD-77.scope", "net.openttd.openttd"),
+        (r"app.slice/app-gnome-firefox\x2desr-9.scope", "firefox-esr"),
+        ("app.slice/app-org.gnome.Terminal.slice/app-gnome-tetris-4.scope/inner", "tetris"),
+        ("app.slice/app-org.kde.kpat@0f.service", "org.kde.kpat"),
+        ("app.slice/potluckd.service", ""),
+        ("session-2.scope", ""),
+    ],
+)
+def test_a_control_group_names_its_application(group: str, app_id: str) -> None:
+    assert app_id_of(f"0::/user.slice/user-1000.slice/user@1000.service/{group}\n") == app_id
+
+
+def test_controllers_are_devices_with_a_stick(tmp_path: Path) -> None:
+    pad = tmp_path / "class/input/js0/device"
+    for name in ("js0", "event7", "device/hidraw/hidraw3"):
+        (pad / name).mkdir(parents=True)
+    (tmp_path / "class/input/event2/device").mkdir(parents=True)  # the keyboard
+    devices = controllers(tmp_path)
+    assert devices == {"/dev/input/js0", "/dev/input/event7", "/dev/hidraw3"}
+    for pid, path in ((10, "/dev/input/event2"), (11, "/dev/input/event7")):
+        (tmp_path / f"{pid}/fd").mkdir(parents=True)
+        (tmp_path / f"{pid}/fd/5").symlink_to(path)
+    assert [has_open(tmp_path, [pid], devices) for pid in (9, 10, 11)] == [False, False, True]
+
+
+def desktop_file(folder: Path, name: str, *lines: str) -> None:
+    (folder / "applications").mkdir(parents=True, exist_ok=True)
+    (folder / "applications" / name).write_text("\n".join(("[Desktop Entry]", "Type=Application", *lines)))
+
+
+def test_the_menu_tells_games_also_those_of_scripts_and_sandboxes(tmp_path: Path) -> None:
+    desktop_file(tmp_path, "armagetronad.desktop", "Name=Armagetron", "Exec=armagetronad", "Categories=Game;")
+    flatpak = tmp_path / "flatpak/exports/share"
+    desktop_file(flatpak, "org.x.Y.desktop", "Name=Y", "Exec=flatpak run org.x.Y", "Categories=Game;")
+    menu = read_menu({"XDG_DATA_HOME": str(tmp_path), "XDG_DATA_DIRS": str(tmp_path / "none")})
+    found = [menu.entry([name]) for name in ("armagetronad.real", "org.x.y", "other")]
+    assert [entry.title if entry is not None else None for entry in found] == ["Armagetron", "Y", None]
+
+
+def test_the_menu_is_read_again_when_something_was_installed(tmp_path: Path) -> None:
+    clock = Clock()
+    menu = MenuReader({"XDG_DATA_HOME": str(tmp_path), "XDG_DATA_DIRS": str(tmp_path / "none")}, clock)
+    assert menu.read().entry(["new"]) is None
+    desktop_file(tmp_path, "new.desktop", "Name=New", "Exec=new", "Categories=Game;")
+    clock.now += 61
+    assert menu.read().entry(["new"]) is not None
+
+
+@pytest.fixture
+def made(tmp_path: Path) -> MadeProcesses:
+    return MadeProcesses(tmp_path)
+
+
+def looking(made: MadeProcesses, folder: Path) -> FullScreenProbe:
+    environment = {"XDG_DATA_HOME": str(folder), "XDG_DATA_DIRS": str(folder / "none")}
+    at = Surroundings(made.proc, made.sys, environment)
+    return FullScreenProbe(at, busy_percent=25.0, interval_s=1.0)
+
+
+def test_a_script_that_the_menu_lists_gives_its_program_away(made: MadeProcesses, tmp_path: Path) -> None:
+    desktop_file(tmp_path, "bubble.desktop", "Name=Bubble", "Exec=bubble", "Categories=Game;")
+    made.add(499, "sh", "/bin/sh", "/usr/games/bubble")
+    made.add(500, "bubble-engine", "/usr/lib/games/bubble-engine", parent=499)
+    (seen,) = looking(made, tmp_path).look(FULL)
+    assert (seen.who, seen.certainty) == ("Bubble", Certainty.CERTAIN)
+
+
+@pytest.mark.parametrize(("categories", "expected"), [("Game;", Certainty.CERTAIN), ("System;", Certainty.WEAK)])
+def test_a_control_group_tells_a_game_but_clears_nobody(
+    made: MadeProcesses, tmp_path: Path, categories: str, expected: Certainty
+) -> None:
+    """A terminal's group holds whatever was started in it, a game as well."""
+    desktop_file(tmp_path, "org.x.App.desktop", "Name=App", "Exec=flatpak run x", f"Categories={categories}")
+    made.add(500, "thing", "/app/bin/thing")
+    (made.proc / "500/cgroup").write_text("0::/user.slice/app.slice/app-flatpak-org.x.App-77.scope\n")
+    (seen,) = looking(made, tmp_path).look(FULL)
+    assert seen.certainty is expected
+
+
+def test_a_game_stays_while_its_process_lives(made: MadeProcesses, tmp_path: Path) -> None:
+    desktop_file(tmp_path, "thing.desktop", "Name=Thing", "Exec=thing", "Categories=Game;")
+    made.add(500, "thing", "/usr/games/thing")
+    probe = looking(made, tmp_path)
+    assert probe.look(FULL) == probe.look(None) == (CERTAIN.sighting,)
+    made.remove(500)
+    assert probe.look(None) == ()
