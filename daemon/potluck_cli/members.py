@@ -82,13 +82,15 @@ def _add_person(parser: argparse.ArgumentParser) -> None:
 
 def _list(args: argparse.Namespace) -> int:
     found, now = daemon().call(methods.LIST, methods.SwarmParams(args.swarm)), time.time()
+    if found.is_open:
+        return answer(args, found, [f"{found.swarm} is open to everybody, so it has no members."])
     people = [
         (
             f"{member.name} (you)" if member.is_you else member.name,
             member.id,
             "on probation" if member.is_on_probation else member.rank,
             _day(member.joined_at),
-            member.invite,
+            f"{member.invite} by {member.invited_by}" if member.invited_by else member.invite,
             ", ".join(machine.name for machine in member.machines),
         )
         for member in found.members

@@ -177,6 +177,12 @@ class Roster:
         """Return the invites that nobody withdrew."""
         return tuple(invite for key in self._facts.invites if (invite := self.invite(key)) is not None)
 
+    def inviter(self, invite: bytes) -> Person | None:
+        """Return who made an invite, or None if that is not known any more."""
+        _, author = self._facts.invites.get(invite, (None, b""))
+        founders = (person for person in self.people if person.invite == self.swarm_key)
+        return next(founders, None) if author == self.swarm_key else self.person(author)
+
     def enrolled_with(self, invite: bytes) -> tuple[Person, ...]:
         return tuple(person for person in self.people if person.invite == invite)
 

@@ -132,6 +132,10 @@
         <translation>Modelle</translation>
     </message>
     <message>
+        <source>People</source>
+        <translation>Leute</translation>
+    </message>
+    <message>
         <source>Activity</source>
         <translation>Verlauf</translation>
     </message>
@@ -1378,6 +1382,10 @@
         <translation>Gestern</translation>
     </message>
     <message>
+        <source>d MMM yyyy</source>
+        <translation>d. MMM yyyy</translation>
+    </message>
+    <message>
         <source>the daemon is not running</source>
         <translation>der Dienst läuft nicht</translation>
     </message>
@@ -1990,6 +1998,34 @@
     <message>
         <source>The framed layers limit it: {layers}.</source>
         <translation>Die umrahmten Schichten begrenzen sie: {layers}.</translation>
+    </message>
+    <message>
+        <source>Only the founder and admins can invite people.</source>
+        <translation>Nur der Gründer und die Admins können einladen.</translation>
+    </message>
+    <message>
+        <source>Only the founder and admins can invite people. Ask {names}.</source>
+        <translation>Nur der Gründer und die Admins können einladen. Frag {names}.</translation>
+    </message>
+    <message>
+        <source>Founder</source>
+        <translation>Gründer</translation>
+    </message>
+    <message>
+        <source>Admin</source>
+        <translation>Admin</translation>
+    </message>
+    <message>
+        <source>joined {day}</source>
+        <translation>beigetreten am {day}</translation>
+    </message>
+    <message>
+        <source>invited by {name}</source>
+        <translation>eingeladen von {name}</translation>
+    </message>
+    <message>
+        <source>on probation</source>
+        <translation>auf Probe</translation>
     </message>
 </context>
 <context>
@@ -2649,6 +2685,45 @@
     </message>
 </context>
 <context>
+    <name>FounderKeyCard</name>
+    <message>
+        <source>Show recovery code…</source>
+        <translation>Wiederherstellungscode zeigen…</translation>
+    </message>
+    <message>
+        <source>If you lose this computer, only the recovery code lets you remove admins and appoint new ones.</source>
+        <translation>Wenn du diesen Computer verlierst, kannst du nur mit dem Wiederherstellungscode noch Admins entfernen und ernennen.</translation>
+    </message>
+    <message>
+        <source>Founder&apos;s key</source>
+        <translation>Schlüssel des Gründers</translation>
+    </message>
+    <message>
+        <source>I have a recovery code</source>
+        <translation>Ich habe einen Wiederherstellungscode</translation>
+    </message>
+    <message>
+        <source>Become the founder again</source>
+        <translation>Wieder Gründer werden</translation>
+    </message>
+    <message>
+        <source>Recovery code</source>
+        <translation>Wiederherstellungscode</translation>
+    </message>
+    <message>
+        <source>14 groups of four letters</source>
+        <translation>14 Gruppen zu vier Buchstaben</translation>
+    </message>
+    <message>
+        <source>Write it down and keep it safe: whoever has it is the founder of {swarm}.</source>
+        <translation>Schreib ihn auf und verwahre ihn sicher: Wer ihn hat, ist Gründer von {swarm}.</translation>
+    </message>
+    <message>
+        <source>This computer has the founder&apos;s key again.</source>
+        <translation>Dieser Computer hat den Schlüssel des Gründers wieder.</translation>
+    </message>
+</context>
+<context>
     <name>HomePage</name>
     <message>
         <source>Home</source>
@@ -2712,6 +2787,88 @@
     <message>
         <source>Updates</source>
         <translation>Aktualisierungen</translation>
+    </message>
+</context>
+<context>
+    <name>InvitingCard</name>
+    <message>
+        <source>Copy invite</source>
+        <translation>Einladung kopieren</translation>
+    </message>
+    <message>
+        <source>Send it over a channel you trust: whoever has it can join.</source>
+        <translation>Schick sie auf einem Weg, dem du vertraust: Wer sie hat, kann beitreten.</translation>
+    </message>
+    <message>
+        <source>People</source>
+        <translation>Leute</translation>
+    </message>
+    <message>
+        <source>How many people can join with it</source>
+        <translation>So viele können damit beitreten</translation>
+    </message>
+    <message>
+        <source>Days</source>
+        <translation>Tage</translation>
+    </message>
+    <message>
+        <source>How long they can join with it</source>
+        <translation>So lange können sie damit beitreten</translation>
+    </message>
+    <message>
+        <source>Invite someone</source>
+        <translation>Jemanden einladen</translation>
+    </message>
+    <message>
+        <source>Open invites</source>
+        <translation>Offene Einladungen</translation>
+    </message>
+    <message>
+        <source>{used} of {people} used</source>
+        <translation>{used} von {people} benutzt</translation>
+    </message>
+    <message>
+        <source>until {day}</source>
+        <translation>bis {day}</translation>
+    </message>
+    <message>
+        <source>Withdraw…</source>
+        <translation>Zurückziehen…</translation>
+    </message>
+    <message>
+        <source>Invite {id}</source>
+        <translation>Einladung {id}</translation>
+    </message>
+    <message>
+        <source>Withdraw {invite}</source>
+        <translation>{invite} zurückziehen</translation>
+    </message>
+    <message>
+        <source>Made {day}</source>
+        <translation>Erstellt am {day}</translation>
+    </message>
+    <message numerus="yes">
+        <source>Invite copied. %n people can join with it until {day}.</source>
+        <translation>
+            <numerusform>Einladung kopiert. Bis {day} kann %n Person damit beitreten.</numerusform>
+            <numerusform>Einladung kopiert. Bis {day} können %n Leute damit beitreten.</numerusform>
+        </translation>
+    </message>
+    <message>
+        <source>Withdraw this invite?</source>
+        <translation>Diese Einladung zurückziehen?</translation>
+    </message>
+    <message>
+        <source>Withdraw</source>
+        <translation>Zurückziehen</translation>
+    </message>
+    <message>
+        <source>Nobody can join with it any more. People who joined with it stay members.</source>
+        <translation>Niemand kann mehr damit beitreten. Wer damit beigetreten ist, bleibt Mitglied.</translation>
+    </message>
+    <message>
+        <source>The invite was withdrawn.</source>
+        <translation>Die Einladung ist zurückgezogen.</translation>
     </message>
 </context>
 <context>
@@ -2992,6 +3149,108 @@
     </message>
 </context>
 <context>
+    <name>MembersCard</name>
+    <message>
+        <source>Search by name</source>
+        <translation>Nach Namen suchen</translation>
+    </message>
+    <message>
+        <source>Search people by name</source>
+        <translation>Leute nach Namen suchen</translation>
+    </message>
+    <message>
+        <source>Your computers</source>
+        <translation>Deine Computer</translation>
+    </message>
+    <message>
+        <source>Members</source>
+        <translation>Mitglieder</translation>
+    </message>
+    <message>
+        <source>Nobody has that name.</source>
+        <translation>So heißt niemand.</translation>
+    </message>
+    <message>
+        <source>Nobody else has joined yet.</source>
+        <translation>Noch ist niemand sonst beigetreten.</translation>
+    </message>
+    <message numerus="yes">
+        <source>%n more. Search for a name.</source>
+        <translation>
+            <numerusform>%n weitere Person. Suche nach einem Namen.</numerusform>
+            <numerusform>%n weitere. Suche nach einem Namen.</numerusform>
+        </translation>
+    </message>
+    <message>
+        <source>{name} (you)</source>
+        <translation>{name} (du)</translation>
+    </message>
+    <message>
+        <source>Make ordinary member</source>
+        <translation>Admin-Rechte nehmen</translation>
+    </message>
+    <message>
+        <source>Make admin</source>
+        <translation>Zum Admin machen</translation>
+    </message>
+    <message>
+        <source>Make {name} an ordinary member</source>
+        <translation>{name} die Admin-Rechte nehmen</translation>
+    </message>
+    <message>
+        <source>Make {name} an admin</source>
+        <translation>{name} zum Admin machen</translation>
+    </message>
+    <message>
+        <source>Remove…</source>
+        <translation>Entfernen…</translation>
+    </message>
+    <message>
+        <source>Remove {name}</source>
+        <translation>{name} entfernen</translation>
+    </message>
+    <message>
+        <source>Added {day}</source>
+        <translation>Dazugekommen am {day}</translation>
+    </message>
+    <message>
+        <source>{name} is an admin now.</source>
+        <translation>{name} ist jetzt Admin.</translation>
+    </message>
+    <message>
+        <source>{name} is an ordinary member now.</source>
+        <translation>{name} ist jetzt ein gewöhnliches Mitglied.</translation>
+    </message>
+    <message>
+        <source>Remove {name} from {swarm}?</source>
+        <translation>{name} aus {swarm} entfernen?</translation>
+    </message>
+    <message>
+        <source>Remove</source>
+        <translation>Entfernen</translation>
+    </message>
+    <message>
+        <source>Within a minute, their computers serve nobody here and nobody serves them. This cannot be undone. They can only come back with an invite.</source>
+        <translation>Nach höchstens einer Minute bedienen ihre Computer hier niemanden mehr, und niemand bedient sie. Das lässt sich nicht rückgängig machen. Zurück geht es nur mit einer Einladung.</translation>
+    </message>
+    <message>
+        <source>Also withdraw the invite they used, which still lets people in</source>
+        <translation>Auch die benutzte Einladung zurückziehen, mit der noch jemand beitreten kann</translation>
+    </message>
+    <message>
+        <source>{name} was removed.</source>
+        <translation>{name} ist entfernt.</translation>
+    </message>
+    <message>
+        <source>Remove {name}?</source>
+        <translation>{name} entfernen?</translation>
+    </message>
+    <message>
+        <source>That computer loses access to the swarm for good, within a minute. Your other computers stay.</source>
+        <translation>Dieser Computer verliert innerhalb einer Minute für immer den Zugang zum Schwarm. Deine anderen Computer bleiben.</translation>
+    </message>
+</context>
+<context>
     <name>ModelsPage</name>
     <message>
         <source>Models</source>
@@ -3151,6 +3410,29 @@
     <message>
         <source>Try again</source>
         <translation>Noch einmal</translation>
+    </message>
+</context>
+<context>
+    <name>PeoplePage</name>
+    <message>
+        <source>People</source>
+        <translation>Leute</translation>
+    </message>
+    <message>
+        <source>Loading…</source>
+        <translation>Lädt…</translation>
+    </message>
+    <message>
+        <source>The others learn of it when this computer serves again.</source>
+        <translation>Die anderen erfahren davon, wenn dieser Computer wieder etwas bereitstellt.</translation>
+    </message>
+    <message>
+        <source>{swarm} is open to everybody</source>
+        <translation>{swarm} steht allen offen</translation>
+    </message>
+    <message>
+        <source>It has no members. Everybody who finds it can use it.</source>
+        <translation>Er hat keine Mitglieder. Wer ihn findet, kann ihn benutzen.</translation>
     </message>
 </context>
 <context>

@@ -101,6 +101,26 @@
     </message>
 </context>
 <context>
+    <name>InvitingCard</name>
+    <message numerus="yes">
+        <source>Invite copied. %n people can join with it until {day}.</source>
+        <translation>
+            <numerusform>Invite copied. %n person can join with it until {day}.</numerusform>
+            <numerusform>Invite copied. %n people can join with it until {day}.</numerusform>
+        </translation>
+    </message>
+</context>
+<context>
+    <name>MembersCard</name>
+    <message numerus="yes">
+        <source>%n more. Search for a name.</source>
+        <translation>
+            <numerusform>%n more. Search for a name.</numerusform>
+            <numerusform>%n more. Search for a name.</numerusform>
+        </translation>
+    </message>
+</context>
+<context>
     <name>ModelsPage</name>
     <message numerus="yes">
         <source>%n server(s)</source>

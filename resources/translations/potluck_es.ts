@@ -132,6 +132,10 @@
         <translation>Modelos</translation>
     </message>
     <message>
+        <source>People</source>
+        <translation>Personas</translation>
+    </message>
+    <message>
         <source>Activity</source>
         <translation>Actividad</translation>
     </message>
@@ -1378,6 +1382,10 @@
         <translation>Ayer</translation>
     </message>
     <message>
+        <source>d MMM yyyy</source>
+        <translation>d MMM yyyy</translation>
+    </message>
+    <message>
         <source>the daemon is not running</source>
         <translation>el servicio no está en marcha</translation>
     </message>
@@ -1990,6 +1998,34 @@
     <message>
         <source>The framed layers limit it: {layers}.</source>
         <translation>Las capas enmarcadas la limitan: {layers}.</translation>
+    </message>
+    <message>
+        <source>Only the founder and admins can invite people.</source>
+        <translation>Solo quien fundó el enjambre y los administradores pueden invitar.</translation>
+    </message>
+    <message>
+        <source>Only the founder and admins can invite people. Ask {names}.</source>
+        <translation>Solo quien fundó el enjambre y los administradores pueden invitar. Pregunta a {names}.</translation>
+    </message>
+    <message>
+        <source>Founder</source>
+        <translation>Fundó el enjambre</translation>
+    </message>
+    <message>
+        <source>Admin</source>
+        <translation>Administra</translation>
+    </message>
+    <message>
+        <source>joined {day}</source>
+        <translation>miembro desde el {day}</translation>
+    </message>
+    <message>
+        <source>invited by {name}</source>
+        <translation>invitado por {name}</translation>
+    </message>
+    <message>
+        <source>on probation</source>
+        <translation>a prueba</translation>
     </message>
 </context>
 <context>
@@ -2649,6 +2685,45 @@
     </message>
 </context>
 <context>
+    <name>FounderKeyCard</name>
+    <message>
+        <source>Show recovery code…</source>
+        <translation>Mostrar el código de recuperación…</translation>
+    </message>
+    <message>
+        <source>If you lose this computer, only the recovery code lets you remove admins and appoint new ones.</source>
+        <translation>Si pierdes este ordenador, solo con el código de recuperación podrás quitar y nombrar administradores.</translation>
+    </message>
+    <message>
+        <source>Founder&apos;s key</source>
+        <translation>Clave de fundación</translation>
+    </message>
+    <message>
+        <source>I have a recovery code</source>
+        <translation>Tengo un código de recuperación</translation>
+    </message>
+    <message>
+        <source>Become the founder again</source>
+        <translation>Recuperar la clave</translation>
+    </message>
+    <message>
+        <source>Recovery code</source>
+        <translation>Código de recuperación</translation>
+    </message>
+    <message>
+        <source>14 groups of four letters</source>
+        <translation>14 grupos de cuatro letras</translation>
+    </message>
+    <message>
+        <source>Write it down and keep it safe: whoever has it is the founder of {swarm}.</source>
+        <translation>Apúntalo y guárdalo bien: quien lo tiene controla {swarm} como quien lo fundó.</translation>
+    </message>
+    <message>
+        <source>This computer has the founder&apos;s key again.</source>
+        <translation>Este ordenador vuelve a tener la clave de fundación.</translation>
+    </message>
+</context>
+<context>
     <name>HomePage</name>
     <message>
         <source>Home</source>
@@ -2712,6 +2787,88 @@
     <message>
         <source>Updates</source>
         <translation>Actualizaciones</translation>
+    </message>
+</context>
+<context>
+    <name>InvitingCard</name>
+    <message>
+        <source>Copy invite</source>
+        <translation>Copiar invitación</translation>
+    </message>
+    <message>
+        <source>Send it over a channel you trust: whoever has it can join.</source>
+        <translation>Envíala por un medio de confianza: quien la tenga puede unirse.</translation>
+    </message>
+    <message>
+        <source>People</source>
+        <translation>Personas</translation>
+    </message>
+    <message>
+        <source>How many people can join with it</source>
+        <translation>Cuántas pueden unirse con ella</translation>
+    </message>
+    <message>
+        <source>Days</source>
+        <translation>Días</translation>
+    </message>
+    <message>
+        <source>How long they can join with it</source>
+        <translation>Durante cuánto tiempo pueden unirse</translation>
+    </message>
+    <message>
+        <source>Invite someone</source>
+        <translation>Invitar a alguien</translation>
+    </message>
+    <message>
+        <source>Open invites</source>
+        <translation>Invitaciones abiertas</translation>
+    </message>
+    <message>
+        <source>{used} of {people} used</source>
+        <translation>{used} de {people} usadas</translation>
+    </message>
+    <message>
+        <source>until {day}</source>
+        <translation>hasta el {day}</translation>
+    </message>
+    <message>
+        <source>Withdraw…</source>
+        <translation>Retirar…</translation>
+    </message>
+    <message>
+        <source>Invite {id}</source>
+        <translation>Invitación {id}</translation>
+    </message>
+    <message>
+        <source>Withdraw {invite}</source>
+        <translation>Retirar: {invite}</translation>
+    </message>
+    <message>
+        <source>Made {day}</source>
+        <translation>Creada el {day}</translation>
+    </message>
+    <message numerus="yes">
+        <source>Invite copied. %n people can join with it until {day}.</source>
+        <translation>
+            <numerusform>Invitación copiada. %n persona puede unirse con ella hasta el {day}.</numerusform>
+            <numerusform>Invitación copiada. %n personas pueden unirse con ella hasta el {day}.</numerusform>
+        </translation>
+    </message>
+    <message>
+        <source>Withdraw this invite?</source>
+        <translation>¿Retirar esta invitación?</translation>
+    </message>
+    <message>
+        <source>Withdraw</source>
+        <translation>Retirar</translation>
+    </message>
+    <message>
+        <source>Nobody can join with it any more. People who joined with it stay members.</source>
+        <translation>Nadie más podrá unirse con ella. Quienes ya se unieron siguen siendo miembros.</translation>
+    </message>
+    <message>
+        <source>The invite was withdrawn.</source>
+        <translation>La invitación se ha retirado.</translation>
     </message>
 </context>
 <context>
@@ -2992,6 +3149,108 @@
     </message>
 </context>
 <context>
+    <name>MembersCard</name>
+    <message>
+        <source>Search by name</source>
+        <translation>Buscar por nombre</translation>
+    </message>
+    <message>
+        <source>Search people by name</source>
+        <translation>Buscar personas por nombre</translation>
+    </message>
+    <message>
+        <source>Your computers</source>
+        <translation>Tus ordenadores</translation>
+    </message>
+    <message>
+        <source>Members</source>
+        <translation>Miembros</translation>
+    </message>
+    <message>
+        <source>Nobody has that name.</source>
+        <translation>Nadie se llama así.</translation>
+    </message>
+    <message>
+        <source>Nobody else has joined yet.</source>
+        <translation>Todavía no se ha unido nadie más.</translation>
+    </message>
+    <message numerus="yes">
+        <source>%n more. Search for a name.</source>
+        <translation>
+            <numerusform>%n más. Busca por nombre.</numerusform>
+            <numerusform>%n más. Busca por nombre.</numerusform>
+        </translation>
+    </message>
+    <message>
+        <source>{name} (you)</source>
+        <translation>{name} (tú)</translation>
+    </message>
+    <message>
+        <source>Make ordinary member</source>
+        <translation>Quitar administración</translation>
+    </message>
+    <message>
+        <source>Make admin</source>
+        <translation>Nombrar administrador</translation>
+    </message>
+    <message>
+        <source>Make {name} an ordinary member</source>
+        <translation>Quitar la administración a {name}</translation>
+    </message>
+    <message>
+        <source>Make {name} an admin</source>
+        <translation>Nombrar administrador a {name}</translation>
+    </message>
+    <message>
+        <source>Remove…</source>
+        <translation>Quitar…</translation>
+    </message>
+    <message>
+        <source>Remove {name}</source>
+        <translation>Quitar a {name}</translation>
+    </message>
+    <message>
+        <source>Added {day}</source>
+        <translation>Desde el {day}</translation>
+    </message>
+    <message>
+        <source>{name} is an admin now.</source>
+        <translation>{name} ya administra el enjambre.</translation>
+    </message>
+    <message>
+        <source>{name} is an ordinary member now.</source>
+        <translation>{name} ya no administra el enjambre.</translation>
+    </message>
+    <message>
+        <source>Remove {name} from {swarm}?</source>
+        <translation>¿Quitar a {name} de {swarm}?</translation>
+    </message>
+    <message>
+        <source>Remove</source>
+        <translation>Quitar</translation>
+    </message>
+    <message>
+        <source>Within a minute, their computers serve nobody here and nobody serves them. This cannot be undone. They can only come back with an invite.</source>
+        <translation>En menos de un minuto sus ordenadores dejan de servir aquí y nadie los atiende. No se puede deshacer. Solo pueden volver con una invitación.</translation>
+    </message>
+    <message>
+        <source>Also withdraw the invite they used, which still lets people in</source>
+        <translation>Retirar también la invitación que usaron, que todavía sirve para unirse</translation>
+    </message>
+    <message>
+        <source>{name} was removed.</source>
+        <translation>Se ha quitado a {name}.</translation>
+    </message>
+    <message>
+        <source>Remove {name}?</source>
+        <translation>¿Quitar {name}?</translation>
+    </message>
+    <message>
+        <source>That computer loses access to the swarm for good, within a minute. Your other computers stay.</source>
+        <translation>Ese ordenador pierde para siempre el acceso al enjambre en menos de un minuto. Tus otros ordenadores se quedan.</translation>
+    </message>
+</context>
+<context>
     <name>ModelsPage</name>
     <message>
         <source>Models</source>
@@ -3151,6 +3410,29 @@
     <message>
         <source>Try again</source>
         <translation>Reintentar</translation>
+    </message>
+</context>
+<context>
+    <name>PeoplePage</name>
+    <message>
+        <source>People</source>
+        <translation>Personas</translation>
+    </message>
+    <message>
+        <source>Loading…</source>
+        <translation>Cargando…</translation>
+    </message>
+    <message>
+        <source>The others learn of it when this computer serves again.</source>
+        <translation>Los demás se enteran cuando este ordenador vuelve a servir.</translation>
+    </message>
+    <message>
+        <source>{swarm} is open to everybody</source>
+        <translation>{swarm} está abierto a todos</translation>
+    </message>
+    <message>
+        <source>It has no members. Everybody who finds it can use it.</source>
+        <translation>No tiene miembros. Quien lo encuentra puede usarlo.</translation>
     </message>
 </context>
 <context>

@@ -35,6 +35,7 @@ SIDEBAR = (
     PageEntry("when", QT_TRANSLATE_NOOP("", "When to donate"), "when", "when:WhenPage"),
     PageEntry("limits", QT_TRANSLATE_NOOP("", "Limits"), "limits", "limits:LimitsPage"),
     PageEntry("models", QT_TRANSLATE_NOOP("", "Models"), "models", "models:ModelsPage"),
+    PageEntry("people", QT_TRANSLATE_NOOP("", "People"), "people", "people:PeoplePage"),
     PageEntry("activity", QT_TRANSLATE_NOOP("", "Activity"), "activity", "activity:ActivityPage"),
     PageEntry("chat", QT_TRANSLATE_NOOP("", "Chat"), "chat", "chat:ChatPage"),
     PageEntry("diagnostics", QT_TRANSLATE_NOOP("", "Diagnostics"), "diagnostics", "diagnostics:DiagnosticsPage"),

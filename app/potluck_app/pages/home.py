@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime
 
 from potluck_control import schema
-from potluck_control.methods import programs, settings
+from potluck_control.methods import members, programs, settings
 from potluck_control.methods.programs import PlaceParams, ProgramPlace
 from potluck_control.methods.setup import SetupProgress
 from potluck_control.methods.updates import Offered
@@ -16,6 +16,7 @@ from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QHBoxLayout, QMenu
 
 from potluck_app.pages.credit import CreditCard
+from potluck_app.pages.inviting import who_invites
 from potluck_app.pages.load import MachineCard, NowCard
 from potluck_app.pages.never import NeverYield
 from potluck_app.pages.page import DaemonCaller, Page
@@ -52,6 +53,8 @@ class HomePage(Page):
         self._strip, self._layers = LayerStrip(), text("muted")
         self._credit, self._now, self._machine = CreditCard(link), NowCard(), MachineCard()
         self._model, self._invite = text(kind=Type.HEADING), Button(self.tr("Copy invite"), "copy")
+        self._inviters = text("muted")
+        self._swarm = ""
         self._watching, self._notices = Button(glyph="next", style="link", is_trailing=True), text("error")
         self._can_resume, self._is_stopped, self._lacks_engine = False, False, False
         self._offer = Notice("info", "accent")
@@ -81,6 +84,7 @@ class HomePage(Page):
 
     def refresh(self) -> None:
         self._credit.refresh()
+        self._ask_who_invites()
 
     def focus_watching(self) -> None:
         """Return from the page that this button opens."""
@@ -127,7 +131,23 @@ class HomePage(Page):
             said = self.tr("{model}, swarm “{swarm}”")
             self._model.setText(said.format(model=swarm.model, swarm=swarm.name))
         self._layers.setText("\n".join(filter(None, (described, "" if swarm is None else layers.outlook(swarm)))))
-        self._invite.setVisible(swarm is not None)
+        name = swarm.name if swarm is not None else ""
+        if name != self._swarm:
+            self._swarm = name
+            self._invite.setVisible(bool(name))
+            self._inviters.hide()
+            self._ask_who_invites()
+
+    def _ask_who_invites(self) -> None:
+        """Offer an invite to those who can make one; others learn whom to ask."""
+        if self._swarm:
+            self.link.call(members.LIST, members.SwarmParams(self._swarm), done=self._show_who_invites)
+
+    def _show_who_invites(self, found: members.MembersList) -> None:
+        if found.swarm == self._swarm:
+            self._invite.setVisible(found.may_lead)
+            self._inviters.setText(who_invites(found))
+            self._inviters.setVisible(not found.may_lead)
 
     def _build(self) -> None:
         self._offer.pressed.connect(self.installation_wanted)
@@ -140,7 +160,7 @@ class HomePage(Page):
         self._invite.setToolTip(self.tr("Copies an invite. 10 people can join with it within 14 days."))
         self._invite.clicked.connect(lambda: self.ask(schema.INVITE, None, self._copy))
         model = row((self._model, 1), column(self._invite, None))
-        self.column.addWidget(Card("", model, self._strip, self._layers))
+        self.column.addWidget(Card("", model, self._strip, self._layers, self._inviters))
         self.column.addWidget(self._machine)
         self._watching.setToolTip(self.tr("Show all detectors"))
         self._watching.clicked.connect(self.watching_wanted)

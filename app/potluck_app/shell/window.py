@@ -235,9 +235,9 @@ class MainWindow(QStackedWidget):
             self.page.focus_watching()
 
     def _add_shortcuts(self) -> None:
-        """Let Ctrl+1 open the first page, and so on."""
+        """Let Ctrl+1 open the first page, and so on; Ctrl+0 opens the tenth."""
         for number, entry in enumerate(pages.SIDEBAR, start=1):
-            shortcut = QShortcut(QKeySequence(f"Ctrl+{number}"), self)
+            shortcut = QShortcut(QKeySequence(f"Ctrl+{number % 10}"), self)
             shortcut.activated.connect(lambda key=entry.key: self.open(key))
         QShortcut(QKeySequence(QKeySequence.StandardKey.Close), self).activated.connect(self.close)
 

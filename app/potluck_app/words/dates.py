@@ -23,6 +23,11 @@ def day(at: float) -> str:
             return QLocale().toString(when, "dddd d MMMM yyyy")
 
 
+def date(at: float) -> str:
+    """Return a date with its year, without the day of the week."""
+    return QLocale().toString(QDateTime.fromSecsSinceEpoch(int(at)).date(), tr("d MMM yyyy"))
+
+
 def clock(at: float) -> str:
     """Return a time of day, with the date unless it is today."""
     when = QDateTime.fromSecsSinceEpoch(int(at))

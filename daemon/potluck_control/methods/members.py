@@ -29,7 +29,10 @@ class MemberMachine:
 
 @dataclass(frozen=True, slots=True)
 class Member:
-    """A person. `id` tells people of the same name apart, `invite` is the id of the invite they joined with."""
+    """A person. `id` tells people of the same name apart, `invite` is the id of the invite they joined with.
+
+    `invited_by`: the name of who made that invite; empty: not known any more.
+    """
 
     name: str
     id: str
@@ -39,6 +42,7 @@ class Member:
     is_you: bool
     is_on_probation: bool
     machines: tuple[MemberMachine, ...]
+    invited_by: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,18 +58,22 @@ class OpenInvite:
 
 @dataclass(frozen=True, slots=True)
 class MembersList:
-    """`may_lead`: you may invite and remove; `is_founder`: this computer has the founder's key."""
+    """`may_lead`: you may invite and remove; `is_founder`: this computer has the founder's key.
+
+    `is_open`: the swarm is open to everybody, so it has no members.
+    """
 
     swarm: str
     members: tuple[Member, ...]
     invites: tuple[OpenInvite, ...]
     may_lead: bool
     is_founder: bool
+    is_open: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class MemberParams:
-    """A person by name or id, and one of their computers by name; no computer: the person."""
+    """A person by name or id, and one of their computers by name or peer id; no computer: the person."""
 
     name: str
     machine: str = ""

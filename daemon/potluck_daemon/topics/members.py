@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import time
 from collections.abc import Iterable, Sequence
@@ -28,20 +29,17 @@ class MembersTopic(Topic):
     def __init__(self, configuration: Configuration, supervisor: Supervisor) -> None:
         self._configuration = configuration
         self._supervisor = supervisor
+        self._listed: tuple[tuple[object, ...], methods.MembersList] | None = None  # with what it was made of
 
     @answers(methods.LIST)
     async def _list(self, params: methods.SwarmParams) -> methods.MembersList:
-        membership = self._membership(params.swarm)
-        roster = membership.roster(time.time())
-        key = membership.person_key
-        mine = key.public_key().public_bytes_raw() if key is not None else None
-        return methods.MembersList(
-            swarm=membership.swarm.name,
-            members=tuple(_member(person, roster, is_you=person.key == mine) for person in roster.people),
-            invites=tuple(_invites(roster)),
-            may_lead=membership.founder_seed is not None or (mine is not None and roster.may_lead(mine)),
-            is_founder=membership.founder_seed is not None,
-        )
+        membership = self._find(params.swarm)
+        if membership.swarm.is_open:
+            return methods.MembersList(membership.swarm.name, (), (), may_lead=True, is_founder=False, is_open=True)
+        if self._listed is None or self._listed[0] != _known_of(membership):
+            roster = await asyncio.to_thread(membership.roster, time.time())  # checks thousands of signatures
+            self._listed = _known_of(membership), _list_of(membership, roster)
+        return self._listed[1]
 
     @answers(methods.REMOVE)
     async def _remove(self, params: methods.MemberParams) -> methods.MembersChanged:
@@ -49,7 +47,9 @@ class MembersTopic(Topic):
         person = find_person(membership.roster(time.time()), params.name)
         if not params.machine:
             return self._publish(membership, remove(membership, person, time.time()), f"removed {person.name}")
-        machine = next((each for each in person.machines if each.name == params.machine), None)
+        machine = next(
+            (each for each in person.machines if params.machine in (each.name, peer_id_of(each.machine))), None
+        )
         if machine is None:
             known = ", ".join(each.name for each in person.machines) or "none"
             raise UsageError(f"{person.name} has no computer named {params.machine}", hint=f"there are: {known}")
@@ -84,11 +84,14 @@ class MembersTopic(Topic):
         self._configuration.reload()
         return methods.MembersChanged(membership.swarm.name, "this computer has the founder's key again", is_known=True)
 
-    def _membership(self, name: str) -> Membership:
+    def _find(self, name: str) -> Membership:
         served = self._configuration.membership
         if not name and served is not None:
             name = served.swarm.name
-        membership = self._configuration.swarms.find(name or None)
+        return self._configuration.swarms.find(name or None)
+
+    def _membership(self, name: str) -> Membership:
+        membership = self._find(name)
         if membership.swarm.is_open:
             raise UsageError(f"{membership.swarm.name} is open to everybody, so it has no members")
         return membership
@@ -107,14 +110,39 @@ class MembersTopic(Topic):
 
 def find_person(roster: Roster, name: str) -> Person:
     """Return the member of a name or of an id's beginning. Raises UsageError for none and for several."""
+    by_id = [person for person in roster.people if len(name) >= 4 and person.id.startswith(name.lower())]
     by_name = [person for person in roster.people if person.name.casefold() == name.casefold()]
-    found = by_name or [person for person in roster.people if len(name) >= 4 and person.id.startswith(name.lower())]
+    # Nobody is mistaken for another person by taking that person's id as a name.
+    found = by_id if len(name) >= _ID_LETTERS and by_id else by_name or by_id
     if len(found) == 1:
         return found[0]
     if not found:
         raise UsageError(f"nobody in the swarm is called {name}", hint="potluck members shows who is")
     ids = ", ".join(person.id[:_ID_LETTERS] for person in found)
     raise UsageError(f"several people are called {name}", hint=f"use one of their ids: {ids}")
+
+
+def _known_of(membership: Membership) -> tuple[object, ...]:
+    """Return all that a list of members depends on."""
+    return membership.swarm.name, membership.statements, membership.person_seed, membership.founder_seed
+
+
+def _list_of(membership: Membership, roster: Roster) -> methods.MembersList:
+    you = _you(membership, roster)
+    return methods.MembersList(
+        swarm=membership.swarm.name,
+        members=tuple(_member(person, roster, is_you=person == you) for person in roster.people),
+        invites=tuple(_invites(roster)),
+        may_lead=membership.founder_seed is not None
+        or (membership.person_seed is not None and you is not None and roster.may_lead(you.key)),
+        is_founder=membership.founder_seed is not None,
+    )
+
+
+def _you(membership: Membership, roster: Roster) -> Person | None:
+    """Return the person whose computer this is; None while they are not enrolled."""
+    key = membership.signing_key
+    return None if key is None else roster.member_of_key(key.public_key().public_bytes_raw())
 
 
 def _member(person: Person, roster: Roster, *, is_you: bool) -> methods.Member:
@@ -124,6 +152,7 @@ def _member(person: Person, roster: Roster, *, is_you: bool) -> methods.Member:
         for machine in person.machines
     )
     invite = "" if rank == "founder" else person.invite.hex()[:_ID_LETTERS]
+    inviter = None if rank == "founder" else roster.inviter(person.invite)
     return methods.Member(
         person.name,
         person.id[:_ID_LETTERS],
@@ -133,6 +162,7 @@ def _member(person: Person, roster: Roster, *, is_you: bool) -> methods.Member:
         is_you,
         person.is_on_probation,
         machines,
+        inviter.name if inviter is not None else "",
     )
 
 

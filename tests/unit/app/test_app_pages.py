@@ -36,6 +36,7 @@ from potluck_control.methods.earnings import (
 )
 from potluck_control.methods.health import Bundle, Examination, Finding, Severity
 from potluck_control.methods.machine import Device, DeviceList, LoginStart
+from potluck_control.methods.members import Member, MemberMachine, MembersList, OpenInvite
 from potluck_control.methods.models import Models, ModelsFolder
 from potluck_control.methods.periods import Period
 from potluck_control.methods.programs import PlacedProgram, PlaceParams, ProgramPlace, Programs
@@ -87,6 +88,13 @@ ANSWERS: dict[str, object] = {
     "machine.get": DeviceList((Device("cpu", "Ryzen", 32 << 30, 30 << 30),), "cpu"),
     "models.list": Models(None, (), None, ModelsFolder("/x/hub", True, 0, 0, 9 << 30, 0), (), None),
     "swarms.list": Swarms((JoinedSwarm("friday", "demo", 4, False, True),)),
+    "members.list": MembersList(
+        "friday",
+        (Member("Ada", "aa11aa11", "founder", 10.0, "", True, False, (MemberMachine("hub", "12D3", 10.0),)),),
+        (OpenInvite("3fa9c2d1", 10.0, 4e9, 10, 2),),
+        True,
+        True,
+    ),
     "logs": Logs("/x/potluckd.log", ("one", "two")),
     "setup.state": SetupState(True, "/x/engines", Plan("cpu", "as you asked", "", 400 << 20, 2 << 30, True), "cpu"),
     "updates.state": UpdatesState("0.1.0", False, True, True),

@@ -1,0 +1,66 @@
+"""The founder's key: the recovery code to write down, and the way back with it."""
+
+from __future__ import annotations
+
+from potluck_control.methods import members
+from potluck_control.methods.members import MembersList, RecoverParams, RecoveryCode, SwarmParams
+from PySide6.QtCore import Qt
+from PySide6.QtWidgets import QLineEdit, QMessageBox, QWidget
+
+from potluck_app.pages.changing import Changing
+from potluck_app.widgets.button import Button
+from potluck_app.widgets.card import Card, text
+from potluck_app.widgets.layout import column, holder, row
+
+
+class FounderKeyCard(QWidget):
+    """Asks by way of its page."""
+
+    def __init__(self, page: Changing) -> None:
+        super().__init__()
+        self._page = page
+        show = Button(self.tr("Show recovery code…"))
+        show.clicked.connect(lambda: page.ask(members.RECOVERY_CODE, SwarmParams(), self._show_code))
+        why = self.tr("If you lose this computer, only the recovery code lets you remove admins and appoint new ones.")
+        self._founder = Card(self.tr("Founder's key"), text("muted", said=why), row(show, None))
+        self._more = Button(self.tr("I have a recovery code"), "down", "link", is_trailing=True)
+        self._more.setCheckable(True)
+        self._code, self._recover = QLineEdit(), Button(self.tr("Become the founder again"))
+        self._code.setEchoMode(QLineEdit.EchoMode.Password)
+        self._code.setAccessibleName(self.tr("Recovery code"))
+        self._code.setPlaceholderText(self.tr("14 groups of four letters"))
+        self._code.setMaxLength(256)
+        self._code.textChanged.connect(lambda: self._recover.setEnabled(bool(self._code.text().strip())))
+        self._recover.setEnabled(False)
+        self._recover.clicked.connect(self._press_recover)
+        form = holder(row((self._code, 1), self._recover))
+        form.hide()
+        self._more.toggled.connect(form.setVisible)
+        self._lost = holder(column(row(self._more, None), form))
+        self.setLayout(column(self._founder, self._lost))
+
+    @property
+    def is_begun(self) -> bool:
+        """Tell whether the user has written something."""
+        return bool(self._code.text())
+
+    def show_members(self, found: MembersList) -> None:
+        self._founder.setVisible(found.is_founder)
+        self._lost.setVisible(not found.is_founder)
+
+    def _show_code(self, found: RecoveryCode) -> None:
+        box = QMessageBox(self)
+        box.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        box.setText(found.code)
+        said = self.tr("Write it down and keep it safe: whoever has it is the founder of {swarm}.")
+        box.setInformativeText(said.format(swarm=found.swarm))
+        box.setTextInteractionFlags(
+            Qt.TextInteractionFlag.TextSelectableByMouse | Qt.TextInteractionFlag.TextSelectableByKeyboard
+        )
+        box.open()
+
+    def _press_recover(self) -> None:
+        params = RecoverParams(self._code.text().strip())
+        self._code.clear()
+        self._more.setChecked(False)
+        self._page.change(members.RECOVER, params, self.tr("This computer has the founder's key again."))

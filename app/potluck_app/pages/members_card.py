@@ -1,0 +1,155 @@
+"""The people of a swarm: their computers, when they joined and by whose invite, and what leaders may do with them."""
+
+from __future__ import annotations
+
+import time
+
+from potluck_control.methods import members
+from potluck_control.methods.members import (
+    Member,
+    MemberMachine,
+    MemberParams,
+    MembersList,
+    PromoteParams,
+    WithdrawParams,
+)
+from PySide6.QtWidgets import QCheckBox, QLineEdit, QWidget
+
+from potluck_app.pages.changing import Changing
+from potluck_app.widgets import theme
+from potluck_app.widgets.button import Button
+from potluck_app.widgets.card import Card, divided, text
+from potluck_app.widgets.layout import Slot, column, holder, row
+from potluck_app.widgets.question import Question
+from potluck_app.widgets.row import Row
+from potluck_app.words import dates
+from potluck_app.words.language import tr
+
+_MAX_ROWS = 50  # more people are found by name
+_MANY = 10  # people, from which on a search is worth its place
+
+
+class MembersCard(QWidget):
+    """Changes the members by way of its page."""
+
+    def __init__(self, page: Changing) -> None:
+        super().__init__()
+        self._page = page
+        self._shown: MembersList | None = None
+        self._search, self._people, self._own = QLineEdit(), Slot(), Slot()
+        self._search.setPlaceholderText(self.tr("Search by name"))
+        self._search.setAccessibleName(self.tr("Search people by name"))
+        self._search.setClearButtonEnabled(True)
+        self._search.textChanged.connect(lambda: self._draw())
+        self._computers = Card(self.tr("Your computers"), self._own)
+        people = Card(self.tr("Members"), self._search, self._people)
+        self.setLayout(column(people, self._computers, spacing=theme.SPACE_L))
+
+    def show_members(self, found: MembersList) -> None:
+        self._shown = found
+        self._search.setVisible(len(found.members) > _MANY)
+        self._draw()
+
+    def _draw(self) -> None:
+        found = self._shown
+        if found is None:
+            return
+        wanted = self._search.text().strip().casefold() if len(found.members) > _MANY else ""
+        matching = [member for member in found.members if wanted in member.name.casefold()]
+        rows: list[QWidget] = [self._person(member, found) for member in matching[:_MAX_ROWS]]
+        if not matching:
+            rows.append(text("muted", said=self.tr("Nobody has that name.")))
+        elif len(found.members) == 1:
+            rows.append(text("muted", said=self.tr("Nobody else has joined yet.")))
+        if len(matching) > _MAX_ROWS:
+            rows.append(text("muted", said=self.tr("%n more. Search for a name.", "", len(matching) - _MAX_ROWS)))
+        self._people.show_content(holder(column(*divided(rows))))
+        you = next((member for member in found.members if member.is_you), None)
+        machines = you.machines if you is not None else ()
+        self._computers.setVisible(bool(machines))
+        if you is not None:
+            self._own.show_content(holder(column(*divided(self._machine(each, you) for each in machines))))
+
+    def _person(self, member: Member, found: MembersList) -> Row:
+        name = self.tr("{name} (you)").format(name=member.name) if member.is_you else member.name
+        buttons = []
+        if found.is_founder and member.rank != "founder" and not member.is_you:
+            is_admin = member.rank == "admin"
+            said = self.tr("Make ordinary member") if is_admin else self.tr("Make admin")
+            about = self.tr("Make {name} an ordinary member") if is_admin else self.tr("Make {name} an admin")
+            buttons.append(_named(said, about.format(name=member.name)))
+            buttons[-1].clicked.connect(lambda: self._promote(member, is_admin=not is_admin))
+        if may_remove(member, found):
+            buttons.append(_named(self.tr("Remove…"), self.tr("Remove {name}").format(name=member.name)))
+            buttons[-1].clicked.connect(lambda: self._ask_remove(member, found))
+        return Row(name, described(member), holder(row(*buttons, spacing=theme.SPACE_S)))
+
+    def _machine(self, machine: MemberMachine, you: Member) -> Row:
+        remove = _named(self.tr("Remove…"), self.tr("Remove {name}").format(name=machine.name))
+        remove.clicked.connect(lambda: self._ask_remove_machine(machine, you))
+        return Row(machine.name, self.tr("Added {day}").format(day=dates.date(machine.added_at)), remove)
+
+    def _promote(self, member: Member, *, is_admin: bool) -> None:
+        done = self.tr("{name} is an admin now.") if is_admin else self.tr("{name} is an ordinary member now.")
+        self._page.change(members.PROMOTE, PromoteParams(member.id, is_admin), done.format(name=member.name))
+
+    def _ask_remove(self, member: Member, found: MembersList) -> None:
+        asked = self.tr("Remove {name} from {swarm}?").format(name=member.name, swarm=found.swarm)
+        question = Question(self, asked, self.tr("Remove"))
+        question.setInformativeText(
+            self.tr(
+                "Within a minute, their computers serve nobody here and nobody serves them. This cannot be undone. "
+                "They can only come back with an invite."
+            )
+        )
+        withdraws = None
+        if any(_is_open(invite, member) for invite in found.invites):
+            withdraws = QCheckBox(self.tr("Also withdraw the invite they used, which still lets people in"))
+            withdraws.setChecked(True)
+            question.setCheckBox(withdraws)
+
+        def remove() -> None:
+            if withdraws is not None and withdraws.isChecked():
+                self._page.ask(members.WITHDRAW, WithdrawParams(member.invite), lambda _: None)
+            done = self.tr("{name} was removed.").format(name=member.name)
+            self._page.change(members.REMOVE, MemberParams(member.id), done)
+
+        question.confirmed.connect(remove)
+        question.open()
+
+    def _ask_remove_machine(self, machine: MemberMachine, you: Member) -> None:
+        question = Question(self, self.tr("Remove {name}?").format(name=machine.name), self.tr("Remove"))
+        question.setInformativeText(
+            self.tr("That computer loses access to the swarm for good, within a minute. Your other computers stay.")
+        )
+        done = self.tr("{name} was removed.").format(name=machine.name)
+        params = MemberParams(you.id, machine.peer_id)
+        question.confirmed.connect(lambda: self._page.change(members.REMOVE, params, done))
+        question.open()
+
+
+def may_remove(member: Member, found: MembersList) -> bool:
+    """Return whether the user may remove a person: admins remove ordinary members, the founder removes admins too."""
+    is_ordinary = member.rank == "member"
+    return not member.is_you and member.rank != "founder" and (found.is_founder or (found.may_lead and is_ordinary))
+
+
+def described(member: Member) -> str:
+    """Return a person's rank, when they joined and by whose invite, and below it their computers."""
+    ranks = {"founder": tr("Founder"), "admin": tr("Admin")}
+    joined = tr("joined {day}").format(day=dates.date(member.joined_at))
+    by = tr("invited by {name}").format(name=member.invited_by) if member.invited_by else ""
+    parts = (ranks.get(member.rank, ""), tr("on probation") if member.is_on_probation else "", joined, by)
+    names = ", ".join(machine.name for machine in member.machines)
+    first = " · ".join(filter(None, parts))
+    return "\n".join(filter(None, (first[:1].upper() + first[1:], names)))
+
+
+def _is_open(invite: members.OpenInvite, member: Member) -> bool:
+    return invite.id == member.invite and invite.expires_at > time.time() and invite.used <= invite.people
+
+
+def _named(said: str, about: str) -> Button:
+    button = Button(said, style="quiet")
+    button.setAccessibleName(about)
+    return button

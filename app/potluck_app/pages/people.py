@@ -1,0 +1,73 @@
+"""The page People: who belongs to the swarm, and what the user may do about it."""
+
+from __future__ import annotations
+
+from typing import TypeVar
+
+from potluck_control.methods import members
+from potluck_control.methods.members import MembersChanged, MembersList, SwarmParams
+from potluck_control.schema import Method, Status
+
+from potluck_app.pages.founder_key import FounderKeyCard
+from potluck_app.pages.inviting import InvitingCard
+from potluck_app.pages.members_card import MembersCard
+from potluck_app.pages.page import DaemonCaller, Page
+from potluck_app.widgets.card import Card
+from potluck_app.widgets.layout import column, holder
+from potluck_app.widgets.placeholder import Placeholder
+from potluck_app.widgets.theme import SPACE_L
+
+P = TypeVar("P")
+
+
+class PeoplePage(Page):
+    """Shows one `MembersList`: that of the served swarm."""
+
+    AGAIN_MS = 30_000
+
+    def __init__(self, link: DaemonCaller) -> None:
+        super().__init__(link, self.tr("People"))
+        self._shown: MembersList | None = None
+        self._swarm = ""
+        self._placeholder = Placeholder("people", self.tr("Loading…"))
+        self._waiting = Card("", self._placeholder)
+        self._members, self._inviting, self._key = MembersCard(self), InvitingCard(self), FounderKeyCard(self)
+        self._content = holder(column(self._inviting, self._members, self._key, spacing=SPACE_L))
+        self._content.hide()
+        self.column.addWidget(self._waiting)
+        self.column.addWidget(self._content)
+
+    @property
+    def is_unsaved(self) -> bool:
+        return self._key.is_begun
+
+    def show_status(self, status: Status) -> None:
+        name = status.swarm.name if status.swarm is not None else ""
+        if name != self._swarm:
+            self._swarm = name
+            self.refresh()
+
+    def refresh(self) -> None:
+        self.ask(members.LIST, SwarmParams(), self._show)
+
+    def change(self, method: Method[P, MembersChanged], params: P, done: str) -> None:
+        """Have the daemon change something, then say `done` and show the people anew."""
+
+        def changed(result: MembersChanged) -> None:
+            later = self.tr("The others learn of it when this computer serves again.")
+            self.tell(done if result.is_known else f"{done} {later}")
+            self.refresh()
+
+        self.ask(method, params, changed)
+
+    def _show(self, found: MembersList) -> None:
+        self._waiting.setVisible(found.is_open)
+        self._content.setVisible(not found.is_open)
+        if found.is_open:
+            said = self.tr("{swarm} is open to everybody").format(swarm=found.swarm)
+            self._placeholder.say(said, self.tr("It has no members. Everybody who finds it can use it."))
+        elif found != self._shown:
+            self._members.show_members(found)
+            self._inviting.show_members(found)
+            self._key.show_members(found)
+        self._shown = found

@@ -1,0 +1,208 @@
+"""The page People: who is shown, what a founder, an admin and a member may do, and what is asked before."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import replace
+
+import pytest
+from helpers.fake_link import FakeLink
+from helpers.screen import button, buttons, control, opened, press, said, shown
+from potluck_app.pages.home import HomePage
+from potluck_app.pages.members_card import may_remove
+from potluck_app.pages.people import PeoplePage
+from potluck_app.widgets.number_box import NumberBox
+from potluck_app.widgets.question import Question
+from potluck_control import schema
+from potluck_control.methods.members import (
+    Member,
+    MemberMachine,
+    MemberParams,
+    MembersChanged,
+    MembersList,
+    OpenInvite,
+    PromoteParams,
+    RecoverParams,
+    RecoveryCode,
+    SwarmParams,
+    WithdrawParams,
+)
+from PySide6.QtGui import QGuiApplication
+from PySide6.QtWidgets import QAbstractButton, QLineEdit, QMessageBox, QPushButton
+from test_app_pages import SERVING
+
+from potluck.errors import PotluckError
+
+DAY_S = 86400.0
+MAY = 1_778_580_000.0  # 12 May 2026
+ANA = Member("Ana", "aa11aa11", "founder", MAY, "", True, False, (MemberMachine("desktop", "12D3KooWana", MAY),))
+BOB = Member(
+    "Bob", "bb22bb22", "member", MAY, "3fa9c2d1", False, False, (MemberMachine("tower", "12D3KooWbob", MAY),), "Ana"
+)
+EVE = Member("Eve", "ee33ee33", "admin", MAY, "3fa9c2d1", False, False, (), "Ana")
+INVITE = OpenInvite("3fa9c2d1", MAY, time.time() + 9 * DAY_S, 10, 2)
+FOUNDER = MembersList("friends", (ANA, BOB, EVE), (INVITE,), may_lead=True, is_founder=True)
+MEMBER = replace(
+    FOUNDER, members=(replace(ANA, is_you=False), replace(BOB, is_you=True), EVE), may_lead=False, is_founder=False
+)
+DONE = MembersChanged("friends", "done", True)
+
+
+def page_of(found: MembersList) -> tuple[PeoplePage, FakeLink]:
+    return opened(PeoplePage, {"members.list": found})
+
+
+def confirm(page: PeoplePage, wanted: str) -> None:
+    """Answer the question that is open."""
+    question = page.findChildren(Question)[-1]
+    next(item for item in question.findChildren(QAbstractButton) if item.text() == wanted).click()
+
+
+def test_people_are_shown_with_their_computers_and_by_whom_they_came() -> None:
+    page, _ = page_of(FOUNDER)
+    assert "Founder · joined 12 May 2026\ndesktop" in shown(page)
+    assert "Joined 12 May 2026 · invited by Ana\ntower" in shown(page)
+    assert "Ana (you)" in shown(page)
+
+
+def test_a_page_says_that_it_waits_and_why_it_failed() -> None:
+    page, link = opened(PeoplePage)
+    assert "Loading…" in shown(page)
+    link.fail("members.list", PotluckError("no swarm is joined", hint="join one with: potluck join"))
+    assert "No swarm is joined. Join one with: potluck join." in shown(page)
+    link.answers["members.list"] = FOUNDER
+    press(page, "Try again")
+    assert "Bob" in shown(page)
+    assert "Loading…" not in shown(page)
+
+
+def test_an_open_swarm_has_no_members_to_show() -> None:
+    page, _ = page_of(MembersList("all", (), (), may_lead=True, is_founder=False, is_open=True))
+    assert "all is open to everybody" in shown(page)
+    assert "Copy invite" not in buttons(page)
+
+
+def test_somebody_alone_is_told_so() -> None:
+    page, _ = page_of(replace(FOUNDER, members=(ANA,)))
+    assert "Nobody else has joined yet." in shown(page)
+
+
+def test_many_people_are_found_by_name() -> None:
+    crowd = tuple(replace(BOB, name=f"Member {number}", id=f"{number:08x}") for number in range(80))
+    page, _ = page_of(replace(FOUNDER, members=(ANA, *crowd)))
+    assert "31 more. Search for a name." in shown(page)
+    search = control(page, "Search people by name")
+    assert isinstance(search, QLineEdit)
+    search.setText("member 77")
+    assert "Member 77" in shown(page)
+    assert "Member 1" not in shown(page)
+    search.setText("nobody")
+    assert "Nobody has that name." in shown(page)
+
+
+def test_an_invite_is_copied_for_so_many_people_and_days() -> None:
+    page, link = page_of(FOUNDER)
+    people, days = control(page, "People"), control(page, "Days")
+    assert isinstance(people, NumberBox)
+    assert isinstance(days, NumberBox)
+    people.setValue(3)
+    days.setValue(2)
+    press(page, "Copy invite")
+    assert link.named("invite") == [schema.InviteParams(3, 2.0)]
+    link.answer("invite", schema.SwarmInvite("friends", "potluck2:abc", MAY, 3))
+    assert QGuiApplication.clipboard().text() == "potluck2:abc"
+    assert "Invite copied. 3 people can join with it until 12 May 2026." in shown(page)
+
+
+def test_an_invite_is_withdrawn_after_a_question() -> None:
+    page, link = page_of(FOUNDER)
+    assert "2 of 10 used · until" in said(page)
+    press(page, "Withdraw…")
+    assert link.named("members.withdraw") == []
+    confirm(page, "Withdraw")
+    assert link.named("members.withdraw") == [WithdrawParams("3fa9c2d1")]
+
+
+def test_invites_that_have_ended_are_not_offered_to_be_withdrawn() -> None:
+    used, expired = replace(INVITE, used=10), replace(INVITE, expires_at=1.0)
+    page, _ = page_of(replace(FOUNDER, invites=(used, expired)))
+    assert "Withdraw…" not in buttons(page)
+
+
+@pytest.mark.parametrize(("ticked", "withdrawn"), [(True, [WithdrawParams("3fa9c2d1")]), (False, [])])
+def test_removing_a_person_says_what_happens_and_ends_their_invite_too(
+    ticked: bool, withdrawn: list[WithdrawParams]
+) -> None:
+    page, link = page_of(FOUNDER)
+    press(page, "Remove Bob")
+    question = page.findChild(Question)
+    assert question.text() == "Remove Bob from friends?"
+    assert "Within a minute" in question.informativeText()
+    question.checkBox().setChecked(ticked)
+    confirm(page, "Remove")
+    assert link.named("members.remove") == [MemberParams("bb22bb22")]
+    assert link.named("members.withdraw") == withdrawn
+    link.answers["members.list"] = replace(FOUNDER, members=(ANA, EVE))
+    link.answer("members.remove", DONE)
+    assert "Bob was removed." in shown(page)
+    assert "Bob" not in shown(page)
+
+
+def test_a_removal_that_nobody_knows_yet_says_so() -> None:
+    page, link = page_of(FOUNDER)
+    press(page, "Make Bob an admin")
+    assert link.named("members.promote") == [PromoteParams("bb22bb22", is_admin=True)]
+    link.answer("members.promote", replace(DONE, is_known=False))
+    assert "Bob is an admin now. The others learn of it when this computer serves again." in shown(page)
+    press(page, "Make Eve an ordinary member")
+    assert link.named("members.promote")[-1] == PromoteParams("ee33ee33", is_admin=False)
+
+
+def test_members_see_whom_to_ask_and_remove_only_their_own_computers() -> None:
+    page, link = page_of(MEMBER)
+    assert "Only the founder and admins can invite people. Ask Ana, Eve." in shown(page)
+    assert "Copy invite" not in buttons(page)
+    named = [item.accessibleName() for item in page.findChildren(QPushButton) if item.isVisibleTo(page)]
+    assert [name for name in named if name.startswith(("Remove", "Make"))] == ["Remove tower"]
+    press(page, "Remove tower")
+    confirm(page, "Remove")
+    assert link.named("members.remove") == [MemberParams("bb22bb22", "12D3KooWbob")]
+
+
+def test_only_the_founder_removes_admins() -> None:
+    admins_list = replace(MEMBER, may_lead=True)
+    assert [may_remove(member, admins_list) for member in (ANA, replace(BOB, is_you=False), EVE)] == [
+        False,
+        True,
+        False,
+    ]
+    assert may_remove(EVE, FOUNDER)
+
+
+def test_the_recovery_code_is_shown_and_taken() -> None:
+    page, link = page_of(FOUNDER)
+    press(page, "Show recovery code…")
+    link.answer("members.recovery_code", RecoveryCode("friends", "ABCD-EFGH"))
+    assert page.findChild(QMessageBox).text() == "ABCD-EFGH"
+    page, link = page_of(MEMBER)
+    press(page, "I have a recovery code")
+    code = control(page, "Recovery code")
+    assert isinstance(code, QLineEdit)
+    code.setText(" ABCD-EFGH ")
+    assert page.is_unsaved
+    press(page, "Become the founder again")
+    assert link.named("members.recover") == [RecoverParams("ABCD-EFGH")]
+    assert not page.is_unsaved
+
+
+def test_home_offers_an_invite_only_to_those_who_can_make_one() -> None:
+    page, link = opened(HomePage)
+    page.show_status(SERVING)
+    assert link.named("members.list") == [SwarmParams("friday")]
+    link.answer("members.list", replace(MEMBER, swarm="friday"))
+    assert "Copy invite" not in buttons(page)
+    assert "Only the founder and admins can invite people. Ask Ana, Eve." in shown(page)
+    page.refresh()
+    link.answer("members.list", replace(FOUNDER, swarm="friday"))
+    assert button(page, "Copy invite").isVisibleTo(page)
+    assert "Only the founder and admins" not in said(page)

@@ -1,0 +1,105 @@
+"""The people of a swarm over a real socket."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+from helpers.own_daemon import Ask
+from potluck_control import schema
+from potluck_control.client import ControlError
+from potluck_control.methods import members, settings
+from potluck_control.methods.members import Member, MemberParams, PromoteParams, SwarmParams, WithdrawParams
+from potluck_control.methods.settings import Change, SetParams
+from potluck_daemon.daemon import Daemon
+from potluck_daemon.topics.members import find_person
+
+from potluck.errors import UsageError
+from potluck.membership.identity import Identity
+from potluck.membership.invite import accept
+from potluck.membership.leadership import invite
+from potluck.membership.membership import read_all
+from potluck.membership.roster import Roster
+from potluck.membership.statements import countersign, read_statement
+from potluck.protocol.swarm import new_swarm
+
+
+@pytest.fixture(autouse=True)
+async def _nothing_is_served(ask: Ask) -> None:
+    await ask(settings.SET, SetParams((Change("serve.enabled", False),)))
+
+
+@pytest.fixture
+async def bob(ask: Ask, daemon: Daemon) -> str:
+    """Found a swarm into which the founder lets Bob with an invite. Return the invite's id."""
+    await ask(schema.CREATE)
+    return enrol(daemon, "Bob")
+
+
+def enrol(daemon: Daemon, name: str) -> str:
+    founder = daemon.configuration.swarms.find("home")
+    statement, made = invite(founder, time.time())
+    machine = Identity.generate()
+    applicant = accept(made, name, machine, f"{name}'s laptop", time.time())
+    key = founder.swarm.founder_key
+    assert key is not None
+    assert founder.person_key is not None
+    enrolled = countersign(key, read_statement(key, applicant.application), founder.person_key)
+    found = [statement, enrolled, *read_all(key, applicant.statements)]
+    daemon.configuration.learn_members(founder.swarm, [item.data for item in found])
+    return statement.content.invite.hex()  # type: ignore[union-attr]
+
+
+async def bob_of(ask: Ask) -> Member:
+    return next(each for each in (await ask(members.LIST)).members if each.name == "Bob")
+
+
+async def test_the_list_says_who_invited_whom(ask: Ask, bob: str) -> None:
+    listed = await ask(members.LIST)
+    guest, you = sorted(listed.members, key=lambda each: each.is_you)
+    assert (you.is_you, you.rank, you.invited_by) == (True, "founder", "")
+    assert (guest.name, guest.invite, guest.invited_by) == ("Bob", bob[:8], you.name)
+    assert [machine.name for machine in guest.machines] == ["Bob's laptop"]
+    assert (listed.may_lead, listed.is_founder, listed.is_open) == (True, True, False)
+
+
+async def test_a_person_is_removed_and_the_list_shows_it(ask: Ask, bob: str) -> None:
+    assert len((await ask(members.LIST)).members) == 2
+    await ask(members.REMOVE, MemberParams("Bob"))
+    assert len((await ask(members.LIST)).members) == 1
+
+
+async def test_one_of_two_computers_of_one_name_is_removed_by_its_peer_id(ask: Ask, bob: str) -> None:
+    (machine,) = (await bob_of(ask)).machines
+    await ask(members.REMOVE, MemberParams("Bob", machine.peer_id))
+    assert (await bob_of(ask)).machines == ()
+    with pytest.raises(ControlError, match="no computer named"):
+        await ask(members.REMOVE, MemberParams("Bob", machine.peer_id))
+
+
+async def test_an_admin_is_appointed_and_an_invite_withdrawn(ask: Ask, bob: str) -> None:
+    await ask(members.PROMOTE, PromoteParams("Bob", is_admin=True))
+    assert (await bob_of(ask)).rank == "admin"
+    await ask(members.WITHDRAW, WithdrawParams(bob[:6]))
+    assert (await ask(members.LIST)).invites == ()
+
+
+async def test_an_open_swarm_has_no_members(ask: Ask, daemon: Daemon) -> None:
+    daemon.configuration.swarms.create(new_swarm("all", "model", 4), is_open=True)
+    daemon.configuration.reload()
+    listed = await ask(members.LIST, SwarmParams("all"))
+    assert (listed.is_open, listed.members) == (True, ())
+    with pytest.raises(ControlError, match="open to everybody"):
+        await ask(members.REMOVE, MemberParams("Bob", swarm="all"))
+
+
+async def test_a_name_like_an_id_is_not_taken_for_its_person(daemon: Daemon, bob: str) -> None:
+    def roster() -> Roster:
+        return daemon.configuration.swarms.find("home").roster(time.time())
+
+    victim = find_person(roster(), "bob")
+    enrol(daemon, victim.id[:8])
+    assert find_person(roster(), victim.id[:8]) == victim
+    enrol(daemon, "bob")
+    with pytest.raises(UsageError, match="several people"):
+        find_person(roster(), "Bob")
