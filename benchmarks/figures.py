@@ -186,6 +186,14 @@ FIGURES = {
             "all replicas of a block gone for 60 s, then one returns: sessions that continue with the same tokens",
         ),
         Figure(
+            "generate_matrix",
+            "modes",
+            "lower",
+            0,
+            "generate_matrix:measure",
+            "ways of calling generate and forward that neither equal the local model nor are refused with a reason",
+        ),
+        Figure(
             "load_peak",
             "ratio",
             "lower",

@@ -18,7 +18,7 @@ from transformers.core_model_loading import WeightRenaming, rename_source_key
 from transformers.models.auto.modeling_auto import MODEL_FOR_CAUSAL_LM_MAPPING
 
 from potluck.checkpoint.building import Filler, rebuild_buffers
-from potluck.checkpoint.families import NEEDS_A_MASK, decoder_of, refuse_unsplittable, slice_config
+from potluck.checkpoint.families import NEEDS_A_MASK, decoder_of, refuse_unsplittable
 from potluck.checkpoint.shards import Shard
 from potluck.checkpoint.source import Checkpoint
 from potluck.checkpoint.stored import refuse_packed_ends, stored_format
@@ -43,6 +43,26 @@ class RemoteStack(nn.Module):
     def forward(self, hidden_states: Tensor, *args: Any, **kwargs: Any) -> Tensor | tuple[Tensor]:
         output: Tensor = self.blocks(hidden_states, past_key_values=_cache_in(args, kwargs))
         return (output,) if self.returns_tuple else output
+
+
+class RemoteLayers(nn.ModuleList):
+    """The list of layers. The family's loop finds one module, others `num_layers` blocks to choose from."""
+
+    def __init__(self, stack: RemoteStack, num_layers: int) -> None:
+        self._num_layers = num_layers
+        super().__init__([stack])
+
+    def __len__(self) -> int:
+        return self._num_layers
+
+    def __getitem__(self, index: Any) -> Any:
+        if isinstance(index, slice) and range(self._num_layers)[index] == range(self._num_layers):
+            return self  # loops take the first `num_hidden_layers`
+        return self.stack.blocks[index]  # type: ignore[index]
+
+    @property
+    def stack(self) -> RemoteStack:
+        return next(iter(self))  # type: ignore[return-value]
 
 
 class NoRotary(nn.Module):
@@ -80,7 +100,7 @@ def load_ends(
     model.tie_weights(missing_keys=filler.missing, recompute_mapping=False)
     filler.finish()
     embedding = model.get_input_embeddings().weight
-    _insert_blocks(inner, getattr(inner, stack_name)[0], blocks, embedding.new_ones(checkpoint.hidden_size))
+    _insert_blocks(inner, getattr(inner, stack_name).stack, blocks, embedding.new_ones(checkpoint.hidden_size))
     model.generation_config = _generation_config(checkpoint, model)
     return model
 
@@ -94,14 +114,12 @@ def _build_empty(checkpoint: Checkpoint, dtype: torch.dtype) -> tuple[Any, nn.Mo
         model = MODEL_FOR_CAUSAL_LM_MAPPING[type(config)]._from_config(config, dtype=dtype)
     inner, stack_name = decoder_of(model, checkpoint.num_blocks)
     first = getattr(inner, stack_name)[0]
-    sliced = slice_config(config, 0, 1)
-    model.config = inner.config = sliced
-    setattr(inner, stack_name, nn.ModuleList([RemoteStack(first)]))
+    setattr(inner, stack_name, RemoteLayers(RemoteStack(first), checkpoint.num_blocks))
     for name in [name for name, _ in inner.named_children()]:
         if "rotary" in name or "rope" in name:
             setattr(inner, name, NoRotary())
     if config.model_type not in NEEDS_A_MASK:
-        sliced._attn_implementation = NO_MASKS
+        config._attn_implementation = NO_MASKS
     return model, inner, stack_name
 
 
@@ -112,15 +130,14 @@ def _insert_blocks(inner: Any, stack: RemoteStack, blocks: nn.Module, like: Tens
         like: an embedding [hidden_size], for size, dtype and device.
     """
     hidden = like.detach().expand(2, 1, -1).clone()
-    stack.blocks = _Unchanged()
     for returns_tuple in (False, True):
-        stack.returns_tuple = returns_tuple
+        stack.blocks, stack.returns_tuple = _Unchanged(), returns_tuple
         try:
             with torch.inference_mode():
                 output = inner(inputs_embeds=hidden.clone(), use_cache=False)[0]
         except (AttributeError, TypeError, ValueError, IndexError, RuntimeError):
             continue
-        if isinstance(output, Tensor) and output.shape == hidden.shape:
+        if isinstance(output, Tensor) and output.shape == hidden.shape and stack.blocks.calls == 1:
             stack.blocks = blocks
             return
     raise CheckpointError(
@@ -129,7 +146,10 @@ def _insert_blocks(inner: Any, stack: RemoteStack, blocks: nn.Module, like: Tens
 
 
 class _Unchanged(nn.Module):
+    calls = 0
+
     def forward(self, hidden_states: Tensor, **kwargs: object) -> Tensor:
+        self.calls += 1
         return hidden_states
 
 

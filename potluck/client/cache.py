@@ -1,13 +1,14 @@
 """Defines the cache that `generate()` passes on. It holds the sessions at the servers that hold keys and values.
 
-There is one session for each group of rows with equal padding. The methods are those that transformers calls.
+There is one session for each group of rows with equal padding. The methods are those that transformers calls. A pass
+without a cache returns one too, as local models do: it keeps the inputs and opens sessions once somebody goes on.
 """
 
 from __future__ import annotations
 
 import asyncio
 import weakref
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import torch
 from torch import Tensor
@@ -18,22 +19,55 @@ from potluck.client.report import RouteReport
 from potluck.client.rows import RowGroup, group_rows, put_back, refuse_right_padding
 from potluck.client.session import InferenceSession
 from potluck.errors import UsageError
+from potluck.protocol.blocks import Span
 
 if TYPE_CHECKING:
     from potluck.client.swarm_client import SwarmClient
+
+
+_ROOM_TOKENS = 256  # for those that follow an input, in a cache whose user named no length
+
+
+class _Inputs(NamedTuple):
+    """The inputs of a pass that no server keeps: as of `RemoteCache.step`."""
+
+    hidden: Tensor
+    mask: Tensor | None
+    prompts: Tensor | None
 
 
 class RemoteCache(Cache):  # type: ignore[misc]
     """The sessions of one batch. They end with `close`, or when nothing refers to the cache any more."""
 
     def __init__(
-        self, client: SwarmClient, max_length: int, *, exact: bool | None = None, max_wait_s: float | None = None
+        self,
+        client: SwarmClient,
+        max_length: int | None = None,
+        *,
+        span: Span | None = None,
+        may_grow: bool = False,
+        is_deferred: bool = False,
+        exact: bool | None = None,
+        max_wait_s: float | None = None,
     ) -> None:
+        """Store the settings; the first step opens the sessions.
+
+        Args:
+            max_length: tokens a row, padding included; None: room for a few more than the first step has.
+            span: the blocks; None takes all.
+            may_grow: whether the sessions are opened again, larger, when they are full.
+            is_deferred: whether sessions wait for the second step, while the first one is computed without them.
+            exact, max_wait_s: as in `SwarmClient.new_session`.
+        """
         super().__init__(layers=[])
         self._exact = exact
         self._max_wait_s = max_wait_s
-        self.max_length = max_length  # tokens a row, padding included
+        self.max_length = max_length
+        self.span = span or Span(0, client.swarm.num_blocks)
+        self._may_grow = may_grow or max_length is None
+        self.is_deferred = is_deferred
         self._client = client
+        self._inputs: _Inputs | None = None  # of a pass without sessions; they are opened with the next step
         self._length = 0  # tokens a row so far, padding included
         self._batch = 0
         self._groups: tuple[RowGroup, ...] = ()
@@ -54,6 +88,8 @@ class RemoteCache(Cache):  # type: ignore[misc]
         batch, tokens, _ = hidden.shape
         if not self._end.alive:
             raise UsageError("this session is closed")
+        if self._inputs is not None:
+            return self._step_after_inputs(self._inputs, hidden, mask)
         if self._length == 0:
             self._begin(batch, tokens, mask)
         else:
@@ -62,6 +98,11 @@ class RemoteCache(Cache):  # type: ignore[misc]
         parts = self._client.run(self._step_all(hidden, order, prompts if self._length == 0 else None))
         self._length += tokens
         return put_back(parts, hidden)
+
+    def note_inputs(self, hidden: Tensor, mask: Tensor | None, prompts: Tensor | None) -> None:
+        """Remember what was just computed without sessions; arguments as of `step`."""
+        self._inputs, self.is_deferred = _Inputs(hidden, mask, prompts), False
+        self._batch, self._length = hidden.shape[0], hidden.shape[1]
 
     def close(self) -> None:
         """End the sessions at the servers. Idempotent."""
@@ -73,7 +114,7 @@ class RemoteCache(Cache):  # type: ignore[misc]
         return self._length
 
     def get_max_length(self, layer_idx: int | None = None) -> int:
-        return self.max_length
+        return -1 if self._may_grow or self.max_length is None else self.max_length
 
     def get_mask_sizes(self, query_length: int, layer_idx: int) -> tuple[int, int]:
         return self._length + query_length, 0
@@ -93,18 +134,21 @@ class RemoteCache(Cache):  # type: ignore[misc]
         """Forget the last tokens (given as a negative number, as transformers does)."""
         if tokens_to_remove > 0:
             raise ValueError("give the number of tokens to remove as a negative number")
+        self._send_inputs()
         self._length = max(0, self._length + tokens_to_remove)
 
     def reset(self) -> None:
-        self._length = 0
+        self._length, self._inputs = 0, None
 
     def reorder_cache(self, beam_idx: Tensor) -> None:
         """Continue row `beam_idx[i]` as row i."""
+        self._send_inputs()
         beam_idx = beam_idx.to("cpu", torch.int64)
         self._order = beam_idx if self._order is None else self._order.index_select(0, beam_idx)
 
     def batch_select_indices(self, indices: Tensor) -> None:
         """Keep only these rows; the next step sends them to the servers again."""
+        self._send_inputs()
         if len(self._groups) > 1:
             raise UsageError("rows of a batch with padding cannot be selected in mid-generation")
         self.reorder_cache(torch.arange(self._batch)[indices.to("cpu")])
@@ -114,14 +158,40 @@ class RemoteCache(Cache):  # type: ignore[misc]
     def batch_repeat_interleave(self, repeats: int) -> None:
         self.batch_select_indices(torch.arange(self._batch).repeat_interleave(repeats))
 
+    def _step_after_inputs(self, earlier: _Inputs, hidden: Tensor, mask: Tensor | None) -> Tensor:
+        """Open sessions with the inputs of an earlier pass and `hidden`, and return the outputs of the latter."""
+        if hidden.shape[0] != self._batch:
+            raise UsageError(f"this session has {self._batch} rows, not {hidden.shape[0]}")
+        if mask is None and earlier.mask is not None:
+            _refuse_missing_mask(group_rows(earlier.mask, *earlier.hidden.shape[:2]))
+        self._inputs, length, self._length = None, self._length, 0
+        try:
+            return self.step(torch.cat([earlier.hidden, hidden], dim=1), mask, earlier.prompts)[:, length:]
+        except BaseException:
+            self._inputs, self._length = earlier, length
+            raise
+
+    def _send_inputs(self) -> None:
+        """Open sessions for the inputs of an earlier pass, because they are about to be changed."""
+        if self._inputs is not None:
+            hidden, mask, _ = self._inputs
+            self._step_after_inputs(self._inputs, hidden[:, :0], mask)
+
     def _begin(self, batch: int, tokens: int, mask: Tensor | None) -> None:
         groups = group_rows(mask, batch, tokens)
         refuse_right_padding(groups, tokens)
         if self._sessions:
             self._client.run(_close_all(self._sessions))
         self._batch, self._groups, self._order = batch, groups, None
+        self.max_length = tokens + _ROOM_TOKENS if self.max_length is None else self.max_length
         self._sessions += [
-            self._client.new_session(self.max_length - group.start, exact=self._exact, max_wait_s=self._max_wait_s)
+            self._client.new_session(
+                self.max_length - group.start,
+                span=self.span,
+                may_grow=self._may_grow,
+                exact=self._exact,
+                max_wait_s=self._max_wait_s,
+            )
             for group in groups
         ]
         self.routes[:] = [session.route for session in self._sessions]
@@ -130,6 +200,7 @@ class RemoteCache(Cache):  # type: ignore[misc]
         if batch != self._batch:
             raise UsageError(f"this session has {self._batch} rows, not {batch}")
         if mask is None:
+            _refuse_missing_mask(self._groups)
             return
         groups = group_rows(mask, batch, self._length + tokens)
         refuse_right_padding(groups, self._length + tokens)
@@ -156,6 +227,12 @@ class RemoteCache(Cache):  # type: ignore[misc]
         part = group.take(hidden, column, hidden.shape[1])
         position = self._length + column - group.start
         return group, await self._sessions[index].step(part, position, order=order, prompts=prompts), column
+
+
+def _refuse_missing_mask(groups: tuple[RowGroup, ...]) -> None:
+    """Refuse to go on without a mask where there was padding; a local model would now see the padding."""
+    if any(group.start for group in groups):
+        raise UsageError("this session began with padding", hint="pass the attention mask of all tokens so far")
 
 
 def _order_within(group: RowGroup, order: Tensor) -> Tensor:

@@ -7,6 +7,7 @@ prefill in pieces, rollback and the replay to a replacement server. The session 
 from __future__ import annotations
 
 import time
+import uuid
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
@@ -101,6 +102,11 @@ class Hop:
             self.abandon()
         elif self._cached:
             self._order = order if self._order is None else self._order.index_select(0, order)
+
+    def enlarge(self, max_length: int) -> None:
+        """Open a session of `max_length` tokens a row with the next `catch_up`, which replays the history."""
+        self.abandon()
+        self._opening = replace(self._opening, max_length=max_length, session_id=str(uuid.uuid4()))
 
     async def catch_up(self, start: int) -> Tensor:
         """Send the server what it lacks and return the outputs of tokens [start, history.length).

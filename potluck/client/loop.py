@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import os
 import sys
 import threading
 from collections.abc import Callable, Coroutine, Iterable
 from typing import Any, Generic, TypeVar
 
-from potluck.errors import NetworkError
+from potluck.errors import NetworkError, UsageError
 from potluck.tasks import cancel_and_wait
 
 T = TypeVar("T")
@@ -30,6 +31,12 @@ class LoopThread:
         self._loop: asyncio.AbstractEventLoop | None = None
         self._thread: threading.Thread | None = None
         self._calls: set[_Call[Any]] = set()
+        self._pid = os.getpid()
+
+    @property
+    def is_elsewhere(self) -> bool:
+        """Tell whether this process is a fork, which has no such thread."""
+        return os.getpid() != self._pid
 
     @property
     def is_current(self) -> bool:
@@ -52,8 +59,15 @@ class LoopThread:
         Raises:
             NetworkError: the loop is stopped.
             RuntimeError: called from the loop's own thread, which would wait for itself.
+            UsageError: called in a fork.
         """
         loop = self._loop
+        if self.is_elsewhere:
+            work.close()
+            raise UsageError(
+                "this model was loaded before this process was forked",
+                hint="load it in the child process, or start the process with spawn",
+            )
         if loop is None or self.is_current:
             work.close()
             if loop is None:
@@ -74,13 +88,13 @@ class LoopThread:
 
     def post(self, function: Callable[[], object]) -> None:
         """Call `function` in the loop soon; do nothing if the loop is stopped."""
-        if self._loop is not None:
+        if self._loop is not None and not self.is_elsewhere:
             self._loop.call_soon_threadsafe(function)
 
     def stop(self) -> None:
         """Cancel what still runs, stop the loop and join the thread."""
         loop, thread = self._loop, self._thread
-        if loop is None or thread is None:
+        if loop is None or thread is None or self.is_elsewhere:
             return
         self._loop = None
         loop.call_soon_threadsafe(loop.stop)

@@ -23,7 +23,7 @@ from potluck.checkpoint.parameters import block_parameters
 from potluck.client.cache import RemoteCache
 from potluck.client.config import ClientConfig
 from potluck.client.outages import OnWait
-from potluck.client.remote import RemoteBlocks
+from potluck.client.remote import RemoteBlocks, refuse_copies
 from potluck.client.report import RouteReport
 from potluck.client.swarm_client import SwarmClient
 from potluck.errors import CheckpointError, UsageError
@@ -158,6 +158,12 @@ class SwarmModel:
         self._routes = made.routes
         return made
 
+    def _growing_cache(self, max_length: int) -> RemoteCache:
+        """Return a cache for a generation, whose helpers may look further ahead than its last token."""
+        made = RemoteCache(self._client, max_length, may_grow=True)
+        self._routes = made.routes
+        return made
+
     def tell_waits(self, on_wait: OnWait) -> None:
         """Call `on_wait` with the blocks that a generation waits for, and with none when it goes on."""
         self._client.servers.outages.on_wait = on_wait
@@ -177,6 +183,9 @@ class SwarmModel:
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
         self.close()
+
+    def __reduce_ex__(self, protocol: object) -> Any:
+        refuse_copies()
 
     def _prepare_cache_for_generation(
         self,
@@ -199,7 +208,7 @@ class SwarmModel:
                 hint="leave it out: the servers hold the cache",
             )
         elif generation_config.use_cache is not False:
-            model_kwargs["past_key_values"] = self.new_cache(max_cache_length + 1)
+            model_kwargs["past_key_values"] = self._growing_cache(max_cache_length + 1)
 
 
 def attach(checkpoint: Checkpoint, client: SwarmClient, dtype: torch.dtype | None = None) -> Any:
@@ -231,7 +240,7 @@ def _decoder_around(model: nn.Module, blocks: RemoteBlocks) -> nn.Module:
     """Return the family's decoder, which gets the mask and the cache and contains the stack with `blocks`."""
     for module in model.modules():
         for child in module.children():
-            if isinstance(child, nn.ModuleList) and any(blocks in stack.children() for stack in child):
+            if isinstance(child, nn.ModuleList) and any(blocks in stack.children() for stack in child.children()):
                 return module
     raise CheckpointError(f"cannot find the blocks of {type(model).__name__}")
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import torch
 from torch import Tensor, nn
@@ -29,44 +29,92 @@ _prompts: ContextVar[Tensor | None] = ContextVar("deep_prompts", default=None)
 
 
 class RemoteBlocks(nn.Module):
-    """The blocks [0, num_blocks) of the model, at servers of a swarm."""
+    """Consecutive blocks of the model at servers of a swarm. `blocks[a:b]` are some of them, counted within these."""
 
-    def __init__(self, client: SwarmClient) -> None:
+    def __init__(self, client: SwarmClient, span: Span | None = None) -> None:
+        """`span`: None takes all blocks of the model."""
         super().__init__()
         self.client = client
+        self.span = span or Span(0, client.swarm.num_blocks)
 
-    def forward(self, hidden_states: Tensor, past_key_values: RemoteCache | None = None) -> Tensor:
-        """Shapes: [batch, tokens, hidden_size] in and out; without a cache gradients flow to it and to deep prompts."""
+    def __len__(self) -> int:
+        return len(self.span)
+
+    def __getitem__(self, index: int | slice) -> RemoteBlocks:
+        """Return a module for some of these blocks. Raises IndexError if there are none, UsageError for gaps."""
+        if isinstance(index, slice):
+            chosen = range(len(self))[index]
+            if len(chosen) > 1 and chosen.step != 1:
+                raise UsageError("blocks are taken in their order, without gaps")
+        else:
+            chosen = range(len(self))[index : index + 1 or None]
+        if not chosen:
+            raise IndexError(f"there are {len(self)} blocks, and none at {index}")
+        return RemoteBlocks(self.client, Span(self.span.start + chosen[0], self.span.start + chosen[-1] + 1))
+
+    def new_cache(self, max_length: int | None = None) -> RemoteCache:
+        """Return a cache for these blocks alone. `max_length`: tokens a row; None lets it grow."""
+        return RemoteCache(self.client, max_length, span=self.span)
+
+    @torch.compiler.disable  # type: ignore[untyped-decorator]
+    def forward(
+        self,
+        hidden_states: Tensor,
+        attention_mask: Tensor | None = None,
+        past_key_values: RemoteCache | None = None,
+    ) -> Tensor:
+        """Run hidden states through the blocks.
+
+        Args:
+            hidden_states: [batch, tokens, hidden_size].
+            attention_mask: [batch, tokens so far], 0 for padding; within the model, None takes the model's.
+            past_key_values: a cache for these blocks; without one, gradients flow to the input and to deep prompts.
+        Returns: the shape of `hidden_states`.
+        """
         device = hidden_states.device
         hidden = hidden_states if device.type == "cpu" else hidden_states.to("cpu")
-        mask, prompts = _mask.get(), _prompts.get()
+        mask, prompts = _mask.get() if attention_mask is None else attention_mask, _prompts.get()
         _mask.set(None)  # it applies to this call only
         if prompts is not None:
             self._check_prompts(prompts, hidden)
-        if past_key_values is not None:
-            prompts = None if prompts is None else prompts.detach().to("cpu", hidden.dtype)
-            output = past_key_values.step(hidden.detach() if hidden.requires_grad else hidden, mask, prompts)
+            prompts = prompts[self.span.start : self.span.end].to("cpu", hidden.dtype)
+        cache = past_key_values
+        if cache is not None and not cache.is_deferred:
+            if cache.span != self.span:
+                raise UsageError(f"a cache of blocks {cache.span} for blocks {self.span}", hint="use their new_cache()")
+            if hidden.requires_grad:
+                raise UsageError("no gradients flow through a cache", hint="use torch.no_grad(), or no cache")
+            output = cache.step(hidden, mask, None if prompts is None else prompts.detach())
             return output if device.type == "cpu" else output.to(device)
         groups = group_rows(mask, hidden.shape[0], hidden.shape[1])
-        if prompts is not None:
-            prompts = prompts.to("cpu", hidden.dtype)
-        outputs = _ThroughTheSwarm.apply(hidden, prompts, self.client, groups)  # type: ignore[no-untyped-call]
-        return outputs.to(device)  # type: ignore[no-any-return]
+        outputs: Tensor = _ThroughTheSwarm.apply(hidden, prompts, self.client, self.span, groups)  # type: ignore[no-untyped-call]
+        if cache is not None:
+            cache.note_inputs(hidden.detach(), mask, None if prompts is None else prompts.detach())
+        return outputs.to(device)
 
+    @torch.compiler.disable  # type: ignore[untyped-decorator]
     def note_inputs(self, module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """Note the mask and refuse unsupported inputs; a forward pre-hook of the decoder around these blocks."""
-        cache = kwargs.get("past_key_values")
-        if cache is None:
-            kwargs["use_cache"] = False  # otherwise the decoder makes a cache that stays empty
-        elif not isinstance(cache, RemoteCache):
+        """Note the mask, provide a cache and refuse unsupported inputs; a pre-hook of the decoder around the blocks."""
+        config: Any = module.config
+        _refuse_outputs(config, kwargs)
+        cache, use_cache = kwargs.get("past_key_values"), kwargs.get("use_cache")
+        if cache is not None and not isinstance(cache, RemoteCache):
             raise UsageError(
                 f"a {type(cache).__name__} cannot hold what servers remember", hint="use the cache of model.session()"
             )
+        if cache is None and (config.use_cache if use_cache is None else use_cache):
+            # Servers keep something only if somebody asked for it or goes on.
+            is_deferred = use_cache is None or torch.is_grad_enabled()
+            kwargs["past_key_values"] = cache = RemoteCache(self.client, is_deferred=is_deferred)
         mask = kwargs.get("attention_mask")
-        if mask is not None and mask.dim() != 2:
+        if mask is not None and not (isinstance(mask, Tensor) and mask.dim() == 2):
             raise UsageError("attention masks must be [batch, tokens]: the swarm computes causal attention only")
+        _refuse_positions(kwargs.get("position_ids"), mask, 0 if cache is None else cache.get_seq_length())
         _mask.set(mask)
         return args, kwargs
+
+    def __reduce_ex__(self, protocol: object) -> Any:
+        refuse_copies()
 
     @contextmanager
     def deep_prompts(self, prompts: Tensor | None) -> Iterator[None]:
@@ -88,15 +136,21 @@ class RemoteBlocks(nn.Module):
             )
 
 
+def refuse_copies() -> NoReturn:
+    """Raise UsageError, because connections are neither copied nor pickled."""
+    raise UsageError(
+        "a model in a swarm can be neither copied nor pickled", hint="load it with from_pretrained() in each process"
+    )
+
+
 class _ThroughTheSwarm(torch.autograd.Function):
     """A differentiable pass for hidden states and deep prompts; pieces of the batch run in parallel."""
 
     @staticmethod
     def forward(
-        ctx: Any, hidden: Tensor, prompts: Tensor | None, client: SwarmClient, groups: tuple[RowGroup, ...]
+        ctx: Any, hidden: Tensor, prompts: Tensor | None, client: SwarmClient, span: Span, groups: tuple[RowGroup, ...]
     ) -> Tensor:
         pieces = _pieces(groups, hidden.shape[0], client.config.micro_batch_tokens)
-        span = Span(0, client.swarm.num_blocks)
         inputs = [
             (piece.take(hidden, piece.start, piece.end), None if prompts is None else _prompts_for(piece, prompts))
             for piece in pieces
@@ -117,7 +171,7 @@ class _ThroughTheSwarm(torch.autograd.Function):
 
     @staticmethod
     @once_differentiable
-    def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor, Tensor | None, None, None]:
+    def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor, Tensor | None, None, None, None]:
         (grad,) = grads
         client: SwarmClient = ctx.client
         calls = [
@@ -126,7 +180,38 @@ class _ThroughTheSwarm(torch.autograd.Function):
         ]
         results = client.run(side_by_side(calls, max_parallel=client.config.max_parallel_calls))
         parts = [(piece, output, piece.start) for piece, (output, _) in zip(ctx.pieces, results, strict=True)]
-        return put_back(parts, grad), _sum_prompt_grads(ctx.prompts_like, ctx.pieces, results), None, None
+        return put_back(parts, grad), _sum_prompt_grads(ctx.prompts_like, ctx.pieces, results), None, None, None
+
+
+def _refuse_outputs(config: Any, kwargs: dict[str, Any]) -> None:
+    """Refuse to be asked for what only the blocks' own servers see."""
+    for name in ("output_hidden_states", "output_attentions", "output_router_logits"):
+        asked = kwargs.get(name)
+        if getattr(config, name, False) if asked is None else asked:
+            hint = "call model.blocks[a:b] for the states between blocks" if "states" in name else "leave it out"
+            raise UsageError(f"{name}: the blocks are at servers, which return their last output only", hint=hint)
+
+
+def _refuse_positions(given: Tensor | None, mask: Tensor | None, past: int) -> None:
+    """Refuse positions other than those that the servers count: from 0 at a row's first token, or its first column.
+
+    Args:
+        given: position_ids, [..., tokens], or None.
+        mask: [batch, past + tokens], or None.
+        past: tokens so far.
+    """
+    if given is None:
+        return
+    tokens = given.shape[-1]
+    rows = given.reshape(-1, tokens).to("cpu")
+    if bool((rows == torch.arange(past, past + tokens)).all()):
+        return
+    if mask is not None and mask.shape[1] == past + tokens:
+        mask = mask.to("cpu", torch.int64)
+        counted, is_real = (mask.cumsum(1) - 1)[:, past:], mask[:, past:].bool()
+        if len(rows) in (1, len(counted)) and bool((rows == counted)[is_real].all()):
+            return
+    raise UsageError("position_ids that differ from those of the attention mask", hint="leave them out")
 
 
 def _pieces(groups: tuple[RowGroup, ...], batch: int, max_tokens: int) -> list[RowGroup]:

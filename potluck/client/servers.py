@@ -23,7 +23,7 @@ from potluck.client.outages import Outages
 from potluck.client.quoting import Quotes, Quoting
 from potluck.client.recovery import NO_ANSWER, Bans, Verdict, judge
 from potluck.directory import Directory
-from potluck.errors import NetworkError
+from potluck.errors import NetworkError, UsageError
 from potluck.p2p.network import Host
 from potluck.protocol.blocks import PeerId, Span
 from potluck.protocol.codes import RemoteError
@@ -200,6 +200,8 @@ class Servers:
                 try:
                     return self._draw(span, needs, unwanted, draws=1)[0]
                 except NoRouteError as error:
+                    if attempt:  # the directory was read again
+                        self._refuse_too_long(span, needs)
                     began_s = time.monotonic()
                     left_s = wait.left_s(began_s)
                     if left_s <= 0:
@@ -215,6 +217,15 @@ class Servers:
             self.end_wait(wait)
             raise
         raise AssertionError("not reached")
+
+    def _refuse_too_long(self, span: Span, needs: Needs) -> None:
+        """Raise UsageError if the blocks are served, but to nobody who wants so many tokens."""
+        longest = self.longest(span)
+        if 0 < longest < needs.max_length:
+            raise UsageError(
+                f"{needs.max_length} tokens are too many: the servers of blocks {span} take {longest} at most",
+                hint="shorten the text",
+            )
 
     def end_wait(self, wait: Wait) -> None:
         """Tell the caller that this wait is over, one way or the other; the next failure begins another one."""
@@ -277,6 +288,14 @@ class Servers:
             return find_route(self._columns, span, vantage=self._vantage(unwanted), needs=self._demands(needs))
         except NoRouteError:
             return None
+
+    def longest(self, span: Span) -> int:
+        """Return the tokens of the longest session that servers announce for every block of `span`; 0: none."""
+        most = dict.fromkeys(span, 0)
+        for server in self._columns.servers:
+            for block in range(max(server.span.start, span.start), min(server.span.end, span.end)):
+                most[block] = max(most[block], server.record.max_length)
+        return min(most.values())
 
     def serves(self, peer: PeerId, span: Span) -> bool:
         """Tell whether `peer` announces all blocks of `span`."""

@@ -42,9 +42,18 @@ class InferenceSession:
     """One session of a client. Lives in the client's event loop and takes one step at a time."""
 
     def __init__(
-        self, servers: Servers, calls: Calls, config: ClientConfig, prefix: str, span: Span, max_length: int
+        self,
+        servers: Servers,
+        calls: Calls,
+        config: ClientConfig,
+        prefix: str,
+        span: Span,
+        max_length: int,
+        *,
+        may_grow: bool = False,
     ) -> None:
-        self.max_length = max_length
+        self.max_length = max_length  # tokens a row; servers reserve memory for as many
+        self._may_grow = may_grow
         self.route = RouteReport()
         self._servers = servers
         self._calls = calls
@@ -74,10 +83,7 @@ class InferenceSession:
             RemoteError: a server says that the request itself is wrong.
         """
         if position + hidden.shape[1] > self.max_length:
-            raise UsageError(
-                f"this session holds at most {self.max_length} tokens, not {position + hidden.shape[1]}",
-                hint="open it with a larger max_length",
-            )
+            self._grow(position + hidden.shape[1])
         if not self._hops:
             await self._open(hidden, prompts)
         self._change_over()
@@ -115,6 +121,19 @@ class InferenceSession:
         self._put(slice(None), [self._new_hop(part, History()) for part in route.hops])
         # Streams are opened side by side; one that does not open is dealt with when its turn comes.
         await asyncio.gather(*(hop.open() for hop in self._hops), return_exceptions=True)
+
+    def _grow(self, tokens: int) -> None:
+        """Make room for `tokens` a row: the next step opens larger sessions and replays the history into them."""
+        if not self._may_grow:
+            raise UsageError(
+                f"this session holds at most {self.max_length} tokens, not {tokens}",
+                hint="open it with a larger max_length",
+            )
+        self.max_length = max(tokens, min(2 * self.max_length, self._servers.longest(self._span)))
+        self._successions.call_off()
+        self._parked.clear()
+        for hop in self._hops:
+            hop.enlarge(self.max_length)
 
     def _change_over(self) -> None:
         """Replace servers that are leaving or slow by successors that are ready."""

@@ -84,25 +84,35 @@ class SwarmClient:
         self._loop.post(lambda: self._background.start(make_work()))
 
     def new_session(
-        self, max_length: int, *, exact: bool | None = None, max_wait_s: float | None = None
+        self,
+        max_length: int,
+        *,
+        span: Span | None = None,
+        may_grow: bool = False,
+        exact: bool | None = None,
+        max_wait_s: float | None = None,
     ) -> InferenceSession:
-        """Return a session through all blocks of at most `max_length` tokens; its first step opens it.
+        """Return a session of at most `max_length` tokens a row; its first step opens it.
 
         Args:
+            span: the blocks; None takes all.
+            may_grow: whether it is opened again, larger, when it is full.
             exact: whether servers must not batch it with other sessions; None takes the configuration.
             max_wait_s: for servers of blocks that nobody serves; None takes the configuration.
         """
-        whole = Span(0, self.swarm.num_blocks)
+        span = span or Span(0, self.swarm.num_blocks)
         config = replace(
             self.config,
             exact=self.config.exact if exact is None else exact,
             max_wait_s=self.config.max_wait_s if max_wait_s is None else max_wait_s,
         )
-        return InferenceSession(self.servers, self.calls, config, self.swarm.prefix, whole, max_length)
+        return InferenceSession(
+            self.servers, self.calls, config, self.swarm.prefix, span, max_length, may_grow=may_grow
+        )
 
     def close(self) -> None:
         """End all sessions, leave the swarm and stop the thread. Idempotent."""
-        if self._is_closed:
+        if self._is_closed or self._loop.is_elsewhere:
             return
         self._is_closed = True
         if self._loop.is_current:  # called by a finaliser that the garbage collector ran here

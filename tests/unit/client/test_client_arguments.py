@@ -1,0 +1,169 @@
+"""Each argument of `forward` and `generate` does what it does to a local model, or is refused; nothing is ignored."""
+
+from __future__ import annotations
+
+import copy
+import inspect
+import os
+import pickle
+from collections.abc import Iterator
+
+import pytest
+import torch
+from helpers.client_world import World, local_model, prompt, world
+from transformers import PreTrainedModel
+
+from benchmarks.generate_matrix import judge, modes
+from potluck.client.remote import RemoteBlocks
+from potluck.errors import UsageError
+
+_MODES = modes(local_model())
+REFUSED = {
+    "generate: cache_implementation",
+    "generate: quantized cache",
+    "generate: a cache of its own",
+    "generate: output_hidden_states",
+    "generate: output_attentions",
+    "generate: padding on the right",
+    "forward: a mask of every pair",
+    "forward: a mask with holes",
+    "forward: packed position_ids",
+    "forward: shifted position_ids",
+    "forward: output_hidden_states",
+    "forward: output_attentions",
+    "forward: a cache of its own",
+    "forward: use_cache and a forgotten mask",
+}
+REFUSED_BY_TRANSFORMERS = {
+    f"generate: {name}" for name in ("penalty_alpha", "dola_layers", "num_beam_groups", "force_words_ids", "use_mtp")
+}
+
+
+@pytest.fixture(scope="module")
+def there() -> Iterator[World]:
+    with world("0:2", "2:4") as made:
+        yield made
+
+
+@pytest.mark.parametrize("name", _MODES)
+def test_it_equals_the_local_model_or_is_refused(name: str, there: World, local: PreTrainedModel) -> None:
+    expected = "refused" if name in REFUSED | REFUSED_BY_TRANSFORMERS else "equal"
+    assert judge(_MODES[name], local, there.model) == expected
+
+
+def test_no_argument_of_forward_is_left_out(local: PreTrainedModel) -> None:
+    told = " ".join(inspect.getsource(mode) for mode in _MODES.values())
+    for argument in set(inspect.signature(type(local).forward).parameters) - {"self", "kwargs", "input_ids"}:
+        assert f"{argument}=" in told
+
+
+def test_a_session_grows_with_its_text(local: PreTrainedModel) -> None:
+    with world("0:2", "2:4") as there, torch.no_grad():
+        out, expected = there.model(prompt(), use_cache=True), local(prompt(), use_cache=True)
+        for tokens in (300, 200):
+            more = prompt(tokens=tokens, seed=tokens)
+            out = there.model(more, past_key_values=out.past_key_values)
+            expected = local(more, past_key_values=expected.past_key_values)
+            assert torch.allclose(out.logits, expected.logits, atol=1e-4)
+        sizes = [step.opening.max_length for step in there.servers[1].steps if step.opening is not None]
+        assert sizes == [7 + 256, 512], "at most what the servers take"
+
+
+def test_a_pass_that_nobody_goes_on_with_opens_no_session(there: World) -> None:
+    before = [len(server.steps) for server in there.servers]
+    assert there.model(prompt()).past_key_values.get_seq_length() == 7
+    assert [len(server.steps) for server in there.servers] == before
+
+
+def test_text_that_no_server_takes_is_refused_with_the_limit() -> None:
+    with world("0:2", max_length=64) as there:
+        there.add_server(there.servers[0].blocks.span)
+        there.add_server(type(there.servers[0].blocks.span)(2, 4), max_length=32)
+        with pytest.raises(UsageError, match=r"40 tokens are too many: the servers of blocks 0:4 take 32 at most"):
+            there.model.generate(prompt(tokens=20), max_new_tokens=20, pad_token_id=0)
+
+
+def test_gradients_that_a_cache_would_lose_are_refused(there: World) -> None:
+    with torch.no_grad():
+        seen = there.model(prompt(), use_cache=True)
+    embedded = there.model.get_input_embeddings()(prompt()).requires_grad_()
+    with pytest.raises(UsageError, match="no gradients flow through a cache"):
+        there.model(inputs_embeds=embedded, past_key_values=seen.past_key_values)
+
+
+@pytest.mark.parametrize("copying", [copy.deepcopy, pickle.dumps], ids=["deepcopy", "pickle"])
+def test_a_model_is_neither_copied_nor_pickled(copying: object, there: World) -> None:
+    with pytest.raises(UsageError, match="neither copied nor pickled"):
+        copying(there.model)  # type: ignore[operator]
+
+
+def test_a_fork_is_told_to_load_its_own_model(there: World) -> None:
+    reading, writing = os.pipe()
+    child = os.fork()
+    if child == 0:
+        try:
+            there.model(prompt())
+        except UsageError as error:
+            os.write(writing, str(error).encode())
+            there.model.close()
+        finally:
+            os._exit(0)
+    os.close(writing)
+    with os.fdopen(reading) as said:
+        assert "before this process was forked" in said.read()
+    os.waitpid(child, 0)
+    assert there.model(prompt()).logits.shape[1] == 7
+
+
+def test_it_compiles_around_the_blocks(there: World, local: PreTrainedModel) -> None:
+    compiled = torch.compile(there.model, backend="eager")
+    assert torch.allclose(compiled(prompt()).logits, local(prompt()).logits, atol=1e-5)
+
+
+def test_the_model_says_how_many_layers_it_has(there: World, local: PreTrainedModel) -> None:
+    assert there.model.config.num_hidden_layers == local.config.num_hidden_layers == 4
+    assert len(there.model.model.layers) == len(there.model.blocks) == 4
+
+
+@pytest.mark.parametrize("name", ["blocks", "layers"])
+def test_any_blocks_are_a_differentiable_module(name: str, there: World, local: PreTrainedModel) -> None:
+    blocks = there.model.blocks if name == "blocks" else there.model.model.layers
+    hidden = torch.randn(2, 5, 64, generator=torch.Generator().manual_seed(0), requires_grad=True)
+    twin = hidden.detach().clone().requires_grad_()
+    scale = torch.nn.Parameter(torch.tensor(1.5))
+    output = blocks[3](blocks[1:3](hidden) * scale)
+    rotary = local.model.rotary_emb(twin, torch.arange(5)[None])
+    expected, factor = twin, torch.nn.Parameter(torch.tensor(1.5))
+    for index in (1, 2, 3):
+        expected = expected * factor if index == 3 else expected
+        expected = local.model.layers[index](expected, position_embeddings=rotary)
+    assert torch.allclose(output, expected, atol=1e-5)
+    output.square().sum().backward()
+    expected.square().sum().backward()
+    assert hidden.grad is not None
+    assert twin.grad is not None
+    assert torch.allclose(hidden.grad, twin.grad, rtol=1e-3, atol=1e-3)
+    assert torch.allclose(scale.grad, factor.grad, rtol=1e-3)
+
+
+def test_blocks_have_caches_of_their_own(there: World) -> None:
+    hidden = torch.randn(1, 6, 64, generator=torch.Generator().manual_seed(0))
+    some = there.model.blocks[1:3]
+    cache = some.new_cache()
+    parts = [some(hidden[:, :4], past_key_values=cache), some(hidden[:, 4:], past_key_values=cache)]
+    assert torch.allclose(torch.cat(parts, dim=1), some(hidden), atol=1e-5)
+    with pytest.raises(UsageError, match=r"a cache of blocks 1:3 for blocks 0:2"):
+        there.model.blocks[0:2](hidden, past_key_values=cache)
+
+
+@pytest.mark.parametrize("index", [slice(2, 2), slice(4, 9), 4, -5], ids=str)
+def test_blocks_that_are_not_there_are_an_index_error(index: int | slice, there: World) -> None:
+    with pytest.raises(IndexError):
+        there.model.blocks[index]
+
+
+def test_blocks_with_gaps_are_refused(there: World) -> None:
+    with pytest.raises(UsageError, match="without gaps"):
+        there.model.blocks[::2]
+    assert isinstance(there.model.blocks[-1], RemoteBlocks)
+    assert there.model.blocks[-1].span.start == 3
