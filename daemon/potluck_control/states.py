@@ -49,6 +49,8 @@ class Reason(OpenEnum):
     NONE = "none"
     START_UP = "start_up"  # the daemon has just started
     NO_SWARM = "no_swarm"
+    REMOVED = "removed"  # from the swarm, by its founder or an admin
+    NOT_ADMITTED = "not_admitted"  # no member has been online who could let this computer in
     SWITCHED_OFF = "switched_off"  # `serve.enabled = false` in the settings
     NO_ENGINE = "no_engine"  # the engine's environment is not there yet
     USER = "user"  # paused until resumed

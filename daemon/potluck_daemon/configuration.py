@@ -50,6 +50,7 @@ class Configuration:
         self._on_change = on_change
         self._desired = DesiredState()
         self._damaged: tuple[str, ...] = ()
+        self.remover: str | None = None  # who removed this person or computer from the served swarm
         self._stamps = stamps(places)
 
     def start(self) -> None:
@@ -66,6 +67,8 @@ class Configuration:
         self.loaded = self._accepted.read()
         self._certify_machine()
         self._desired = read_desired_state(self.loaded, self.places, port=self._memory.state.port)
+        membership = self.membership
+        self.remover = None if membership is None else self._remover(membership)
         self._damaged = tuple(damage_notices((self.places.config, self.places.state), time.time()))
         for notice in self.notices:
             log.warning("%s", notice)
@@ -76,6 +79,13 @@ class Configuration:
             self.swarms.certify_machine()
         except PotluckError as error:
             log.warning("this computer cannot be certified in its swarms: %s", error)
+
+    def _remover(self, membership: Membership) -> str | None:
+        try:
+            return membership.remover(self.swarms.machine().public_key, time.time())
+        except PotluckError as error:
+            log.warning("this computer's key cannot be read: %s", error)
+            return None
 
     def reload_if_changed(self) -> None:
         if stamps(self.places) != self._stamps:
@@ -113,6 +123,11 @@ class Configuration:
     def membership(self) -> Membership | None:
         """The user's part in that swarm."""
         return self._desired.membership
+
+    @property
+    def is_applicant(self) -> bool:
+        """Return whether no member of that swarm has let this computer in yet."""
+        return self.membership is not None and bool(self.membership.application)
 
     @property
     def launch(self) -> LaunchSpec | None:

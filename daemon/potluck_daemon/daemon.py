@@ -178,6 +178,8 @@ class Daemon:
             self.configuration.learn_members(launch.swarm, message.statements)
         except PotluckError as error:
             log.warning("what the swarm learned about its members cannot be kept: %s", error)
+        else:
+            self.configuration.reload_if_changed()  # it may say that this computer was admitted or removed
 
     def _obey_configuration(self) -> None:
         if self.configuration.swarm is not None:

@@ -170,6 +170,9 @@ class ServingLoop:
             is_pause_of_game=pause is not None and pause.until_game_ends,
             is_enabled=settings.serve.enabled,
             has_swarm=swarm is not None,
+            swarm_name=swarm.name if swarm is not None else "",
+            remover=self._configuration.remover,
+            is_applicant=self._configuration.is_applicant,
             has_engine=self._supervisor.pid is not None or has_torch(python),
             is_memory_short=bool(presence.evidence) and available_memory_bytes() < settings.yield_.reserve_mb << 20,
             is_settled=self._lookout.watch.is_settled,
@@ -203,7 +206,15 @@ class ServingLoop:
 
 _ASLEEP = frozenset(
     {
-        *(Reason.USER, Reason.TIMER, Reason.NO_SWARM, Reason.SWITCHED_OFF, Reason.SCHEDULE, Reason.DISK),
+        *(
+            Reason.USER,
+            Reason.TIMER,
+            Reason.NO_SWARM,
+            Reason.REMOVED,
+            Reason.SWITCHED_OFF,
+            Reason.SCHEDULE,
+            Reason.DISK,
+        ),
         *(Reason.UPLOAD_CAP, Reason.DOWNLOAD_CAP, Reason.COST_CAP, Reason.NO_ENGINE),
     }
 )

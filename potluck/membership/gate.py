@@ -32,6 +32,8 @@ from potluck.membership.identity import Identity
 from potluck.membership.membership import Membership, read_all
 from potluck.membership.presentation import (
     MAX_PRESENTATION_BYTES,
+    NOBODY_ONLINE,
+    REMOVED,
     Presentation,
     decode_presentation,
     encode_presentation,
@@ -60,6 +62,7 @@ _SHORT = 8  # bytes of a statement's digest, in comparisons
 _MAX_OWNERS = 20_000
 _MAX_PROOF_BYTES = MAX_PRESENTATION_BYTES - 768  # a pass and an application have less
 _DHT = "DHTProtocol."
+_MAX_TOLD = 32  # removed nodes that one node tells so; others tell the rest
 _MAX_ASKED = 3  # members about one application
 
 Call = Callable[[PeerId, str, bytes], Awaitable[bytes]]
@@ -160,6 +163,7 @@ class MembersGate:
         self._presented: set[PeerId] = set()
         self._presenting: dict[PeerId, asyncio.Task[None]] = {}
         self._application = membership.application
+        self._is_removed = False
         self._proof: tuple[bytes, tuple[bytes, ...]] = (b"", ())  # of this node, with the digest it was made for
         self._started_s = 0.0
         self._informants: set[bytes] = set()  # people whose roster was compared with ours since the start
@@ -227,6 +231,8 @@ class MembersGate:
         return (self.roster.digest, len(self._owners)) != (before, known)
 
     async def _present(self, peer: PeerId) -> None:
+        if self._is_removed or self.roster.is_removed(self._person()):
+            raise RemoteError(Code.NOT_A_MEMBER, REMOVED)
         try:
             answer = await self._show(peer)
         except RemoteError as error:
@@ -414,6 +420,12 @@ class MembersGate:
             with contextlib.suppress(RemoteError):
                 await self._ask(peer, {"news": news[:_MAX_NEWS]})
 
+    async def _tell_removed(self, peers: list[PeerId], news: list[bytes]) -> None:
+        """Let removed members know it from the signed removal, so that their computers stop and say why."""
+        for peer in random.sample(peers, min(len(peers), _MAX_TOLD)):
+            with contextlib.suppress(RemoteError):
+                await self._ask(peer, {"news": news[:_MAX_NEWS]})
+
     def _some(self, count: int) -> list[PeerId]:
         """Return some peers that know this node."""
         known = list(self._presented)
@@ -424,9 +436,11 @@ class MembersGate:
 
     def _learn(self, statements: Iterable[Statement]) -> None:
         """Merge statements, pass on those that are new, and end what removed members had here."""
+        was_member = self._is_member()
         news = self.roster.merge(statements, now_s=self._clock())
         if not news:
             return
+        self._is_removed |= was_member and not self._is_member()
         self._on_news(news)
         if self._application and self._is_member():
             self._application = b""  # somebody witnessed it
@@ -438,6 +452,7 @@ class MembersGate:
         if gone:
             log.info("%d nodes of removed members lose access", len(gone))
             self._on_removed(gone)
+            self._tasks.start(self._tell_removed(gone, [statement.data for statement in news]))
         self._tasks.start(self._spread([statement.data for statement in news]))
 
 
@@ -466,7 +481,7 @@ def _read_message(body: bytes) -> _Message:
 
 
 def _nobody_to_witness() -> RemoteError:
-    return RemoteError(Code.BUSY, "no member is online who could let you in", retry_after_s=_RETRY_S)
+    return RemoteError(Code.BUSY, NOBODY_ONLINE, retry_after_s=_RETRY_S)
 
 
 def _fitting(proof: Sequence[bytes]) -> tuple[bytes, ...]:

@@ -106,6 +106,24 @@ class Membership:
         """Return what a client needs, whose key is made for one run and certified by the person."""
         return replace(self, founder_seed=None)
 
+    def remover(self, machine: bytes, now_s: float) -> str | None:
+        """Return the name of who removed this person or their computer, or None if nobody did.
+
+        Args:
+            machine: public key of this computer.
+        """
+        own = [machine] if self.person_key is None else [machine, self.person_key.public_key().public_bytes_raw()]
+        if self.swarm.is_open or not any(key in data and b"remove" in data for key in own for data in self.statements):
+            return None  # checking a long roster takes seconds
+        roster = self.roster(now_s)
+        author = next((found for key in own if (found := roster.remover(key)) is not None), None)
+        if author is None:
+            return None
+        if author == roster.swarm_key:
+            return next((each.name for each in roster.people if each.invite == author), "the founder")
+        person = roster.person(author)
+        return "an admin" if person is None else person.name
+
     def has_machine(self, key: bytes) -> bool:
         """Return whether a computer has been certified."""
         found = read_all(_swarm_key(self.swarm), self.statements)

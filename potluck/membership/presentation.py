@@ -31,6 +31,8 @@ from potluck.membership.work import is_worked
 from potluck.protocol.blocks import PeerId
 from potluck.protocol.codes import Code, RemoteError
 
+REMOVED = "removed from the swarm"
+NOBODY_ONLINE = "no member is online who could let you in"
 MAX_PRESENTATION_BYTES = 4096  # with a proof; without one it has some 300
 _MAX_ANSWER_BYTES = 65_536  # to a newcomer, who may know nobody
 _MAX_PROOF = 256
@@ -195,7 +197,7 @@ def _is_promoted(key: bytes, roster: Roster, known: Sequence[Statement]) -> bool
 
 def _refuse_removed(roster: Roster, key: bytes) -> None:
     if roster.is_removed(key):
-        raise _stranger("removed from the swarm")
+        raise _stranger(REMOVED)
 
 
 def _stranger(reason: str) -> RemoteError:

@@ -158,6 +158,11 @@ class Roster:
         """Return whether a person or a machine has been removed."""
         return key in self._removed
 
+    def remover(self, key: bytes) -> bytes | None:
+        """Return the key that removed a person or a machine, or None if nobody did."""
+        authors = [author for removal, author in self._facts.removals if removal.key == key]
+        return authors[0] if key in self._removed and authors else None
+
     def is_removed_peer(self, peer: PeerId) -> bool:
         key = public_key_of(peer)
         return key is not None and key in self._removed

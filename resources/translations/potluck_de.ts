@@ -196,6 +196,14 @@
         <translation>Noch in keinem Schwarm</translation>
     </message>
     <message>
+        <source>{name} removed this computer from the swarm {what}</source>
+        <translation>{name} hat diesen Computer aus dem Schwarm {what} entfernt</translation>
+    </message>
+    <message>
+        <source>Waiting until a member is online who lets this computer in</source>
+        <translation>Wartet, bis ein Mitglied online ist, das diesen Computer aufnimmt</translation>
+    </message>
+    <message>
         <source>Serving is switched off in the settings</source>
         <translation>Das Spenden ist in den Einstellungen ausgeschaltet</translation>
     </message>
@@ -310,6 +318,10 @@
     <message>
         <source>when you join or create a swarm</source>
         <translation>wenn du einem Schwarm beitrittst oder einen gründest</translation>
+    </message>
+    <message>
+        <source>when you leave it and join with a new invite</source>
+        <translation>wenn du ihn verlässt und mit einer neuen Einladung beitrittst</translation>
     </message>
     <message>
         <source>when you switch serve.enabled on</source>
@@ -1040,6 +1052,14 @@
     <message>
         <source>It may come back by itself.</source>
         <translation>Vielleicht antwortet es von selbst wieder.</translation>
+    </message>
+    <message>
+        <source>Removed from the swarm</source>
+        <translation>Aus dem Schwarm entfernt</translation>
+    </message>
+    <message>
+        <source>Waiting for a member</source>
+        <translation>Wartet auf ein Mitglied</translation>
     </message>
     <message>
         <source>{left}. Shuts down by {time}.</source>
@@ -1786,6 +1806,10 @@
         <translation>{number} von {all} Adressen antworten: {name}</translation>
     </message>
     <message>
+        <source>check the network; is another member&apos;s computer or the meeting point online?</source>
+        <translation>prüfe das Netzwerk; ist der Computer eines anderen Mitglieds oder der Treffpunkt online?</translation>
+    </message>
+    <message>
         <source>nobody serves {number} blocks of {name}</source>
         <translation>{number} Schichten stellt niemand bereit: {name}</translation>
     </message>
@@ -1864,10 +1888,6 @@
     <message>
         <source>timedatectl set-ntp true, and compare with another clock now</source>
         <translation>timedatectl set-ntp true, und vergleiche jetzt mit einer anderen Uhr</translation>
-    </message>
-    <message>
-        <source>ask a member for a new invite: potluck swarm invite; check the network</source>
-        <translation>bitte ein Mitglied um eine neue Einladung: potluck swarm invite; prüfe das Netz</translation>
     </message>
     <message>
         <source>invite more members: potluck swarm invite</source>

@@ -196,6 +196,14 @@
         <translation>Aún en ningún enjambre</translation>
     </message>
     <message>
+        <source>{name} removed this computer from the swarm {what}</source>
+        <translation>{name} quitó este ordenador del enjambre {what}</translation>
+    </message>
+    <message>
+        <source>Waiting until a member is online who lets this computer in</source>
+        <translation>Esperando a que haya en línea un miembro que admita este ordenador</translation>
+    </message>
+    <message>
         <source>Serving is switched off in the settings</source>
         <translation>La donación está desactivada en los ajustes</translation>
     </message>
@@ -310,6 +318,10 @@
     <message>
         <source>when you join or create a swarm</source>
         <translation>cuando te unas a un enjambre o crees uno</translation>
+    </message>
+    <message>
+        <source>when you leave it and join with a new invite</source>
+        <translation>cuando salgas de él y te unas con una invitación nueva</translation>
     </message>
     <message>
         <source>when you switch serve.enabled on</source>
@@ -1040,6 +1052,14 @@
     <message>
         <source>It may come back by itself.</source>
         <translation>Puede que vuelva a responder por sí solo.</translation>
+    </message>
+    <message>
+        <source>Removed from the swarm</source>
+        <translation>Fuera del enjambre</translation>
+    </message>
+    <message>
+        <source>Waiting for a member</source>
+        <translation>Esperando a un miembro</translation>
     </message>
     <message>
         <source>{left}. Shuts down by {time}.</source>
@@ -1786,6 +1806,10 @@
         <translation>{number} de {all} direcciones responden: {name}</translation>
     </message>
     <message>
+        <source>check the network; is another member&apos;s computer or the meeting point online?</source>
+        <translation>comprueba la red; ¿está en línea el ordenador de otro miembro o el punto de encuentro?</translation>
+    </message>
+    <message>
         <source>nobody serves {number} blocks of {name}</source>
         <translation>nadie sirve {number} capas de {name}</translation>
     </message>
@@ -1864,10 +1888,6 @@
     <message>
         <source>timedatectl set-ntp true, and compare with another clock now</source>
         <translation>timedatectl set-ntp true, y compara ahora con otro reloj</translation>
-    </message>
-    <message>
-        <source>ask a member for a new invite: potluck swarm invite; check the network</source>
-        <translation>pide a un miembro una invitación nueva: potluck swarm invite; comprueba la red</translation>
     </message>
     <message>
         <source>invite more members: potluck swarm invite</source>

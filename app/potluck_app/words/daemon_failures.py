@@ -132,7 +132,7 @@ FAILURES = (
     QT_TRANSLATE_NOOP("", "timedatectl set-ntp true, and compare with another clock now"),
     QT_TRANSLATE_NOOP("", "{name} relies on this machine to be found"),
     QT_TRANSLATE_NOOP("", "{number} of {all} addresses of {name} answer"),
-    QT_TRANSLATE_NOOP("", "ask a member for a new invite: potluck swarm invite; check the network"),
+    QT_TRANSLATE_NOOP("", "check the network; is another member's computer or the meeting point online?"),
     QT_TRANSLATE_NOOP("", "nobody serves {number} blocks of {name}"),
     QT_TRANSLATE_NOOP("", "invite more members: potluck swarm invite"),
     QT_TRANSLATE_NOOP("", "the clock says {time}, which is in the past"),

@@ -61,6 +61,10 @@ def title(status: Status | None, reason: str = "") -> str:
         return reason.partition("\n")[0] or away()
     if status.state is State.SERVING and status.duty < 1.0:
         return tr("Serving at {percent} %").format(percent=f"{100 * status.duty:.0f}")
+    if status.reason is Reason.REMOVED:
+        return tr("Removed from the swarm")
+    if status.reason is Reason.NOT_ADMITTED:
+        return tr("Waiting for a member")
     if status.state is State.DRAINING and status.reason is Reason.SHUTDOWN:
         return tr("Finishing") if _is_finishing(status) else tr("Shutting down")
     return tr(TITLES[status.state])

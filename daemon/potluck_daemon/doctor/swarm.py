@@ -49,7 +49,9 @@ def _of_peers(facts: SwarmFacts) -> Finding:
     text = f"{facts.answering} of {facts.peers} addresses of {facts.name} answer"
     if facts.answering:
         return Finding(NAME, Severity.OK, text)
-    return Finding(NAME, Severity.ERROR, text, "ask a member for a new invite: potluck swarm invite; check the network")
+    return Finding(
+        NAME, Severity.ERROR, text, "check the network; is another member's computer or the meeting point online?"
+    )
 
 
 def dial_targets(addresses: Iterable[str]) -> Iterable[tuple[str, int]]:

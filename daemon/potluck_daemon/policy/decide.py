@@ -7,6 +7,7 @@ The first row that applies wins. The rung says how far down the ladder the engin
     asked to finish open sessions and end   draining   shutdown                     finishing
     paused by the user                       paused     user, timer                  offloaded, then ended
     no swarm joined / serving switched off   idle       no_swarm, switched_off       ended
+    removed from the swarm by somebody       idle       removed                      ended
     no environment for the engine            idle       no_engine                    ended
     the computer is about to sleep           yielded    sleep                        ended
     somebody needs the device                yielded    game, full_screen, ...       offloaded, later ended
@@ -14,6 +15,7 @@ The first row that applies wins. The rung says how far down the ladder the engin
     battery, metered network, far too hot    idle       battery, metered, heat       offloaded, later ended
     "only when idle" while somebody is there yielded    user_active                  offloaded, later ended
     that ended less than a quiet time ago    yielded    quiet_time                   as it stands, then prepared
+    nobody online who could admit this one   joining    not_admitted                 online, or ended between tries
     the engine failed and waits              error      engine_failed                ended
     the probes have not looked yet           starting   none                         as it stands
     a file of the weights changed on disk    error      files                        online
@@ -34,8 +36,10 @@ from enum import Enum, StrEnum
 from potluck_control.engine_messages import MIN_DUTY
 from potluck_control.states import Certainty, Reason, State
 
+from potluck.membership.presentation import NOBODY_ONLINE
 from potluck_daemon.settings.schema import Settings, YieldSettings
 
+_WAITING = "Waiting until a member is online who lets this computer in"
 CHECK_INTERVAL_S = 30.0  # between looks at an obstacle whose end is not known
 PREPARE_S = 12.0  # that importing takes on a slow machine, so the process starts this long before it is needed
 SETTLE_S = 2.0  # that all probes may take for their first look
@@ -142,6 +146,9 @@ class Inputs:
     is_pause_of_game: bool = False  # the pause lasts as long as the game
     is_enabled: bool = True
     has_swarm: bool = True
+    swarm_name: str = ""
+    remover: str | None = None  # who removed this person or computer from the swarm; None: nobody
+    is_applicant: bool = False  # no member has let this computer in yet
     has_engine: bool = True  # there is an environment to start it in
     is_memory_short: bool = False
     is_settled: bool = True  # every probe has had time for its first look
@@ -250,6 +257,9 @@ def _switched_off(inputs: Inputs) -> Decision | None:
         return Decision(
             State.IDLE, Reason.NO_SWARM, "No swarm joined yet", Rung.ENDED, "when you join or create a swarm"
         )
+    if inputs.remover is not None:
+        text = f"{inputs.remover} removed this computer from the swarm {inputs.swarm_name}"
+        return Decision(State.IDLE, Reason.REMOVED, text, Rung.ENDED, "when you leave it and join with a new invite")
     if not inputs.is_enabled:
         text = "Serving is switched off in the settings"
         return Decision(State.IDLE, Reason.SWITCHED_OFF, text, Rung.ENDED, "when you switch serve.enabled on")
@@ -400,14 +410,19 @@ def _quiet(inputs: Inputs, now: float) -> Decision | None:
 
 def _working(inputs: Inputs, now: float) -> Decision:
     engine = inputs.engine
+    waiting = Decision(State.JOINING, Reason.NOT_ADMITTED, _WAITING, Rung.ONLINE)
     match engine.phase:
+        case Phase.ENDED if (
+            (engine.retry_at or now) > now and inputs.is_applicant and NOBODY_ONLINE in str(engine.failure)
+        ):
+            return replace(waiting, rung=Rung.ENDED, wake_in_s=(engine.retry_at or now) - now)
         case Phase.ENDED if engine.retry_at is not None and engine.retry_at > now:
             text = engine.failure or "The engine failed"
             ends = "with the next try, or when you resume"
             left_s = engine.retry_at - now
             return Decision(State.ERROR, Reason.ENGINE_FAILED, text, Rung.ENDED, ends, left_s=left_s)
         case Phase.ONLINE:
-            return _serving(inputs)
+            return waiting if inputs.is_applicant else _serving(inputs)
         case Phase.ENDED | Phase.PREPARING | Phase.STARTING | Phase.STOPPING:
             return Decision(State.STARTING, Reason.NONE, "Starting the engine", Rung.ONLINE)
         case _ if engine.lacking:

@@ -32,6 +32,7 @@ from potluck_control.launch_spec import LaunchSpec
 from potluck_control.network_report import NetworkCaps
 from potluck_control.schema import EngineStatus
 
+from potluck.membership.presentation import NOBODY_ONLINE
 from potluck.protocol.blocks import Span
 from potluck_daemon.policy.decide import EngineOrder, EngineView, Phase
 from potluck_daemon.supervisor.backoff import STABLE_S, delay_s
@@ -237,6 +238,8 @@ class Supervisor:
             self._failures = 1 if ran_s >= STABLE_S else self._failures + 1
             self._restarts += 1
             self._failure = diagnose(end)
+            is_waiting = end.failed is not None and NOBODY_ONLINE in end.failed.message
+            self._failures = 1 if is_waiting else self._failures  # somebody may come online at any time
             wait_s = delay_s(self._failures, explained=end.failed is not None)
             self._retry_at = self._clock() + wait_s
             log.error("%s; next try in %.0f s", self._failure, wait_s)

@@ -27,6 +27,8 @@ def test_every_state_has_a_title() -> None:
     ("given", "title", "ending"),
     [
         ({"state": State.SERVING}, "Serving", ""),
+        ({"state": State.IDLE, "reason": Reason.REMOVED}, "Removed from the swarm", ""),
+        ({"state": State.JOINING, "reason": Reason.NOT_ADMITTED}, "Waiting for a member", ""),
         (
             {"state": State.SERVING, "duty": 0.5, "ends": "when it has cooled down"},
             "Serving at 50 %",

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator
+from dataclasses import replace
 
 import pytest
 import pytest_asyncio
@@ -84,6 +86,29 @@ async def test_a_removed_member_is_refused_by_all_and_what_they_witnessed_stays(
         await bob.present(EVE.peer_id)
     ana.publish(list(bob.roster))  # an old list brings nobody back
     assert names(ana) == ["Ana", "Eve"]
+
+
+async def test_a_removed_member_is_told_by_whom(there: World) -> None:
+    founder, made = invited(founded(ANA))
+    ana = there.node(founder, ANA)
+    theirs = joined(made, "Bob", BOB)
+    bob = there.node(theirs.for_node(), BOB)
+    await bob.present(ANA.peer_id)
+    theirs = theirs.with_statements(there.kept[BOB.peer_id], NOW_S)
+    assert theirs.remover(BOB.public_key, NOW_S) is None
+    there.kept[BOB.peer_id].clear()
+    ana.publish(remove(founder.with_statements(list(ana.roster), NOW_S), person(ana, "Bob"), NOW_S + 1))
+    for _ in range(10):
+        await asyncio.sleep(0)
+    assert theirs.with_statements(there.kept[BOB.peer_id], NOW_S).remover(BOB.public_key, NOW_S) == "Ana"
+
+
+async def test_a_removed_computer_knows_that_its_owner_did_it() -> None:
+    membership = founded(ANA).with_machine(BOB, "laptop", NOW_S)
+    removal = remove_machine(membership, BOB.public_key, NOW_S)
+    laptop = replace(membership.with_statements(removal, NOW_S), person_seed=None, founder_seed=None)
+    assert laptop.remover(BOB.public_key, NOW_S) == "Ana"
+    assert laptop.remover(ANA.public_key, NOW_S) is None
 
 
 async def test_a_node_that_was_away_learns_of_removals_before_it_admits_anybody(there: World) -> None:

@@ -20,6 +20,8 @@ from potluck_daemon.policy.decide import (
 )
 from potluck_daemon.settings.schema import Settings, WhenSettings, YieldSettings
 
+from potluck.membership.presentation import NOBODY_ONLINE
+
 SETTINGS = Settings(yield_=YieldSettings(quiet_certain_s=15, quiet_likely_s=90, end_engine_after_s=30))
 IDLE_ONLY = Settings(when=WhenSettings(only_when_idle=True))
 HALF = Settings(when=WhenSettings(active_percent=50))
@@ -35,6 +37,12 @@ def inputs(phase: Phase = Phase.ONLINE, **more: object) -> Inputs:
 
 
 LACKING = Inputs(SETTINGS, EngineView(Phase.JOINING, lacking="model.safetensors"))
+
+REFUSED = Inputs(
+    SETTINGS,
+    EngineView(Phase.ENDED, failure=f"The engine gave up: {NOBODY_ONLINE} (try again)", retry_at=NOW + 20),
+    is_applicant=True,
+)
 
 
 @pytest.mark.parametrize(
@@ -55,6 +63,11 @@ LACKING = Inputs(SETTINGS, EngineView(Phase.JOINING, lacking="model.safetensors"
         (inputs(Phase.ENDED, is_paused=True, pause_left_s=60.0), State.PAUSED, Reason.TIMER, EngineOrder.NOTHING),
         (inputs(Phase.OFFLOADED, is_paused=True), State.PAUSED, Reason.USER, EngineOrder.STOP),
         (inputs(Phase.ENDED, has_swarm=False), State.IDLE, Reason.NO_SWARM, EngineOrder.NOTHING),
+        (inputs(remover="Ana"), State.DRAINING, Reason.REMOVED, EngineOrder.STOP),
+        (inputs(Phase.ENDED, remover="Ana", is_applicant=True), State.IDLE, Reason.REMOVED, EngineOrder.NOTHING),
+        (inputs(is_applicant=True), State.JOINING, Reason.NOT_ADMITTED, EngineOrder.NOTHING),
+        (REFUSED, State.JOINING, Reason.NOT_ADMITTED, EngineOrder.NOTHING),
+        (replace(REFUSED, is_applicant=False), State.ERROR, Reason.ENGINE_FAILED, EngineOrder.NOTHING),
         (inputs(Phase.ENDED, is_enabled=False), State.IDLE, Reason.SWITCHED_OFF, EngineOrder.NOTHING),
         (inputs(Phase.ENDED, has_engine=False), State.IDLE, Reason.NO_ENGINE, EngineOrder.NOTHING),
         (inputs(presence=PLAYING), State.DRAINING, Reason.GAME, EngineOrder.OFFLOAD),
