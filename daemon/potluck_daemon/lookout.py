@@ -9,6 +9,7 @@ from potluck_daemon.presence.agents import AgentReports
 from potluck_daemon.presence.choose import probes_for
 from potluck_daemon.presence.nvml import NvmlReader
 from potluck_daemon.presence.probe import Surroundings
+from potluck_daemon.presence.session import SessionEnvironment
 from potluck_daemon.presence.watch import Level, Watch
 from potluck_daemon.settings.schema import Settings
 
@@ -17,7 +18,8 @@ class Lookout:
     """Tells whether somebody else needs the computer. `on_change` is called when the answer may have changed."""
 
     def __init__(self, environment: Mapping[str, str], reader: NvmlReader, on_change: Callable[[], None]) -> None:
-        self._surroundings = Surroundings(environment=environment)
+        session = SessionEnvironment(environment, lambda: self.watch.retry_now())
+        self._surroundings = Surroundings(environment=session)
         self._reader = reader
         self._on_change = on_change
         self._settings = Settings()

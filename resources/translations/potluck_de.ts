@@ -1122,8 +1122,20 @@
         <translation>Akku</translation>
     </message>
     <message>
+        <source>Applications of the desktop</source>
+        <translation>Anwendungen der Arbeitsumgebung</translation>
+    </message>
+    <message>
+        <source>Desktop session</source>
+        <translation>Sitzung der Arbeitsumgebung</translation>
+    </message>
+    <message>
         <source>Full-screen windows</source>
         <translation>Vollbildfenster</translation>
+    </message>
+    <message>
+        <source>Full-screen windows (Wayland)</source>
+        <translation>Vollbildfenster (Wayland)</translation>
     </message>
     <message>
         <source>GPU memory</source>
@@ -1184,6 +1196,10 @@
     <message>
         <source>clock</source>
         <translation>Uhr</translation>
+    </message>
+    <message>
+        <source>desktop</source>
+        <translation>Arbeitsumgebung</translation>
     </message>
     <message>
         <source>disk</source>
@@ -1286,10 +1302,6 @@
         <translation>keine Tastatur oder Maus gefunden</translation>
     </message>
     <message>
-        <source>the Wayland compositor refuses to report idle time</source>
-        <translation>der Wayland-Compositor verweigert die Leerlaufzeit</translation>
-    </message>
-    <message>
         <source>the kernel does not report it ({why})</source>
         <translation>der Kernel meldet es nicht ({why})</translation>
     </message>
@@ -1330,12 +1342,32 @@
         <translation>keine Wayland-Sitzung</translation>
     </message>
     <message>
+        <source>no desktop runs</source>
+        <translation>keine Arbeitsumgebung läuft</translation>
+    </message>
+    <message>
+        <source>a desktop runs, but Potluck was not told where its windows are</source>
+        <translation>eine Arbeitsumgebung läuft, aber Potluck wurde nicht gesagt, wo ihre Fenster sind</translation>
+    </message>
+    <message>
+        <source>this desktop tells no program about its windows</source>
+        <translation>diese Arbeitsumgebung zeigt keinem Programm ihre Fenster</translation>
+    </message>
+    <message>
+        <source>the desktop makes no control groups for applications</source>
+        <translation>die Arbeitsumgebung legt keine Kontrollgruppen für Anwendungen an</translation>
+    </message>
+    <message>
         <source>no Wayland compositor at {path} ({why})</source>
         <translation>kein Wayland-Compositor unter {path} ({why})</translation>
     </message>
     <message>
         <source>the Wayland compositor went away</source>
         <translation>der Wayland-Compositor ist weg</translation>
+    </message>
+    <message>
+        <source>the Wayland compositor refuses to answer</source>
+        <translation>der Wayland-Compositor verweigert die Antwort</translation>
     </message>
     <message>
         <source>logind knows of no graphical session of yours</source>
@@ -1792,6 +1824,38 @@
     <message>
         <source>torch {version} supports the CPU only, so the GPU is not used</source>
         <translation>PyTorch {version} kann nur den Prozessor nutzen, die Grafikkarte bleibt ungenutzt</translation>
+    </message>
+    <message>
+        <source>a desktop runs, but its windows cannot be seen: games that do not announce themselves are missed</source>
+        <translation>Eine Arbeitsumgebung läuft, aber ihre Fenster sind nicht zu sehen: Spiele, die sich nicht melden, werden übersehen</translation>
+    </message>
+    <message>
+        <source>run `potluck start` in a terminal of the desktop</source>
+        <translation>Führe `potluck start` in einem Terminal der Arbeitsumgebung aus</translation>
+    </message>
+    <message>
+        <source>no desktop is watched</source>
+        <translation>Keine Arbeitsumgebung wird beobachtet</translation>
+    </message>
+    <message>
+        <source>windows can be seen</source>
+        <translation>Fenster sind zu sehen</translation>
+    </message>
+    <message>
+        <source>this desktop shows no windows: games of its menu are noticed when they are busy</source>
+        <translation>Diese Arbeitsumgebung zeigt keine Fenster: Spiele aus ihrem Menü werden bemerkt, wenn sie rechnen</translation>
+    </message>
+    <message>
+        <source>`potluck programs always NAME` for a game that is missed</source>
+        <translation>`potluck programs always NAME` für ein Spiel, das übersehen wird</translation>
+    </message>
+    <message>
+        <source>nothing shows windows here: games that do not announce themselves are missed</source>
+        <translation>Hier zeigt nichts Fenster: Spiele, die sich nicht melden, werden übersehen</translation>
+    </message>
+    <message>
+        <source>`potluck programs always NAME` for each game</source>
+        <translation>`potluck programs always NAME` für jedes Spiel</translation>
     </message>
     <message>
         <source>the clock is not synchronised; it says {time}</source>

@@ -1122,8 +1122,20 @@
         <translation>Batería</translation>
     </message>
     <message>
+        <source>Applications of the desktop</source>
+        <translation>Aplicaciones del escritorio</translation>
+    </message>
+    <message>
+        <source>Desktop session</source>
+        <translation>Sesión de escritorio</translation>
+    </message>
+    <message>
         <source>Full-screen windows</source>
         <translation>Ventanas a pantalla completa</translation>
+    </message>
+    <message>
+        <source>Full-screen windows (Wayland)</source>
+        <translation>Ventanas a pantalla completa (Wayland)</translation>
     </message>
     <message>
         <source>GPU memory</source>
@@ -1184,6 +1196,10 @@
     <message>
         <source>clock</source>
         <translation>reloj</translation>
+    </message>
+    <message>
+        <source>desktop</source>
+        <translation>escritorio</translation>
     </message>
     <message>
         <source>disk</source>
@@ -1286,10 +1302,6 @@
         <translation>no se ha encontrado teclado ni ratón</translation>
     </message>
     <message>
-        <source>the Wayland compositor refuses to report idle time</source>
-        <translation>el compositor de Wayland no quiere dar el tiempo inactivo</translation>
-    </message>
-    <message>
         <source>the kernel does not report it ({why})</source>
         <translation>el núcleo no lo indica ({why})</translation>
     </message>
@@ -1330,12 +1342,32 @@
         <translation>no hay sesión de Wayland</translation>
     </message>
     <message>
+        <source>no desktop runs</source>
+        <translation>no hay ningún escritorio en marcha</translation>
+    </message>
+    <message>
+        <source>a desktop runs, but Potluck was not told where its windows are</source>
+        <translation>hay un escritorio en marcha, pero Potluck no sabe dónde están sus ventanas</translation>
+    </message>
+    <message>
+        <source>this desktop tells no program about its windows</source>
+        <translation>este escritorio no informa a ningún programa de sus ventanas</translation>
+    </message>
+    <message>
+        <source>the desktop makes no control groups for applications</source>
+        <translation>el escritorio no crea grupos de control para las aplicaciones</translation>
+    </message>
+    <message>
         <source>no Wayland compositor at {path} ({why})</source>
         <translation>no hay compositor de Wayland en {path} ({why})</translation>
     </message>
     <message>
         <source>the Wayland compositor went away</source>
         <translation>el compositor de Wayland ha desaparecido</translation>
+    </message>
+    <message>
+        <source>the Wayland compositor refuses to answer</source>
+        <translation>el compositor de Wayland se niega a responder</translation>
     </message>
     <message>
         <source>logind knows of no graphical session of yours</source>
@@ -1792,6 +1824,38 @@
     <message>
         <source>torch {version} supports the CPU only, so the GPU is not used</source>
         <translation>PyTorch {version} solo admite el procesador, así que la tarjeta gráfica no se usa</translation>
+    </message>
+    <message>
+        <source>a desktop runs, but its windows cannot be seen: games that do not announce themselves are missed</source>
+        <translation>hay un escritorio en marcha, pero no se ven sus ventanas: se pasan por alto los juegos que no se anuncian</translation>
+    </message>
+    <message>
+        <source>run `potluck start` in a terminal of the desktop</source>
+        <translation>ejecuta `potluck start` en un terminal del escritorio</translation>
+    </message>
+    <message>
+        <source>no desktop is watched</source>
+        <translation>no se observa ningún escritorio</translation>
+    </message>
+    <message>
+        <source>windows can be seen</source>
+        <translation>las ventanas se ven</translation>
+    </message>
+    <message>
+        <source>this desktop shows no windows: games of its menu are noticed when they are busy</source>
+        <translation>este escritorio no muestra ventanas: los juegos de su menú se detectan cuando están activos</translation>
+    </message>
+    <message>
+        <source>`potluck programs always NAME` for a game that is missed</source>
+        <translation>`potluck programs always NAME` para un juego que se pase por alto</translation>
+    </message>
+    <message>
+        <source>nothing shows windows here: games that do not announce themselves are missed</source>
+        <translation>aquí nada muestra ventanas: se pasan por alto los juegos que no se anuncian</translation>
+    </message>
+    <message>
+        <source>`potluck programs always NAME` for each game</source>
+        <translation>`potluck programs always NAME` para cada juego</translation>
     </message>
     <message>
         <source>the clock is not synchronised; it says {time}</source>

@@ -21,10 +21,13 @@ _NOBODY = 65534
 
 
 @contextlib.contextmanager
-def sway() -> Iterator[dict[str, str]]:
-    """The environment of programs in it. It has no input devices; `wtype` types over a protocol of its own."""
+def sway(config: str = "") -> Iterator[dict[str, str]]:
+    """The environment of programs in it; `config`: commands of sway's own.
+
+    It has no input devices; `wtype` types over a protocol of its own.
+    """
     with tempfile.TemporaryDirectory(prefix="sway-") as name:
-        (Path(name) / "config").write_text("")
+        (Path(name) / "config").write_text(config)
         hidden = ("DISPLAY", "WAYLAND_DISPLAY")
         environment = {key: value for key, value in os.environ.items() if key not in hidden}
         environment |= {"XDG_RUNTIME_DIR": name, "WLR_BACKENDS": "headless", "WLR_LIBINPUT_NO_DEVICES": "1"}

@@ -128,6 +128,16 @@ FAILURES = (
     QT_TRANSLATE_NOOP("", "there is a GPU without NVIDIA's driver; it is used if torch has a build for it"),
     QT_TRANSLATE_NOOP("", "no GPU found; the CPU serves instead, which is slow but works"),
     QT_TRANSLATE_NOOP("", "torch {version} supports the CPU only, so the GPU is not used"),
+    QT_TRANSLATE_NOOP(
+        "", "a desktop runs, but its windows cannot be seen: games that do not announce themselves are missed"
+    ),
+    QT_TRANSLATE_NOOP("", "run `potluck start` in a terminal of the desktop"),
+    QT_TRANSLATE_NOOP("", "no desktop is watched"),
+    QT_TRANSLATE_NOOP("", "windows can be seen"),
+    QT_TRANSLATE_NOOP("", "this desktop shows no windows: games of its menu are noticed when they are busy"),
+    QT_TRANSLATE_NOOP("", "`potluck programs always NAME` for a game that is missed"),
+    QT_TRANSLATE_NOOP("", "nothing shows windows here: games that do not announce themselves are missed"),
+    QT_TRANSLATE_NOOP("", "`potluck programs always NAME` for each game"),
     QT_TRANSLATE_NOOP("", "the clock is not synchronised; it says {time}"),
     QT_TRANSLATE_NOOP("", "timedatectl set-ntp true, and compare with another clock now"),
     QT_TRANSLATE_NOOP("", "{name} relies on this machine to be found"),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 
 from potluck_daemon.presence.agents import AgentReports
+from potluck_daemon.presence.applications import ApplicationProbe
 from potluck_daemon.presence.battery import BatteryProbe
 from potluck_daemon.presence.drm import DrmUseProbe
 from potluck_daemon.presence.full_screen import FullScreenProbe
@@ -26,7 +27,9 @@ from potluck_daemon.presence.program_probes import (
     listed_program,
     steam_game,
 )
+from potluck_daemon.presence.session import SessionProbe
 from potluck_daemon.presence.sleep import SleepProbe
+from potluck_daemon.presence.toplevels import WaylandWindowsProbe
 from potluck_daemon.settings.schema import Settings
 
 LISTED_INTERVAL_S = 0.1  # a look at a quiet machine costs 30 us
@@ -44,6 +47,7 @@ def probes_for(
 def _of_games(settings: Settings, at: Surroundings, reader: NvmlReader) -> list[tuple[Probe, bool]]:
     given, table = settings.yield_, ProcessTable(at)
     full_screen = FullScreenProbe(at, busy_percent=given.busy_percent, interval_s=given.likely_interval_s)
+    wayland_windows = WaylandWindowsProbe(at, busy_percent=given.busy_percent, interval_s=given.likely_interval_s)
     listed = ProgramProbe("Listed programs", table, listed_program(given.always), interval_s=LISTED_INTERVAL_S)
     reserve_bytes = given.reserve_mb << 20
     return [
@@ -53,6 +57,9 @@ def _of_games(settings: Settings, at: Surroundings, reader: NvmlReader) -> list[
         (ProgramProbe("gamescope", table, gamescope_game, interval_s=0.5), given.gamescope),
         (listed, bool(given.always)),
         (full_screen, given.full_screen),
+        (wayland_windows, given.full_screen),
+        (ApplicationProbe(at, busy_percent=given.busy_percent), given.full_screen),
+        (SessionProbe(at), given.full_screen),
         (NvidiaUseProbe(table, reader, busy_percent=given.busy_percent), given.gpu_use),
         (DrmUseProbe(at, table, busy_percent=given.busy_percent), given.gpu_use),
         (VramPressureProbe(at, reader, reserve_bytes=reserve_bytes), given.memory),

@@ -1,4 +1,4 @@
-"""Looks at the active window of an X server and gathers what `windows.judge` needs to know about its program.
+"""Looks at the active window and gathers what `windows.judge` needs to know about its program.
 
 A full-screen window alone may be a film or a presentation. Its program's place in the desktop's menu, a hint to the
 compositor, an open game controller and the CPU time of its processes make the difference.
@@ -26,10 +26,8 @@ _SHELLS = ("sh", "bash", "dash", "zsh", "python", "python3", "perl")
 _MAX_SCRIPTS = 3  # scripts that start each other before the game runs
 
 
-class FullScreenProbe:
-    """Evidence for games by the active window, from a weak sign up to certain."""
-
-    name = "Full-screen windows"
+class WindowLooks:
+    """Judges the active window at each look, and remembers the games that go on after they were left."""
 
     def __init__(
         self,
@@ -47,15 +45,6 @@ class FullScreenProbe:
         self._last_use: tuple[int, float, float] | None = None  # pid, CPU seconds, when
         self._plays: dict[int, Play] = {}
 
-    async def watch(self, report: Report, situation: Situation) -> None:
-        screen = XScreen(self._surroundings, active_window)
-        try:
-            while True:
-                report(self.look(await screen.look()))
-                await asyncio.sleep(self._interval_s * (RELAXED_FACTOR if situation.is_relaxed else 1.0))
-        finally:
-            screen.close()
-
     def look(self, window: ActiveWindow | None) -> tuple[Sighting, ...]:
         """Return what there is to report when this window is the active one."""
         seen = self._judge(window) if window is not None else None
@@ -65,13 +54,14 @@ class FullScreenProbe:
         return sightings(self._plays, seen)
 
     def _judge(self, window: ActiveWindow) -> tuple[Program, Judgement] | None:
-        program = program_of(self._surroundings.proc, window.pid) if window.pid else None
+        named = Program(0, 0, window.name, (window.name,))  # all that is known of a window without a process id
+        program = program_of(self._surroundings.proc, window.pid) if window.pid else named
         if program is None:
             return None
         entry = self._entry(window, program)
         if is_other(window, Signs(program, entry)):
             return None
-        needs_use = window.is_full_screen or (entry is not None and entry.is_game)
+        needs_use = program.pid > 0 and (window.is_full_screen or (entry is not None and entry.is_game))
         tree = tree_of(program.pid, self._surroundings.proc) if needs_use else {}
         devices = controllers(self._surroundings.sys) if tree else frozenset[str]()
         has_controller = has_open(self._surroundings.proc, tree, devices)
@@ -103,6 +93,26 @@ class FullScreenProbe:
     def _is_alive(self, program: Program) -> bool:
         now = program_of(self._surroundings.proc, program.pid)
         return now is not None and now.comm == program.comm
+
+
+class FullScreenProbe:
+    """Evidence for games by the active window of an X server, from a weak sign up to certain."""
+
+    name = "Full-screen windows"
+
+    def __init__(self, surroundings: Surroundings, *, busy_percent: float, interval_s: float) -> None:
+        self._surroundings = surroundings
+        self._interval_s = interval_s
+        self._looks = WindowLooks(surroundings, busy_percent=busy_percent, interval_s=interval_s)
+
+    async def watch(self, report: Report, situation: Situation) -> None:
+        screen = XScreen(self._surroundings, active_window)
+        try:
+            while True:
+                report(self._looks.look(await screen.look()))
+                await asyncio.sleep(self._interval_s * (RELAXED_FACTOR if situation.is_relaxed else 1.0))
+        finally:
+            screen.close()
 
 
 def tree_of(root: int, proc: Path = Path("/proc")) -> dict[int, float]:

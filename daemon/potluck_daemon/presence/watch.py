@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 import math
 import time
@@ -59,6 +60,7 @@ class Watch:
         self._problems: dict[str, ProbeStatus] = {}
         self._track = Track()
         self._woken_at = math.inf
+        self._retry = asyncio.Event()
         self.situation = Situation()
 
     @property
@@ -85,6 +87,11 @@ class Watch:
 
     def forget_quiet(self) -> None:
         self._track = forget_quiet(self._track)
+
+    def retry_now(self) -> None:
+        """Start all probes again that had nothing to look at: a desktop has come."""
+        self._retry.set()
+        self._retry.clear()  # those that wait have been woken; the next wait is a full one
 
     def statuses(self) -> tuple[ProbeStatus, ...]:
         running = tuple(self._status(probe.name) for probe in self._probes)
@@ -136,7 +143,9 @@ class Watch:
                 self._note_problem(ProbeStatus(probe.name, ProbeState.FAILED, type(error).__name__))
             if this.cancelling():
                 return  # a library that is interrupted while it connects may fail instead of ending
-            await asyncio.sleep(self._retry_s)
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(self._retry_s):
+                    await self._retry.wait()
 
     def _allowed(self, sightings: tuple[Sighting, ...]) -> tuple[Sighting, ...]:
         if not self._never:

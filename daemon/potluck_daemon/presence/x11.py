@@ -6,6 +6,7 @@ Xlib calls block, and a call to a hung X server (Xwayland does hang) blocks for 
 from __future__ import annotations
 
 import asyncio
+import os
 import queue
 import threading
 from collections.abc import Callable
@@ -27,6 +28,7 @@ class XScreen(Generic[T]):
     def __init__(self, surroundings: Surroundings, look: Callable[[Display], T]) -> None:
         """Start the thread. Raises ProbeUnavailableError without an X11 display."""
         self._name = surroundings.environment.get("DISPLAY", "")
+        self._authority = surroundings.environment.get("XAUTHORITY", "")
         if not self._name:
             raise ProbeUnavailableError("no X11 display")
         self._look = look
@@ -65,6 +67,8 @@ class XScreen(Generic[T]):
         if self._display is None:
             from Xlib.display import Display
 
+            if self._authority:  # Xlib looks nowhere else, and a daemon older than its desktop was not given it
+                os.environ["XAUTHORITY"] = self._authority
             self._display = Display(self._name)
             self._display.set_error_handler(lambda *_: None)  # errors of requests without an answer have no caller
         return self._look(self._display)

@@ -12,9 +12,9 @@ from potluck_cli.main import main
 from potluck_cli.terminal import Terminal
 from potluck_control.network_report import NetworkReport
 from potluck_control.places import Places
-from potluck_control.schema import Status, SwarmStatus
+from potluck_control.schema import ProbeState, Status, SwarmStatus
 from potluck_control.states import Reason, State
-from potluck_daemon.doctor import checks, clock, disk, gpu, memory, nat, packages, port, service, swarm
+from potluck_daemon.doctor import checks, clock, desktop, disk, gpu, memory, nat, packages, port, service, swarm
 from potluck_daemon.doctor.checks import CHECKS, examine, read_scene
 from potluck_daemon.doctor.finding import Finding, Scene, Severity
 from potluck_daemon.environment.machine import Gpu, Vendor
@@ -25,6 +25,7 @@ APPLE = Gpu(Vendor.APPLE, "Apple M2", 16 * GB)
 H200 = Gpu(Vendor.NVIDIA, "H200", 140 * GB, (9, 0))
 DISK = disk.DiskFacts("/s", GB, True, "/c", 100 * GB)
 NOW = clock.EARLIEST + 1.0
+WATCHED = {"Desktop session": ProbeState.WATCHING}
 
 
 @pytest.fixture
@@ -56,6 +57,13 @@ def places(tmp_path: Path) -> Places:
         (disk.judge, replace(DISK, cache_free_bytes=GB, needs_cache=False), [OK], "1.0 GB"),
         (disk.judge, replace(DISK, state_free_bytes=0), [ERROR], "0 B"),
         (disk.judge, replace(DISK, is_state_writable=False), [ERROR], "/s cannot be written"),
+        (desktop.judge, {}, [OK], "no desktop"),
+        (desktop.judge, {"Desktop session": ProbeState.UNAVAILABLE}, [OK], "no desktop"),
+        (desktop.judge, {"Desktop session": ProbeState.FAILED}, [ERROR], "cannot be seen"),
+        (desktop.judge, WATCHED | {"Full-screen windows": ProbeState.SEEN}, [OK], "can be seen"),
+        (desktop.judge, WATCHED | {"Full-screen windows (Wayland)": ProbeState.WATCHING}, [OK], "can be seen"),
+        (desktop.judge, WATCHED | {"Applications of the desktop": ProbeState.WATCHING}, [NOTE], "when they are busy"),
+        (desktop.judge, WATCHED, [ERROR], "nothing shows windows"),
         (clock.judge, clock.ClockFacts(NOW, True), [OK], "2026"),
         (clock.judge, clock.ClockFacts(NOW, None), [OK], "2026"),
         (clock.judge, clock.ClockFacts(NOW, False), [WARNING], "not synchronised"),

@@ -232,7 +232,7 @@ def names(settings: Settings) -> tuple[set[str], set[str]]:
 def test_by_default_all_probes_run_that_need_no_list_and_no_cap() -> None:
     on, off = names(Settings())
     assert off == {"Listed programs", "Power"}
-    assert len(on) == 23
+    assert len(on) == 26
     assert on.isdisjoint(off)
 
 

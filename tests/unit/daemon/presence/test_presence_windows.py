@@ -11,7 +11,7 @@ from potluck_control.states import Certainty, Reason
 from potluck_daemon.presence.app_scopes import app_id_of
 from potluck_daemon.presence.controllers import controllers, has_open
 from potluck_daemon.presence.desktop_programs import not_games
-from potluck_daemon.presence.full_screen import FullScreenProbe
+from potluck_daemon.presence.full_screen import WindowLooks
 from potluck_daemon.presence.menu import MenuEntry, MenuReader, read_menu
 from potluck_daemon.presence.probe import Sighting, Surroundings
 from potluck_daemon.presence.processes import Program
@@ -198,10 +198,10 @@ def made(tmp_path: Path) -> MadeProcesses:
     return MadeProcesses(tmp_path)
 
 
-def looking(made: MadeProcesses, folder: Path) -> FullScreenProbe:
+def looking(made: MadeProcesses, folder: Path) -> WindowLooks:
     environment = {"XDG_DATA_HOME": str(folder), "XDG_DATA_DIRS": str(folder / "none")}
     at = Surroundings(made.proc, made.sys, environment)
-    return FullScreenProbe(at, busy_percent=25.0, interval_s=1.0)
+    return WindowLooks(at, busy_percent=25.0, interval_s=1.0)
 
 
 def test_a_script_that_the_menu_lists_gives_its_program_away(made: MadeProcesses, tmp_path: Path) -> None:

@@ -1,0 +1,195 @@
+"""Real games and real other programs of the distribution, watched by the real probes: `real_games`, `real_others`,
+`yield_full_screen`.
+
+Each program is started as a person would start it. Then its window is made full-screen (or minimised, or left as it
+is), as the shortcut of a window manager does it. Programs that are not installed are left out and counted in `detail`.
+There is no GPU here, so that evidence is always missing, as on a computer that serves with its processor.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import shutil
+import signal
+import statistics
+import subprocess
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from potluck_control.states import State
+from potluck_daemon.settings.schema import Settings, YieldSettings
+
+from benchmarks.figures import Measured
+from benchmarks.presence_lab import Lab
+from tests.helpers.windows_of import FULL_SCREEN, MAXIMISED, NORMAL, make_active_window
+
+WINDOW_S = 30.0  # until a program has its window; the slowest loads its data
+PATIENCE_S = 8.0  # after the window is as it should be
+SCENE_S = 8.0  # of a program that is no game
+_SETTINGS = Settings(yield_=YieldSettings(quiet_certain_s=0.1, quiet_likely_s=0.1, end_engine_after_s=600))
+_PATH = "/usr/games:/usr/bin:/bin"
+_BUSY_SHELL = ("-e", "sh", "-c", "while :; do :; done")
+
+
+@dataclass(frozen=True, slots=True)
+class RealProgram:
+    """A program of the distribution."""
+
+    package: str
+    command: tuple[str, ...]
+    form: str = FULL_SCREEN
+
+    @property
+    def label(self) -> str:
+        return f"{self.command[0]}, {self.form}"
+
+    @property
+    def is_installed(self) -> bool:
+        return shutil.which(self.command[0], path=_PATH) is not None
+
+
+def _games(form: str, *packages: str) -> tuple[RealProgram, ...]:
+    """Return games whose program has the name of the package, or the one after a colon."""
+    split = (item.partition(":") for item in packages)
+    return tuple(RealProgram(package, (program or package,), form) for package, _, program in split)
+
+
+GAMES = (
+    *_games(FULL_SCREEN, "quadrapassel", "gnome-mines", "pingus", "chromium-bsu", "dosbox"),  # of each quick run
+    *_games(FULL_SCREEN, "neverball", "teeworlds", "frozen-bubble", "openttd", "scummvm", "armagetronad"),
+    *_games(FULL_SCREEN, "supertux:supertux2", "hedgewars", "extremetuxracer:etr", "lbreakout2", "ltris", "xmahjongg"),
+    *_games(FULL_SCREEN, "gnome-mahjongg", "iagno", "lightsoff", "gnome-nibbles", "gnome-robots", "swell-foop"),
+    *_games(FULL_SCREEN, "four-in-a-row", "gnome-klotski", "gnome-taquin", "hitori", "five-or-more", "tali"),
+    *_games(NORMAL, "neverball", "supertux:supertux2", "chromium-bsu", "armagetronad", "extremetuxracer:etr"),
+)
+OTHERS = (
+    RealProgram("xterm", ("xterm", *_BUSY_SHELL)),  # the first five: of each quick run
+    RealProgram("tilix", ("tilix", "--new-process", *_BUSY_SHELL)),
+    RealProgram("xterm", ("xterm", *_BUSY_SHELL), MAXIMISED),
+    RealProgram("zathura", ("zathura",)),
+    RealProgram("feh", ("feh", "--slideshow-delay", "0.05", "/usr/share/pixmaps", "/usr/share/icons")),
+    RealProgram("x11-apps", ("xeyes",), MAXIMISED),
+    RealProgram("xfce4-terminal", ("xfce4-terminal", "--disable-server", "-x", "sh", "-c", "while :; do :; done")),
+    RealProgram("terminator", ("terminator", "-u", "-x", "sh", "-c", "while :; do :; done")),
+    RealProgram("mate-terminal", ("mate-terminal", "--disable-factory", "-x", "sh", "-c", "while :; do :; done")),
+    RealProgram("lxterminal", ("lxterminal", "--no-remote", "-e", "yes")),
+    RealProgram("sakura", ("sakura", "-x", "yes")),
+    RealProgram("rxvt-unicode", ("urxvt", *_BUSY_SHELL)),
+    RealProgram("stterm", ("stterm", *_BUSY_SHELL)),
+    RealProgram("pterm", ("pterm", *_BUSY_SHELL)),
+    RealProgram("ffmpeg", ("ffplay", "-f", "lavfi", "-i", "testsrc=size=1280x800:rate=60")),
+    RealProgram("mpv", ("mpv", "--vo=x11", "av://lavfi:testsrc=size=1280x800:rate=60")),
+    RealProgram("mpv", ("mpv", "--vo=x11", "av://lavfi:testsrc=size=1280x800:rate=60"), MAXIMISED),
+    RealProgram("eog", ("eog",)),
+    RealProgram("mousepad", ("mousepad", "--disable-server")),
+    RealProgram("geany", ("geany", "-i"), MAXIMISED),
+    RealProgram("tigervnc-viewer", ("vncviewer",)),
+    RealProgram("qpdfview", ("qpdfview",)),
+)
+NUM_QUICK = 5
+
+
+def missed(soak: bool) -> Measured:
+    return asyncio.run(_play(GAMES if soak else GAMES[:NUM_QUICK]))
+
+
+def false_yields(soak: bool) -> Measured:
+    return asyncio.run(_work(OTHERS if soak else OTHERS[:NUM_QUICK]))
+
+
+def yield_full_screen(soak: bool) -> Measured:
+    """Seconds from the moment that a real game fills the screen until the decision to yield, 95th percentile."""
+    measured = asyncio.run(_play(GAMES[:NUM_QUICK] * (4 if soak else 2)))
+    took_s = [seconds for seconds in measured.detail["seconds"].values() if seconds is not None]
+    value = statistics.quantiles(took_s, n=20, method="inclusive")[-1] if len(took_s) > 1 else PATIENCE_S
+    return Measured(value, measured.detail, holds=not measured.detail["missed"])
+
+
+async def _play(games: Sequence[RealProgram]) -> Measured:
+    missed_ones: list[str] = []
+    seconds: dict[str, float | None] = {}
+    async with Lab(_SETTINGS).running() as lab:
+        assert await lab.until(State.SERVING, PATIENCE_S) is not None
+        for number, game in enumerate(item for item in games if item.is_installed):
+            label = f"{number} {game.label}"
+            with running(game, lab.screen.environment) as process:
+                has_window = await asyncio.to_thread(
+                    make_active_window, lab.screen.display, process.pid, game.form, WINDOW_S
+                )
+                seconds[label] = await lab.until(State.YIELDED, PATIENCE_S) if has_window else None
+            if seconds[label] is None:
+                missed_ones.append(label if has_window else f"{label}: no window")
+            if await lab.until(State.SERVING, PATIENCE_S) is None:
+                missed_ones.append(f"{label}: its end")
+    return Measured(len(missed_ones), {"missed": missed_ones, "seconds": _rounded(seconds), **_absent(games)})
+
+
+async def _work(programs: Sequence[RealProgram]) -> Measured:
+    yields: dict[str, str] = {}
+    seen: list[str] = []
+    async with Lab(_SETTINGS).running() as lab:
+        assert await lab.until(State.SERVING, PATIENCE_S) is not None
+        for program in (item for item in programs if item.is_installed):
+            before = len(lab.decisions)
+            with running(program, lab.screen.environment) as process:
+                if await _has_window(lab, process.pid, program.form):
+                    seen.append(program.label)
+                    await asyncio.sleep(SCENE_S)
+            wrong = [item for item in lab.decisions[before:] if item.state is not State.SERVING]
+            if wrong:
+                yields[program.label] = wrong[0].text
+                assert await lab.until(State.SERVING, PATIENCE_S) is not None
+    return Measured(len(yields), {"yields": yields, "programs": seen, **_absent(programs)})
+
+
+@contextmanager
+def running(
+    program: RealProgram, environment: dict[str, str], *, runtime: str = ""
+) -> Iterator[subprocess.Popen[bytes]]:
+    """A program in a home of its own, ended with everything that it started; `runtime`: where Wayland's socket is."""
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as home:
+        own = {
+            "HOME": home,
+            "XDG_RUNTIME_DIR": runtime or home,
+            "PATH": _PATH,
+            "SDL_AUDIODRIVER": "dummy",
+            "LANG": "C.UTF-8",
+        }
+        Path(home).chmod(0o700)
+        null = subprocess.DEVNULL
+        process = subprocess.Popen(
+            program.command,
+            env=environment | own,
+            cwd=home,
+            start_new_session=True,
+            stdout=null,
+            stderr=null,
+            stdin=null,
+        )
+        try:
+            yield process
+        finally:
+            for number in (signal.SIGTERM, signal.SIGKILL):
+                try:
+                    os.killpg(process.pid, number)
+                except ProcessLookupError:
+                    break
+                time.sleep(0.3)
+            process.wait()
+
+
+async def _has_window(lab: Lab, session: int, form: str) -> bool:
+    return await asyncio.to_thread(make_active_window, lab.screen.display, session, form, WINDOW_S)
+
+
+def _absent(programs: Sequence[RealProgram]) -> dict[str, object]:
+    return {"absent": sorted({item.package for item in programs if not item.is_installed}), "of": len(programs)}
+
+
+def _rounded(seconds: dict[str, float | None]) -> dict[str, float | None]:
+    return {name: round(took_s, 2) if took_s is not None else None for name, took_s in seconds.items()}
