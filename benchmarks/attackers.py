@@ -137,7 +137,7 @@ class _Stranger:
 
     def __init__(self, control: P2pdClient, peer: PeerId, way: str, names: Sequence[str]) -> None:
         self._control, self._peer, self._way = control, peer, way
-        self._calls = itertools.cycle([(name, body) for name in names for body in _BODIES.get(name, (_noise,))])
+        self._calls = itertools.cycle([(name, body) for name in names for body in BODIES.get(name, (_noise,))])
         self._names = itertools.cycle(names)
         self._dialling = asyncio.Lock()
         self._streams: list[FrameStream] = []
@@ -215,7 +215,7 @@ def _node() -> dht_pb2.NodeInfo:
     return dht_pb2.NodeInfo(node_id=DHTID.generate().to_bytes())
 
 
-_BODIES: dict[str, tuple[Callable[[], bytes], ...]] = {
+BODIES: dict[str, tuple[Callable[[], bytes], ...]] = {
     _PING: (lambda: bytes(dht_pb2.PingRequest(peer=_node(), validate=True).SerializeToString()), _noise),
     _STORE: (_store, _store, _noise),
     _FIND: (_find, _noise),

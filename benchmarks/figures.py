@@ -411,6 +411,14 @@ FIGURES = {
             "CPU time of an engine in 20 s that strangers can cost through any call",
         ),
         Figure(
+            "hostile_rpc",
+            "faults",
+            "lower",
+            0,
+            "hostile_rpc:fuzz",
+            "2,000 (soak: 100,000) mutated messages each of a member, a removed one and a stranger: faults",
+        ),
+        Figure(
             "hog",
             "s",
             "lower",

@@ -7,29 +7,19 @@ join both swarms in turn; the time from joining to the first token counts.
 
 from __future__ import annotations
 
-import asyncio
-import json
-import os
 import statistics
-import subprocess
-import sys
 import tempfile
 import time
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, replace
+from contextlib import ExitStack
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import torch
-from potluck_control.engine_messages import EngineEvent, Online
-from potluck_control.launch_spec import LaunchSpec, ServingLimits
-from potluck_engine.fitting import resolved
-from potluck_engine.server import Engine
 from potluck_gateway.completion import quiet
 
+from benchmarks.children import child, founder_of
 from benchmarks.figures import Measured
-from benchmarks.haunting import founder_of
 from benchmarks.loops import generate
 from benchmarks.models import checkpoint
 from potluck.checkpoint import open_checkpoint
@@ -39,8 +29,6 @@ from potluck.client.swarm_client import SwarmClient
 from potluck.membership.invite import encode_invite
 from potluck.membership.leadership import invite
 from potluck.membership.membership import Membership
-from potluck.p2p.config import LOOPBACK
-from potluck.processes import exit_with_parent
 from potluck.protocol.swarm import new_swarm
 
 _NUM_BLOCKS = 4
@@ -59,7 +47,7 @@ def slowdown(soak: bool) -> Measured:
         place = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="pl-")))  # sockets need a short path
         swarms = _start_swarms(stack, folder, place)
         _, invited = invite(swarms[1], time.time())
-        haunter = stack.enter_context(_process("haunting", encode_invite(invited), str(place)))
+        haunter = stack.enter_context(child("haunting", encode_invite(invited), str(place)))
         haunter.wait_for("announced")
         time.sleep(_HAUNTED_S)
         for _ in range(15 if soak else 5):
@@ -91,70 +79,15 @@ def _join(swarm: Membership, folder: Path) -> tuple[float, int]:
         client.close()
 
 
-@dataclass(frozen=True, slots=True)
-class _Process:
-    process: subprocess.Popen[str]
-
-    def wait_for(self, word: str) -> str:
-        """Return the line of output that begins with `word`."""
-        assert self.process.stdout is not None
-        for line in self.process.stdout:
-            if line.startswith(word):
-                return line.removeprefix(word).strip()
-        raise RuntimeError(f"a process ended before it said {word!r}")
-
-    def end(self) -> dict[str, int]:
-        """End the process and return what it says at its end."""
-        assert self.process.stdin is not None
-        self.process.stdin.close()
-        found: dict[str, int] = json.loads(self.wait_for("ended"))
-        return found
-
-
-@contextmanager
-def _process(module: str, *arguments: str) -> Iterator[_Process]:
-    command = [sys.executable, "-m", f"benchmarks.{module}", *arguments]
-    process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-    try:
-        yield _Process(process)
-    finally:
-        process.kill()
-        process.wait()
-
-
 def _start_swarms(stack: ExitStack, folder: Path, place: Path) -> list[Membership]:
     joined, swarms = founder_of(place), []
     for number in range(2):
         swarm = new_swarm(f"figures{number}", str(folder), _NUM_BLOCKS, "local")
         membership = joined.create(swarm)
         for _ in range(_NUM_ENGINES):
-            engine = stack.enter_context(_process("ghosts", swarm.name, str(place), str(folder)))
+            engine = stack.enter_context(child("children", swarm.name, str(place), str(folder)))
             peers = (*membership.swarm.bootstrap_peers, engine.wait_for("online"))
             membership = replace(membership, swarm=replace(membership.swarm, bootstrap_peers=peers[:1]))
             joined.keep(membership)
         swarms.append(membership)
     return swarms
-
-
-async def _serve(name: str, place: Path, folder: str) -> None:
-    def report(event: EngineEvent) -> None:
-        if isinstance(event, Online):
-            print("online", event.addresses[0], flush=True)
-
-    spec = LaunchSpec(
-        membership=founder_of(place).find(name).for_client(),
-        checkpoint=folder,
-        runtime_dir=place,
-        blocks=f"0:{_NUM_BLOCKS}",
-        listen=LOOPBACK,
-        limits=ServingLimits(cache_tokens=4000),
-    )
-    engine = Engine(resolved(spec), report)
-    await engine.start()
-    await engine.wait_lost()
-
-
-if __name__ == "__main__":
-    exit_with_parent(os.getppid())
-    torch.set_num_threads(1)
-    asyncio.run(_serve(sys.argv[1], Path(sys.argv[2]), sys.argv[3]))

@@ -37,12 +37,7 @@ _STORES = 16  # at a time
 _LIVES_S = 250.0
 
 
-def founder_of(place: Path) -> JoinedSwarms:
-    """Return the file in which the founder of the figure's swarms keeps the keys."""
-    return JoinedSwarms(place / "founder.json", place / "founder.key")
-
-
-class _Haunter:
+class Haunter:
     """A member whose servers exist only in the directory."""
 
     def __init__(self, person: Membership, host: Libp2pHost, like: ServerRecord, targets: list[PeerId]) -> None:
@@ -57,7 +52,7 @@ class _Haunter:
     async def push(self) -> None:
         """Tell the servers of as many ghosts as they listen to."""
         while True:
-            batch = [each for _ in range(_BATCH // 2) for each in self._announcements(self._rng.randrange(NUM_GHOSTS))]
+            batch = [each for _ in range(_BATCH // 2) for each in self.announcements(self._rng.randrange(NUM_GHOSTS))]
             for target in self._targets:
                 try:
                     await self._host.call(target, PUSH, encode_push(Push(tuple(batch))), timeout_s=10.0)
@@ -73,11 +68,11 @@ class _Haunter:
             stores = [
                 self._host.store(sealed.kind.key(self._swarm), sealed.peer_id, sealed.to_bytes(), expiration=_end())
                 for number in chosen
-                for sealed in self._announcements(number)
+                for sealed in self.announcements(number)
             ]
             self.stored += sum(await asyncio.gather(*stores))
 
-    def _announcements(self, number: int) -> Iterator[Sealed]:
+    def announcements(self, number: int) -> Iterator[Sealed]:
         identity, now = _ghost(number), time.time()
         names = tuple(f"{self._rng.getrandbits(400):0100x}" for _ in range(60))
         record = replace(self._like, peer_id=identity.peer_id, adapters=names, inference_tps=1e9, throughput_tps=1e9)
@@ -110,7 +105,7 @@ async def _haunt(invite: str, place: Path) -> None:
     )
     host = await Libp2pHost.start(config)
     honest = (await Directory(host, swarm, host.identity).fetch(thorough=True)).servers
-    haunter = _Haunter(person, host, honest[0].record, [server.peer_id for server in honest])
+    haunter = Haunter(person, host, honest[0].record, [server.peer_id for server in honest])
     work = [asyncio.create_task(haunter.push()), asyncio.create_task(haunter.store())]
     print("announced", flush=True)
     await asyncio.to_thread(sys.stdin.read)
