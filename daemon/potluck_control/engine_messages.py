@@ -145,6 +145,14 @@ class Online:
 
 
 @dataclass(frozen=True, slots=True)
+class Reachable:
+    """A standby node is in the swarm: it serves nothing, and others find it at these addresses."""
+
+    peer_id: str
+    addresses: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Moving:
     """The engine begins to move from `span` to `target`; `why` is for people."""
 
@@ -258,7 +266,7 @@ EngineEvent = (
 OnEvent = Callable[[EngineEvent], None]
 
 Command = LaunchSpec | Booked | Worth | Throttle | Network | Drain | Offload | Restore | Stop | Members
-Message = Command | EngineEvent | Hello | SignedReceipt | Vouched | EngineReport
+Message = Command | EngineEvent | Reachable | Hello | SignedReceipt | Vouched | EngineReport
 _KINDS: dict[str, type] = {kind.__name__: kind for kind in get_args(Message)}
 
 

@@ -223,6 +223,7 @@ class Daemon:
                 logs.drop_old(self.places.log_file, time.time())
             await asyncio.sleep(CHORES_INTERVAL_S)
             self.configuration.reload_if_changed()
+            self._loop.look_at_memory()
             if self._supervisor.pid is not None:
                 await self._watch_use()
             self.account.book.save_if_due()

@@ -25,6 +25,7 @@ from potluck_daemon.environment.interpreter import has_torch
 from potluck_daemon.lookout import Lookout
 from potluck_daemon.metering.load import available_memory_bytes
 from potluck_daemon.policy.decide import Decision, Inputs, Rung, decide, is_finished
+from potluck_daemon.policy.standing_by import is_short, stands_by
 from potluck_daemon.policy.terms import network_caps
 from potluck_daemon.presence.watch import Level
 from potluck_daemon.settings.state import Pause, StateFile
@@ -58,6 +59,7 @@ class ServingLoop:
         self._on_step = on_step
         self._changed = asyncio.Event()
         self._is_ending = False
+        self._is_memory_short = False
         self._finish_by: float | None = None  # monotonic; when to end although sessions are open
         self.shown = Transition(time.time(), State.IDLE, State.IDLE, Reason.START_UP, "Starting up")
         self.until: float | None = None  # Unix; when the shown state ends by itself
@@ -79,6 +81,14 @@ class ServingLoop:
     def wake(self) -> None:
         """Have the loop decide again soon, because something changed."""
         self._changed.set()
+
+    def look_at_memory(self) -> None:
+        """Decide again if memory has become short, or is no longer."""
+        reserve_bytes = self._configuration.settings.yield_.reserve_mb << 20
+        is_memory_short = is_short(available_memory_bytes(), reserve_bytes, was_short=self._is_memory_short)
+        if is_memory_short != self._is_memory_short:
+            self._is_memory_short = is_memory_short
+            self.wake()
 
     def end(self) -> None:
         self._is_ending = True
@@ -143,7 +153,10 @@ class ServingLoop:
             self.end()
             inputs = replace(inputs, is_ending=True)
         decision = decide(inputs, time.monotonic())
-        supervisor.obey(decision.order, configuration.launch, python, configuration.engine_environment())
+        environment = configuration.engine_environment()
+        supervisor.obey(decision.order, configuration.launch, python, environment)
+        is_held = stands_by(decision, is_memory_short=self._is_memory_short)
+        supervisor.stand_by(configuration.launch if is_held else None, python, environment)
         supervisor.throttle(decision.duty)
         supervisor.limit_network(network_caps(configuration.settings, inputs.presence))
         watch.situation.engine_pid = supervisor.pid

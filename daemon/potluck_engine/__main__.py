@@ -1,4 +1,4 @@
-"""Starts an engine for the daemon: `python -m potluck_engine`. People use `potluck serve`."""
+"""Starts an engine for the daemon, or a standby node: `python -m potluck_engine`. People use `potluck serve`."""
 
 from __future__ import annotations
 
@@ -20,6 +20,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m potluck_engine")
     parser.add_argument("--pipe", type=int, required=True, help="file descriptor of a socket to the daemon")
     parser.add_argument("--parent", type=int, required=True, help="process id of the daemon")
+    parser.add_argument("--standby", action="store_true", help="stay in the swarm without serving")
     parser.add_argument("--verbose", action="store_true", help="log everything that happens")
     args = parser.parse_args()
     if sys.platform == "linux":
@@ -29,6 +30,11 @@ def main() -> int:
     faulthandler.enable()
     level = logging.DEBUG if args.verbose else logging.INFO
     logging.basicConfig(level=level, format="%(levelname)s %(name)s: %(message)s", stream=sys.stderr)
+
+    if args.standby:
+        from potluck_engine.standby import stand_by
+
+        return asyncio.run(stand_by(args.pipe))
 
     from potluck_engine.main import new_event_loop  # imports torch, so only after the parent is watched
     from potluck_engine.pipe import serve_pipe

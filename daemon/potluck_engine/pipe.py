@@ -12,20 +12,18 @@ import gc
 import logging
 import os
 import signal
-import socket
 import threading
 from collections.abc import Sequence
 
 from potluck_control import engine_messages as messages
-from potluck_control.codec import CodecError
 from potluck_control.engine_messages import MIN_DUTY
 from potluck_control.launch_spec import LaunchSpec
 from potluck_control.outbox import Booking
 
 from potluck.errors import PotluckError
-from potluck.membership.statements import Statement
 from potluck.protocol.blocks import PeerId
 from potluck.tasks import cancel_and_wait
+from potluck_engine.daemon_pipe import DaemonPipe
 from potluck_engine.engine_reports import EngineReporter, prepared_report
 from potluck_engine.fitting import resolved
 from potluck_engine.receipts import Tabs
@@ -40,26 +38,25 @@ LAUNCH_TIMEOUT_S = 30.0
 
 async def serve_pipe(handle: int) -> int:
     """Serve what the daemon at the other end of `handle` asks for. Return the exit code."""
-    reader, writer = await asyncio.open_connection(sock=socket.socket(fileno=handle), limit=messages.MAX_LINE_BYTES)
-    child = _Child(reader, writer)
+    pipe = await DaemonPipe.open(handle)
+    child = _Child(pipe)
     for number in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(number, child.must_end.set)
     try:
         return await child.run()
     finally:
-        writer.close()
+        pipe.close()
 
 
 class _Child:
-    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    def __init__(self, pipe: DaemonPipe) -> None:
         self.must_end = asyncio.Event()
-        self._reader = reader
-        self._writer = writer
+        self._pipe = pipe
         self._orders: asyncio.Queue[messages.Drain | messages.Offload | messages.Restore] = asyncio.Queue()
         self._reporter: EngineReporter | None = None  # None: there is nothing to serve yet
 
     async def run(self) -> int:
-        self._send(messages.Hello(pid=os.getpid()))
+        self._pipe.send(messages.Hello(pid=os.getpid()))
         work = asyncio.create_task(self._work())
         reporting = asyncio.create_task(self._report())
         ending = asyncio.create_task(self.must_end.wait())
@@ -69,7 +66,7 @@ class _Child:
                 work.result()
             return 0
         except PotluckError as error:
-            self._send(messages.Failed(error.message, error.hint))
+            self._pipe.send(messages.Failed(error.message, error.hint))
             return 1
         finally:
             end_by_force_after(STOP_TIMEOUT_S)
@@ -78,12 +75,12 @@ class _Child:
     async def _work(self) -> None:
         """Run an engine and carry out orders one after the other. Raises PotluckError; returns when told to end."""
         async with asyncio.timeout(LAUNCH_TIMEOUT_S):
-            spec = await self._read()
+            spec = await self._pipe.read()
         if not isinstance(spec, LaunchSpec):
             return
         spec = await asyncio.to_thread(resolved, spec)
         tabs = Tabs(spec.outbox, self._tell_receipt, self._tell_vouchers)
-        engine = Engine(spec, self._tell, tabs=tabs, on_news=self._tell_news)
+        engine = Engine(spec, self._tell, tabs=tabs, on_news=self._pipe.tell_news)
         self._reporter = await asyncio.to_thread(EngineReporter, engine)
         tasks = [asyncio.create_task(work) for work in (self._listen(engine), self._reporter.watch_coverage())]
         try:
@@ -117,7 +114,7 @@ class _Child:
 
     async def _listen(self, engine: Engine) -> None:
         """Queue orders and pass the other commands on, until Stop or the end of the pipe."""
-        while (message := await self._read()) is not None:
+        while (message := await self._pipe.read()) is not None:
             match message:
                 case messages.Drain() | messages.Offload() | messages.Restore():
                     self._orders.put_nowait(message)
@@ -135,43 +132,24 @@ class _Child:
                     break
         self.must_end.set()
 
-    async def _read(self) -> messages.Message | None:
-        """Return the next known message; None when the daemon is gone."""
-        while True:
-            try:
-                line = await self._reader.readline()
-                message = messages.decode(line) if line else None
-            except (CodecError, ValueError, ConnectionError) as error:
-                log.error("cannot read what the daemon sent: %s", error)
-                return None
-            if message is not None or not line:
-                return message
-
     async def _report(self) -> None:
         while True:
             faulthandler.dump_traceback_later(HANG_S, exit=True)
-            self._send(prepared_report() if self._reporter is None else self._reporter.report())
+            self._pipe.send(prepared_report() if self._reporter is None else self._reporter.report())
             await asyncio.sleep(messages.REPORT_INTERVAL_S)
 
     def _tell(self, event: messages.EngineEvent) -> None:
         changes_coverage = messages.Online | messages.Reshaped | messages.Settled | messages.Offline
         if self._reporter is not None and isinstance(event, changes_coverage):
             self._reporter.look_now.set()
-        self._send(event)
+        self._pipe.send(event)
 
     def _tell_receipt(self, booking: Booking) -> None:
         delegation = booking.delegation.hex() if booking.delegation is not None else ""
-        self._send(messages.SignedReceipt(booking.data.hex(), delegation))
+        self._pipe.send(messages.SignedReceipt(booking.data.hex(), delegation))
 
     def _tell_vouchers(self, vouchers: Sequence[bytes]) -> None:
-        self._send(messages.Vouched(tuple(voucher.hex() for voucher in vouchers)))
-
-    def _tell_news(self, news: Sequence[Statement]) -> None:
-        self._send(messages.Members(tuple(statement.data for statement in news)))
-
-    def _send(self, message: messages.Message) -> None:
-        if not self._writer.is_closing():
-            self._writer.write(messages.encode(message))
+        self._pipe.send(messages.Vouched(tuple(voucher.hex() for voucher in vouchers)))
 
 
 def end_by_force_after(timeout_s: float) -> None:

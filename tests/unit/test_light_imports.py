@@ -58,6 +58,18 @@ def test_heavy_modules_would_be_noticed() -> None:
     assert "numpy" in loaded_by("import numpy")
 
 
+_BARE = """
+from potluck.p2p.bare_hivemind import import_bare_hivemind
+import_bare_hivemind()
+import potluck_engine.standby, potluck.p2p.libp2p"""
+
+
+def test_a_standby_node_has_a_dht_without_torch() -> None:
+    loaded = loaded_by(_BARE)
+    assert "hivemind" in loaded
+    assert loaded.isdisjoint(HEAVY - {"hivemind"})
+
+
 _PRIVATE = """
 from potluck.open_swarms import adapter_for
 from potluck.protocol.swarm import Swarm

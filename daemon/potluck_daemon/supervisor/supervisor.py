@@ -38,6 +38,7 @@ from potluck_daemon.policy.decide import EngineOrder, EngineView, Phase
 from potluck_daemon.supervisor.backoff import STABLE_S, delay_s
 from potluck_daemon.supervisor.diagnosis import Exit, diagnose
 from potluck_daemon.supervisor.process import EngineProcess
+from potluck_daemon.supervisor.standby import Standby
 
 log = logging.getLogger(__name__)
 
@@ -88,6 +89,8 @@ class Supervisor:
         self._on_members = on_members
         self._clock = clock
         self._engine: EngineProcess | None = None
+        self._standby = Standby(on_members)
+        self._handing_over: asyncio.Task[None] | None = None
         self._phase = Phase.ENDED
         self._launch: LaunchSpec | None = None  # None: there is no engine, or it is only prepared
         self._python = ""  # that ran the last engine
@@ -111,8 +114,13 @@ class Supervisor:
 
     @property
     def is_joined(self) -> bool:
-        """Return whether an engine has reached the swarm and can tell its members something."""
-        return self._phase in _JOINED
+        """Return whether a node of this computer has reached the swarm and can tell its members something."""
+        return self._phase in _JOINED or bool(self._standby.addresses)
+
+    @property
+    def addresses(self) -> tuple[str, ...]:
+        """Return where others find this computer, or found it last."""
+        return self._standby.addresses or self.facts.addresses
 
     def view(self, model: str, wanted: LaunchSpec | None, python: str) -> EngineView:
         """Return what the policy needs to know. A failure in another `python` than the wanted one causes no wait."""
@@ -155,6 +163,15 @@ class Supervisor:
             case EngineOrder.STOP:
                 self._stop()
 
+    def stand_by(self, launch: LaunchSpec | None, python: str, environment: Mapping[str, str]) -> None:
+        """Keep a small node in the swarm while no engine is; None: don't.
+
+        An engine that is being started takes over from it, so a node that runs stays until then.
+        """
+        if self._task is not None and (self._handing_over is not None or not self._standby.is_held):
+            launch = None
+        self._standby.hold(launch, _command(python, "--standby"), environment)
+
     def throttle(self, duty: float) -> None:
         """Let the engine compute in this share of the time. It is told only when the share changes."""
         if self._engine is not None and self._phase is Phase.ONLINE and duty != self._duty:
@@ -171,6 +188,8 @@ class Supervisor:
         """Send a message about receipts or members, unless the engine has ended."""
         if self._engine is not None:
             self._engine.send(message)
+        if isinstance(message, messages.Members):
+            self._standby.tell(message)
 
     def give_up(self, because: str) -> None:
         """End the engine at once, as a failure, because it breaks a limit."""
@@ -193,6 +212,7 @@ class Supervisor:
         self._stop()
         if self._task is not None:
             await asyncio.wait({self._task})
+        await self._standby.leave()
 
     def _start(self, launch: LaunchSpec | None, python: str, environment: Mapping[str, str]) -> None:
         self._launch = launch
@@ -224,6 +244,7 @@ class Supervisor:
 
     def _ended(self, end: Exit) -> None:
         self._cancel_deadline()
+        self._handing_over = None
         was_told = self._phase is Phase.STOPPING
         ran_s = self._clock() - (self._online_at or self._clock())
         self._engine = self._task = None
@@ -301,7 +322,12 @@ class Supervisor:
     def _tell_launch(self) -> None:
         """Send the launch once the engine has said hello and something is to be served."""
         if self._is_greeted and self._engine is not None and self._launch is not None:
-            self._engine.send(self._launch)
+            self._handing_over = asyncio.create_task(self._hand_over(self._engine, self._launch))
+
+    async def _hand_over(self, engine: EngineProcess, launch: LaunchSpec) -> None:
+        """Send the launch when the standby node has left identity and port to the engine."""
+        await self._standby.leave()
+        engine.send(launch)
 
     def _advance(self, moves: Mapping[Phase, Phase]) -> None:
         self._phase = moves.get(self._phase, self._phase)
@@ -357,7 +383,7 @@ def reported(facts: EngineFacts, report: messages.EngineReport, now: float) -> E
     return replace(facts, report=report, reported_at=now, fetch_bytes_per_s=smooth)
 
 
-def _command(python: str) -> list[str]:
+def _command(python: str, *options: str) -> list[str]:
     """Return the engine's command. It logs as much as its daemon does."""
     verbose = ["--verbose"] if log.isEnabledFor(logging.DEBUG) else []
-    return [python or sys.executable, "-m", "potluck_engine", *verbose]
+    return [python or sys.executable, "-m", "potluck_engine", *options, *verbose]

@@ -50,7 +50,7 @@ class GatewayTopic(Topic):
         configuration, swarm = self._configuration, membership.swarm
         is_served = configuration.swarm is not None and configuration.swarm.name == swarm.name
         if is_served:
-            swarm = configuration.invited_swarm(self._supervisor.facts.addresses)
+            swarm = configuration.invited_swarm(self._supervisor.addresses)
         if not swarm.bootstrap_peers:
             raise UsageError(f"the swarm {swarm.name} cannot be found", hint="serve it, or ask a member for an invite")
         settings = configuration.settings

@@ -55,7 +55,7 @@ class SwarmsTopic(Topic):
     @answers(schema.INVITE)
     async def _invite(self, params: schema.InviteParams) -> schema.SwarmInvite:
         configuration = self._configuration
-        swarm = configuration.invited_swarm(self._supervisor.facts.addresses)
+        swarm = configuration.invited_swarm(self._supervisor.addresses)
         if swarm.is_open:
             return schema.SwarmInvite(swarm.name, encode_invite(Invite(swarm)))
         joined = configuration.swarms.find(swarm.name)
@@ -68,7 +68,7 @@ class SwarmsTopic(Topic):
 
     @answers(swarms.CONTACT)
     async def _contact(self, _: Empty) -> swarms.Contact:
-        swarm = self._configuration.invited_swarm(self._supervisor.facts.addresses)
+        swarm = self._configuration.invited_swarm(self._supervisor.addresses)
         return swarms.Contact(swarm.name, swarm.prefix, swarm.bootstrap_peers)
 
     @answers(swarms.LIST)

@@ -37,6 +37,7 @@ CRASH = (
         messages.Hello(7),
         messages.Joining("12D3", Span(0, 4)),
         messages.Online("12D3", ("/ip4/1.2.3.4/tcp/1",), Span(0, 4), 1.5),
+        messages.Reachable("12D3", ("/ip4/1.2.3.4/tcp/1",)),
         messages.Offline(),
         messages.Freed(),
         messages.FilesChanged("model.safetensors", is_served=False),

@@ -1,0 +1,29 @@
+"""Decides whether a small node keeps this computer's place in the swarm while no engine runs. Pure."""
+
+from __future__ import annotations
+
+from potluck_control.states import Reason
+
+from potluck_daemon.policy.decide import Decision, Rung
+
+ENOUGH = 2.0  # times the reserve of memory, before a node that left because of memory returns
+
+_AWAY = frozenset(
+    {
+        *(Reason.SHUTDOWN, Reason.SLEEP, Reason.NO_SWARM, Reason.NO_ENGINE, Reason.SWITCHED_OFF),
+        *(Reason.METERED, Reason.BATTERY, Reason.UPLOAD_CAP, Reason.DOWNLOAD_CAP, Reason.COST_CAP),
+    }
+)
+
+
+def stands_by(decision: Decision, *, is_memory_short: bool) -> bool:
+    """Return whether to stay in the swarm without an engine: yes in a pause or a game, no where bytes cost something.
+
+    While an engine is on its way, the answer is yes too, so that the node stays until the engine takes over.
+    """
+    return decision.rung in (Rung.ENDED, Rung.ONLINE) and decision.reason not in _AWAY and not is_memory_short
+
+
+def is_short(available_bytes: int, reserve_bytes: int, *, was_short: bool) -> bool:
+    """Return whether memory is short. It is short again only once less than the reserve is left."""
+    return available_bytes < reserve_bytes * (ENOUGH if was_short else 1.0)

@@ -1,0 +1,127 @@
+"""Runs the small process that keeps this computer's place in its swarm while no engine does.
+
+    hold(launch)  ->  process, LaunchSpec  ->  Reachable  |  after a failure: again, after growing delays
+    hold(None)    ->  Stop, and by force after STOP_TIMEOUT_S
+
+Identity and port are one node's at a time, so `leave` returns when they are free for the engine.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+from collections.abc import Callable, Mapping, Sequence
+
+from potluck_control import engine_messages as messages
+from potluck_control.launch_spec import LaunchSpec
+
+from potluck.tasks import cancel_and_wait
+from potluck_daemon.supervisor.backoff import STABLE_S, delay_s
+from potluck_daemon.supervisor.diagnosis import diagnose
+from potluck_daemon.supervisor.process import EngineProcess
+
+log = logging.getLogger(__name__)
+
+STOP_TIMEOUT_S = 3.0
+
+OnMembers = Callable[[LaunchSpec, messages.Members], None]
+
+
+class Standby:
+    """Holds at most one standby process.
+
+    Args:
+        on_members: called with what the node learned about the members of its swarm.
+    """
+
+    def __init__(self, on_members: OnMembers) -> None:
+        self._on_members = on_members
+        self._held: tuple[LaunchSpec, Sequence[str]] | None = None
+        self._life: asyncio.Task[None] | None = None
+        self._process: EngineProcess | None = None
+        self.addresses: tuple[str, ...] = ()  # where others find it; empty: it is not in the swarm
+
+    @property
+    def is_held(self) -> bool:
+        """Return whether a process runs, or is about to."""
+        return self._held is not None
+
+    def hold(self, launch: LaunchSpec | None, command: Sequence[str], environment: Mapping[str, str]) -> None:
+        """Keep a node of `launch` in the swarm, or none, without waiting."""
+        held = (launch, command) if launch is not None else None
+        if held == self._held:
+            return
+        self._held = held
+        before = self._life
+        if launch is None:
+            self._life = asyncio.create_task(cancel_and_wait(before))
+        else:
+            self._life = asyncio.create_task(self._keep(before, launch, command, environment))
+
+    async def leave(self) -> None:
+        """End the node, and return when its identity and port are free."""
+        self.hold(None, (), {})
+        if self._life is not None:
+            await asyncio.wait({self._life})
+
+    def tell(self, message: messages.Members) -> None:
+        """Pass on what was signed on this computer, if a node runs."""
+        if self._process is not None:
+            self._process.send(message)
+
+    async def _keep(
+        self,
+        before: asyncio.Task[None] | None,
+        launch: LaunchSpec,
+        command: Sequence[str],
+        environment: Mapping[str, str],
+    ) -> None:
+        await cancel_and_wait(before)
+        failures = 0
+        while True:
+            began = asyncio.get_running_loop().time()
+            reason = await self._run(launch, command, environment)
+            ran_s = asyncio.get_running_loop().time() - began
+            failures = 1 if ran_s >= STABLE_S else failures + 1
+            wait_s = delay_s(failures, explained=False)
+            log.warning("the standby node ended: %s; next try in %.0f s", reason, wait_s)
+            await asyncio.sleep(wait_s)
+
+    async def _run(self, launch: LaunchSpec, command: Sequence[str], environment: Mapping[str, str]) -> str:
+        """Run one process to its end and return why it ended. Ends it if cancelled."""
+        try:
+            process = await EngineProcess.start(command, environment, lambda message: self._heard(launch, message))
+        except OSError as error:
+            return f"cannot run {command[0]}: {error.strerror}"
+        self._process = process
+        try:
+            return diagnose(await asyncio.shield(process.ended))
+        except asyncio.CancelledError:
+            process.send(messages.Stop())
+            await _ended(process)
+            raise
+        finally:
+            self._process = None
+            self.addresses = ()
+
+    def _heard(self, launch: LaunchSpec, message: messages.Message) -> None:
+        match message:
+            case messages.Hello(_, messages.PIPE_VERSION) if self._process is not None:
+                self._process.send(launch)
+            case messages.Hello(_, version) if self._process is not None:
+                self._process.kill(f"it speaks pipe version {version}, the daemon {messages.PIPE_VERSION}")
+            case messages.Reachable(_, addresses):
+                log.info("the standby node is in the swarm")
+                self.addresses = addresses
+            case messages.Members():
+                self._on_members(launch, message)
+
+
+async def _ended(process: EngineProcess) -> None:
+    """Wait until a process that was told to stop has ended; kill it if it takes long."""
+    done, _ = await asyncio.wait({process.ended}, timeout=STOP_TIMEOUT_S)
+    if not done:
+        process.kill("it did not stop")
+    with contextlib.suppress(asyncio.CancelledError):
+        await asyncio.shield(process.ended)

@@ -1,0 +1,53 @@
+"""The child's end of the pipe to its daemon: messages both ways. No torch."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import socket
+from collections.abc import Sequence
+
+from potluck_control import engine_messages as messages
+from potluck_control.codec import CodecError
+
+from potluck.membership.statements import Statement
+
+log = logging.getLogger(__name__)
+
+
+class DaemonPipe:
+    """Made by `open`; call `close` in the end."""
+
+    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self._reader = reader
+        self._writer = writer
+
+    @classmethod
+    async def open(cls, handle: int) -> DaemonPipe:
+        """Take over the socket with this file descriptor."""
+        sock = socket.socket(fileno=handle)
+        return cls(*await asyncio.open_connection(sock=sock, limit=messages.MAX_LINE_BYTES))
+
+    def close(self) -> None:
+        self._writer.close()
+
+    def send(self, message: messages.Message) -> None:
+        """Queue a message. It is dropped if the daemon is gone."""
+        if not self._writer.is_closing():
+            self._writer.write(messages.encode(message))
+
+    def tell_news(self, news: Sequence[Statement]) -> None:
+        """Tell the daemon what the roster gained."""
+        self.send(messages.Members(tuple(statement.data for statement in news)))
+
+    async def read(self) -> messages.Message | None:
+        """Return the next known message; None when the daemon is gone."""
+        while True:
+            try:
+                line = await self._reader.readline()
+                message = messages.decode(line) if line else None
+            except (CodecError, ValueError, ConnectionError) as error:
+                log.error("cannot read what the daemon sent: %s", error)
+                return None
+            if message is not None or not line:
+                return message

@@ -1,0 +1,94 @@
+"""Keeps a computer's place in its swarm while no engine runs: the same identity and port, without torch.
+
+A standby node admits newcomers, compares rosters, answers for the DHT and the directory, and relays where the user
+allows it, so that a member who has paused is still a way in. It serves no blocks. It is a child of the daemon, with
+the engine's pipe: Hello, then a LaunchSpec, then Members until Stop or the end of the pipe.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import faulthandler
+import gc
+import os
+import signal
+
+from potluck_control import engine_messages as messages
+from potluck_control.launch_spec import LaunchSpec
+
+from potluck.errors import PotluckError
+from potluck.p2p.bare_hivemind import import_bare_hivemind
+from potluck.tasks import cancel_and_wait
+from potluck_engine.daemon_pipe import DaemonPipe
+from potluck_engine.node import Node
+
+LAUNCH_TIMEOUT_S = 30.0
+_ALIVE_EVERY_S, _HANG_S = 15.0, 60.0  # a hanging node ends itself, and the daemon starts another one
+
+
+async def stand_by(handle: int) -> int:
+    """Serve the daemon at the other end of `handle` as a standby node. Return the exit code."""
+    must_end = asyncio.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        asyncio.get_running_loop().add_signal_handler(number, must_end.set)
+    pipe = await DaemonPipe.open(handle)
+    tasks = [asyncio.create_task(work) for work in (_work(pipe), must_end.wait())]
+    watching = asyncio.create_task(_keep_alive())
+    try:
+        done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+        for task in done:
+            task.result()
+        return 0
+    except PotluckError as error:
+        pipe.send(messages.Failed(error.message, error.hint))
+        return 1
+    finally:
+        await cancel_and_wait(*tasks, watching)
+        pipe.close()
+
+
+async def _work(pipe: DaemonPipe) -> None:
+    """Keep a node until the daemon says Stop or is gone. Raises PotluckError if the node ends by itself."""
+    pipe.send(messages.Hello(pid=os.getpid()))
+    import_bare_hivemind()
+    async with asyncio.timeout(LAUNCH_TIMEOUT_S):
+        spec = await pipe.read()
+    if not isinstance(spec, LaunchSpec):
+        return
+    node = Node(spec, on_news=pipe.tell_news)
+    tasks = [asyncio.create_task(work) for work in (_hold(node, pipe), _listen(node, pipe))]
+    try:
+        done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+        for task in done:
+            task.result()
+    finally:
+        await cancel_and_wait(*tasks)
+        with contextlib.suppress(PotluckError):
+            await node.stop()
+
+
+async def _hold(node: Node, pipe: DaemonPipe) -> None:
+    """Join the swarm and tell where the node is found, until it is lost. Raises PotluckError."""
+    await node.start()
+    pipe.send(messages.Reachable(node.peer_id, await node.host.addresses()))
+    gc.collect()
+    gc.freeze()
+    await node.host.wait_lost()
+    raise PotluckError("the peer-to-peer process ended unexpectedly")
+
+
+async def _listen(node: Node, pipe: DaemonPipe) -> None:
+    """Pass on what was signed on this computer, until Stop or the end of the pipe."""
+    while (message := await pipe.read()) is not None:
+        match message:
+            case messages.Members(statements):
+                node.publish(statements)
+            case messages.Stop():
+                break
+
+
+async def _keep_alive() -> None:
+    while True:
+        faulthandler.dump_traceback_later(_HANG_S, exit=True)
+        await asyncio.sleep(_ALIVE_EVERY_S)
