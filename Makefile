@@ -39,8 +39,8 @@ check: $(VENV)/.dev ## style, types and which package may import which
 bench: $(VENV)/.dev system-packages ## measure all figures, or one: FIGURE=hop_first (at most five minutes each)
 	@$(PY) -m benchmarks $(FIGURE)
 
-gpu: $(VENV)/.dev ## tests and figures that need a GPU; results in benchmarks/results/
-	@PYTHON=$(PY) benchmarks/gpu/run
+gpu: ## tests and figures that need a GPU, installing nothing; PART="kernels steps" for some; PYTHON=... for another
+	@PYTHON=$${PYTHON:-$$(ls $(PY) 2>/dev/null || echo python3)} benchmarks/gpu/run $(PART)
 
 soak: $(VENV)/.dev system-packages ## all figures, or one, with full counts; writes benchmarks/results/
 	@$(PY) -m benchmarks --soak $(FIGURE)

@@ -1,6 +1,6 @@
 """`python -m benchmarks.gpu [NAME ...] [--soak]`: measure figures on a GPU; each prints a JSON object as its last line.
 
-Needs torch, transformers and psutil, no other part of Potluck. Without a GPU it says so and succeeds.
+Needs torch, transformers and psutil, no other part of Potluck. Without a GPU it says so and fails.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ def main() -> int:
         print(f"no figure is named {unknown[0]}; there are {', '.join(GPU_FIGURES)}", file=sys.stderr)
         return 2
     if not torch.cuda.is_available():
-        print("no GPU is here: nothing was measured")
-        return 0
+        print("there is no GPU: nothing was measured", file=sys.stderr)
+        return 1
     names = args.names or list(GPU_FIGURES)
     if len(names) == 1:
         return measure_here(GPU_FIGURES[names[0]], soak=args.soak, program="benchmarks.gpu")

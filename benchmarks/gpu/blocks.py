@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import torch
@@ -28,6 +28,22 @@ class Shape:
 
 
 LLAMA_8B = Shape(hidden_size=4096, intermediate_size=14336, num_heads=32, num_kv_heads=8, num_blocks=32)
+
+
+_SHARE = 0.6  # of the device's memory, beside sessions, activations and the copy that figures compare with
+
+
+def as_fits(shape: Shape, memory_bytes: int) -> Shape:
+    """Return the shape with as many of its blocks, in 16 bits, as fit a device: 12 GB hold 16 of Llama 8B's."""
+    head_dim = shape.hidden_size // shape.num_heads
+    attention = 2 * shape.hidden_size * (shape.num_heads + shape.num_kv_heads) * head_dim
+    block_bytes = 2 * (attention + 3 * shape.hidden_size * shape.intermediate_size)
+    return replace(shape, num_blocks=max(min(shape.num_blocks, int(memory_bytes * _SHARE) // block_bytes), 1))
+
+
+def device_bytes(device: torch.device) -> int:
+    """Return the memory of a GPU."""
+    return int(torch.cuda.get_device_properties(device).total_memory)
 
 
 def random_blocks(shape: Shape, device: torch.device, *, dtype: torch.dtype, room: Room | None = None) -> BlockSpan:

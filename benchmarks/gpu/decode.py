@@ -11,7 +11,7 @@ from typing import Any
 import torch
 
 from benchmarks.figures import Measured
-from benchmarks.gpu.blocks import LLAMA_8B, Shape, random_blocks
+from benchmarks.gpu.blocks import LLAMA_8B, Shape, as_fits, device_bytes, random_blocks
 from benchmarks.gpu.speeds import copy_bps, median_s, name_of
 from potluck.blocks import BlockSpan
 from potluck.blocks.kv import KvMemory, KvSequence
@@ -21,11 +21,16 @@ CONTEXT_TOKENS = 1024
 
 
 def one_row(soak: bool) -> Measured:
-    return share_of_copy(LLAMA_8B, torch.device("cuda"), rows=1, rounds=400 if soak else 100)
+    return _of_llama(rows=1, rounds=400 if soak else 100)
 
 
 def many_rows(soak: bool) -> Measured:
-    return share_of_copy(LLAMA_8B, torch.device("cuda"), rows=32, rounds=400 if soak else 100)
+    return _of_llama(rows=32, rounds=400 if soak else 100)
+
+
+def _of_llama(*, rows: int, rounds: int) -> Measured:
+    device = torch.device("cuda")
+    return share_of_copy(as_fits(LLAMA_8B, device_bytes(device)), device, rows=rows, rounds=rounds)
 
 
 def share_of_copy(
@@ -48,6 +53,7 @@ def share_of_copy(
         "read_gb_a_step": round((weight_bytes + kv_bytes) / 1e9, 3),
         "ways": blocks.step_ways,
         "device": name_of(device),
+        "blocks": shape.num_blocks,
         "context_tokens": context,
         "steps": rounds,
     }

@@ -1,7 +1,7 @@
 """Giving the device back and taking it again: `gpu_offload` and `gpu_restore`.
 
-One run does both: blocks of 40 GB with pinned copies in RAM are given back, the device must be empty then, they are
-taken again, and a token must come out as before.
+One run does both: blocks of 40 GB, or of what fits a smaller device, with pinned copies in RAM are given back, the
+device must be empty then, they are taken again, and a token must come out as before.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import Any
 import torch
 
 from benchmarks.figures import Measured
-from benchmarks.gpu.blocks import LLAMA_8B, ample_room, random_blocks
+from benchmarks.gpu.blocks import LLAMA_8B, ample_room, as_fits, device_bytes, random_blocks
 from benchmarks.gpu.speeds import name_of, pinned_bps, synchronize
 from potluck.blocks import BlockSpan
 from potluck.blocks.residency import Room
@@ -81,8 +81,9 @@ def measure_moves(blocks: BlockSpan, *, rounds: int) -> Moves:
 def _measure_8b(soak: bool) -> tuple[Moves, dict[str, Any]]:
     with tempfile.TemporaryDirectory() as folder:
         room: Room = ample_room(Path(folder))
-        shape = replace(LLAMA_8B, num_blocks=NUM_BLOCKS)
-        blocks = random_blocks(shape, torch.device("cuda"), dtype=torch.bfloat16, room=room)
+        device = torch.device("cuda")
+        shape = as_fits(replace(LLAMA_8B, num_blocks=NUM_BLOCKS), device_bytes(device))
+        blocks = random_blocks(shape, device, dtype=torch.bfloat16, room=room)
         moves = measure_moves(blocks, rounds=5 if soak else 3)
     detail = {
         "offload_s": [round(seconds, 4) for seconds in moves.offload_s],

@@ -116,6 +116,8 @@ def _network(network: NetworkReport) -> str:
 def _engine(status: Status) -> str:
     engine = status.engine
     text = f"process {engine.pid}, up {duration(engine.uptime_s)}" if engine.pid is not None else "not running"
+    if engine.runs_on:
+        text += f", {engine.runs_on}" + (f" ({engine.runs_on_hint})" if engine.runs_on_hint else "")
     if engine.restarts:
         text += f", {engine.restarts} restart{'' if engine.restarts == 1 else 's'} after failures"
     if engine.last_failure and status.state is not State.ERROR:

@@ -246,6 +246,8 @@ class EngineReport:
     accounts: tuple[str, ...] = ()  # peer ids of donors who are being served
     network: NetworkReport = field(default_factory=NetworkReport)
     gpu: str = ""  # PCI address of the GPU that computes; empty: none, or not known
+    runs_on: str = ""  # what steps run on, such as "fused, graphs" or "plain: no C compiler"; empty: not known yet
+    runs_on_hint: str = ""  # how to make them faster; empty: nothing to do
 
 
 EngineEvent = (

@@ -49,6 +49,8 @@ class EngineStatus:
     uptime_s: float = 0.0
     restarts: int = 0  # after failures, since the daemon started
     last_failure: str | None = None  # one sentence, with advice if there is any
+    runs_on: str = ""  # what steps run on, such as "fused, graphs" or "plain: no C compiler"; empty: not known
+    runs_on_hint: str = ""  # how to make them faster; empty: nothing to do
 
 
 @dataclass(frozen=True, slots=True)

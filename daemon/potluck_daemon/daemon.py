@@ -32,6 +32,7 @@ from potluck_daemon.lookout import Lookout
 from potluck_daemon.loop import ServingLoop
 from potluck_daemon.presence.nvml import NvmlReader
 from potluck_daemon.reporting import logs
+from potluck_daemon.reporting.display import slowness
 from potluck_daemon.reporting.history import HistoryFile
 from potluck_daemon.reporting.metrics.families import families
 from potluck_daemon.reporting.metrics.page import MetricsPage
@@ -200,7 +201,9 @@ class Daemon:
             self._broadcast.publish_status(self.view.status())
 
     def _notices(self) -> tuple[str, ...]:
-        return tuple(filter(None, (self._state_notice, self._clerk.notice, *(topic.notice for topic in self._topics))))
+        slow = slowness(self._supervisor.facts.report) if self._supervisor.pid is not None else ""
+        notices = (self._state_notice, self._clerk.notice, slow, *(topic.notice for topic in self._topics))
+        return tuple(filter(None, notices))
 
     def _remember(self) -> None:
         self._memory.state = replace(self.account.remember(self._memory.state), swarm=self.view.swarm())

@@ -49,6 +49,8 @@ class EngineReporter:
         engine.tabs.refresh()
         metrics = engine.metrics()
         memory = memory_of(torch.device(spec.device))
+        blocks = None if engine.state is None else engine.state.blocks.whole
+        lacking = None if blocks is None else blocks.no_kernels
         fetched, fetch_total = FETCHING.progress() or (0, 0)
         return EngineReport(
             sessions=metrics.sessions,
@@ -66,6 +68,8 @@ class EngineReporter:
             coverage_age_s=round(time.monotonic() - self._coverage_at, 1) if self._coverage else 0.0,
             accounts=engine.tabs.accounts()[:MAX_ACCOUNTS],
             gpu=_gpu_address(spec.device) if len(spec.devices) < 2 else "",
+            runs_on="" if blocks is None else blocks.step_ways,
+            runs_on_hint="" if lacking is None else lacking.hint,
         )
 
     async def watch_coverage(self) -> None:

@@ -46,13 +46,24 @@ def choose_device(wanted: str) -> str:
         return wanted
     if torch.cuda.is_available():
         return "cuda"
+    if torch.xpu.is_available():
+        return "xpu"
     return "mps" if torch.backends.mps.is_available() else "cpu"
 
 
 def choose_dtype(wanted: str, device: str, quantization: str) -> str:
     if wanted != "auto":
         return wanted
-    return "float32" if device == "cpu" and quantization == "none" else "bfloat16"
+    if device == "cpu" and quantization == "none":
+        return "float32"
+    if device.startswith("cuda") and not _multiplies_bfloat16(device):
+        return "float16"
+    return "bfloat16"
+
+
+def _multiplies_bfloat16(device: str) -> bool:
+    """Return whether the GPU has instructions for bfloat16; NVIDIA's have since Ampere, older ones imitate it."""
+    return torch.version.hip is not None or torch.cuda.get_device_capability(find_device(device)) >= (8, 0)
 
 
 def choose_threads(wanted: int) -> int:

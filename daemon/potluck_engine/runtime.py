@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections.abc import Callable
 from dataclasses import replace
 from importlib.metadata import version
 
@@ -23,6 +24,7 @@ from potluck.checkpoint.parameters import block_parameters
 from potluck.errors import PotluckError, UsageError
 from potluck.open_swarms import adapter_for
 from potluck.wire.questions import decode_info
+from potluck_engine.compute.failures import DeviceWatch
 from potluck_engine.compute.threads import Threads
 from potluck_engine.fitting import cache_tokens
 from potluck_engine.handlers import Handlers
@@ -42,8 +44,10 @@ _CHECK_TIMEOUT_S = 600.0  # the first token through blocks that may have to be r
 class EngineRuntime:
     """The threads and handlers of one engine."""
 
-    def __init__(self, spec: LaunchSpec, node: Node, tabs: Tabs) -> None:
+    def __init__(self, spec: LaunchSpec, node: Node, tabs: Tabs, on_device_lost: Callable[[Exception], None]) -> None:
+        """Args: on_device_lost: called on a computing thread, once, when the GPU can compute nothing any more."""
         self._spec = spec
+        self._watch = DeviceWatch(torch.device(spec.device), on_device_lost)
         self._node = node
         self._tabs = tabs
         self._handlers: Handlers | None = None  # registered once in the life of a host
@@ -126,7 +130,8 @@ class EngineRuntime:
         return state.blocks.whole
 
     def _new_threads(self) -> Threads:
-        return Threads.of(self._spec.limits, threads=self._spec.threads, shares=self._tabs.shares)
+        spec = self._spec
+        return Threads.of(spec.limits, threads=spec.threads, shares=self._tabs.shares, is_lost=self._watch.is_lost)
 
     async def _new_state(self, blocks: BlockSpan, max_blocks: int) -> SpanState:
         spec = self._spec

@@ -1,6 +1,7 @@
 """Tests whether this interpreter computes correctly on each of its devices: `python -m potluck_engine.self_test`.
 
-Imports what an engine needs, multiplies matrices on every device, and sends tokens through one block of the demo model.
+Imports what an engine needs, multiplies matrices on every device, sends tokens through one block of the demo model, and
+runs a Triton kernel on GPUs.
 The expected output was made by Transformers (`installer/reference.py`). Prints one line of JSON.
 """
 
@@ -14,6 +15,7 @@ from potluck_control.resources import DEMO_MODEL, resource
 from safetensors.torch import load_file
 
 from potluck.blocks import load_span
+from potluck.blocks.kernel_support import why_no_kernels
 from potluck.checkpoint import open_checkpoint
 from potluck.errors import PotluckError
 from potluck.protocol.blocks import Span
@@ -29,11 +31,12 @@ def main() -> int:
         for device in devices:
             check_matrices(device)
             check_block(device)
+        names = [name_of(device) for device in devices]
     except Exception as error:  # any error means that this installation does not work
         reason = error.message if isinstance(error, PotluckError) else f"{type(error).__name__}: {error}"
         print(json.dumps({"problem": " ".join(reason.split())[:500]}))
         return 1
-    print(json.dumps({"torch": torch.__version__, "devices": [name_of(device) for device in devices]}))
+    print(json.dumps({"torch": torch.__version__, "devices": names}))
     return 0
 
 
@@ -48,7 +51,12 @@ def find_devices() -> list[torch.device]:
 
 
 def name_of(device: torch.device) -> str:
-    return torch.cuda.get_device_name(device) if device.type == "cuda" else str(device)
+    """Return the device's name; for a GPU that cannot run a kernel also the reason, which makes it slow."""
+    if device.type != "cuda":
+        return str(device)
+    lacking = why_no_kernels(device)
+    name: str = torch.cuda.get_device_name(device)
+    return name if lacking is None else f"{name} (slow: {lacking.reason})"
 
 
 def check_matrices(device: torch.device) -> None:

@@ -16,6 +16,7 @@ the daemon do.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import gc
 import logging
 import time
@@ -75,10 +76,11 @@ class Engine:
         self.tabs = tabs or Tabs()
         self.node = Node(spec, start_host, on_news)
         self.loader = BlockLoader(spec)
-        self.runtime = EngineRuntime(spec, self.node, self.tabs)
+        self.runtime = EngineRuntime(spec, self.node, self.tabs, self._lose_device)
         self._on_event = on_event
         self._speeds = SpeedCache(user_places().cache / "speeds.json")
         self._phase: Idle | Announced = Idle()
+        self._loop: asyncio.AbstractEventLoop | None = None
         self._watching_ranks: asyncio.Task[None] | None = None
         self._watching_files: tuple[asyncio.Task[None], ...] = ()
         self._files = FileWatch()
@@ -120,6 +122,7 @@ class Engine:
             PotluckError: with what to do about it.
         """
         begin = time.monotonic()
+        self._loop = asyncio.get_running_loop()
         self._on_event(events.Starting(self.spec.swarm.model))
         try:
             self.runtime.start_threads()
@@ -203,6 +206,14 @@ class Engine:
                 self._watching_ranks.result()
         finally:
             await cancel_and_wait(lost, broken)
+
+    def _lose_device(self, error: Exception) -> None:
+        """Make `wait_lost` raise, so that this process ends and another one begins with a fresh device. Any thread."""
+        reason = str(error).strip().partition("\n")[0]
+        lost = PotluckError(f"the GPU failed: {reason}", hint="if it happens again, update its driver")
+        if self._loop is not None:
+            with contextlib.suppress(RuntimeError):  # the loop is closed
+                self._loop.call_soon_threadsafe(self._broken.put_nowait, lost)
 
     def _in_service(self) -> InService:
         if not isinstance(self._phase, InService):

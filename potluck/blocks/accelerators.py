@@ -35,6 +35,9 @@ def memory_of(device: torch.device) -> DeviceMemory:
         case "cuda":
             free, total = torch.cuda.mem_get_info(device)
             return DeviceMemory(int(total), int(free), int(torch.cuda.memory_reserved(device)), is_own=True)
+        case "xpu":
+            free, total = torch.xpu.mem_get_info(device)
+            return DeviceMemory(int(total), int(free), int(torch.xpu.memory_reserved(device)), is_own=True)
         case "mps":
             return apple_memory(
                 limit=int(torch.mps.recommended_max_memory()),
@@ -56,6 +59,8 @@ def synchronize(device: torch.device) -> None:
     """Wait until the device has finished all its work."""
     if device.type == "cuda":
         torch.cuda.synchronize(device)
+    elif device.type == "xpu":
+        torch.xpu.synchronize(device)
     elif device.type == "mps":
         torch.mps.synchronize()
 
@@ -64,6 +69,8 @@ def empty_cache(device: torch.device) -> None:
     """Return the memory that torch caches to the system."""
     if device.type == "cuda":
         torch.cuda.empty_cache()
+    elif device.type == "xpu":
+        torch.xpu.empty_cache()
     elif device.type == "mps":
         torch.mps.empty_cache()
 

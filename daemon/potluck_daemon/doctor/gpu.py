@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
@@ -24,6 +24,8 @@ class GpuFacts:
     torch: str | None = None  # its version with its build, as `2.13.0+cu130`
     wanted: str = "auto"  # serve.device
     has_other: bool = False  # a render node without NVIDIA's driver: AMD, Intel
+    runs_on: str = ""  # what the engine's steps run on; empty: it does not run
+    hint: str = ""  # how to make them faster
 
 
 def gather(scene: Scene) -> GpuFacts:
@@ -32,7 +34,10 @@ def gather(scene: Scene) -> GpuFacts:
     asked = ask_nvidia()
     problem = asked.problem if nvidia else ""
     gpus = asked.gpus or apple_gpus()
-    return GpuFacts(gpus, asked.driver, problem, _torch(), scene.loaded.settings.serve.device, has_other)
+    wanted = scene.loaded.settings.serve.device
+    facts = GpuFacts(gpus, asked.driver, problem, _torch(), wanted, has_other)
+    engine = None if scene.status is None else scene.status.engine
+    return facts if engine is None else replace(facts, runs_on=engine.runs_on, hint=engine.runs_on_hint)
 
 
 def judge(facts: GpuFacts) -> list[Finding]:
@@ -49,6 +54,11 @@ def judge(facts: GpuFacts) -> list[Finding]:
     if facts.torch is not None and "+cpu" in facts.torch:
         text = f"torch {facts.torch} supports the CPU only, so the GPU is not used"
         found.append(Finding(NAME, Severity.WARNING, text, "potluck setup"))
+    if facts.runs_on.startswith("plain: "):
+        text = f"the engine runs without fast kernels: {facts.runs_on.removeprefix('plain: ')}"
+        found.append(Finding(NAME, Severity.WARNING if facts.hint else Severity.NOTE, text, facts.hint))
+    elif facts.runs_on:
+        found.append(Finding(NAME, Severity.OK, f"the engine runs on: {facts.runs_on}"))
     return found
 
 

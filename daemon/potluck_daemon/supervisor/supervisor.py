@@ -141,7 +141,10 @@ class Supervisor:
 
     def status(self) -> EngineStatus:
         uptime_s = self._clock() - self._started_at if self._engine is not None else 0.0
-        return EngineStatus(self.pid, round(uptime_s, 1), self._restarts, self._failure)
+        report = self.facts.report
+        return EngineStatus(
+            self.pid, round(uptime_s, 1), self._restarts, self._failure, report.runs_on, report.runs_on_hint
+        )
 
     def obey(self, order: EngineOrder, launch: LaunchSpec | None, python: str, environment: Mapping[str, str]) -> None:
         """Carry out an order of the policy without waiting. Only START needs `launch`."""

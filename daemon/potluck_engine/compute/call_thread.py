@@ -31,7 +31,7 @@ from potluck.protocol.codes import Code, RemoteError
 from potluck.protocol.messages import Timing
 from potluck_engine.compute.call_scheduler import Call, CallScheduler, Pieces, Priority
 from potluck_engine.compute.duty_cycle import DutyCycle
-from potluck_engine.compute.failures import refusal_of
+from potluck_engine.compute.failures import LOST, IsLost, never_lost, refusal_of
 from potluck_engine.compute.turns import Shares, equal_shares
 
 _LOWEST_NICE = 19
@@ -70,12 +70,14 @@ class CallThread:
         is_shared: Callable[[], bool] = lambda: True,
         clock: Callable[[], float] = time.monotonic,
         shares: Shares = equal_shares,
+        is_lost: IsLost = never_lost,
     ) -> None:
         self._scheduler = CallScheduler(
             max_queued_jobs=limits.max_queued_jobs, max_queued_tokens=limits.max_queued_tokens, shares=shares
         )
         self._threads = threads
         self._is_shared = is_shared
+        self._is_lost = is_lost
         self._clock = clock
         self._lock = threading.Lock()
         self._wake: queue.SimpleQueue[None] = queue.SimpleQueue()
@@ -182,7 +184,8 @@ class CallThread:
             self._settle(call, value=done.value)
         except Exception as error:  # no error of a call may end the thread
             name = call.priority.name.lower()
-            self._settle(call, error=refusal_of(error, f"a {name} call of {call.tokens} tokens"))
+            is_lost = self._is_lost(error)
+            self._settle(call, error=LOST if is_lost else refusal_of(error, f"a {name} call of {call.tokens} tokens"))
         else:
             call.compute_s += self._clock() - begin
             self._put_back(call)

@@ -15,11 +15,16 @@ from potluck_engine.memory.session_memory import SessionStep
 
 
 class SpanExecutor:
-    """Runs steps over the served blocks, on the compute thread."""
+    """Runs steps over the served blocks, on the compute thread.
+
+    Attributes:
+        has_set_up: the last step also recorded a CUDA graph, so its time says nothing about later steps.
+    """
 
     def __init__(self, served: LoadedBlocks, memory: KvMemory | None) -> None:
         self._served = served
         self._memory = memory
+        self.has_set_up = False
 
     @property
     def _blocks(self) -> BlockSpan:
@@ -45,7 +50,9 @@ class SpanExecutor:
             hidden = packed[0] if len(packed) == 1 else torch.cat(packed)
             if hidden.dtype is not blocks.dtype or blocks.device.type != "cpu":
                 hidden = hidden.to(blocks.device, blocks.dtype)
-            output = blocks.run_step(plan_step(memory, rows), hidden, memory, prompts or None)
+            plan = blocks.decided(plan_step(memory, rows), memory, has_prompts=bool(prompts))
+            self.has_set_up = plan.graph is not None and plan.graph.is_new
+            output = blocks.run_decided(plan, hidden, memory, prompts or None)
             if blocks.device.type != "cpu":
                 output = output.cpu()
         outputs = output.split_with_sizes([step.rows * count for step, count in ordered])

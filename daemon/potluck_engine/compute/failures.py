@@ -1,15 +1,51 @@
-"""What went wrong in a computation, as the one who waits for it is told."""
+"""Judges errors of a computation: what its caller hears, and whether the GPU can go on."""
 
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable
 
 import torch
 
+from potluck.blocks.accelerators import synchronize
 from potluck.errors import CheckpointError, PotluckError
 from potluck.protocol.codes import Code, RemoteError
 
 log = logging.getLogger(__name__)
+
+LOST = RemoteError(Code.DRAINING, "the GPU of this server failed; it comes back", retry_after_s=10.0)
+
+IsLost = Callable[[Exception], bool]
+"""Returns whether after this error the device can compute nothing any more in this process."""
+
+
+def never_lost(_: Exception) -> bool:
+    return False
+
+
+class DeviceWatch:
+    """Tells `on_lost` once, with the error, when an error has made a GPU unusable for this process.
+
+    After an illegal access or a fault of the driver, each call of a CUDA context fails until the process ends.
+    """
+
+    def __init__(self, device: torch.device, on_lost: Callable[[Exception], None]) -> None:
+        self._device = device
+        self._on_lost = on_lost
+        self._has_told = False
+
+    def is_lost(self, error: Exception) -> bool:
+        if isinstance(error, PotluckError) or is_out_of_memory(error):
+            return False
+        try:
+            synchronize(self._device)
+        except Exception:  # the context returns the first error, of whatever class, for ever
+            if not self._has_told:
+                self._has_told = True
+                log.error("the GPU is lost to this process", exc_info=error)
+                self._on_lost(error)
+            return True
+        return False
 
 
 def is_out_of_memory(error: BaseException) -> bool:

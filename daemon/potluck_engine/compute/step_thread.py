@@ -30,7 +30,7 @@ from potluck.errors import PotluckError
 from potluck.protocol.codes import Code, RemoteError
 from potluck_engine.compute.duty_cycle import DutyCycle
 from potluck_engine.compute.executor import SpanExecutor
-from potluck_engine.compute.failures import is_out_of_memory, refusal_of
+from potluck_engine.compute.failures import LOST, IsLost, is_out_of_memory, never_lost, refusal_of
 from potluck_engine.compute.step_scheduler import StepScheduler
 from potluck_engine.compute.steps import Alone, Batch, CostMeter, Hold, StepCost
 from potluck_engine.compute.turns import Shares, equal_shares
@@ -66,6 +66,7 @@ class ComputeThread:
         threads: int,
         clock: Callable[[], float] = time.monotonic,
         shares: Shares = equal_shares,
+        is_lost: IsLost = never_lost,
     ) -> None:
         self.counts = StepCounts()
         self.page_counts = PageCounts()
@@ -78,6 +79,7 @@ class ComputeThread:
             shares=shares,
         )
         self._threads = threads
+        self._is_lost = is_lost
         self._clock = clock
         self._lock = threading.Lock()  # for the scheduler
         self._wake: queue.SimpleQueue[None] = queue.SimpleQueue()
@@ -273,7 +275,7 @@ class ComputeThread:
             failed = self._run(stage, mine) if isinstance(action, Batch) else self._run_alone(stage, *mine[0])
         now = self._clock()
         tokens, seconds = sum(part.total for part in parts), now - begin
-        if isinstance(action, Batch) and not failed:
+        if isinstance(action, Batch) and not failed and not stage.executor.has_set_up:
             self._meter.add(tokens, seconds)
             self._cost = self._meter.cost()
         self._count(mine, seconds)
@@ -305,6 +307,8 @@ class ComputeThread:
             stage.executor.run(parts)
             return {}
         except Exception as error:  # the edge of the computation
+            if self._is_lost(error):
+                return dict.fromkeys((step for step, _ in parts), LOST)
             halves = _halves(parts, is_out_of_memory(error))
             if not halves:
                 return {parts[0][0]: refusal_of(error, f"a step of {_tokens_of(parts)} tokens")}
@@ -321,6 +325,8 @@ class ComputeThread:
             stage.executor.run_alone(step, count)
             return {}
         except Exception as error:  # the edge of the computation
+            if self._is_lost(error):
+                return {step: LOST}
             return {step: refusal_of(error, f"a step of {count * step.rows} tokens, alone")}
 
     def _settle(self, stage: Stage, outcomes: list[Outcome], now: float) -> None:

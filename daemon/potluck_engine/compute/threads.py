@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from potluck_control.launch_spec import ServingLimits
 
 from potluck_engine.compute.call_thread import CallThread
+from potluck_engine.compute.failures import IsLost, never_lost
 from potluck_engine.compute.step_thread import ComputeThread
 from potluck_engine.compute.turns import Shares, equal_shares
 
@@ -20,10 +21,14 @@ class Threads:
     calls: CallThread
 
     @classmethod
-    def of(cls, limits: ServingLimits, *, threads: int, shares: Shares = equal_shares) -> Threads:
+    def of(
+        cls, limits: ServingLimits, *, threads: int, shares: Shares = equal_shares, is_lost: IsLost = never_lost
+    ) -> Threads:
         """Make both threads, not started; both call `shares` for clients that compete."""
-        compute = ComputeThread(limits, threads=threads, shares=shares)
-        calls = CallThread(limits, threads=threads, is_shared=lambda: compute.has_sessions, shares=shares)
+        compute = ComputeThread(limits, threads=threads, shares=shares, is_lost=is_lost)
+        calls = CallThread(
+            limits, threads=threads, is_shared=lambda: compute.has_sessions, shares=shares, is_lost=is_lost
+        )
         return cls(compute, calls)
 
     def start(self) -> None:

@@ -45,11 +45,10 @@ class RankedSpan(BlockSpan):
         self.ranks.post("new_memory", num_tokens)
         return RankedMemory(self.own.layout, num_tokens, self.ranks)  # such a span does not grow
 
-    def run_step(
+    def run_decided(
         self, plan: StepPlan, hidden: Tensor, memory: KvMemory, prompts: Mapping[int, Tensor] | None = None
     ) -> Tensor:
         some = prompts or {}
-        plan = self.own.decided(plan, memory, has_prompts=bool(some))
         with self.ranks.together("run_step", plan, hidden, tuple(some), *some.values()):
             return self.own.run_decided(plan, hidden, memory, prompts)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from dataclasses import replace
@@ -13,7 +14,7 @@ import torch
 
 from benchmarks.__main__ import main
 from benchmarks.figures import Figure
-from benchmarks.gpu.blocks import Shape, random_blocks
+from benchmarks.gpu.blocks import LLAMA_8B, Shape, as_fits, random_blocks
 from benchmarks.gpu.decode import share_of_copy
 from benchmarks.gpu.figures import GPU_FIGURES
 from benchmarks.gpu.offload import measure_moves, share_of_pinned
@@ -67,7 +68,12 @@ def test_the_list_names_gpu_figures_where_there_is_a_gpu(
     assert ("gpu_decode_1 " in capsys.readouterr().out) is has_gpu
 
 
-def test_without_a_gpu_and_without_hivemind_nothing_is_measured_and_that_is_no_failure() -> None:
+@pytest.mark.parametrize(("memory_gb", "num_blocks"), [(12, 16), (24, 32), (80, 32)])
+def test_a_small_gpu_is_measured_with_as_many_blocks_as_it_holds(memory_gb: int, num_blocks: int) -> None:
+    assert as_fits(LLAMA_8B, memory_gb * 10**9).num_blocks == num_blocks
+
+
+def test_without_a_gpu_and_without_hivemind_measuring_fails_and_says_why() -> None:
     code = (
         "import sys; sys.modules |= dict.fromkeys(('hivemind', 'potluck_daemon', 'potluck.p2p', 'pytest')); "
         "import benchmarks.gpu.decode, benchmarks.gpu.offload; "
@@ -76,4 +82,14 @@ def test_without_a_gpu_and_without_hivemind_nothing_is_measured_and_that_is_no_f
     if torch.cuda.is_available():
         pytest.skip("there is a GPU")
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True)
-    assert (done.returncode, done.stdout.strip()) == (0, "no GPU is here: nothing was measured"), done.stderr
+    assert (done.returncode, done.stderr.strip()) == (1, "there is no GPU: nothing was measured")
+
+
+def test_without_a_gpu_the_whole_run_fails() -> None:
+    if torch.cuda.is_available():
+        pytest.skip("there is a GPU")
+    run = subprocess.run(
+        ["benchmarks/gpu/run"], cwd=ROOT, env={**os.environ, "PYTHON": sys.executable}, capture_output=True, text=True
+    )
+    assert (run.returncode, run.stdout) == (1, "")
+    assert "finds no GPU" in run.stderr

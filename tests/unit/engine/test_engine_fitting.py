@@ -55,12 +55,14 @@ def test_at_least_one_block_and_at_most_all(checkpoint: Checkpoint) -> None:
         ("auto", "cpu", "none", "float32"),
         ("auto", "cpu", "int8", "bfloat16"),
         ("auto", "cuda", "none", "bfloat16"),
+        ("auto", "cuda:1", "int4", "float16"),  # of the Turing generation
         ("float16", "cpu", "int4", "float16"),
     ],
 )
-def test_quantised_weights_are_computed_in_bfloat16_unless_told_otherwise(
-    wanted: str, device: str, quantization: str, chosen: str
+def test_the_number_format_is_one_that_the_device_computes_in_unless_told_otherwise(
+    wanted: str, device: str, quantization: str, chosen: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr("potluck_engine.fitting._multiplies_bfloat16", lambda device: device == "cuda")
     assert choose_dtype(wanted, device, quantization) == chosen
 
 

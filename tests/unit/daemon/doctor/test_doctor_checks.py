@@ -42,6 +42,8 @@ def places(tmp_path: Path) -> Places:
         (gpu.judge, gpu.GpuFacts((APPLE,), torch="2.13.0"), [OK], "Apple M2 with 16.0 GB"),
         (gpu.judge, gpu.GpuFacts(problem="Driver Not Loaded"), [ERROR], "Driver Not Loaded"),
         (gpu.judge, gpu.GpuFacts((H200,), "580.65.06", torch="2.13.0+cu130"), [OK, OK], "H200 with 140 GB"),
+        (gpu.judge, gpu.GpuFacts((H200,), "580.1", runs_on="fused, graphs"), [OK, OK, OK], "fused, graphs"),
+        (gpu.judge, gpu.GpuFacts((H200,), "580.1", runs_on="plain: no gcc", hint="apt"), [OK, OK, WARNING], "no gcc"),
         (gpu.judge, gpu.GpuFacts((H200,), "470.1", torch="2.13.0+cu130"), [OK, ERROR], "too old"),
         (gpu.judge, gpu.GpuFacts((H200,), "580.1", torch="2.13.0+cpu"), [OK, OK, WARNING], "the CPU only"),
         (gpu.judge, gpu.GpuFacts((replace(H200, capability=(3, 5)),), "580.1"), [WARNING, OK], "too old for torch"),

@@ -1,0 +1,46 @@
+"""The choice of experts, noted in one run and repeated in another."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor, nn
+
+from potluck.blocks.routing import Routing
+
+
+class Router(nn.Module):
+    """Adds `nudge` to the scores, as another order of additions would."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.nudge = torch.zeros(4)
+
+    def forward(self, hidden: Tensor) -> tuple[Tensor, Tensor]:
+        values, indices = torch.topk(hidden + self.nudge, 2, dim=-1)
+        return values, indices
+
+
+def test_a_tie_is_decided_as_it_was_before() -> None:
+    router, layers = Router(), nn.ModuleList([nn.Identity()])
+    layers.append(router)
+    scores = torch.tensor([[5.0, 1.0, 1.0, 0.0], [0.0, 2.0, 2.0, 5.0], [1.0, 1.0, 1.0, 1.0]])
+    routing = Routing()
+    with routing.noted(layers, tokens=3):
+        layers[0](scores)
+        _, noted = layers[1](scores)
+    router.nudge = torch.tensor([0.0, -1e-3, 0.0, 1e-3])
+
+    with routing.repeated(1, [2, 0]):
+        values, repeated = router(scores[[2, 0]])
+
+    assert repeated.tolist() == noted[[2, 0]].tolist()
+    torch.testing.assert_close(values, (scores + router.nudge)[[2, 0]].gather(1, repeated))
+    assert router(scores[[2, 0]])[1].tolist() != repeated.tolist()
+
+
+def test_tokens_of_another_number_are_routed_afresh() -> None:
+    router, routing = Router(), Routing()
+    with routing.noted(nn.ModuleList([router]), tokens=2):
+        router(torch.eye(4)[:2])
+    with routing.repeated(0, [0]):
+        assert router(torch.eye(4)[2:])[1][:, 0].tolist() == [2, 3]
