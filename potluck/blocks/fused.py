@@ -1,19 +1,21 @@
-"""The most common block (Llama's and similar ones) in few kernels, for packed rows on a device with Triton.
+"""Common blocks in few kernels, for packed rows on a device with Triton.
 
 A block's own code takes some 45 launches, most of them over a few kilobytes. Even in a CUDA graph, launches take most
-of a decode step. Here a norm and the sum before it are one kernel, and so are the rotation, and silu with its product.
-The block's own modules multiply the matrices, so adapters and quantised or sharded matrices work as usual. Plain
-matrices that lie side by side in memory are multiplied as one.
+of a decode step. Here a norm and the sum before it are one kernel, and so are the rotation, and an activation with its
+product. The block's own modules multiply the matrices, so adapters and quantised or sharded matrices work as usual.
+Plain matrices that lie side by side in memory are multiplied as one. Experts are called as they are.
 
-A block qualifies only if its code equals, word for word, the code that is rewritten here, and the trial compares
-results with the block's own. Never run on a GPU so far; see docs/decisions/0011-cuda.md.
+A block qualifies only if the code of its layer, attention, norms and rotation equals, word for word, code that is
+rewritten here, and the trial compares results with the block's own. See docs/decisions/0011-cuda.md.
 """
 
 from __future__ import annotations
 
+import ast
 import inspect
-import re
-from collections.abc import Callable, Sequence
+import textwrap
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
 from typing import Any
@@ -25,12 +27,68 @@ from torch.nn import functional
 
 from potluck.blocks import kernels
 
-_FAMILIES = {"llama": "Llama", "mistral": "Mistral", "qwen2": "Qwen2", "qwen3": "Qwen3"}
-"""Modules and class prefixes in transformers of the code that is rewritten here."""
-
-_ROTATION = ("apply_rotary_pos_emb", "rotate_half")
-
 _ELEMENTS_A_PROGRAM = 1024
+_ACTIVATIONS = {"SiLU": False, "SiLUActivation": False, "GELUTanh": True}
+"""Classes of activations -> whether it is the GELU by tanh, else silu."""
+
+
+@dataclass(frozen=True, slots=True)
+class LayerForm:
+    """Names of a layer's norms; None where it has none. A norm `after` comes before the sum."""
+
+    before_attention: str | None
+    after_attention: str | None
+    before_mlp: str | None
+    after_mlp: str | None
+
+
+_PRE = LayerForm("input_layernorm", None, "post_attention_layernorm", None)
+_POST = LayerForm(None, "post_attention_layernorm", None, "post_feedforward_layernorm")
+_GEMMA = LayerForm(
+    "input_layernorm", "post_attention_layernorm", "pre_feedforward_layernorm", "post_feedforward_layernorm"
+)
+_GLM = LayerForm("input_layernorm", "post_self_attn_layernorm", "post_attention_layernorm", "post_mlp_layernorm")
+
+
+@dataclass(frozen=True, slots=True)
+class NormForm:
+    """How an RMS norm multiplies by its weight: after rounding or before, and by the weight or one more."""
+
+    rounds_first: bool = True
+    plus_one: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class _Family:
+    """A family of transformers whose code is rewritten here; `norm` and `layer` say in which form."""
+
+    prefix: str
+    layer: LayerForm = _PRE
+    norm: NormForm = NormForm()
+    is_interleaved: bool = False
+    norms_whole: bool = False  # queries and keys are normalised over all heads
+
+
+_ROUNDS_LAST, _ONE_MORE = NormForm(rounds_first=False), NormForm(rounds_first=False, plus_one=True)
+_FAMILIES = {
+    "llama": _Family("Llama"),
+    "mistral": _Family("Mistral"),
+    "qwen2": _Family("Qwen2"),
+    "qwen3": _Family("Qwen3"),
+    "qwen3_moe": _Family("Qwen3Moe"),
+    "mixtral": _Family("Mixtral"),
+    "phi3": _Family("Phi3"),
+    "smollm3": _Family("SmolLM3"),
+    "granite": _Family("Granite"),
+    "gemma": _Family("Gemma", norm=_ONE_MORE),
+    "gemma2": _Family("Gemma2", _GEMMA, _ONE_MORE),
+    "gemma3": _Family("Gemma3", _GEMMA, _ONE_MORE),
+    "olmo2": _Family("Olmo2", _POST, _ROUNDS_LAST, norms_whole=True),
+    "olmo3": _Family("Olmo3", _POST, _ROUNDS_LAST, norms_whole=True),
+    "glm4": _Family("Glm4", _GLM, is_interleaved=True),
+    "gpt_oss": _Family("GptOss", norm=_ROUNDS_LAST),
+}
+"""Modules in transformers of the code that is rewritten here."""
 
 
 class FusedBlock:
@@ -38,51 +96,112 @@ class FusedBlock:
 
     def __init__(self, layer: Any) -> None:
         self._layer = layer
+        self._attention = FusedAttention(layer.self_attn)
+        self._form = _known().layers[code_of(type(layer).forward)]
+        self._share = float(getattr(layer, "residual_multiplier", 1.0))
+        self._has_plain_mlp = code_of(type(layer.mlp).forward) in _known().mlps
 
     def __call__(
         self, hidden: Tensor, *, position_embeddings: tuple[Tensor, Tensor], past_key_values: Any, **others: Any
     ) -> Tensor:
-        """Shapes: hidden [1, tokens, hidden_size]; position_embeddings [1, tokens, head_dim] each."""
-        layer = self._layer
-        _, normed = add_and_norm(hidden, None, layer.input_layernorm)
-        attended = self._attention(layer.self_attn, normed, *position_embeddings, past_key_values)
-        hidden, normed = add_and_norm(hidden, attended, layer.post_attention_layernorm)
-        active = silu_times(*project(normed, layer.mlp.gate_proj, layer.mlp.up_proj))
-        result: Tensor = hidden + layer.mlp.down_proj(active)
+        """Shapes: hidden [1, tokens, hidden_size]; position_embeddings [1, tokens, rotated] each."""
+        form = self._form
+        normed = self._normed(form.before_attention, hidden)
+        attended = self._attention(normed, position_embeddings, past_key_values)
+        attended = self._scaled(self._normed(form.after_attention, attended))
+        if form.before_mlp is None:
+            hidden = normed = hidden + attended
+        else:
+            hidden, normed = add_and_norm(hidden, attended, getattr(self._layer, form.before_mlp))
+        output = self._normed(form.after_mlp, self._mlp(normed))
+        return hidden + self._scaled(output)
+
+    def _normed(self, name: str | None, hidden: Tensor) -> Tensor:
+        return hidden if name is None else add_and_norm(hidden, None, getattr(self._layer, name))[1]
+
+    def _scaled(self, hidden: Tensor) -> Tensor:
+        return hidden if self._share == 1.0 else hidden * self._share
+
+    def _mlp(self, normed: Tensor) -> Tensor:
+        mlp = self._layer.mlp
+        if not self._has_plain_mlp:
+            made = mlp(normed)
+            output: Tensor = made[0] if isinstance(made, tuple) else made
+            return output
+        if hasattr(mlp, "gate_up_proj"):
+            gate, up = mlp.gate_up_proj(normed).chunk(2, dim=-1)
+        else:
+            gate, up = project(normed, mlp.gate_proj, mlp.up_proj)
+        result: Tensor = mlp.down_proj(activate_times(gate, up, is_gelu=_is_gelu(mlp)))
         return result
 
-    def _attention(self, attention: Any, normed: Tensor, cosines: Tensor, sines: Tensor, cache: Any) -> Tensor:
-        tokens, head_dim = normed.shape[1], attention.head_dim
-        projected = project(normed, attention.q_proj, attention.k_proj, attention.v_proj)
-        query, key, value = (tensor.view(tokens, -1, head_dim) for tensor in projected)
-        if hasattr(attention, "q_norm"):
-            query, key = query.contiguous(), key.contiguous()
-            query, key = add_and_norm(query, None, attention.q_norm)[1], add_and_norm(key, None, attention.k_norm)[1]
-        rotate(query, key, cosines[0], sines[0])
-        by_head = (tensor.transpose(0, 1)[None] for tensor in (query, key, value))
-        query, key, value = by_head
+
+class FusedAttention:
+    """A layer's attention, from the normalised hidden state to what is added to it."""
+
+    def __init__(self, attention: Any) -> None:
+        self._attention = attention
+        known, home = _known(), import_module(type(attention).__module__)
+        self._norms_whole = known.attentions[code_of(type(attention).forward)]
+        self._is_interleaved = known.rotations[_rotation_code(home)]
+        self._has_whole_tables = "_apply_rotary_emb" not in vars(home)  # gpt-oss has only the first half
+
+    def __call__(self, normed: Tensor, tables: tuple[Tensor, Tensor], cache: Any) -> Tensor:
+        attention, tokens = self._attention, normed.shape[1]
+        query, key, value = (part.view(tokens, -1, attention.head_dim) for part in self._projected(normed))
+        if hasattr(attention, "q_norm") and not self._norms_whole:
+            query = add_and_norm(query.contiguous(), None, attention.q_norm)[1]
+            key = add_and_norm(key.contiguous(), None, attention.k_norm)[1]
+        if getattr(attention, "use_rope", True):
+            rotated = tables[0].shape[-1] if self._has_whole_tables else 2 * tables[0].shape[-1]
+            rotate(query, key, tables[0][0], tables[1][0], rotated, is_interleaved=self._is_interleaved)
+        key, value = (tensor.transpose(0, 1)[None] for tensor in (key, value))
         view, _ = cache.update(key, value, attention.layer_idx)
-        output = view.attend(query, attention.scaling)
+        output = view.attend(
+            query.transpose(0, 1)[None],
+            attention.scaling,
+            getattr(attention, "attn_logit_softcapping", None) if self._has_cap else None,
+            getattr(attention, "sinks", None),
+        )
         result: Tensor = attention.o_proj(output.reshape(1, tokens, -1))
         return result
 
+    @property
+    def _has_cap(self) -> bool:
+        return "softcap=self.attn_logit_softcapping" in code_of(type(self._attention).forward)
+
+    def _projected(self, normed: Tensor) -> tuple[Tensor, ...]:
+        attention = self._attention
+        if hasattr(attention, "qkv_proj"):
+            config = attention.config
+            heads, kv_heads = config.num_attention_heads, config.num_key_value_heads
+            sizes = [count * attention.head_dim for count in (heads, kv_heads, kv_heads)]
+            return attention.qkv_proj(normed).split(sizes, dim=-1)  # type: ignore[no-any-return]
+        parts = project(normed, attention.q_proj, attention.k_proj, attention.v_proj)
+        if not self._norms_whole:
+            return parts
+        query = add_and_norm(parts[0].contiguous(), None, attention.q_norm)[1]
+        return query, add_and_norm(parts[1].contiguous(), None, attention.k_norm)[1], parts[2]
+
 
 def can_be_fused(layer: nn.Module) -> bool:
-    """Return whether the code of the layer, its attention, norms and rotation equals the code rewritten here."""
-    attention, mlp = getattr(layer, "self_attn", None), getattr(layer, "mlp", None)
-    norm = getattr(layer, "input_layernorm", None)
-    if attention is None or mlp is None or norm is None:
+    """Return whether the code of the layer, its attention, norms and rotation equals code that is rewritten here."""
+    attention, mlp, known = getattr(layer, "self_attn", None), getattr(layer, "mlp", None), _known()
+    if attention is None or mlp is None:
         return False
+    form = known.layers.get(code_of(type(layer).forward))
     home = import_module(type(attention).__module__)
-    found = {
-        "layer": type(layer).forward,
-        "attention": type(attention).forward,
-        "mlp": type(mlp).forward,
-        "norm": type(norm).forward,
-        **{name: getattr(home, name, None) for name in _ROTATION},
-    }
-    is_silu = type(getattr(mlp, "act_fn", None)).__name__ in ("SiLU", "SiLUActivation")
-    return is_silu and all(part is not None and code_of(part) in _known()[name] for name, part in found.items())
+    if form is None or code_of(type(attention).forward) not in known.attentions:
+        return False
+    if _rotation_code(home) not in known.rotations:
+        return False
+    names = (form.before_attention, form.after_attention, form.before_mlp, form.after_mlp)
+    norms = [getattr(layer, name, None) for name in names if name is not None]
+    norms += [getattr(attention, name) for name in ("q_norm", "k_norm") if hasattr(attention, name)]
+    if not all(norm is not None and code_of(type(norm).forward) in known.norms for norm in norms):
+        return False
+    is_plain = code_of(type(mlp).forward) in known.mlps
+    return not is_plain or type(_activation(mlp)).__name__ in _ACTIVATIONS
 
 
 def add_and_norm(hidden: Tensor, added: Tensor | None, norm: Any) -> tuple[Tensor, Tensor]:
@@ -90,23 +209,31 @@ def add_and_norm(hidden: Tensor, added: Tensor | None, norm: Any) -> tuple[Tenso
     width = hidden.shape[-1]
     output = torch.empty_like(hidden)
     total = hidden if added is None else torch.empty_like(hidden)
+    form = _known().norms.get(code_of(type(norm).forward), NormForm())
     kernels.add_and_norm[(hidden.numel() // width,)](
         hidden,
         hidden if added is None else added,
         norm.weight,
         total,
         output,
-        norm.variance_epsilon,
+        norm.variance_epsilon if hasattr(norm, "variance_epsilon") else norm.eps,
         width,
         HAS_ADDED=added is not None,
+        ROUNDS_FIRST=form.rounds_first,
+        PLUS_ONE=form.plus_one,
         PAD=triton.next_power_of_2(width),
         num_warps=8 if width > 1024 else 1,
     )
     return total, output
 
 
-def rotate(query: Tensor, key: Tensor, cosines: Tensor, sines: Tensor) -> None:
-    """Rotate queries and keys in place. Shapes: [tokens, heads, head_dim]; cosines and sines [tokens, head_dim]."""
+def rotate(
+    query: Tensor, key: Tensor, cosines: Tensor, sines: Tensor, rotated: int, *, is_interleaved: bool = False
+) -> None:
+    """Rotate the first `rotated` dimensions of each head in place, by halves (NeoX) or by neighbours (GPT-J).
+
+    Shapes: query and key [tokens, heads, head_dim]; cosines and sines [tokens, at least rotated / 2].
+    """
     tokens, heads, head_dim = query.shape
     kernels.rotate[(tokens, heads + key.shape[1])](
         query,
@@ -117,18 +244,28 @@ def rotate(query: Tensor, key: Tensor, cosines: Tensor, sines: Tensor) -> None:
         query.stride(0),
         key.stride(0),
         cosines.stride(0),
-        HALF=head_dim // 2,
-        PAD=triton.next_power_of_2(head_dim // 2),
+        HEAD_DIM=head_dim,
+        HALF=rotated // 2,
+        PAD=triton.next_power_of_2(rotated // 2),
+        IS_INTERLEAVED=is_interleaved,
         num_warps=2,
     )
 
 
-def silu_times(gate: Tensor, up: Tensor) -> Tensor:
-    """Return silu(gate) * up. Shapes: [1, tokens, width]; the last dimension is contiguous."""
+def activate_times(gate: Tensor, up: Tensor, *, is_gelu: bool = False) -> Tensor:
+    """Return silu(gate) * up, or gelu(gate) * up by tanh. Shapes: [1, tokens, width]; contiguous in the last."""
     tokens, width = gate.shape[1:]
     output = torch.empty(gate.shape, dtype=gate.dtype, device=gate.device)
-    kernels.silu_times[(tokens, triton.cdiv(width, _ELEMENTS_A_PROGRAM))](
-        gate, up, output, gate.stride(1), up.stride(1), width, BLOCK=_ELEMENTS_A_PROGRAM, num_warps=4
+    kernels.activate_times[(tokens, triton.cdiv(width, _ELEMENTS_A_PROGRAM))](
+        gate,
+        up,
+        output,
+        gate.stride(1),
+        up.stride(1),
+        width,
+        IS_GELU=is_gelu,
+        BLOCK=_ELEMENTS_A_PROGRAM,
+        num_warps=4,
     )
     return output
 
@@ -172,20 +309,66 @@ def _bytes_behind(tensor: Tensor) -> int:
 
 
 def code_of(function: Callable[..., Any]) -> str:
-    """Return a function's source without family names, comments and spaces."""
-    code = inspect.getsource(inspect.unwrap(function))
-    code = re.sub("|".join(_FAMILIES.values()), "", re.sub(r"#.*", "", code))
-    return "".join(code.split())
+    """Return a function's source without types, comments, docstrings and decorators."""
+    return _code_of(inspect.unwrap(function))
 
 
 @cache
-def _known() -> dict[str, frozenset[str]]:
-    modules = [
-        (import_module(f"transformers.models.{name}.modeling_{name}"), prefix) for name, prefix in _FAMILIES.items()
-    ]
-    classes = {"layer": "DecoderLayer", "attention": "Attention", "mlp": "MLP", "norm": "RMSNorm"}
-    known = {
-        part: frozenset(code_of(getattr(module, prefix + name).forward) for module, prefix in modules)
-        for part, name in classes.items()
-    }
-    return known | {name: frozenset(code_of(getattr(module, name)) for module, _ in modules) for name in _ROTATION}
+def _code_of(function: Callable[..., Any]) -> str:
+    tree = ast.parse(textwrap.dedent(inspect.getsource(function)))
+    (definition,) = tree.body
+    assert isinstance(definition, ast.FunctionDef)
+    definition.decorator_list, definition.returns = [], None
+    for argument in (*definition.args.args, *definition.args.kwonlyargs):
+        argument.annotation = None
+    if definition.args.kwarg is not None:
+        definition.args.kwarg.annotation = None
+    if ast.get_docstring(definition) is not None:
+        del definition.body[0]
+    return ast.unparse(definition)
+
+
+def _rotation_code(home: Any) -> str:
+    parts = [getattr(home, name, None) for name in ("apply_rotary_pos_emb", "rotate_half", "_apply_rotary_emb")]
+    return "".join(code_of(part) for part in parts if part is not None)
+
+
+def _activation(mlp: Any) -> Any:
+    return mlp.activation_fn if hasattr(mlp, "activation_fn") else mlp.act_fn
+
+
+def _is_gelu(mlp: Any) -> bool:
+    return _ACTIVATIONS[type(_activation(mlp)).__name__]
+
+
+@dataclass(frozen=True, slots=True)
+class _Known:
+    """Code that is rewritten here -> its form."""
+
+    layers: dict[str, LayerForm]
+    attentions: dict[str, bool]  # whether queries and keys are normalised over all heads
+    norms: dict[str, NormForm]
+    rotations: dict[str, bool]  # whether neighbours are rotated rather than halves
+    mlps: frozenset[str]
+
+
+@cache
+def _known() -> _Known:
+    known = _Known({}, {}, {}, {}, frozenset(_mlps()))
+    for name, family in _FAMILIES.items():
+        home = _home(name)
+        known.layers[code_of(getattr(home, f"{family.prefix}DecoderLayer").forward)] = family.layer
+        known.attentions[code_of(getattr(home, f"{family.prefix}Attention").forward)] = family.norms_whole
+        known.norms[code_of(getattr(home, f"{family.prefix}RMSNorm").forward)] = family.norm
+        known.rotations[_rotation_code(home)] = family.is_interleaved
+    return known
+
+
+def _mlps() -> Iterator[str]:
+    """Yield the code of feed-forward parts without experts."""
+    for name in ("llama", "phi3", "glm4", "gemma2"):
+        yield code_of(getattr(_home(name), f"{_FAMILIES[name].prefix}MLP").forward)
+
+
+def _home(name: str) -> Any:
+    return import_module(f"transformers.models.{name}.modeling_{name}")

@@ -3,7 +3,7 @@
 """Triton kernels. The module imports triton, which only comes with torch for CUDA; callers check that it is there.
 
 Arguments have no annotations except for compile-time constants, because triton reads annotations. Constants are in
-capitals. The unit tests check the numbers with triton's interpreter and compile all kernels for sm_90.
+capitals. A number in `do_not_specialize` may change without compiling again.
 
 Source: FlashAttention-2's online softmax (arXiv 2307.08691) and Flash-Decoding's split over keys; the page table is
 vLLM's (arXiv 2309.06180).
@@ -15,7 +15,7 @@ import triton
 import triton.language as tl
 
 
-@triton.jit
+@triton.jit(do_not_specialize=["splits"])
 def attend(
     query,
     keys,
@@ -35,6 +35,7 @@ def attend(
     soft_cap,
     window,
     heads,
+    splits,
     HAS_SOFT_CAP: tl.constexpr,
     HAS_WINDOW: tl.constexpr,
     GROUP: tl.constexpr,
@@ -47,7 +48,6 @@ def attend(
     VALUE_DIM: tl.constexpr,
     KEY_PAD: tl.constexpr,
     VALUE_PAD: tl.constexpr,
-    SPLITS: tl.constexpr,
 ):
     """Attend with one tile of queries [TILE, KEY_PAD], (token, head) flattened, to one part of the row's past.
 
@@ -84,7 +84,7 @@ def attend(
     if HAS_WINDOW:
         oldest = tl.maximum(length - row_tokens + first - window + 1, 0)  # earlier pages need not be in the table
     begin = oldest // BLOCK * BLOCK
-    part = tl.cdiv(tl.cdiv(tl.maximum(end - begin, 0), BLOCK), SPLITS) * BLOCK
+    part = tl.cdiv(tl.cdiv(tl.maximum(end - begin, 0), BLOCK), splits) * BLOCK
     begin += split * part
     end = tl.minimum(end, begin + part)
 
@@ -126,7 +126,7 @@ def attend(
     is_empty = total == 0.0
     total = tl.where(is_empty, 1.0, total)
     mixed = mixed / total[:, None]
-    target = (step_token * heads + head) * SPLITS + split
+    target = (step_token * heads + head) * splits + split
     tl.store(
         parts + target[:, None] * VALUE_DIM + value_dims[None, :],
         mixed,
@@ -135,23 +135,24 @@ def attend(
     tl.store(sums + target, tl.where(is_empty, float("-inf"), best + tl.log(total)), mask=is_query)
 
 
-@triton.jit
+@triton.jit(do_not_specialize=["splits"])
 def merge(
     parts,
     sums,
     output,
     sinks,
     heads,
+    splits,
     HAS_SINKS: tl.constexpr,
-    SPLITS: tl.constexpr,
+    MOST_SPLITS: tl.constexpr,
     VALUE_DIM: tl.constexpr,
     VALUE_PAD: tl.constexpr,
 ):
     """Merge one token's parts for one head, weighted by the exponents of their sums; a sink only takes weight."""
     head = tl.program_id(1)
     vector = tl.program_id(0).to(tl.int64) * heads + head
-    splits, dims = tl.arange(0, SPLITS), tl.arange(0, VALUE_PAD)
-    logs = tl.load(sums + vector * SPLITS + splits)
+    split, dims = tl.arange(0, MOST_SPLITS), tl.arange(0, VALUE_PAD)
+    logs = tl.load(sums + vector * splits + split, mask=split < splits, other=float("-inf"))
     best = tl.max(logs, 0)
     if HAS_SINKS:
         sink = tl.load(sinks + head).to(tl.float32)
@@ -162,8 +163,8 @@ def merge(
     if HAS_SINKS:
         total += tl.exp(sink - best)
     part = tl.load(
-        parts + (vector * SPLITS + splits[:, None]) * VALUE_DIM + dims[None, :],
-        mask=dims[None, :] < VALUE_DIM,
+        parts + (vector * splits + split[:, None]) * VALUE_DIM + dims[None, :],
+        mask=(split[:, None] < splits) & (dims[None, :] < VALUE_DIM),
         other=0.0,
     )
     mixed = tl.sum(part * weights[:, None], 0) / tl.where(total == 0.0, 1.0, total)
@@ -180,11 +181,13 @@ def add_and_norm(
     epsilon,
     width,
     HAS_ADDED: tl.constexpr,
+    ROUNDS_FIRST: tl.constexpr,
+    PLUS_ONE: tl.constexpr,
     PAD: tl.constexpr,
 ):
     """Normalise one token: `total` = hidden + added if HAS_ADDED; `output` = its RMS norm times weight.
 
-    It rounds where Llama's own code rounds: after the sum and before the weight.
+    It rounds where the families' own code rounds: after the sum, and before the weight if ROUNDS_FIRST.
     """
     dims = tl.arange(0, PAD)
     is_dim = dims < width
@@ -196,8 +199,12 @@ def add_and_norm(
         tl.store(total + start + dims, x, mask=is_dim)
     wide = x.to(tl.float32)
     wide = wide * tl.rsqrt(tl.sum(wide * wide, 0) / width + epsilon)
-    scaled = tl.load(weight + dims, mask=is_dim, other=0.0).to(tl.float32) * wide.to(x.dtype).to(tl.float32)
-    tl.store(output + start + dims, scaled, mask=is_dim)
+    if ROUNDS_FIRST:
+        wide = wide.to(x.dtype).to(tl.float32)
+    factor = tl.load(weight + dims, mask=is_dim, other=0.0).to(tl.float32)
+    if PLUS_ONE:
+        factor += 1.0
+    tl.store(output + start + dims, factor * wide, mask=is_dim)
 
 
 @triton.jit
@@ -210,34 +217,50 @@ def rotate(
     query_token_stride,
     key_token_stride,
     table_token_stride,
+    HEAD_DIM: tl.constexpr,
     HALF: tl.constexpr,
     PAD: tl.constexpr,
+    IS_INTERLEAVED: tl.constexpr,
 ):
-    """Rotate one head of one token in place by halves (NeoX style), queries first, then keys."""
+    """Rotate the first 2 * HALF dimensions of one head of one token in place: halves, or neighbours if IS_INTERLEAVED.
+
+    Heads of queries come first in the grid, then those of keys.
+    """
     token, head = tl.program_id(0).to(tl.int64), tl.program_id(1)
     dims = tl.arange(0, PAD)
     is_dim = dims < HALF
     if head < query_heads:
-        vector = query + token * query_token_stride + head * 2 * HALF
+        vector = query + token * query_token_stride + head * HEAD_DIM
     else:
-        vector = keys + token * key_token_stride + (head - query_heads) * 2 * HALF
+        vector = keys + token * key_token_stride + (head - query_heads) * HEAD_DIM
+    if IS_INTERLEAVED:
+        ones, others = vector + 2 * dims, vector + 2 * dims + 1
+    else:
+        ones, others = vector + dims, vector + HALF + dims
     tables = token * table_token_stride + dims
-    first = tl.load(vector + dims, mask=is_dim, other=0.0).to(tl.float32)
-    second = tl.load(vector + HALF + dims, mask=is_dim, other=0.0).to(tl.float32)
+    first = tl.load(ones, mask=is_dim, other=0.0).to(tl.float32)
+    second = tl.load(others, mask=is_dim, other=0.0).to(tl.float32)
     cosine = tl.load(cosines + tables, mask=is_dim, other=0.0).to(tl.float32)
     sine = tl.load(sines + tables, mask=is_dim, other=0.0).to(tl.float32)
-    tl.store(vector + dims, first * cosine - second * sine, mask=is_dim)
-    tl.store(vector + HALF + dims, second * cosine + first * sine, mask=is_dim)
+    tl.store(ones, first * cosine - second * sine, mask=is_dim)
+    tl.store(others, second * cosine + first * sine, mask=is_dim)
 
 
 @triton.jit
-def silu_times(gate, up, output, gate_stride, up_stride, width, BLOCK: tl.constexpr):
-    """Compute output = silu(gate) * up for a part of one token, rounding after silu as two operations would."""
+def activate_times(gate, up, output, gate_stride, up_stride, width, IS_GELU: tl.constexpr, BLOCK: tl.constexpr):
+    """Compute output = silu(gate) * up, or gelu(gate) * up by tanh, for a part of one token.
+
+    It rounds after the activation, as two operations would.
+    """
     token = tl.program_id(0).to(tl.int64)
     index = tl.program_id(1) * BLOCK + tl.arange(0, BLOCK)
     is_inside = index < width
     x = tl.load(gate + token * gate_stride + index, mask=is_inside, other=0.0)
     y = tl.load(up + token * up_stride + index, mask=is_inside, other=0.0).to(tl.float32)
     wide = x.to(tl.float32)
-    active = (wide * tl.sigmoid(wide)).to(x.dtype).to(tl.float32)
-    tl.store(output + token * width + index, active * y, mask=is_inside)
+    if IS_GELU:
+        inner = 0.7978845608028654 * (wide + 0.044715 * wide * wide * wide)
+        active = wide * tl.sigmoid(2.0 * inner)  # 1 + tanh(a) = 2 sigmoid(2 a)
+    else:
+        active = wide * tl.sigmoid(wide)
+    tl.store(output + token * width + index, active.to(x.dtype).to(tl.float32) * y, mask=is_inside)

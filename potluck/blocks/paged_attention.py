@@ -74,10 +74,10 @@ def paged_attention(
         soft_cap or 0.0,
         paged.window or 0,
         heads,
+        splits,
         HAS_SOFT_CAP=soft_cap is not None,
         HAS_WINDOW=paged.window is not None,
         PAGE=PAGE_TOKENS,
-        SPLITS=splits,
         **options,
     )
     kernels.merge[(tokens, heads)](
@@ -86,8 +86,9 @@ def paged_attention(
         output,
         sinks if sinks is not None else sums,
         heads,
+        splits,
         HAS_SINKS=sinks is not None,
-        SPLITS=splits,
+        MOST_SPLITS=_MAX_SPLITS,
         VALUE_DIM=value_dim,
         VALUE_PAD=triton.next_power_of_2(value_dim),
         num_warps=4,

@@ -17,7 +17,7 @@ if not (torch.cuda.is_available() or IS_INTERPRETED):
 
 from transformers.models.llama.modeling_llama import LlamaRMSNorm, apply_rotary_pos_emb  # noqa: E402
 
-from potluck.blocks.fused import add_and_norm, joined_weight, project, rotate, silu_times  # noqa: E402
+from potluck.blocks.fused import activate_times, add_and_norm, joined_weight, project, rotate  # noqa: E402
 from potluck.blocks.paged_attention import paged_attention  # noqa: E402
 from potluck.blocks.pages import PAGE_TOKENS  # noqa: E402 (triton may be missing)
 from potluck.blocks.plans import PlannedRow  # noqa: E402
@@ -166,18 +166,20 @@ def test_rotation_is_the_familys_also_within_a_joined_product(dtype: torch.dtype
     by_head = (query.transpose(0, 1)[None].clone(), key.transpose(0, 1)[None].clone())
     expected = apply_rotary_pos_emb(*by_head, cosines[None], sines[None])
 
-    rotate(query, key, cosines, sines)
+    rotate(query, key, cosines, sines, 24)
 
     for tensor, wanted in zip((query, key), expected, strict=True):
         torch.testing.assert_close(tensor, wanted[0].transpose(0, 1), rtol=4 * TOLERANCE[dtype], atol=TOLERANCE[dtype])
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
-def test_silu_times_reads_halves_of_a_joined_product(dtype: torch.dtype) -> None:
+def test_an_activation_reads_halves_of_a_joined_product(dtype: torch.dtype) -> None:
     torch.manual_seed(0)
     gate, up = torch.randn(1, 3, 2 * 1100, device=DEVICE).to(dtype).chunk(2, dim=-1)
-    expected = nn.functional.silu(gate) * up
-    torch.testing.assert_close(silu_times(gate, up), expected, rtol=TOLERANCE[dtype], atol=TOLERANCE[dtype])
+    silu, gelu = nn.functional.silu(gate) * up, nn.functional.gelu(gate, approximate="tanh") * up
+    for expected, is_gelu in ((silu, False), (gelu, True)):
+        found = activate_times(gate, up, is_gelu=is_gelu)
+        torch.testing.assert_close(found, expected, rtol=TOLERANCE[dtype], atol=TOLERANCE[dtype])
 
 
 def linears_in_one_piece() -> list[nn.Linear]:

@@ -62,16 +62,17 @@ def compile_attention(
     types = pointers | {"parts": "*fp32", "sums": "*fp32", "rows": "*i64", "tiles": "*i64", "tables": "*i64"}
     types |= {name: "i32" for name in kernels.attend.arg_names if name.endswith("_stride")}
     types |= {"key_head_stride": "i64", "value_head_stride": "i64"}
-    types |= {"scale": "fp32", "soft_cap": "fp32", "window": "i32", "heads": "i32"}
+    types |= {"scale": "fp32", "soft_cap": "fp32", "window": "i32", "heads": "i32", "splits": "i32"}
     options = shape_options(group, DECODE_TILE_TOKENS if decode_only else PREFILL_TILE_TOKENS, *dims, dtype)
     compiling = {name: options.pop(name) for name in ("num_warps", "num_stages")}
-    constants = {**options, "PAGE": 16, "SPLITS": 8, "HAS_SOFT_CAP": special, "HAS_WINDOW": special}
+    constants = {**options, "PAGE": 16, "HAS_SOFT_CAP": special, "HAS_WINDOW": special}
     compile_one(kernels.attend, types, constants, **compiling)
 
 
-def compile_merge(dtype: torch.dtype, *, splits: int, has_sinks: bool) -> None:
+def compile_merge(dtype: torch.dtype, *, has_sinks: bool) -> None:
     types = {"parts": "*fp32", "sums": "*fp32", "output": TYPES[dtype], "sinks": TYPES[dtype], "heads": "i32"}
-    constants = {"HAS_SINKS": has_sinks, "SPLITS": splits, "VALUE_DIM": 128, "VALUE_PAD": 128}
+    types |= {"splits": "i32"}
+    constants = {"HAS_SINKS": has_sinks, "MOST_SPLITS": 32, "VALUE_DIM": 128, "VALUE_PAD": 128}
     compile_one(kernels.merge, types, constants, num_warps=4)
 
 
@@ -80,12 +81,15 @@ def compile_block(dtype: torch.dtype) -> None:
     kind = TYPES[dtype]
     types = dict.fromkeys(("hidden", "added", "weight", "total", "output", "gate", "up", "query", "keys"), kind)
     types |= {"cosines": kind, "sines": kind, "epsilon": "fp32", "width": "i32", "query_heads": "i32"}
-    names = (*kernels.rotate.arg_names, *kernels.silu_times.arg_names)
+    names = (*kernels.rotate.arg_names, *kernels.activate_times.arg_names)
     types |= {name: "i32" for name in names if name.endswith("_stride")}
     for has_added in (True, False):
-        compile_one(kernels.add_and_norm, types, {"HAS_ADDED": has_added, "PAD": 4096}, num_warps=8)
-    compile_one(kernels.rotate, types, {"HALF": 64, "PAD": 64}, num_warps=2)
-    compile_one(kernels.silu_times, types, {"BLOCK": 1024}, num_warps=4)
+        forms = {"ROUNDS_FIRST": has_added, "PLUS_ONE": not has_added}
+        compile_one(kernels.add_and_norm, types, {"HAS_ADDED": has_added, "PAD": 4096, **forms}, num_warps=8)
+    for is_other in (True, False):
+        rotation = {"HEAD_DIM": 128, "HALF": 64, "PAD": 64, "IS_INTERLEAVED": is_other}
+        compile_one(kernels.rotate, types, rotation, num_warps=2)
+        compile_one(kernels.activate_times, types, {"BLOCK": 1024, "IS_GELU": is_other}, num_warps=4)
 
 
 def main() -> None:
@@ -97,8 +101,8 @@ def main() -> None:
         compile_attention(torch.bfloat16, 2, (256, 256), decode_only=decode_only, special=True)
     compile_attention(torch.bfloat16, 1, (192, 128), decode_only=False)
     compile_attention(torch.float32, 4, (128, 128), decode_only=False)
-    compile_merge(torch.bfloat16, splits=32, has_sinks=False)
-    compile_merge(torch.float32, splits=1, has_sinks=True)
+    compile_merge(torch.bfloat16, has_sinks=False)
+    compile_merge(torch.float32, has_sinks=True)
 
 
 if __name__ == "__main__":

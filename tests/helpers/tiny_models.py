@@ -103,6 +103,10 @@ FAMILIES: dict[str, Callable[[], Any]] = {
     "mpt": lambda: hf.MptConfig(vocab_size=128, d_model=64, n_layers=NUM_BLOCKS, n_heads=4, max_seq_len=256),
     "cohere2": lambda: hf.Cohere2Config(**_COMMON, sliding_window=8),
     "smollm3": lambda: hf.SmolLM3Config(**_COMMON),
+    "qwen2": lambda: hf.Qwen2Config(**_COMMON),
+    "granite": lambda: hf.GraniteConfig(**_COMMON, residual_multiplier=0.5, attention_multiplier=0.2),
+    "olmo3": lambda: hf.Olmo3Config(**_COMMON, sliding_window=8, layer_types=_SLIDE * 2),
+    "gemma": lambda: hf.GemmaConfig(**_COMMON, head_dim=16),
     "llama_longrope": lambda: hf.LlamaConfig(
         **_COMMON,
         rope_parameters={
