@@ -6,6 +6,7 @@ import asyncio
 from typing import TypeVar
 
 from potluck_control.launch_spec import LaunchSpec
+from potluck_control.places import user_places
 
 from potluck.blocks import BlockSpan
 from potluck.checkpoint import Checkpoint
@@ -15,6 +16,7 @@ from potluck.tasks import cancel_and_wait
 from potluck_engine.loading import load
 from potluck_engine.ranks.processes import RankProcesses
 from potluck_engine.ranks.ranked import RankedSpan
+from potluck_engine.served_weights import ServedWeights, weights_key
 
 T = TypeVar("T")
 
@@ -27,6 +29,7 @@ class BlockLoader:
     def __init__(self, spec: LaunchSpec) -> None:
         self.ranks: RankProcesses | None = None  # None: one device alone
         self._spec = spec
+        self._served = ServedWeights(user_places().state / "served-weights.json")
 
     async def start(self) -> None:
         """Start the processes of the further devices. Raises PotluckError."""
@@ -44,9 +47,17 @@ class BlockLoader:
             await self.ranks.close()
 
     def load(self, checkpoint: Checkpoint, span: Span) -> BlockSpan:
+        """Raises CheckpointError if the files cannot be used, or are not those that were served in an earlier run."""
         if self.ranks is None:
-            return load(checkpoint, span, self._spec)
-        return RankedSpan(self.ranks.load(checkpoint, span), self.ranks)
+            blocks = load(checkpoint, span, self._spec)
+        else:
+            blocks = RankedSpan(self.ranks.load(checkpoint, span), self.ranks)
+        try:
+            self._served.confirm(weights_key(self._spec), span, blocks.digests)
+        except CheckpointError:
+            blocks.weights.free()
+            raise
+        return blocks
 
     def load_same(self, checkpoint: Checkpoint, before: BlockSpan) -> BlockSpan:
         """Load the blocks of `before` again. Raises CheckpointError if their weights are not those that it had."""

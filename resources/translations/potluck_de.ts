@@ -1686,6 +1686,14 @@
         <translation>eine Datei {path} gibt es schon</translation>
     </message>
     <message>
+        <source>the files of block {number} have changed since they were served</source>
+        <translation>die Dateien von Block {number} sind nicht mehr die, die bereitgestellt wurden</translation>
+    </message>
+    <message>
+        <source>put the right files back; if the new ones are right, delete {path} and {file}</source>
+        <translation>lege die richtigen Dateien zurück; wenn die neuen richtig sind, lösche {path} und {file}</translation>
+    </message>
+    <message>
         <source>choose another place</source>
         <translation>wähle einen anderen Ort</translation>
     </message>

@@ -1686,6 +1686,14 @@
         <translation>ya hay un archivo {path}</translation>
     </message>
     <message>
+        <source>the files of block {number} have changed since they were served</source>
+        <translation>los archivos del bloque {number} han cambiado desde que se sirvieron</translation>
+    </message>
+    <message>
+        <source>put the right files back; if the new ones are right, delete {path} and {file}</source>
+        <translation>restaura los archivos correctos; si los nuevos son los correctos, borra {path} y {file}</translation>
+    </message>
+    <message>
         <source>choose another place</source>
         <translation>elige otro lugar</translation>
     </message>

@@ -69,6 +69,8 @@ FAILURES = (
     QT_TRANSLATE_NOOP("", "does the folder belong to you?"),
     QT_TRANSLATE_NOOP("", "is the disk full?"),
     QT_TRANSLATE_NOOP("", "there is a file {path} already"),
+    QT_TRANSLATE_NOOP("", "the files of block {number} have changed since they were served"),
+    QT_TRANSLATE_NOOP("", "put the right files back; if the new ones are right, delete {path} and {file}"),
     QT_TRANSLATE_NOOP("", "choose another place"),
     QT_TRANSLATE_NOOP("", "there is no earlier environment to go back to"),
     QT_TRANSLATE_NOOP("", "no game is running as far as Potluck can see"),

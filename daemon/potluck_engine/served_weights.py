@@ -1,0 +1,80 @@
+"""Remembers the digests of the weights that this computer has announced.
+
+An engine that starts with other weights for the same swarm, revision and files would announce damaged ones as if they
+were right. One small JSON file in the state folder: key -> block -> digest.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from potluck_control.launch_spec import LaunchSpec
+
+from potluck.checked_files import CheckedFile, DamagedError
+from potluck.errors import CheckpointError
+from potluck.protocol.blocks import Span
+
+log = logging.getLogger(__name__)
+
+_MAX_MODELS = 64  # the oldest go first
+
+Known = dict[str, dict[str, str]]
+
+
+@dataclass(frozen=True, slots=True)
+class ServedWeights:
+    """A file of digests. Engines may share it."""
+
+    path: Path
+
+    def confirm(self, key: str, span: Span, digests: Sequence[str]) -> None:
+        """Compare the digests of `span` with the earlier ones, and remember those of new blocks.
+
+        Raises:
+            CheckpointError: some differ.
+        """
+        file = CheckedFile(self.path, _parse)
+        known = self._read(file)
+        before = known.pop(key, {})
+        now = {str(block): digest for block, digest in zip(span, digests, strict=True)}
+        changed = [block for block, digest in now.items() if before.get(block, digest) != digest]
+        if changed:
+            raise CheckpointError(
+                f"the files of block {', '.join(changed)} have changed since they were served",
+                hint=f"put the right files back; if the new ones are right, delete {self.path} and {file.copy}",
+            )
+        if now.items() <= before.items():
+            return
+        entries = [*known.items(), (key, before | now)][-_MAX_MODELS:]
+        try:
+            file.write(json.dumps(dict(entries)).encode())
+        except OSError as error:
+            log.warning("cannot remember which weights are served: %s", error)
+
+    def _read(self, file: CheckedFile[Known]) -> Known:
+        try:
+            return file.read() or {}
+        except OSError as error:
+            log.warning("cannot read which weights were served: %s", error)
+            return {}
+        except DamagedError as error:
+            log.warning("%s; it is written anew", error.message)
+            file.set_aside()
+            return {}
+
+
+def weights_key(spec: LaunchSpec) -> str:
+    """Return a key of the swarm, its revision and the files of the model."""
+    return " | ".join((spec.swarm.prefix, spec.swarm.revision, spec.checkpoint))
+
+
+def _parse(data: bytes) -> Known:
+    """Raises ValueError."""
+    known = json.loads(data)
+    if not isinstance(known, dict) or not all(isinstance(blocks, dict) for blocks in known.values()):
+        raise ValueError("it has another format")
+    return {str(key): {str(block): str(digest) for block, digest in blocks.items()} for key, blocks in known.items()}
