@@ -6,8 +6,10 @@ The event loop holds only weak references to its tasks, so a task that nobody aw
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Coroutine
-from typing import Any
+from collections.abc import Callable, Coroutine
+from typing import Any, TypeVar
+
+T = TypeVar("T")
 
 
 async def cancel_and_wait(*tasks: asyncio.Future[Any] | None) -> None:
@@ -16,6 +18,15 @@ async def cancel_and_wait(*tasks: asyncio.Future[Any] | None) -> None:
     for task in present:
         task.cancel()
     await asyncio.gather(*present, return_exceptions=True)
+
+
+def in_thread(work: Callable[[T], object]) -> Callable[[T], None]:
+    """Return a function that has `work` done in a thread of the event loop's, without waiting for its end."""
+
+    def start(argument: T) -> None:
+        asyncio.get_running_loop().run_in_executor(None, work, argument)
+
+    return start
 
 
 class BackgroundTasks:

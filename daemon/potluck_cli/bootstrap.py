@@ -6,6 +6,7 @@ import argparse
 import asyncio
 import logging
 import signal
+import threading
 import time
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -58,6 +59,7 @@ class KeptRoster:
     def __init__(self, link: str, folder: Path) -> None:
         name, key = read_link(link)
         self._file = CheckedFile(folder / f"bootstrap-{key.hex()[:16]}.roster", decode_membership)
+        self._learning = threading.Lock()
         # Of a swarm's model and blocks a meeting point knows nothing.
         self.membership = Membership(Swarm(name, model="unknown", num_blocks=1, prefix=f"_{name}", founder_key=key))
 
@@ -72,12 +74,13 @@ class KeptRoster:
         return self.membership
 
     def learn(self, news: Iterable[Statement]) -> None:
-        """Keep what the roster gained."""
-        self.membership = self.membership.with_statements(news, time.time())
-        try:
-            self._file.write(encode_membership(self.membership))
-        except OSError as error:
-            log.warning("cannot keep the list of members: %s", error)
+        """Keep what the roster gained. Any thread may call it."""
+        with self._learning:
+            self.membership = self.membership.with_statements(news, time.time())
+            try:
+                self._file.write(encode_membership(self.membership))
+            except OSError as error:
+                log.warning("cannot keep the list of members: %s", error)
 
 
 def run(args: argparse.Namespace) -> int:
@@ -91,6 +94,7 @@ async def _serve(args: argparse.Namespace) -> int:
 
     from potluck.membership.gate import ignore_news
     from potluck.p2p.config import HostConfig
+    from potluck.tasks import in_thread
 
     stop = asyncio.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
@@ -98,7 +102,7 @@ async def _serve(args: argparse.Namespace) -> int:
     roster = KeptRoster(args.swarm, user_places().state) if args.swarm else None
     config = HostConfig(
         membership=roster.load() if roster else None,
-        on_news=roster.learn if roster else ignore_news,
+        on_news=in_thread(roster.learn) if roster else ignore_news,
         identity_path=args.identity or user_places().state / "bootstrap.key",
         listen_addrs=(listen_address(args.host, args.port),),
         announce_addrs=tuple(args.announce),

@@ -20,6 +20,8 @@ from potluck_control.schema import Transition
 
 from potluck.errors import PotluckError
 from potluck.files import remove_litter
+from potluck.protocol.swarm import Swarm
+from potluck.tasks import BackgroundTasks
 from potluck_daemon.account import ServingAccount
 from potluck_daemon.configuration import Configuration
 from potluck_daemon.control.events import Broadcast
@@ -74,6 +76,7 @@ class Daemon:
         self._broadcast = Broadcast()
         self._history = HistoryFile(places.history_file)
         reader = NvmlReader()
+        self._keeping = BackgroundTasks()
         self._supervisor = Supervisor(self._hear_engine, self._hear_of_receipts, self._hear_of_members)
         self._clerk = Clerk(places.ledger_file, places.identity_file, places.receipts, self._supervisor.tell)
         self.configuration = Configuration(places, environment, self._memory, self._obey_configuration)
@@ -150,6 +153,7 @@ class Daemon:
         """End the engine first and release the lock last: a second daemon must not meet a leftover of this one."""
         self._manager.stopping()
         await self._supervisor.close()
+        await self._keeping.wait()
         await self._clerk.close()
         await self._lookout.watch.close()
         await self._page.close()
@@ -175,8 +179,11 @@ class Daemon:
             self._clerk.hear(message)
 
     def _hear_of_members(self, launch: LaunchSpec, message: Members) -> None:
+        self._keeping.start(self._keep_members(launch.swarm, message.statements))
+
+    async def _keep_members(self, swarm: Swarm, statements: tuple[bytes, ...]) -> None:
         try:
-            self.configuration.learn_members(launch.swarm, message.statements)
+            await asyncio.to_thread(self.configuration.learn_members, swarm, statements)
         except PotluckError as error:
             log.warning("what the swarm learned about its members cannot be kept: %s", error)
         else:

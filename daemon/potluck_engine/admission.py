@@ -23,7 +23,6 @@ class Admission:
     def __init__(
         self,
         swarm: Swarm,
-        peer_id: PeerId,
         span: Span,
         block_digests: Sequence[str],
         adapters: Sequence[str] = (),
@@ -31,7 +30,6 @@ class Admission:
     ) -> None:
         self.budgets = budgets or Budgets()
         self._swarm = swarm
-        self._peer_id = peer_id
         self._adapters = tuple(adapters)
         self.leaving = False
         self.back_in_s: float | None = None
@@ -46,7 +44,7 @@ class Admission:
         """Return whether a session over these blocks should look for another server."""
         return self.leaving or not self.kept.covers(span)
 
-    def check(self, prefix: str, span: Span, caller: Caller, peer: PeerId) -> str | None:
+    def check(self, prefix: str, span: Span, caller: Caller) -> str | None:
         """Return the id of the adapter that the caller asks for, if any.
 
         Raises:

@@ -120,7 +120,7 @@ class Handlers:
                 while (frame := await stream.receive(silence_s=limits.opening_timeout_s)) is not None:
                     is_whole = coding.add(frame)
                     if is_first:  # before a stranger makes us keep the rest
-                        self.state.admission.check(*coding.target(), peer)
+                        self.state.admission.check(*coding.target())
                         is_first = False
                     if is_whole:
                         break
@@ -139,7 +139,7 @@ class Handlers:
     async def compute(self, request: CallRequest, peer: PeerId) -> TensorReply:
         """Run a stateless call. Raises RemoteError."""
         state = self.state
-        adapter = state.admission.check(request.prefix, request.span, request.caller, peer)
+        adapter = state.admission.check(request.prefix, request.span, request.caller)
         batch, tokens = request.hidden.shape[:2]
         if tokens == 0:
             raise RemoteError(Code.BAD_REQUEST, "hidden states of no tokens")

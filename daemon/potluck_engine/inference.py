@@ -66,7 +66,7 @@ def _open(state: SpanState, request: StepRequest, peer: PeerId) -> ServedSession
     opening = request.opening
     if opening is None or request.hidden is None:
         raise RemoteError(Code.BAD_REQUEST, "the first message must open a session")
-    adapter = state.admission.check(opening.prefix, opening.span, opening.caller, peer)
+    adapter = state.admission.check(opening.prefix, opening.span, opening.caller)
     opening = replace(opening, caller=replace(opening.caller, adapter=adapter))
     if opening.resume:
         session = state.parking.take(peer, opening, request.hidden.shape[0])

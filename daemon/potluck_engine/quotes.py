@@ -20,7 +20,7 @@ _COMING = 0.25  # of quoted rows: clients ask along several routes and take one
 
 def quote(state: SpanState, request: QuoteRequest, peer: PeerId) -> Quote:
     """Return what such a session would get, and reserve its memory. Raises RemoteError, as its opening would."""
-    state.admission.check(request.prefix, request.span, request.caller, peer)
+    state.admission.check(request.prefix, request.span, request.caller)
     now = time.monotonic()
     paging, load = state.stage.paging, state.load(now)
     reservations, per_page = paging.admission.reservations, paging.pages_per_token_page

@@ -86,7 +86,7 @@ class EngineRuntime:
         for tokens, seconds in speed.steps:
             compute.learn(tokens, seconds)
         if before is not None and before.blocks.whole is blocks:
-            state = before.resumed(spec.swarm, self._node.peer_id, self._threads)
+            state = before.resumed(spec.swarm, self._threads)
         else:
             state = await self._new_state(blocks, max_blocks)
             parameters = await asyncio.to_thread(block_parameters, checkpoint)
@@ -139,7 +139,6 @@ class EngineRuntime:
         return SpanState.of(
             blocks,
             spec.swarm,
-            self._node.peer_id,
             replace(spec.limits, cache_tokens=tokens),
             self._threads,
             spill_folder=default_folder(),

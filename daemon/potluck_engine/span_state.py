@@ -17,7 +17,7 @@ from potluck.blocks.accelerators import takes_one_thread
 from potluck.blocks.pages import PAGE_TOKENS, pages_of
 from potluck.blocks.reshaping import part_of
 from potluck.membership.budgets import Budgets
-from potluck.protocol.blocks import PeerId, Span
+from potluck.protocol.blocks import Span
 from potluck.protocol.codes import Code, RemoteError
 from potluck.protocol.swarm import Swarm
 from potluck.wire.limits import Limits
@@ -69,7 +69,6 @@ class SpanState:
         cls,
         loaded: BlockSpan,
         swarm: Swarm,
-        peer_id: PeerId,
         limits: ServingLimits,
         threads: Threads,
         *,
@@ -89,7 +88,7 @@ class SpanState:
         stage = _stage(blocks, limits, threads.compute, spill_folder, max_blocks)
         threads.calls.gate = stage.gate
         return cls(
-            admission=Admission(swarm, peer_id, span, loaded.digests, loaded.adapters.ids, budgets),
+            admission=Admission(swarm, span, loaded.digests, loaded.adapters.ids, budgets),
             blocks=blocks,
             call_blocks=loaded_blocks(blocks.new_part(span), piece_tokens=limits.piece_tokens),  # no step runs yet
             compute=threads.compute,
@@ -135,13 +134,13 @@ class SpanState:
         if not await self.sessions.end_all(gone, timeout_s=_LAST_STEP_S, kept=kept):
             log.warning("sessions were cut off that did not leave blocks in time")
 
-    def resumed(self, swarm: Swarm, peer_id: PeerId, threads: Threads) -> SpanState:
+    def resumed(self, swarm: Swarm, threads: Threads) -> SpanState:
         """Return the same blocks, pages and parked sessions for new threads, after the device was taken again."""
         threads.calls.gate = self.stage.gate
         self.stage.paging.count_in(threads.compute.counts)
         self.parking.is_open = False
         whole = self.blocks.whole
-        admission = Admission(swarm, peer_id, whole.span, whole.digests, whole.adapters.ids, self.admission.budgets)
+        admission = Admission(swarm, whole.span, whole.digests, whole.adapters.ids, self.admission.budgets)
         return replace(self, admission=admission, compute=threads.compute, calls=threads.calls)
 
     @property

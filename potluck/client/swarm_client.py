@@ -29,7 +29,7 @@ from potluck.protocol.adapters import find_adapter
 from potluck.protocol.blocks import Span
 from potluck.protocol.messages import Caller
 from potluck.protocol.records import ServerRecord, span_digest
-from potluck.tasks import BackgroundTasks
+from potluck.tasks import BackgroundTasks, in_thread
 
 T = TypeVar("T")
 HostFactory = Callable[[Membership, ClientConfig], Coroutine[Any, Any, Host]]
@@ -171,7 +171,7 @@ async def _start_libp2p(membership: Membership, config: ClientConfig) -> Host:
     return await Libp2pHost.start(
         HostConfig(
             membership=membership,
-            on_news=partial(remember, membership.swarm.name),
+            on_news=in_thread(partial(remember, membership.swarm.name)),
             bootstrap_peers=membership.swarm.bootstrap_peers,
             dht_client=True,
             record_checks=record_checks(membership.swarm, time.time),

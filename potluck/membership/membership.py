@@ -6,15 +6,16 @@ engine, which speaks with strangers, never holds the key of a person. No I/O.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 
 import msgpack
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from potluck.errors import UsageError
 from potluck.membership.identity import Identity
-from potluck.membership.roster import Roster
+from potluck.membership.roster import MAX_STATEMENTS, Roster
 from potluck.membership.statements import (
     KEY_BYTES,
     Enrolment,
@@ -65,7 +66,7 @@ class Membership:
     def roster(self, now_s: float) -> Roster:
         """Return the roster with all signatures checked; a damaged statement is left out."""
         roster = Roster(_swarm_key(self.swarm))
-        roster.merge(read_all(roster.swarm_key, self.statements), now_s=now_s)
+        roster.merge(self._read(), now_s=now_s)
         return roster
 
     def with_statements(self, statements: Iterable[Statement], now_s: float) -> Membership:
@@ -126,16 +127,24 @@ class Membership:
 
     def has_machine(self, key: bytes) -> bool:
         """Return whether a computer has been certified."""
-        found = read_all(_swarm_key(self.swarm), self.statements)
-        return any(isinstance(item.content, Machine) and item.content.machine == key for item in found)
+        return any(isinstance(item.content, Machine) and item.content.machine == key for item in self._read())
+
+    def _read(self) -> list[Statement]:
+        return read_all(_swarm_key(self.swarm), self.statements, _read_once)
 
 
-def read_all(swarm_key: bytes, statements: Iterable[object]) -> list[Statement]:
+_read_once = lru_cache(maxsize=MAX_STATEMENTS)(read_statement)
+"""Checks signatures once; for statements that are kept here, not for what peers bring."""
+
+
+def read_all(
+    swarm_key: bytes, statements: Iterable[object], read: Callable[[bytes, object], Statement] = read_statement
+) -> list[Statement]:
     """Return the statements that are sound."""
     found = []
     for data in statements:
         try:
-            found.append(read_statement(swarm_key, data))
+            found.append(read(swarm_key, data))
         except StatementError:
             continue
     return found

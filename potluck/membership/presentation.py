@@ -141,7 +141,7 @@ def witness(roster: Roster, shown: Presentation, witness_key: Ed25519PrivateKey,
         raise _stranger("the invite was withdrawn, or it was not made by somebody who may invite")
     if invite.expires_s < now_s:
         raise _stranger("the invite has expired")
-    if len(trial.enrolled_with(invite.invite)) >= invite.max_people:
+    if trial.num_enrolled(invite.invite) >= invite.max_people:
         raise _stranger("the invite has been used up")
     if abs(enrolment.at_s - now_s) > _MAX_SKEW_S and invite.work_bits:
         raise _stranger("the application is not of now")

@@ -7,6 +7,7 @@ list cannot undo one. The rules:
 - A person belongs to the swarm if the swarm's key witnessed the enrolment, or if the invite is the founder's or an
   admin's, had not expired or been withdrawn, and a member (in a public swarm: an admin) witnessed it.
 - Of too many enrolments with one invite the earliest count, and of equally early ones those with the smallest key.
+  People who were removed since count, too, so that a removal frees no place.
 - A person certifies a machine together with the machine's own key. The person, an admin or the founder removes them.
 - What an admin signed ends with the rank, so whoever takes it away signs anew what shall stay (`leadership.py`).
 
@@ -97,6 +98,7 @@ class Roster:
         self._statements: dict[bytes, Statement] = {}  # by digest
         self._about: dict[bytes, list[Statement]] = {}  # by the person, machine or invite
         self._people: dict[bytes, Person] = {}
+        self._former: dict[bytes, Enrolment] = {}  # of people who were removed since
         self._owners: dict[bytes, Person] = {}  # by machine
         self._witnesses: dict[bytes, bytes] = {}  # of each person's enrolment
         self._facts = _Facts()
@@ -128,7 +130,8 @@ class Roster:
         for statement in self._statements.values():
             self._facts.add(statement, self.swarm_key)
         self._leaders, self._removed = _leaders_and_removed(self._facts, self.swarm_key)
-        self._people, self._witnesses = _people(self._facts, self.swarm_key, self._leaders, self._removed)
+        settled = _settled(self._facts, self.swarm_key, self._leaders, self._removed)
+        self._people, self._former, self._witnesses = settled.people, settled.former, settled.witnesses
         self._owners = {machine.machine: person for person in self._people.values() for machine in person.machines}
         self._statements = {digest: item for digest, item in self._statements.items() if self._counts(item)}
         self.digest = hashlib.sha256(b"".join(sorted(self._statements))).digest()[:16]
@@ -188,8 +191,10 @@ class Roster:
         founders = (person for person in self.people if person.invite == self.swarm_key)
         return next(founders, None) if author == self.swarm_key else self.person(author)
 
-    def enrolled_with(self, invite: bytes) -> tuple[Person, ...]:
-        return tuple(person for person in self.people if person.invite == invite)
+    def num_enrolled(self, invite: bytes) -> int:
+        """Return how many people have enrolled with an invite, those who were removed since included."""
+        invites = [person.invite for person in self._people.values()] + [each.invite for each in self._former.values()]
+        return invites.count(invite)
 
     def signed_by(self, person: Person) -> list[Statement]:
         """Return what would end with `person`: enrolments of others, and what they signed as an admin."""
@@ -228,9 +233,8 @@ class Roster:
         match statement.content:
             case Enrolment() as enrolment:
                 witness = statement.authors[-1]
-                return enrolment.person in self._people and (
-                    witness == self._witnesses[enrolment.person] or witness in self._leaders
-                )
+                chosen = self._witnesses.get(enrolment.person)
+                return chosen is not None and (witness == chosen or witness in self._leaders)
             case Machine() as machine:
                 return machine.machine in self._owners or machine.machine in self._removed
             case Removal() as removal:
@@ -239,60 +243,71 @@ class Roster:
                 return statement.authors[0] in self._leaders
 
 
-def _people(
-    facts: _Facts, swarm_key: bytes, leaders: Collection[bytes], removed: Collection[bytes]
-) -> tuple[dict[bytes, Person], dict[bytes, bytes]]:
+@dataclass(frozen=True, slots=True)
+class _Settled:
+    """Who enrolled, by key. Attributes: former: people who were removed since; witnesses: of both."""
+
+    people: dict[bytes, Person] = field(default_factory=dict)
+    former: dict[bytes, Enrolment] = field(default_factory=dict)
+    witnesses: dict[bytes, bytes] = field(default_factory=dict)
+
+
+def _settled(facts: _Facts, swarm_key: bytes, leaders: Collection[bytes], removed: Collection[bytes]) -> _Settled:
     surplus: set[bytes] = set()
     while True:
-        people, witnesses = _settle(facts, swarm_key, leaders, {*removed, *surplus})
-        by_invite: defaultdict[bytes, list[Person]] = defaultdict(list)
-        for person in people.values():
-            by_invite[person.invite].append(person)
+        settled = _settle(facts, swarm_key, leaders, removed, surplus)
+        by_invite: defaultdict[bytes, list[tuple[int, bytes]]] = defaultdict(list)
+        for person in settled.people.values():
+            by_invite[person.invite].append((person.joined_s, person.key))
+        for former in settled.former.values():
+            by_invite[former.invite].append((former.at_s, former.person))
         more = {
-            person.key
+            key
             for invite, invited in by_invite.items()
             if invite in facts.invites
-            for person in sorted(invited, key=lambda each: (each.joined_s, each.key))[
-                facts.invites[invite][0].max_people :
-            ]
+            for _, key in sorted(invited)[facts.invites[invite][0].max_people :]
         }
         if not more:
-            return people, witnesses
+            return settled
         surplus |= more
 
 
 def _settle(
-    facts: _Facts, swarm_key: bytes, leaders: Collection[bytes], excluded: Collection[bytes]
-) -> tuple[dict[bytes, Person], dict[bytes, bytes]]:
-    """Return the members without those excluded, and the witness of each.
-
-    It starts with the founder and adds whom members witnessed.
-    """
+    facts: _Facts,
+    swarm_key: bytes,
+    leaders: Collection[bytes],
+    removed: Collection[bytes],
+    surplus: Collection[bytes],
+) -> _Settled:
+    """Return who enrolled, without `surplus`. It starts with the founder and adds whom members witnessed."""
     machines: defaultdict[bytes, list[Machine]] = defaultdict(list)
     for machine in sorted(facts.machines.values(), key=lambda each: (each.at_s, each.machine)):
-        if machine.machine not in excluded and len(machines[machine.person]) < MAX_MACHINES:
+        if machine.machine not in removed and len(machines[machine.person]) < MAX_MACHINES:
             machines[machine.person].append(machine)
-    people: dict[bytes, Person] = {}
-    chosen: dict[bytes, bytes] = {}
+    settled = _Settled()
     witnesses: dict[bytes, Person] = {}  # by any key that may sign for them
     waiting = sorted(facts.enrolments, key=lambda item: (item[0].at_s, item[0].person, item[1]))
     while True:
         found = False
         for enrolment, authors in waiting:
             key = enrolment.person
-            if key in people or key in excluded:
+            if key in settled.witnesses or key in surplus:
                 continue
             if not _is_admitted(enrolment, authors, facts, swarm_key, leaders, witnesses):
                 continue
             found = True
+            settled.witnesses[key] = authors[-1]
+            if key in removed:
+                settled.former[key] = enrolment
+                continue
             rank = _rank_of(key, facts)
             invite, _ = facts.invites.get(enrolment.invite, (None, b""))
             is_new = invite is not None and invite.work_bits > 0 and key not in facts.promotions
             person = Person(key, enrolment.name, enrolment.at_s, enrolment.invite, rank, is_new, tuple(machines[key]))
-            people[key], chosen[key] = person, authors[-1]
+            settled.people[key] = person
             witnesses |= dict.fromkeys((key, *(machine.machine for machine in person.machines)), person)
         if not found:
-            return people, chosen
+            return settled
 
 
 def _is_admitted(

@@ -30,7 +30,7 @@ class HostConfig:
     nat: bool | None = None  # port mapping, AutoNAT, relays; None: only when not everything is on loopback
     relays: tuple[str, ...] = ()  # nobody reaches this node but through one of these peers; full multiaddrs
     relays_for_others: bool = True  # carry the traffic of peers that nobody reaches directly
-    on_news: OnNews = ignore_news  # told what the roster gained, to be kept
+    on_news: OnNews = ignore_news  # told what the roster gained, to be kept; must not wait
     record_checks: Mapping[DhtKey, RecordCheck] = field(default_factory=dict)  # keys with rules of their own
     runtime_dir: Path | None = None  # where sockets live; None: the user's own runtime folder
     start_timeout_s: float = 10.0

@@ -65,9 +65,7 @@ async def serve(
     threads = Threads.of(limits, threads=1)
     host = network.start()
     loaded = blocks or load(span)
-    serving = SpanState.of(
-        loaded, swarm, host.peer_id, limits, threads, spill_folder=spill_folder, max_blocks=max_blocks
-    )
+    serving = SpanState.of(loaded, swarm, limits, threads, spill_folder=spill_folder, max_blocks=max_blocks)
     handlers = Handlers(serving, host, "0", adapter_for(swarm))
     threads.start()
     await threads.compute.perform(serving.stage)

@@ -168,6 +168,6 @@ def _member(person: Person, roster: Roster, *, is_you: bool) -> methods.Member:
 
 def _invites(roster: Roster) -> Iterable[methods.OpenInvite]:
     for invite in sorted(roster.invites, key=lambda each: each.at_s):
-        used = len(roster.enrolled_with(invite.invite))
+        used = roster.num_enrolled(invite.invite)
         ident = invite.invite.hex()[:_ID_LETTERS]
         yield methods.OpenInvite(ident, float(invite.at_s), float(invite.expires_s), invite.max_people, used)

@@ -6,32 +6,31 @@ import pytest
 from helpers.engine_peers import SWARM
 from potluck_engine.admission import Admission
 
-from potluck.protocol.blocks import PeerId, Span
+from potluck.protocol.blocks import Span
 from potluck.protocol.codes import Code, RemoteError
 from potluck.protocol.messages import Caller
 from potluck.protocol.records import span_digest
 
-ME, PEER = PeerId("me"), PeerId("peer")
 DIGESTS = ("2" * 16, "3" * 16, "4" * 16)
 
 
 @pytest.fixture
 def admission() -> Admission:
-    made = Admission(SWARM, ME, Span(2, 5), DIGESTS)
+    made = Admission(SWARM, Span(2, 5), DIGESTS)
     made.kept = Span(2, 4)
     return made
 
 
 def refusal(admission: Admission, span: Span, caller: Caller = Caller(), prefix: str = "golden") -> RemoteError:  # noqa: B008
     with pytest.raises(RemoteError) as refused:
-        admission.check(prefix, span, caller, PEER)
+        admission.check(prefix, span, caller)
     return refused.value
 
 
 @pytest.mark.parametrize(("start", "end"), [(2, 3), (3, 4), (2, 4)])
 def test_weights_are_compared_for_the_callers_own_blocks(admission: Admission, start: int, end: int) -> None:
     same = Caller(revision_digest=span_digest(DIGESTS[start - 2 : end - 2]))
-    assert admission.check("golden", Span(start, end), same, PEER) is None
+    assert admission.check("golden", Span(start, end), same) is None
     other = Caller(revision_digest=span_digest(DIGESTS[1:]))
     assert refusal(admission, Span(start, end), other).code is Code.NOT_SERVED
 
@@ -57,6 +56,6 @@ def test_a_leaving_server_refuses_everything_and_says_when_it_is_back(admission:
 
 
 def test_an_adapter_must_be_here() -> None:
-    adapted = Admission(SWARM, ME, Span(0, 2), DIGESTS[:2], adapters=("poet@0123456789abcdef",))
-    assert adapted.check("golden", Span(0, 2), Caller(adapter="poet@0123456789abcdef"), PEER) == "poet@0123456789abcdef"
+    adapted = Admission(SWARM, Span(0, 2), DIGESTS[:2], adapters=("poet@0123456789abcdef",))
+    assert adapted.check("golden", Span(0, 2), Caller(adapter="poet@0123456789abcdef")) == "poet@0123456789abcdef"
     assert refusal(adapted, Span(0, 2), Caller(adapter="chef")).code is Code.NOT_SERVED

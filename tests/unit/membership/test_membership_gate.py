@@ -200,6 +200,22 @@ async def test_an_invite_ends_when_it_is_used_up_expired_or_withdrawn(there: Wor
         await there.node(joined(made, "Lea", LEA).for_node(), LEA).present(ANA.peer_id)
 
 
+async def test_a_removal_frees_no_place_of_an_invite(there: World) -> None:
+    founder, made = invited(founded(ANA), people=1)
+    ana = there.node(founder, ANA)
+    bob = there.node(joined(made, "Bob", BOB).for_node(), BOB)
+    await bob.present(ANA.peer_id)
+    ana.publish(remove(founder.with_statements(list(ana.roster), NOW_S), person(ana, "Bob"), NOW_S + 1))
+    invite = person(bob, "Bob").invite
+    assert names(ana) == ["Ana"]
+    assert ana.roster.num_enrolled(invite) == 1
+    with pytest.raises(RemoteError, match="used up"):
+        await there.node(joined(made, "Eve", EVE).for_node(), EVE).present(ANA.peer_id)
+    eve = founder.with_statements(list(ana.roster), NOW_S).roster(NOW_S)  # as a node that starts reads it
+    assert eve.digest == ana.roster.digest
+    assert eve.num_enrolled(invite) == 1
+
+
 async def test_an_admin_removes_members_but_no_admin(there: World) -> None:
     founder, made = invited(founded(ANA))
     ana = there.node(founder, ANA)
