@@ -416,6 +416,22 @@
         <translation>Schichten {number} und {last} sind weg. Warte auf einen Server.</translation>
     </message>
     <message>
+        <source>variant {what} is not to be had here; the processor serves instead, which is slow but works</source>
+        <translation>Die Pakete der Variante {what} sind hier nicht zu bekommen; stattdessen rechnet der Prozessor, was langsam ist, aber geht</translation>
+    </message>
+    <message>
+        <source>variant {what} is not to be had here; this one computes on the processor too, and takes more room</source>
+        <translation>Die Pakete der Variante {what} sind hier nicht zu bekommen; diese rechnet ebenfalls auf dem Prozessor und braucht mehr Platz</translation>
+    </message>
+    <message>
+        <source>try again later to use the GPU: potluck setup --variant {what}</source>
+        <translation>Versuche es später noch einmal, um die Grafikkarte zu nutzen: potluck setup --variant {what}</translation>
+    </message>
+    <message>
+        <source>looking up the packages of variant {what}</source>
+        <translation>Die Pakete der Variante {what} werden nachgeschlagen</translation>
+    </message>
+    <message>
         <source>{who} cannot be used by torch {version}</source>
         <translation>{who} kann torch {version} nicht nutzen</translation>
     </message>

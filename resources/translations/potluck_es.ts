@@ -416,6 +416,22 @@
         <translation>Las capas {number} y {last} no están. Esperando un servidor.</translation>
     </message>
     <message>
+        <source>variant {what} is not to be had here; the processor serves instead, which is slow but works</source>
+        <translation>Los paquetes de la variante {what} no se pueden obtener aquí; en su lugar trabaja el procesador, lo que es lento pero funciona</translation>
+    </message>
+    <message>
+        <source>variant {what} is not to be had here; this one computes on the processor too, and takes more room</source>
+        <translation>Los paquetes de la variante {what} no se pueden obtener aquí; esta también calcula en el procesador y ocupa más espacio</translation>
+    </message>
+    <message>
+        <source>try again later to use the GPU: potluck setup --variant {what}</source>
+        <translation>Inténtalo más tarde para usar la GPU: potluck setup --variant {what}</translation>
+    </message>
+    <message>
+        <source>looking up the packages of variant {what}</source>
+        <translation>Se buscan los paquetes de la variante {what}</translation>
+    </message>
+    <message>
         <source>{who} cannot be used by torch {version}</source>
         <translation>torch {version} no puede usar {who}</translation>
     </message>

@@ -9,12 +9,13 @@ from pathlib import Path
 import pytest
 from potluck_control.methods.setup import SetupProgress, Step
 from potluck_daemon.environment import plan as planning
+from potluck_daemon.environment import setup as making
 from potluck_daemon.environment.machine import Hardware, look
 from potluck_daemon.environment.plan import EnvironmentPlan, is_outdated
 from potluck_daemon.environment.preflight import visit
 from potluck_daemon.environment.setup import PreflightError, roll_back, set_up
 from potluck_daemon.environment.store import Store, interpreter
-from potluck_daemon.environment.variants import choose_variant
+from potluck_daemon.environment.variants import TORCH, choose_variant
 
 from potluck.errors import NetworkError, PotluckError
 from tests.helpers.wheel_server import lock, make_wheel
@@ -167,3 +168,39 @@ def test_without_an_index_it_is_one_sentence_and_the_next_try_works(
             set_up(replace(plan, wheels=None), ignore, works)
         assert "try again" in (raised.value.hint or "")
     assert set_up(plan, ignore, works).devices
+
+
+@pytest.fixture
+def unlisted(plan: EnvironmentPlan, monkeypatch: pytest.MonkeyPatch) -> EnvironmentPlan:
+    """The same on a machine for which only variant cu130 has a list; the folder of wheels stands in for an index."""
+    common = plan.requirements
+    monkeypatch.setattr(planning, "is_listed", lambda variant, machine: variant == "cu130")
+    monkeypatch.setattr(making, "requirements_of", lambda variant: common)
+    return plan
+
+
+def test_a_list_that_does_not_come_along_is_looked_up_once_and_kept_with_hashes(unlisted: EnvironmentPlan) -> None:
+    assert unlisted.wheels is not None
+    make_wheel(unlisted.wheels, "torch", version=f"{TORCH}+cpu")
+    said: list[str] = []
+    manifest = set_up(unlisted, lambda progress: said.append(progress.text), works)
+    assert manifest.variant == "cpu"
+    assert any(f"chose torch=={TORCH}" in text and str(unlisted.requirements) in text for text in said)
+    assert "--hash=sha256:" in unlisted.requirements.read_text()
+    assert not is_outdated(unlisted.store)
+    kept = unlisted.requirements.read_text()
+    assert set_up(unlisted, ignore, works) == manifest
+    assert unlisted.requirements.read_text() == kept
+
+
+def test_without_the_packages_of_a_variant_the_next_best_is_made_and_that_is_said(unlisted: EnvironmentPlan) -> None:
+    said: list[str] = []
+    manifest = set_up(unlisted, lambda progress: said.append(progress.text), works)
+    assert manifest.variant == "cu130"
+    assert any("variant cpu is not to be had here; this one computes on the processor too" in text for text in said)
+
+
+def test_a_variant_that_was_asked_for_fails_without_its_packages(unlisted: EnvironmentPlan) -> None:
+    asked = replace(unlisted, choice=replace(unlisted.choice, is_asked=True))
+    with pytest.raises(PotluckError, match="does not have torch"):
+        set_up(asked, ignore, works)

@@ -104,6 +104,16 @@ _CHAT = (
 )
 _SETUP = (
     QT_TRANSLATE_NOOP("", "no GPU found; the processor serves instead, which is slow but works"),
+    QT_TRANSLATE_NOOP(
+        "",
+        "variant {what} is not to be had here; the processor serves instead, which is slow but works",
+    ),
+    QT_TRANSLATE_NOOP(
+        "",
+        "variant {what} is not to be had here; this one computes on the processor too, and takes more room",
+    ),
+    QT_TRANSLATE_NOOP("", "try again later to use the GPU: potluck setup --variant {what}"),
+    QT_TRANSLATE_NOOP("", "looking up the packages of variant {what}"),
     QT_TRANSLATE_NOOP("", "{who} cannot be used by torch {version}"),
     QT_TRANSLATE_NOOP("", "{who} can be used, with driver {driver}"),
     QT_TRANSLATE_NOOP("", "{who} can be used"),

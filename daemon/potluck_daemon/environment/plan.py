@@ -13,11 +13,12 @@ from potluck_control.resources import resource
 from potluck.errors import UsageError
 from potluck_daemon.doctor.finding import Finding, Severity
 from potluck_daemon.environment.machine import Hardware
-from potluck_daemon.environment.preflight import Site, examine, visit
+from potluck_daemon.environment.preflight import PYTHONS, Site, examine, visit
 from potluck_daemon.environment.store import Store, read_manifest
-from potluck_daemon.environment.variants import TORCH, VARIANTS, Choice, choose_variant
+from potluck_daemon.environment.variants import CPU, TORCH, VARIANTS, Choice, choose_variant, fallbacks
 
 _ID_LETTERS = 10
+_MAC = "mps"
 _PYTHON = re.compile(r"python_version == '(\d+)\.(\d+)'")  # as `installer/lock.py` writes it
 
 
@@ -35,32 +36,43 @@ class EnvironmentPlan:
     usual: Path | None = None  # where others look for the store; a link if it lies elsewhere
 
     @property
+    def is_listed(self) -> bool:
+        return is_listed(self.choice.variant.name, self.machine)
+
+    @property
     def requirements(self) -> Path:
-        return requirements_of(self.choice.variant.name)
+        """The list of packages: one that came with Potluck, else one that set-up makes."""
+        name = self.choice.variant.name
+        return requirements_of(name) if self.is_listed else looked_up_list(self.store, name, self.machine.python)
 
     @property
     def own_build(self) -> str:
         """The variant if its requirements need that build's own index of torch; empty for the default index."""
         name = self.choice.variant.name
-        return name if f"\ntorch=={TORCH}+{name} " in self.requirements.read_text() else ""
+        is_made_here = not self.is_listed and name != _MAC
+        return name if is_made_here or f"\ntorch=={TORCH}+{name} " in self.requirements.read_text() else ""
+
+    @property
+    def fallbacks(self) -> tuple[EnvironmentPlan, ...]:
+        """Return the plans to try when the packages of this one are not to be had, the best first."""
+        found = (replace(self, choice=choice) for choice in fallbacks(self.machine, self.choice))
+        return tuple(plan for plan in found if is_offered(plan.choice.variant.name, self.machine))
 
     def findings(self) -> list[Finding]:
         """Check everything that may stand in the way; an error means that it cannot work."""
         return [*examine(self.machine, self.choice, self.site), self._packages()]
 
     def _packages(self) -> Finding:
-        name, path, python = self.choice.variant.name, self.requirements, ".".join(map(str, self.machine.python))
-        others = [other for other in VARIANTS if other != name and is_listed(other, self.machine)]
-        advice = (
-            f"choose another variant, which computes on the processor at least: {', '.join(others)}" if others else ""
-        )
-        if not path.exists():
-            text = f"this version of Potluck comes without the packages of variant {name}"
-            return Finding("packages", Severity.ERROR, text, advice or "install a newer version of Potluck")
-        if not is_listed(name, self.machine):
-            text = f"this version of Potluck has no torch of variant {name} for Python {python}"
-            return Finding("packages", Severity.ERROR, text, advice or "run Potluck with Python 3.11")
-        return Finding("packages", Severity.OK, f"torch {TORCH}, variant {name}, for Python {python}")
+        name, python = self.choice.variant.name, ".".join(map(str, self.machine.python))
+        others = [other for other in VARIANTS if other != name and is_offered(other, self.machine)]
+        if self.is_listed:
+            return Finding("packages", Severity.OK, f"torch {TORCH}, variant {name}, for Python {python}")
+        if is_offered(name, self.machine):
+            text = f"torch {TORCH}, variant {name}, for Python {python}: looked up during set-up, and kept with hashes"
+            return Finding("packages", Severity.NOTE, text)
+        text = f"this version of Potluck has no torch of variant {name} for this computer"
+        advice = f"choose another variant: {', '.join(others)}" if others else "install a newer version of Potluck"
+        return Finding("packages", Severity.ERROR, text, advice)
 
 
 def choose(machine: Hardware, variant: str) -> Choice:
@@ -69,7 +81,7 @@ def choose(machine: Hardware, variant: str) -> Choice:
         return choose_variant(machine)
     if variant not in VARIANTS:
         raise UsageError(f"there is no variant {variant[:32]!r}", hint=f"there are {', '.join(VARIANTS)}")
-    return Choice(VARIANTS[variant], "as you asked")
+    return Choice(VARIANTS[variant], "as you asked", is_asked=True)
 
 
 def root_for(usual: Path, folder: Path | None) -> Path:
@@ -128,6 +140,18 @@ def is_listed(variant: str, machine: Hardware) -> bool:
     return all(not known or machine.python in known for known in pythons)
 
 
+def is_offered(variant: str, machine: Hardware) -> bool:
+    """Return whether set-up can make that variant, by a list or by looking it up."""
+    has_build = variant != _MAC and machine.macos is None and machine.architecture in VARIANTS[variant].architectures
+    return is_listed(variant, machine) or (has_build and PYTHONS[0] <= machine.python <= PYTHONS[1])
+
+
+def looked_up_list(store: Store, variant: str, python: tuple[int, int] | str) -> Path:
+    """Return the file of a list that set-up makes; another version of the common packages makes another one."""
+    version = python.replace(".", "") if isinstance(python, str) else "".join(map(str, python))
+    return store.root / f"{variant}-py{version}-{digest(requirements_of(CPU))}.txt"
+
+
 def digest(requirements: Path) -> str:
     return hashlib.sha256(requirements.read_bytes()).hexdigest()[:_ID_LETTERS]
 
@@ -138,5 +162,5 @@ def is_outdated(store: Store) -> bool:
     manifest = read_manifest(folder) if folder is not None else None
     if manifest is None:
         return False
-    path = requirements_of(manifest.variant)
-    return path.exists() and digest(path) != manifest.requirements
+    lists = (requirements_of(manifest.variant), looked_up_list(store, manifest.variant, manifest.python))
+    return all(not path.exists() or digest(path) != manifest.requirements for path in lists)

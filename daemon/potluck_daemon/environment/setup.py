@@ -20,14 +20,15 @@ from pathlib import Path
 from potluck_control.methods.setup import SetupProgress, Step
 
 import potluck
-from potluck.errors import PotluckError, UsageError
+from potluck.errors import NetworkError, PotluckError, UsageError
 from potluck.processes import tied_to_parent
 from potluck_daemon.doctor.finding import Finding, Severity
-from potluck_daemon.environment.failures import explained
-from potluck_daemon.environment.plan import EnvironmentPlan, digest, is_listed, settle_root
+from potluck_daemon.environment.failures import UvError, explained
+from potluck_daemon.environment.freezing import freeze
+from potluck_daemon.environment.plan import EnvironmentPlan, digest, requirements_of, settle_root
 from potluck_daemon.environment.store import Manifest, Store, interpreter, read_manifest
 from potluck_daemon.environment.uv import WheelSources, find_uv, run_uv
-from potluck_daemon.environment.variants import TORCH
+from potluck_daemon.environment.variants import CPU, TORCH
 from potluck_daemon.environment.wheels import Wheel, fetch, resolve, sizes
 
 _TRIAL_TIMEOUT_S = 600.0
@@ -75,12 +76,31 @@ def try_environment(folder: Path) -> tuple[str, ...]:
         raise PotluckError(f"the engine does not work here: {problem}", hint="see `potluck doctor`") from None
 
 
+class PackagesMissingError(PotluckError):
+    """No index has the packages of a variant that comes without a list."""
+
+
 def set_up(plan: EnvironmentPlan, on_progress: OnProgress, trial: Trial = try_environment) -> Manifest:
     """Make the environment of `plan` and switch to it; one that exists already is tried, and kept if it works.
+
+    Where the packages of the plan are not to be had, the next best variant is made that is, which `on_progress` says.
 
     Raises:
         PotluckError: it failed; the hint says what to do. The earlier environment is still in use.
     """
+    try:
+        return _set_up(plan, on_progress, trial)
+    except PackagesMissingError as error:
+        for other in plan.fallbacks:
+            on_progress(SetupProgress(Step.LOOK, f"{other.choice.why} ({error})"))
+            try:
+                return _set_up(other, on_progress, trial)
+            except (PackagesMissingError, PreflightError):
+                continue
+        raise
+
+
+def _set_up(plan: EnvironmentPlan, on_progress: OnProgress, trial: Trial) -> Manifest:
     on_progress(SetupProgress(Step.LOOK, "checking this machine"))
     if _there(plan) is None:
         _refuse_hopeless(plan)
@@ -92,6 +112,7 @@ def set_up(plan: EnvironmentPlan, on_progress: OnProgress, trial: Trial = try_en
             made = _proven(folder, on_progress, trial) if folder is not None else None
             if folder is None or made is None:
                 _refuse_hopeless(plan)
+                _look_up(plan, on_progress)
                 folder = plan.store.free(plan.store.folder(_name(plan)))
                 made = _make(plan, folder, on_progress, trial)
             on_progress(SetupProgress(Step.SWITCH, "switching to the new environment"))
@@ -107,7 +128,7 @@ def _refuse_hopeless(plan: EnvironmentPlan) -> None:
 
 def _there(plan: EnvironmentPlan) -> Path | None:
     """Return the folder of an environment that fits the plan already; None if there is none."""
-    if not is_listed(plan.choice.variant.name, plan.machine):
+    if not plan.requirements.exists():
         return None
     for folder in (plan.store.current(), plan.store.previous(), plan.store.folder(_name(plan))):
         made = read_manifest(folder) if folder is not None else None
@@ -178,6 +199,22 @@ def _make(plan: EnvironmentPlan, folder: Path, on_progress: OnProgress, trial: T
     manifest = Manifest(variant, TORCH, digest(requirements), _version(plan), devices, made_at=now)
     plan.store.finish(folder, manifest)
     return manifest
+
+
+def _look_up(plan: EnvironmentPlan, on_progress: OnProgress) -> None:
+    """Make the list of a variant that comes without one, and say what was chosen. Raises PackagesMissingError."""
+    if plan.is_listed or plan.requirements.exists():
+        return
+    name = plan.choice.variant.name
+    on_progress(SetupProgress(Step.RESOLVE, f"looking up the packages of variant {name}"))
+    sources = WheelSources(plan.wheels, plan.index, plan.own_build)
+    base, python = requirements_of(CPU), Path(sys.executable)
+    try:
+        chosen = freeze(find_uv(), base, plan.requirements, python, sources, cache=plan.store.cache)
+    except (UvError, NetworkError) as error:
+        raise PackagesMissingError(str(error), hint=error.hint) from error
+    text = f"chose {', '.join(chosen)}; kept with hashes in {plan.requirements}"
+    on_progress(SetupProgress(Step.RESOLVE, text))
 
 
 def _fetch_all(wheels: tuple[Wheel, ...], folder: Path, on_progress: OnProgress) -> None:

@@ -12,7 +12,7 @@ from potluck_control.places import Places
 
 from potluck_daemon.environment.interpreter import engine_python, has_torch
 from potluck_daemon.environment.machine import Hardware
-from potluck_daemon.environment.plan import is_listed, is_outdated, make_plan
+from potluck_daemon.environment.plan import is_offered, is_outdated, make_plan
 from potluck_daemon.environment.store import Store, read_manifest
 from potluck_daemon.environment.variants import VARIANTS, Choice
 
@@ -37,7 +37,7 @@ def read_state(places: Places, named: str, machine: Hardware, asked: BeginParams
         outdated=is_outdated(store),
         can_roll_back=store.previous() is not None,
         findings=tuple(plan.findings()),
-        variants=tuple(name for name in VARIANTS if is_listed(name, machine)),
+        variants=tuple(name for name in VARIANTS if is_offered(name, machine)),
     )
 
 

@@ -92,6 +92,7 @@ class Choice:
     variant: TorchVariant
     why: str
     advice: str = ""
+    is_asked: bool = False  # somebody named the variant: no other one will do
 
 
 def choose_variant(machine: Hardware) -> Choice:
@@ -109,6 +110,28 @@ def choose_variant(machine: Hardware) -> Choice:
     left_out = [gpu for gpu in machine.gpus if gpu not in used and not gpu.is_integrated]
     driver_named = f", with driver {machine.driver}" if best.vendor is Vendor.NVIDIA else ""
     return Choice(best, f"{_names(used)} can be used{driver_named}", _why_not(left_out, driver, available))
+
+
+def fallbacks(machine: Hardware, choice: Choice) -> tuple[Choice, ...]:
+    """Return what to take when the packages of `choice` are not to be had, and what is given up by that.
+
+    First come other builds for the GPU, then the processor's, then builds for GPUs, which compute on a processor too.
+    """
+    if choice.is_asked:
+        return ()
+    driver, wanted = _major(machine.driver), choice.variant
+    missing = f"variant {wanted.name} is not to be had here"
+    others = [v for v in _available(machine.architecture) if v.name != wanted.name]
+    for_gpu = [v for v in others if any(v.runs_on(gpu, driver) for gpu in machine.gpus)]
+    found = [Choice(variant, f"{missing}; {variant.name} runs on {_names(machine.gpus)} too") for variant in for_gpu]
+    slow = f"{missing}; the processor serves instead, which is slow but works"
+    advice = "" if wanted.vendor is None else f"try again later to use the GPU: potluck setup --variant {wanted.name}"
+    if wanted.vendor is not None and machine.architecture in VARIANTS[CPU].architectures:
+        found.append(Choice(VARIANTS[CPU], slow, advice))
+    larger = f"{missing}; this one computes on the processor too, and takes more room"
+    for_nvidia = [v for v in others if v.vendor is Vendor.NVIDIA and v not in for_gpu]
+    found += [Choice(variant, larger, advice) for variant in for_nvidia]
+    return tuple(found)
 
 
 def _available(architecture: str) -> list[TorchVariant]:

@@ -50,19 +50,36 @@ def test_the_lists_that_come_along_fix_every_file_and_say_whether_anybody_tried_
     assert is_listed(variant, MACHINE)
 
 
-def test_what_is_missing_for_a_newer_python_is_said_before_anything_is_fetched(places: Places) -> None:
-    machine = replace(MACHINE, python=(3, 13))
-    assert is_listed("cu130", machine)
-    (text,) = errors(places, machine).values()
-    assert "no torch of variant cpu for Python 3.13" in text
-    assert "cu130" in text
-    assert errors(places, machine, "cu130") == {}
+@pytest.mark.parametrize(("variant", "python"), [("cpu", (3, 13)), ("rocm7.2", (3, 11)), ("cu126", (3, 12))])
+def test_a_variant_without_a_list_is_looked_up_and_that_is_said(
+    places: Places, variant: str, python: tuple[int, int]
+) -> None:
+    plan = make_plan(places.engines, replace(MACHINE, python=python), variant, None)
+    (note,) = [item.text for item in plan.findings() if item.check == "packages"]
+    assert "looked up during set-up, and kept with hashes" in note
+    assert (plan.own_build, plan.requirements.exists()) == (variant, False)
+    assert plan.requirements.parent == places.engines
 
 
-def test_a_variant_without_a_list_is_refused_and_another_one_named(places: Places) -> None:
-    (text,) = errors(places, variant="rocm7.2").values()
-    assert "without the packages of variant rocm7.2" in text
-    assert "cpu" in text
+def test_a_variant_that_cannot_be_had_is_refused_and_others_are_named(places: Places) -> None:
+    machine = Hardware(macos=(15, 1), architecture="arm64", python=(3, 12))
+    text = errors(places, machine, "rocm7.2")["packages"]
+    assert "no torch of variant rocm7.2 for this computer" in text
+    assert "mps" in text
+
+
+def test_a_list_that_was_looked_up_is_outdated_when_the_common_packages_are_others(
+    places: Places, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = Store(places.engines)
+    path = module.looked_up_list(store, "cu126", (3, 13))
+    path.parent.mkdir(parents=True)
+    path.write_text("torch==2.13.0+cu126\n")
+    folder = environment(places.engines, "cu126")
+    store.finish(folder, replace(MANIFEST, variant="cu126", python="3.13", requirements=module.digest(path)))
+    assert not is_outdated(store)
+    path.rename(path.with_name("cu126-py313-other.txt"))
+    assert is_outdated(store)
 
 
 def test_another_folder_is_reached_by_a_link_and_may_be_chosen_until_an_environment_is_in_use(

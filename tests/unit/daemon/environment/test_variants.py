@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from potluck_daemon.environment.machine import Gpu, Hardware, Vendor, look
 from potluck_daemon.environment.plan import is_listed
-from potluck_daemon.environment.variants import choose_variant
+from potluck_daemon.environment.variants import VARIANTS, Choice, choose_variant, fallbacks
 
 MACHINE = Hardware(glibc=(2, 36))
 PASCAL = Gpu(Vendor.NVIDIA, "GTX 1080", 8 << 30, (6, 1))
@@ -133,3 +133,33 @@ def test_packages_for_another_processor_are_not_offered() -> None:
 def test_the_driver_that_decided_is_named() -> None:
     assert choice(ADA, driver="580.65").why == "RTX 4090 can be used, with driver 580.65"
     assert choice(RADEON).why == "AMD GPU (gfx1100) can be used"
+
+
+def names_of(machine: Hardware) -> list[str]:
+    return [other.variant.name for other in fallbacks(machine, choose_variant(machine))]
+
+
+@pytest.mark.parametrize(
+    ("machine", "expected"),
+    [
+        (Hardware(), ["cu130", "cu126"]),
+        (Hardware(gpus=(ADA,), driver="580.65"), ["cu126", "cpu"]),
+        (Hardware(gpus=(ADA,), driver="550.90"), ["cpu", "cu130"]),
+        (Hardware(gpus=(RADEON,)), ["cpu", "cu130", "cu126"]),
+        (Hardware(gpus=(APPLE,), macos=(15, 1), architecture="arm64"), []),
+    ],
+    ids=["no GPU", "any build", "an older driver", "AMD", "Apple"],
+)
+def test_when_packages_are_missing_the_next_best_build_is_taken(machine: Hardware, expected: list[str]) -> None:
+    assert names_of(machine) == expected
+
+
+def test_a_fallback_says_what_is_given_up_and_how_to_have_it() -> None:
+    machine = Hardware(gpus=(RADEON,))
+    first = fallbacks(machine, choose_variant(machine))[0]
+    assert "variant rocm7.2 is not to be had here; the processor serves instead" in first.why
+    assert "potluck setup --variant rocm7.2" in first.advice
+
+
+def test_a_variant_that_somebody_asked_for_is_not_replaced() -> None:
+    assert fallbacks(Hardware(), Choice(VARIANTS["cpu"], "as you asked", is_asked=True)) == ()
