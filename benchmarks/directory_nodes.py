@@ -96,7 +96,7 @@ async def _start_host(
 ) -> Libp2pHost:
     checks = record_checks(_SWARM, time.time)
     config = HostConfig(
-        bootstrap_peers=bootstrap, record_checks=checks, runtime_dir=folder, dht_client=client, start_timeout_s=60.0
+        bootstrap_peers=bootstrap, record_checks=checks, runtime_dir=folder, dht_client=client, patience_s=60.0
     )
     host = await Libp2pHost.start(config)
     stack.push_async_callback(host.close)

@@ -100,9 +100,7 @@ async def _haunt(invite: str, place: Path) -> None:
     """Announce servers that do not exist, until standard input ends."""
     person = JoinedSwarms(place / "haunter.json", place / "haunter.key").join(invite, name="Mallory")
     swarm = person.swarm
-    config = HostConfig(
-        membership=person, bootstrap_peers=swarm.bootstrap_peers, runtime_dir=place, start_timeout_s=60.0
-    )
+    config = HostConfig(membership=person, bootstrap_peers=swarm.bootstrap_peers, runtime_dir=place, patience_s=60.0)
     host = await Libp2pHost.start(config)
     honest = (await Directory(host, swarm, host.identity).fetch(thorough=True)).servers
     haunter = Haunter(person, host, honest[0].record, [server.peer_id for server in honest])

@@ -75,19 +75,23 @@ class LocalProcess:
 
     def wait_online(self, timeout_s: float = _ONLINE_TIMEOUT_S) -> dict[str, Any]:
         """Wait for the event `online` and return its fields. Raises PotluckError if the process ends before."""
+        return self.wait_event("online", timeout_s)
+
+    def wait_event(self, name: str, timeout_s: float = _ONLINE_TIMEOUT_S) -> dict[str, Any]:
+        """Wait for the first event of this name. Raises PotluckError if the process ends before."""
         deadline = time.monotonic() + timeout_s
-        while "online" not in self.events:
+        while name not in self.events:
             try:
                 event = self._news.get(timeout=max(0.0, deadline - time.monotonic()))
             except queue.Empty:
-                raise PotluckError(f"{self.name} is not online after {timeout_s:g} s") from None
+                raise PotluckError(f"{self.name} is not {name} after {timeout_s:g} s") from None
             if event is None:
-                raise PotluckError(f"{self.name} ended before it was online: {self._last_words()}")
+                raise PotluckError(f"{self.name} ended before it was {name}: {self._last_words()}")
             if event["event"] == "failed":
                 hint = f"{event['hint']}; last in its log: {self._last_words()}"
                 raise PotluckError(f"{self.name} cannot start: {event['message']}", hint=hint)
             self.events[event["event"]] = event
-        return self.events["online"]
+        return self.events[name]
 
     def seconds_to(self, event: str) -> float:
         """Return the seconds from the start to an event. Raises KeyError if it did not come."""

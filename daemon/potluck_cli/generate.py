@@ -88,7 +88,8 @@ def run(args: argparse.Namespace) -> int:
     tokens = text.encode(prompt)
     check_length(tokens, checkpoint.config)  # before anything starts that would have to be waited for
     demands = {"adapter": args.adapter, "quantization": args.quantization}
-    config = ClientConfig(max_wait_s=max_wait_s, purse=DaemonPurse() if hello_or_none() is not None else None)
+    purse = DaemonPurse() if hello_or_none() is not None else None
+    config = ClientConfig(max_wait_s=max_wait_s, on_waiting=_show_joining, purse=purse)
     with AutoDistributedModelForCausalLM.from_pretrained(name, swarm=membership, config=config, **demands) as model:
         model.tell_waits(lambda missing: show_wait(wait_text(missing)) if missing else None)
         shown = ""
@@ -114,6 +115,13 @@ def run(args: argparse.Namespace) -> int:
     )
     print_json(Generated(prompt, full, tuple(completion.tokens), round(completion.tokens_per_s, 2), hops))
     return 0
+
+
+def _show_joining(reason: str) -> None:
+    from potluck.client.config import joining_text
+
+    if reason:
+        show_wait(joining_text(reason))
 
 
 def _temperature(text: str) -> float:

@@ -21,6 +21,7 @@ from potluck_control.engine_messages import (
     Placed,
     Settled,
     Starting,
+    Waiting,
 )
 from potluck_control.formatting import part_size, rounded
 from potluck_control.launch_spec import LaunchSpec, ServingLimits
@@ -157,6 +158,8 @@ def _show(terminal: Terminal, event: EngineEvent) -> None:
     match event:
         case Starting(model):
             terminal.line(f"Starting to serve {model}")
+        case Waiting(why) if why:
+            terminal.line(f"Can't join the swarm yet: {why}. Trying again. Ctrl-C ends it.")
         case Joining(peer_id, span):
             terminal.line(f"Joined the swarm as {peer_id}; loading blocks {span}")
         case Loading(done, total) if total and terminal.is_interactive:

@@ -97,6 +97,13 @@ class Starting:
 
 
 @dataclass(frozen=True, slots=True)
+class Waiting:
+    """The engine cannot get online yet and tries again; `why` is for people, and empty once it goes on."""
+
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
 class Joining:
     """The engine has reached the swarm, announced what it will serve, and loads it."""
 
@@ -252,6 +259,7 @@ class EngineReport:
 
 EngineEvent = (
     Starting
+    | Waiting
     | Joining
     | Loading
     | Placed

@@ -6,6 +6,7 @@ join -> JOINING, with the target | go_online -> ONLINE, beating | tell, whenever
 from __future__ import annotations
 
 import asyncio
+import math
 import time
 from importlib.metadata import version
 
@@ -13,7 +14,8 @@ from potluck_control.launch_spec import LaunchSpec
 
 from potluck.checkpoint.fetching import FETCHING
 from potluck.directory import Announcer
-from potluck.errors import NetworkError
+from potluck.p2p.contention import stretched
+from potluck.p2p.joining import TryAgainError, patiently
 from potluck.protocol.blocks import Span
 from potluck.protocol.records import Heartbeat, NumberFormat, ServerRecord, ServerState
 from potluck.tasks import cancel_and_wait
@@ -44,6 +46,7 @@ class Announcements:
         self._told: ServerRecord | None = None
         self.directory = node.directory
         self.peer_id = node.peer_id
+        self._on_waiting = node.on_waiting
         self._config = config
         self._state: SpanState | None = None
         self._announcer: Announcer | None = None
@@ -67,20 +70,17 @@ class Announcements:
             self._announcer.update(record=self._record(), heartbeat=beat)
 
     async def go_online(self, state: SpanState, speed: Speed) -> None:
-        """Announce that `state` is served and keep the heartbeat fresh. Raises NetworkError if nobody stores it."""
-        await self.wait_announced()
+        """Announce that `state` is served, however long that takes, and keep the heartbeat fresh."""
         self._state, self.speed = state, speed
         if not self.target.covers(state.blocks.span):
             self.target = state.blocks.span
-        await self.tell()
+        self._update()
+        await patiently(self.wait_announced, patience_s=math.inf, on_waiting=self._on_waiting)
         self._beating = asyncio.create_task(self._beat())
 
     async def tell(self) -> None:
         """Announce the present state. Raises NetworkError if nobody stores it."""
-        if self._announcer is None:
-            return
-        beat = None if self._state is None else self._heartbeat(self._state)
-        self._announcer.update(record=self._record(), heartbeat=beat)
+        self._update()
         await self.wait_announced()
 
     async def wait_announced(self) -> None:
@@ -88,13 +88,17 @@ class Announcements:
         if self._announcer is None:
             return
         try:
-            async with asyncio.timeout(_ANNOUNCE_TIMEOUT_S):
+            async with asyncio.timeout(stretched(_ANNOUNCE_TIMEOUT_S)):
                 await self._announcer.wait_announced()
         except TimeoutError:
-            raise NetworkError(
-                "the swarm does not accept this server's announcement",
-                hint="check that this computer's clock is right and that a bootstrap peer runs",
+            raise TryAgainError(
+                "no member has stored this server's announcement", hint="check that other members are online"
             ) from None
+
+    def _update(self) -> None:
+        if self._announcer is not None:
+            beat = None if self._state is None else self._heartbeat(self._state)
+            self._announcer.update(record=self._record(), heartbeat=beat)
 
     async def stop_beating(self) -> None:
         await cancel_and_wait(self._beating)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import math
 import time
 from collections.abc import Awaitable, Callable, Iterable
 from typing import Protocol
@@ -21,6 +22,7 @@ from potluck.membership.gate import MembersGate, OnNews, ignore_news
 from potluck.membership.identity import Identity
 from potluck.membership.membership import read_all
 from potluck.p2p.config import HostConfig
+from potluck.p2p.joining import OnWaiting, ignore_waiting
 from potluck.p2p.network import Host
 from potluck.p2p.pacing import Pacer
 from potluck.protocol.blocks import PeerId, Span
@@ -58,8 +60,15 @@ class Node:
     directory: Directory
     speed: NetworkSpeed
 
-    def __init__(self, config: LaunchSpec, start_host: StartHost | None = None, on_news: OnNews = ignore_news) -> None:
+    def __init__(
+        self,
+        config: LaunchSpec,
+        start_host: StartHost | None = None,
+        on_news: OnNews = ignore_news,
+        on_waiting: OnWaiting = ignore_waiting,
+    ) -> None:
         self._on_news = on_news
+        self.on_waiting = on_waiting
         self.is_joined = False
         self._config = config
         self._start_host = start_host or self._start_libp2p
@@ -72,7 +81,7 @@ class Node:
         return self.host.peer_id
 
     async def start(self) -> None:
-        """Join the network. Raises PotluckError; `stop` cleans up."""
+        """Join the network, however long that takes. Raises PotluckError where waiting doesn't help."""
         config, host_config = self._config, self._host_config()
         self.host = host = await self._start_host(host_config)
         log.info("joined the network")
@@ -134,6 +143,8 @@ class Node:
             record_checks=record_checks(config.swarm, time.time),
             runtime_dir=config.runtime_dir,
             relays_for_others=config.relay_for_others,
+            patience_s=math.inf,
+            on_waiting=self.on_waiting,
         )
 
     async def _start_libp2p(self, config: HostConfig) -> ServingHost:

@@ -74,7 +74,7 @@ class Engine:
         """Prepare an engine; `spec` must leave nothing open (see `fitting.resolved`)."""
         self.spec = spec
         self.tabs = tabs or Tabs()
-        self.node = Node(spec, start_host, on_news)
+        self.node = Node(spec, start_host, on_news, lambda why: on_event(events.Waiting(why)))
         self.loader = BlockLoader(spec)
         self.runtime = EngineRuntime(spec, self.node, self.tabs, self._lose_device)
         self._on_event = on_event

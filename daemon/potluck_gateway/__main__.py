@@ -39,6 +39,7 @@ def _serve(wanted: GatewayOpening) -> None:
     _tell(GatewayReport(step="Importing"))
     from potluck.checkpoint import open_checkpoint
     from potluck.client import AutoDistributedModelForCausalLM, ClientConfig
+    from potluck.client.config import joining_text
     from potluck_gateway.completion import Text, quiet
     from potluck_gateway.model import SwarmChat
 
@@ -46,7 +47,13 @@ def _serve(wanted: GatewayOpening) -> None:
     swarm = wanted.membership.swarm
     _tell(GatewayReport(step="Loading embeddings and head"))
     text = Text(open_checkpoint(wanted.checkpoint, revision=swarm.revision).folder)
-    config = ClientConfig(purse=DaemonPurse(Path(wanted.socket)))
+    purse = DaemonPurse(Path(wanted.socket))
+
+    def show_joining(reason: str) -> None:
+        if reason:
+            _tell(GatewayReport(step=joining_text(reason)))
+
+    config = ClientConfig(purse=purse, on_waiting=show_joining)
     with AutoDistributedModelForCausalLM.from_pretrained(
         wanted.checkpoint, swarm=wanted.membership, config=config
     ) as model:

@@ -2,10 +2,25 @@
 
 from __future__ import annotations
 
+import logging
 from dataclasses import dataclass
 
 from potluck.client.receipts import Purse
+from potluck.p2p.joining import OnWaiting
 from potluck.routing import Patience
+
+log = logging.getLogger(__name__)
+
+
+def log_waiting(reason: str) -> None:
+    """Log why the client cannot join yet as a warning."""
+    if reason:
+        log.warning(joining_text(reason))
+
+
+def joining_text(reason: str) -> str:
+    """Return what people read while a client tries to join."""
+    return f"Can't join the swarm yet: {reason}. Trying again."
 
 
 @dataclass(frozen=True, slots=True)
@@ -14,8 +29,8 @@ class ClientConfig:
 
     connect_timeout_s: float = 5.0  # to open a stream; the same as in Petals
     request_timeout_s: float = 180.0  # for an answer of a server that still answers pings; the limit of Petals servers
-    start_timeout_s: float = 30.0  # to join the swarm
-    max_wait_s: float = 120.0  # for servers of blocks that nobody serves
+    max_wait_s: float = 120.0  # for a member that answers, and for servers of blocks that nobody serves
+    on_waiting: OnWaiting = log_waiting  # told why the client cannot join yet
     refresh_period_s: float = 15.0  # between two readings of the directory
     silence_before_ping_s: float = 1.0  # at most, before the client pings a server that has not answered
     ping_timeout_s: float = 1.0  # at most; less where a server's pace is known and another one could take over

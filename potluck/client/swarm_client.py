@@ -175,6 +175,7 @@ async def _start_libp2p(membership: Membership, config: ClientConfig) -> Host:
             bootstrap_peers=membership.swarm.bootstrap_peers,
             dht_client=True,
             record_checks=record_checks(membership.swarm, time.time),
-            start_timeout_s=config.start_timeout_s,
+            patience_s=config.max_wait_s,
+            on_waiting=config.on_waiting,
         )
     )

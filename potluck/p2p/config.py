@@ -8,6 +8,7 @@ from pathlib import Path
 
 from potluck.membership.gate import OnNews, ignore_news
 from potluck.membership.membership import Membership
+from potluck.p2p.joining import OnWaiting, ignore_waiting
 from potluck.p2p.network import DhtKey, DhtSubkey
 from potluck.protocol.blocks import PersonOf
 
@@ -33,4 +34,5 @@ class HostConfig:
     on_news: OnNews = ignore_news  # told what the roster gained, to be kept; must not wait
     record_checks: Mapping[DhtKey, RecordCheck] = field(default_factory=dict)  # keys with rules of their own
     runtime_dir: Path | None = None  # where sockets live; None: the user's own runtime folder
-    start_timeout_s: float = 10.0
+    patience_s: float = 0.0  # how long to try again while no bootstrap peer answers; inf: as long as it takes
+    on_waiting: OnWaiting = ignore_waiting  # told why it tries again

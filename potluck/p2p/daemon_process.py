@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from potluck.errors import NetworkError
+from potluck.p2p.joining import TryAgainError
 from potluck.processes import tied_to_parent
 
 log = logging.getLogger(__name__)
@@ -50,7 +51,10 @@ class DaemonProcess:
             await asyncio.wait_for(self._ready, timeout_s)
         except TimeoutError as error:
             await self.stop()
-            raise NetworkError(f"the peer-to-peer process did not start within {timeout_s:g} s") from error
+            raise TryAgainError(
+                f"the peer-to-peer process did not start within {timeout_s:.0f} s",
+                hint="close programs that keep this computer busy",
+            ) from error
         except BaseException:
             await self.stop()
             raise

@@ -12,12 +12,13 @@ import logging
 import math
 import time
 from collections import Counter
-from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, cast
 
 from google.protobuf.message import Message  # type: ignore[import-untyped]
 from hivemind.dht.node import DHTNode
+from hivemind.dht.protocol import ValidationError
 from hivemind.dht.routing import DHTID
 from hivemind.dht.storage import DictionaryDHTValue
 from hivemind.dht.validation import DHTRecord, RecordValidatorBase
@@ -28,8 +29,10 @@ from hivemind.utils.serializer import MSGPackSerializer
 
 from potluck.errors import NetworkError
 from potluck.p2p.config import RecordCheck
+from potluck.p2p.contention import MAX_STRETCH, stretched
 from potluck.p2p.control import P2pdClient, within
 from potluck.p2p.dht_storage import MAX_SUBKEYS_OF_A_PERSON, OURSELVES, BoundedStorage, sender
+from potluck.p2p.joining import NOBODY_ANSWERS_HINT, TryAgainError
 from potluck.p2p.network import DhtKey, DhtSubkey
 from potluck.p2p.rules import MAX_HORIZON_S, MAX_RECORD_BYTES, is_plausible
 from potluck.protocol.blocks import PeerId, PersonId, PersonOf, each_for_itself
@@ -44,7 +47,6 @@ _OPERATION_TIMEOUT_S = 15.0  # a whole store or get: a few rounds of calls to si
 _MAX_CACHE_BYTES = 1024 * 1024  # of what others ask this node to cache; it caches nothing by itself
 _HANDLER_TIMEOUT_S = 5.0
 _MAX_NEIGHBOURS = 20  # that one answer may name; the stock bucket size
-NO_BOOTSTRAP_HINT = "check that one of them runs, and that its address is still the one in the invite"
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,45 +69,35 @@ class DhtNode:
         control: P2pdClient,
         peer_id: PeerId,
         *,
-        bootstrap_peers: Sequence[str],
         client: bool,
         checks: Mapping[DhtKey, RecordCheck],
         person_of: PersonOf,
     ) -> DhtNode:
-        """Join the DHT. Raises NetworkError if no bootstrap peer answers, or not in a way that one can work with."""
+        """Start a DHT of one node; `greet` others to enter theirs. Raises TryAgainError if p2pd does not answer."""
         transport = _Transport(control, peer_id)
         if client:  # stock nodes measure a server by this ping, also one that nobody can dial but through a relay
             await transport.add_protobuf_handler(PING_PROTOCOL, _answer_ping, dht_pb2.PingRequest)
-        try:
-            node = await DHTNode.create(
-                p2p=cast(Any, transport),
-                # One id a peer, also after restarts: others would take its old ids for more nodes, store at it several
-                # times, and report the last answer, "no, I have that already".
-                node_id=DHTID.generate(source=peer_id),
-                initial_peers=list(bootstrap_peers),
-                client_mode=client,
-                record_validator=_Validator(checks, person_of),
-                wait_timeout=_RPC_TIMEOUT_S,
-                cache_locally=False,  # readers want the newest record, and a cache refreshes itself in the background
-                cache_nearest=0,
-                cache_on_store=False,
-                cache_refresh_before_expiry=0,
-            )
-        except Exception as error:  # hivemind raises RuntimeError, ValidationError and what a task of it raised
-            raise _bootstrap_error(error) from error
+        node = await DHTNode.create(
+            p2p=cast(Any, transport),
+            # One id a peer, also after restarts: others would take its old ids for more nodes, store at it several
+            # times, and report the last answer, "no, I have that already".
+            node_id=DHTID.generate(source=peer_id),
+            client_mode=client,
+            record_validator=_Validator(checks, person_of),
+            wait_timeout=_RPC_TIMEOUT_S * MAX_STRETCH,  # the transport's limit comes first
+            cache_locally=False,  # readers want the newest record, and a cache refreshes itself in the background
+            cache_nearest=0,
+            cache_on_store=False,
+            cache_refresh_before_expiry=0,
+        )
         protocol = node.protocol
         protocol.serializer = _TolerantSerializer  # WORKAROUND: one undecodable payload would make a get wait for ever
         checked = frozenset(DHTID.generate(source=key) for key in checks)
         protocol._validate_dictionary = _Filter(
             protocol, checked, person_of
         )  # WORKAROUND: one bad subkey would hide all the others
-        early = protocol.storage  # what the bootstrap peers stored while this node joined
         protocol.storage = BoundedStorage(checked, person_of=person_of)
         protocol.cache = BoundedStorage(max_bytes=_MAX_CACHE_BYTES, person_of=person_of)
-        for key, item in list(early.items()):
-            if isinstance(item.value, DictionaryDHTValue) and protocol._validate_dictionary(key.to_bytes(), item.value):
-                for subkey, record in item.value.items():
-                    protocol.storage.store_subkey(key, subkey, record.value, record.expiration_time)
         return cls(node)
 
     async def store(self, key: DhtKey, subkey: DhtSubkey, value: object, expiration: float) -> bool:
@@ -123,9 +115,24 @@ class DhtNode:
             raise NetworkError("the swarm's directory did not answer in time") from error
         return {key: _entries(entry.value) for key, entry in found.items() if entry and isinstance(entry.value, dict)}
 
-    async def greet(self, peers: Iterable[PeerId]) -> None:
-        """Ping peers, which puts those that answer (back) into the routing table."""
-        await asyncio.gather(*(self._node.protocol.call_ping(PeerID.from_base58(peer)) for peer in peers))
+    async def greet(self, peer: PeerId) -> None:
+        """Ping a peer, which puts each into the other's table. Raises TryAgainError: silence, or a wrong clock."""
+        raw, protocol = PeerID.from_base58(peer), self._node.protocol
+        try:
+            found = await protocol.call_ping(raw, validate=True, strict=True)
+        except ValidationError as error:
+            if "local time" in str(error):
+                text = "this machine's clock differs from the swarm's by more than 3 s"
+                raise TryAgainError(text, hint="set the clock") from error
+            found = await protocol.call_ping(raw)  # it could not ping back in time, which is for nobody to wait for
+        if found is None:
+            raise TryAgainError("a bootstrap peer does not answer", hint=NOBODY_ANSWERS_HINT)
+
+    async def explore(self) -> None:
+        """Get to know the nodes near this one, as far as those that were greeted know them in time."""
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(_RPC_TIMEOUT_S):
+                await self._node.find_nearest_nodes([self._node.node_id])
 
     async def close(self) -> None:
         await self._node.shutdown()
@@ -174,7 +181,7 @@ class _Transport:
             finally:
                 sender.reset(token)
 
-        await self._control.add_unary_handler(name, serve, timeout_s=_RPC_TIMEOUT_S)
+        await self._control.add_unary_handler(name, serve, timeout_s=stretched(_RPC_TIMEOUT_S))
 
     async def remove_protobuf_handler(
         self, name: str, *, stream_input: bool = False, stream_output: bool = False
@@ -185,7 +192,7 @@ class _Transport:
         self, peer_id: PeerID, name: str, input: Message, output_protobuf_type: type[Message]
     ) -> Message:
         peer = PeerId(peer_id.to_base58())
-        body = await self._control.call(peer, name, input.SerializeToString(), timeout_s=_RPC_TIMEOUT_S)
+        body = await self._control.call(peer, name, input.SerializeToString(), timeout_s=stretched(_RPC_TIMEOUT_S))
         response = output_protobuf_type.FromString(body)
         if isinstance(response, dht_pb2.FindResponse):
             _bound_results(response)
@@ -280,15 +287,3 @@ def _entries(found: dict[Any, Any]) -> dict[DhtSubkey, StoredValue]:
         for subkey, entry in found.items()
         if isinstance(subkey, str) and not isinstance(entry.value, _Malformed)
     }
-
-
-def _bootstrap_error(error: Exception) -> NetworkError:
-    text = str(error)
-    if "local time" in text:
-        return NetworkError("this machine's clock differs from the swarm's by more than 3 s", hint="set the clock")
-    if "can't access this node" in text:
-        return NetworkError(
-            "the bootstrap peer cannot reach this node back",
-            hint="open the port in the firewall, or join as a client",
-        )
-    return NetworkError("no bootstrap peer answers", hint=NO_BOOTSTRAP_HINT)

@@ -2,6 +2,9 @@
 
 Only this package's files touch hivemind. Starting takes about a third of a second on loopback; everything a node
 started ends with it, p2pd even when this process is killed.
+
+    start: p2pd, and a DHT of its own | until a bootstrap peer answers: dial, present, ask whether another node has our
+           identity | behind relays, if nobody can dial us: p2pd and DHT anew | until one answers again: enter its DHT
 """
 
 from __future__ import annotations
@@ -13,9 +16,11 @@ import itertools
 import logging
 import os
 import resource
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
+from typing import Any, Final
 
 from potluck.errors import NetworkError, PotluckError
 from potluck.files import write_atomically
@@ -24,9 +29,11 @@ from potluck.membership.gate import PRESENT, ROSTER, Gate, MembersGate, OpenGate
 from potluck.membership.identity import Identity
 from potluck.p2p import addresses, dht_node
 from potluck.p2p.config import HostConfig
+from potluck.p2p.contention import stretched
 from potluck.p2p.control import P2pdClient
 from potluck.p2p.daemon_process import DaemonProcess
 from potluck.p2p.dht_node import DhtNode, StoredValue
+from potluck.p2p.joining import TryAgainError, any_of, delays_s, patiently
 from potluck.p2p.nameless import nameless_node
 from potluck.p2p.network import DhtKey, DhtSubkey, Refusal, Stream, StreamHandler, UnaryHandler
 from potluck.p2p.pacing import Pacer
@@ -39,17 +46,19 @@ from potluck.wire.refusals import encode_refusal
 
 log = logging.getLogger(__name__)
 
+# Times for an idle machine, see `stretched`.
 _CONTROL_TIMEOUT_S = 5.0
+_P2PD_START_S = 10.0
 _DIAL_TIMEOUT_S = 5.0
 _PRESENT_TIMEOUT_S = 5.0
-_REFUSED_HINT = "ask the person who invited you for a new invite"
-_NOBODY_HINT = "try again when another member is online"
 _STRANGER_TIMEOUT_S = 3.0  # routers drop what they do not expect without a word
-_IDENTITY_CHECK_S = 3.0
+_OTHERS_S = 1.0  # for further bootstrap peers after one has answered; the rest is met later
+_IDENTITY_CHECKS, _IDENTITY_PAUSE_S = 6, 0.5  # a peer needs a moment to notice that an earlier run of ours has ended
 _VOUCH_S = 1.5  # p2pd asks whoever connects at once, and the dial back takes milliseconds; nothing tells when it did
+_OWN_IDENTITY_HINT = "stop the other one, or start this one with an identity file of its own"
 _EMPTY_TABLE = "failed to find any peer in table"  # p2pd's words
 _ROUTE_ATTEMPTS, _ROUTE_PAUSE_S, _ROUTE_ANSWER_S = 40, 0.02, 0.5
-_REJOIN_INTERVAL_S = 30.0  # how long a node may be alone after its bootstrap peer came back
+_SEEN: Final = "PotluckNode.rpc_seen"  # unary: how many connections the peer has from the caller
 _RELAY_LIMITS = {  # of one relayed connection; the defaults end it after 4 GiB or 30 minutes and hold 32 MiB for it
     "relayMaxCircuits": 512,
     "relayDataLimit": 1 << 50,
@@ -73,7 +82,8 @@ class Libp2pHost:
     def __init__(self, config: HostConfig, identity: Identity) -> None:
         self.identity = identity
         self._config = config
-        self._bootstrap = [addresses.split_peer(addr) for addr in config.bootstrap_peers]
+        split = map(addresses.split_peer, config.bootstrap_peers)
+        self._bootstrap = [(peer, addr) for peer, addr in split if peer != identity.peer_id]
         self.members = self._members_gate(config)
         self._gate: Gate = self.members or OpenGate()
         self._identity_lock: int | None = None
@@ -93,10 +103,11 @@ class Libp2pHost:
         """Start a node and join the network.
 
         Args:
-            find_relays: asked once its bootstrap peers are connected; others have not heard of the node yet.
+            find_relays: asked once a bootstrap peer is connected; others have not heard of the node yet.
 
         Raises:
-            NetworkError: a malformed address, a busy port, an identity in use, or no bootstrap peer that answers.
+            NetworkError: a malformed address, a busy port, or a swarm that does not admit this node.
+            TryAgainError: no bootstrap peer answers in time, or another node has the identity.
             UsageError: the identity file cannot be used.
         """
         _quiet_hivemind()
@@ -107,19 +118,18 @@ class Libp2pHost:
         identity = Identity.load_or_create(config.identity_path) if config.identity_path else Identity.generate()
         self = cls(config, identity)
         try:
-            async with asyncio.timeout(config.start_timeout_s):
-                await self._start(check_identity=is_known_identity)
+            self._directory = RuntimeDir.create(config.runtime_dir)
+            if config.identity_path is not None:
+                self._identity_lock = _lock_identity(config.identity_path)
+            if self.members is not None:
+                self.members.start()
+            await self._patiently(partial(self._reach, checks_identity=is_known_identity))
             relays = await find_relays(self) if find_relays is not None else ()
-            async with asyncio.timeout(config.start_timeout_s):
-                if relays:
-                    await self._go_behind(relays)
-                await self._join()
-        except TimeoutError as error:
-            await self.close()
-            raise NetworkError(
-                f"joining the network took more than {config.start_timeout_s:g} s",
-                hint="check that a bootstrap peer runs and can be reached",
-            ) from error
+            if relays:
+                await self._go_behind(relays)
+            await self._patiently(self._enter_dht)
+            if self._bootstrap:
+                self._rejoining = asyncio.create_task(self._rejoin_forever())
         except BaseException:
             await self.close()
             raise
@@ -198,7 +208,7 @@ class Libp2pHost:
         name = f"stranger-{next(self._strangers)}"
         try:
             async with nameless_node(self._directory.path, name, announce=seen_as) as control:
-                await control.connect(peer, addrs, timeout_s=_STRANGER_TIMEOUT_S)
+                await control.connect(peer, addrs, timeout_s=stretched(_STRANGER_TIMEOUT_S))
                 if seen_as:
                     await asyncio.sleep(_VOUCH_S)
         except NetworkError:
@@ -217,6 +227,56 @@ class Libp2pHost:
         await cancel_and_wait(self._rejoining)
         if self.members is not None:
             await self.members.stop()
+        await self._stop_p2pd()
+        if self._directory is not None:
+            self._directory.remove()
+        if self._identity_lock is not None:
+            os.close(self._identity_lock)
+
+    async def _patiently(self, attempt: Callable[[], Awaitable[None]]) -> None:
+        await patiently(attempt, patience_s=self._config.patience_s, on_waiting=self._config.on_waiting)
+
+    async def _reach(self, *, checks_identity: bool) -> None:
+        """Start, unless done, and get a bootstrap peer to accept this node. Raises NetworkError."""
+        if self._dht is None:
+            await self._start_p2pd()
+        await self._dial_any()
+        if not self._bootstrap:
+            return
+        await self._with_any(self._present)
+        if checks_identity and await self._is_identity_taken():
+            await self._stop_p2pd()  # calls to the other node could arrive here
+            raise TryAgainError("another node already runs with this identity", hint=_OWN_IDENTITY_HINT)
+
+    async def _enter_dht(self) -> None:
+        assert self._dht is not None
+        if self._bootstrap:
+            await self._with_any(self._dht.greet)
+            await self._dht.explore()
+
+    async def _with_any(self, attempt: Callable[[PeerId], Coroutine[Any, Any, None]]) -> None:
+        await any_of((attempt(peer) for peer, _ in self._bootstrap), grace_s=stretched(_OTHERS_S))
+
+    async def _present(self, peer: PeerId) -> None:
+        if self.members is not None:
+            await self.members.present(peer)
+
+    async def _dial_any(self) -> None:
+        """Dial the bootstrap peers side by side. Raises TryAgainError if there are some and none can be reached."""
+        if not self._bootstrap:
+            return
+        control, timeout_s = self._running(), stretched(_DIAL_TIMEOUT_S)
+        dials = (control.connect(peer, [addr], timeout_s=timeout_s) for peer, addr in self._bootstrap)
+        await any_of(dials, grace_s=stretched(_OTHERS_S))
+        await _wait_for_routes(control)
+
+    async def _go_behind(self, relays: tuple[str, ...]) -> None:
+        """Start p2pd anew, which is told only at its start that it needs relays. Handlers are to be added again."""
+        self._config = replace(self._config, relays=relays)
+        await self._stop_p2pd()
+        await self._patiently(partial(self._reach, checks_identity=False))
+
+    async def _stop_p2pd(self) -> None:
         if self._dht is not None:
             await self._dht.close()
             self._dht = None
@@ -224,37 +284,6 @@ class Libp2pHost:
             await self._control.close()
         if self._process is not None:
             await self._process.stop()
-        if self._directory is not None:
-            self._directory.remove()
-        if self._identity_lock is not None:
-            os.close(self._identity_lock)
-
-    async def _start(self, *, check_identity: bool) -> None:
-        config = self._config
-        self._directory = RuntimeDir.create(config.runtime_dir)
-        if config.identity_path is not None:
-            self._identity_lock = _lock_identity(config.identity_path)
-        probe = asyncio.create_task(self._is_identity_taken()) if check_identity and self._bootstrap else None
-        try:
-            # At once, as nobody can know where we are before we dial somebody; unless others remember our port from an
-            # earlier run: then the probe would meet us there.
-            if probe is not None and addresses.has_chosen_port(config.listen_addrs):
-                await asyncio.wait({probe})
-            await self._start_p2pd()
-            if probe is not None and await probe:
-                raise _identity_in_use()
-        finally:
-            await cancel_and_wait(probe)
-        await _dial_any(self._running(), self._bootstrap)
-
-    async def _go_behind(self, relays: tuple[str, ...]) -> None:
-        """Start p2pd anew, which is told only at its start that it needs relays. Handlers are to be added again."""
-        assert self._process is not None
-        self._config = replace(self._config, relays=relays)
-        await self._running().close()
-        await self._process.stop()
-        await self._start_p2pd()
-        await _dial_any(self._running(), self._bootstrap)
 
     async def _start_p2pd(self) -> None:
         assert self._directory is not None
@@ -264,12 +293,20 @@ class Libp2pHost:
             write_atomically(identity_path, self.identity.to_bytes())
         control_path, listen_path = self._directory.path / "p2pd.sock", self._directory.path / "node.sock"
         arguments = _p2pd_arguments(self._config, identity_path, control_path)
-        self._process = await DaemonProcess.start(arguments, timeout_s=self._config.start_timeout_s)
+        self._process = await DaemonProcess.start(arguments, timeout_s=stretched(_P2PD_START_S))
         self._control = P2pdClient(control_path, listen_path, self.uploads, self.downloads, self.budgets, self._gate)
-        await self._control.start(timeout_s=_CONTROL_TIMEOUT_S)
+        await self._control.start(timeout_s=stretched(_CONTROL_TIMEOUT_S))
+        await self.serve_unary(_SEEN, self._answer_seen)
         if self.members is not None:
             await self.serve_unary(PRESENT, self.members.answer_present)
             await self.serve_unary(ROSTER, self.members.answer_roster)
+        self._dht = await DhtNode.start(
+            self._control,
+            self.peer_id,
+            client=self._config.dht_client or bool(self._config.relays),
+            checks=self._config.record_checks,
+            person_of=self.person_of,
+        )
         if self._config.identity_path is None:
             identity_path.unlink()  # p2pd has read it
 
@@ -278,7 +315,7 @@ class Libp2pHost:
             return None
 
         async def call(peer: PeerId, protocol: str, body: bytes) -> bytes:
-            return await self._running().call_directly(peer, protocol, body, timeout_s=_PRESENT_TIMEOUT_S)
+            return await self._running().call_directly(peer, protocol, body, timeout_s=stretched(_PRESENT_TIMEOUT_S))
 
         return MembersGate(
             config.membership,
@@ -291,58 +328,36 @@ class Libp2pHost:
             on_removed=lambda peers: self._running().cut_off(peers),
         )
 
-    async def _join(self) -> None:
-        control = self._running()
-        if self.members is not None:
-            self.members.start()
-            await self._present_to_bootstrap(self.members)
-        self._dht = await DhtNode.start(
-            control,
-            self.peer_id,
-            bootstrap_peers=self._config.bootstrap_peers,
-            client=self._config.dht_client or bool(self._config.relays),
-            checks=self._config.record_checks,
-            person_of=self.person_of,
-        )
-        if self._bootstrap:
-            self._rejoining = asyncio.create_task(self._rejoin_forever())
-
-    async def _present_to_bootstrap(self, members: MembersGate) -> None:
-        """Present this node to the bootstrap peers. Raises NetworkError if all of them refuse it."""
-        presentations = [members.present(peer) for peer, _ in self._bootstrap if peer != self.peer_id]
-        results = await asyncio.gather(*presentations, return_exceptions=True)
-        failures = [result for result in results if isinstance(result, BaseException)]
-        if not failures or len(failures) < len(results):
-            return
-        refusals = [each for each in failures if isinstance(each, RemoteError) and each.code is Code.NOT_A_MEMBER]
-        if refusals:
-            raise NetworkError(f"the swarm does not admit this computer: {refusals[0].message}", hint=_REFUSED_HINT)
-        waiting = [each for each in failures if isinstance(each, RemoteError) and each.code is Code.BUSY]
-        if waiting:
-            raise NetworkError(waiting[0].message, hint=_NOBODY_HINT)
-        raise NetworkError("no bootstrap peer answers", hint=dht_node.NO_BOOTSTRAP_HINT) from failures[0]
-
     async def _rejoin_forever(self) -> None:
         """Keep the bootstrap peers connected, so that a node finds back after they, or its own link, were gone."""
+        delays = delays_s()
         while True:
-            await asyncio.sleep(_REJOIN_INTERVAL_S)
+            await asyncio.sleep(next(delays))
             try:
-                await _dial_any(self._running(), self._bootstrap)
-                assert self._dht is not None
-                await self._dht.greet(peer for peer, _ in self._bootstrap)
+                await self._dial_any()
+                await self._enter_dht()
             except PotluckError as error:
                 log.debug("still no bootstrap peer: %s", error)
 
     async def _is_identity_taken(self) -> bool:
-        """Return whether somebody else in the network answers to our peer id, as seen by a nameless node."""
-        assert self._directory is not None
-        try:
-            async with nameless_node(self._directory.path, "probe") as control:
-                await _dial_any(control, self._bootstrap)
-                await control.connect(self.peer_id, timeout_s=_IDENTITY_CHECK_S)
-        except NetworkError:
-            return False  # unknown, not reachable, or no network at all: joining will tell
+        """Return whether a bootstrap peer stays connected to another node with our peer id."""
+        for _ in range(_IDENTITY_CHECKS):
+            seen = await asyncio.gather(*(self._is_seen_twice(peer) for peer, _ in self._bootstrap))
+            if not any(seen):
+                return False
+            await asyncio.sleep(_IDENTITY_PAUSE_S)
         return True
+
+    async def _is_seen_twice(self, peer: PeerId) -> bool:
+        """Return whether a peer has more connections from our peer id than we have to it."""
+        try:
+            seen = await self._running().call(peer, _SEEN, b"", timeout_s=stretched(_CONTROL_TIMEOUT_S))
+            return int.from_bytes(seen[:2]) > len((await self.neighbours()).get(peer, ()))
+        except PotluckError:
+            return False  # not connected, or a peer that does not know the question
+
+    async def _answer_seen(self, body: bytes, peer: PeerId) -> bytes:
+        return min(len((await self.neighbours()).get(peer, ())), 0xFFFF).to_bytes(2)
 
     def _running(self) -> P2pdClient:
         if self._control is None or self._closing:
@@ -383,21 +398,6 @@ def _p2pd_arguments(config: HostConfig, identity_path: Path | None, control_path
     return [f"-{name}={value}" for name, value in arguments.items()]
 
 
-async def _dial_any(control: P2pdClient, peers: Sequence[tuple[PeerId, str]]) -> None:
-    """Dial all of them at once; raises NetworkError if there are some and none can be reached."""
-    if not peers:
-        return
-    dials = [control.connect(peer, [addr], timeout_s=_DIAL_TIMEOUT_S) for peer, addr in peers]
-    results = await asyncio.gather(*dials, return_exceptions=True)
-    failures = [result for result in results if isinstance(result, BaseException)]
-    if len(failures) == len(results):
-        raise NetworkError(
-            f"no bootstrap peer answers ({len(peers)} tried)",
-            hint=dht_node.NO_BOOTSTRAP_HINT,
-        ) from failures[0]
-    await _wait_for_routes(control)
-
-
 async def _wait_for_routes(control: P2pdClient) -> None:
     """Wait until p2pd's own table knows a peer to ask for others; dialling by peer id fails until then.
 
@@ -424,15 +424,8 @@ def _lock_identity(path: Path) -> int:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError as error:
         os.close(descriptor)
-        raise _identity_in_use() from error
+        raise NetworkError("another node already runs with this identity", hint=_OWN_IDENTITY_HINT) from error
     return descriptor
-
-
-def _identity_in_use() -> NetworkError:
-    return NetworkError(
-        "another node already runs with this identity",
-        hint="stop the other one, or start this one with an identity file of its own",
-    )
 
 
 def _quiet_hivemind() -> None:

@@ -271,7 +271,7 @@ complete -c potluck -n '_shtab_potluck_using generate' -l temperature -x -d '0: 
 complete -c potluck -n '_shtab_potluck_using generate' -l seed -x -d 'seed of the sampling, to get the same text again'
 complete -c potluck -n '_shtab_potluck_using generate' -l adapter -x -d 'use this LoRA adapter of the servers'
 complete -c potluck -n '_shtab_potluck_using generate' -l quantization -xka "none int8 int4" -d 'use only servers with such weights (default: what most have)'
-complete -c potluck -n '_shtab_potluck_using generate' -l max-wait -x -d 'for layers that nobody serves now (default: 2m)'
+complete -c potluck -n '_shtab_potluck_using generate' -l max-wait -x -d 'for a member that answers, and for layers that nobody serves (default: 2m)'
 complete -c potluck -n '_shtab_potluck_using generate' -l stream -l no-stream -d 'show words as they come (default: on a terminal)'
 complete -c potluck -n '_shtab_potluck_using generate' -l json -d 'print JSON, for scripts'
 complete -c potluck -n '_shtab_potluck_using; and test $_shtab_potluck_npos -eq 0' -a chat -d 'Talk to a swarm'"'"'s model. Starts the gateway if needed; requests spend your credit. The servers you use can read what you write, so never send secrets through people you do not trust. Without MESSAGE, the conversation lasts until you press Ctrl-D, and /new starts another one.'

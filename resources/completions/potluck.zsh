@@ -316,7 +316,7 @@ _shtab_potluck_generate_options=(
   "--seed[seed of the sampling, to get the same text again]:seed:"
   "--adapter[use this LoRA adapter of the servers]:NAME|HASH:"
   "--quantization[use only servers with such weights (default\: what most have)]:quantization:(none int8 int4)"
-  "--max-wait[for layers that nobody serves now (default\: 2m)]:TIME:"
+  "--max-wait[for a member that answers, and for layers that nobody serves (default\: 2m)]:TIME:"
   {--stream,--no-stream}"[show words as they come (default\: on a terminal)]"
   "--json[print JSON, for scripts]"
   ":the text to continue\; - reads standard input:"

@@ -47,7 +47,7 @@ async def node(
             identity_path=identity,
             bootstrap_peers=bootstrap_peers or swarm.bootstrap_peers,
             record_checks=record_checks(swarm, time.time),
-            start_timeout_s=30.0,
+            patience_s=30.0,
         )
     )
     try:

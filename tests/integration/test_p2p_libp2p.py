@@ -124,7 +124,7 @@ async def test_a_bootstrap_address_that_does_not_answer_is_an_error(folder: Path
 async def test_a_bootstrap_address_that_accepts_and_stays_silent_is_an_error_in_time(folder: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as silent:
         addr = NOBODY.replace("tcp/9/", f"tcp/{silent.getsockname()[1]}/")
-        error = await refusal(HostConfig(bootstrap_peers=(addr,), runtime_dir=folder / "run", start_timeout_s=2))
+        error = await refusal(HostConfig(bootstrap_peers=(addr,), runtime_dir=folder / "run"))
     assert "bootstrap" in f"{error.message} {error.hint}"
 
 

@@ -28,6 +28,7 @@ _STATES = (
     QT_TRANSLATE_NOOP("", "Checking whether you need the computer"),
     QT_TRANSLATE_NOOP("", "Starting the engine"),
     QT_TRANSLATE_NOOP("", "Loading blocks"),
+    QT_TRANSLATE_NOOP("", "Can't join the swarm yet: {why}"),
     QT_TRANSLATE_NOOP("", "Not serving: {file} changed on disk"),
     QT_TRANSLATE_NOOP("", "{file} changed on disk. You still serve what was loaded from it."),
     QT_TRANSLATE_NOOP("", "The GPU is slow here: {why}. To mend it: {advice}"),
@@ -96,6 +97,7 @@ _STEPS = (
     QT_TRANSLATE_NOOP("", "Starting"),
     QT_TRANSLATE_NOOP("", "Importing"),
     QT_TRANSLATE_NOOP("", "Loading embeddings and head"),
+    QT_TRANSLATE_NOOP("", "Can't join the swarm yet: {why}. Trying again."),
 )
 _CHAT = (
     QT_TRANSLATE_NOOP("", "Layer {number} is gone. Waiting for a server."),

@@ -131,6 +131,7 @@ class EngineView:
     sessions: int = 0  # open ones
     gpu: str = ""  # PCI address of the GPU it computes on; empty: none or not known
     lacking: str = ""  # the file without which it cannot serve; empty: it lacks none
+    waiting: str = ""  # why it cannot get online yet; empty: it gets on
 
 
 @dataclass(frozen=True, slots=True)
@@ -423,6 +424,10 @@ def _working(inputs: Inputs, now: float) -> Decision:
             return Decision(State.ERROR, Reason.ENGINE_FAILED, text, Rung.ENDED, ends, left_s=left_s)
         case Phase.ONLINE:
             return waiting if inputs.is_applicant else _serving(inputs)
+        case Phase.STARTING | Phase.JOINING | Phase.RESTORING if engine.waiting:
+            if inputs.is_applicant and NOBODY_ONLINE in engine.waiting:
+                return waiting
+            return Decision(State.JOINING, Reason.NONE, f"Can't join the swarm yet: {engine.waiting}", Rung.ONLINE)
         case Phase.ENDED | Phase.PREPARING | Phase.STARTING | Phase.STOPPING:
             return Decision(State.STARTING, Reason.NONE, "Starting the engine", Rung.ONLINE)
         case _ if engine.lacking:

@@ -62,6 +62,7 @@ class EngineFacts:
     placed: messages.Placed | None = None  # where the weights are; None: nothing is loaded
     fetch_bytes_per_s: float = 0.0  # of downloads
     moving: messages.Moving | None = None  # to other or more blocks; None: it stays
+    waiting: str = ""  # why it cannot get online yet; empty: it gets on
     changed_file: messages.FilesChanged | None = None  # None: all are what was loaded from them
 
 
@@ -137,7 +138,8 @@ class Supervisor:
         gpu = self.facts.report.gpu
         changed = self.facts.changed_file
         lacking = changed.file if changed is not None and not changed.is_served else ""
-        return EngineView(self._phase, serving, self._failure, retry_at, is_outdated, sessions, gpu, lacking)
+        waiting = self.facts.waiting
+        return EngineView(self._phase, serving, self._failure, retry_at, is_outdated, sessions, gpu, lacking, waiting)
 
     def status(self) -> EngineStatus:
         uptime_s = self._clock() - self._started_at if self._engine is not None else 0.0
@@ -254,7 +256,7 @@ class Supervisor:
         self._phase = Phase.ENDED
         quiet = replace(self.facts.report, sessions=0, memory_used_bytes=0, fetched_bytes=0, fetch_total_bytes=0)
         self.facts = replace(
-            self.facts, report=quiet, placed=None, fetch_bytes_per_s=0.0, moving=None, changed_file=None
+            self.facts, report=quiet, placed=None, fetch_bytes_per_s=0.0, moving=None, waiting="", changed_file=None
         )
         if was_told:
             log.info("engine ended")
@@ -285,6 +287,8 @@ class Supervisor:
                     self._online_bytes = message.memory_used_bytes
             case messages.Placed():
                 self.facts = replace(self.facts, placed=message)
+            case messages.Waiting(why):
+                self.facts = replace(self.facts, waiting=why)
             case messages.Joining():
                 self.facts = replace(self.facts, peer_id=message.peer_id, span=message.span)
                 self._advance({Phase.STARTING: Phase.JOINING})

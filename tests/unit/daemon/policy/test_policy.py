@@ -36,6 +36,10 @@ def inputs(phase: Phase = Phase.ONLINE, **more: object) -> Inputs:
     return Inputs(settings=SETTINGS, engine=engine, **more)  # type: ignore[arg-type]
 
 
+def waiting(phase: Phase) -> Inputs:
+    return Inputs(SETTINGS, EngineView(phase, waiting="nobody answers"))
+
+
 LACKING = Inputs(SETTINGS, EngineView(Phase.JOINING, lacking="model.safetensors"))
 
 REFUSED = Inputs(
@@ -52,6 +56,8 @@ REFUSED = Inputs(
         (inputs(Phase.STARTING), State.STARTING, Reason.NONE, EngineOrder.NOTHING),
         (inputs(Phase.JOINING), State.JOINING, Reason.NONE, EngineOrder.NOTHING),
         (inputs(Phase.ONLINE), State.SERVING, Reason.NONE, EngineOrder.NOTHING),
+        (waiting(Phase.STARTING), State.JOINING, Reason.NONE, EngineOrder.NOTHING),
+        (waiting(Phase.JOINING), State.JOINING, Reason.NONE, EngineOrder.NOTHING),
         (LACKING, State.ERROR, Reason.FILES, EngineOrder.NOTHING),
         (replace(LACKING, presence=PLAYING), State.DRAINING, Reason.GAME, EngineOrder.STOP),
         (inputs(Phase.OFFLOADING), State.JOINING, Reason.NONE, EngineOrder.NOTHING),
@@ -97,6 +103,11 @@ REFUSED = Inputs(
 def test_each_row_of_the_table(given: Inputs, state: State, reason: Reason, order: EngineOrder) -> None:
     decision = decide(given, NOW)
     assert (decision.state, decision.reason, decision.order) == (state, reason, order)
+
+
+@pytest.mark.parametrize("phase", [Phase.STARTING, Phase.JOINING, Phase.RESTORING])
+def test_people_read_why_an_engine_is_not_online_yet(phase: Phase) -> None:
+    assert decide(waiting(phase), NOW).text == "Can't join the swarm yet: nobody answers"
 
 
 def test_the_engine_is_ended_when_a_game_lasts() -> None:

@@ -123,5 +123,12 @@ def test_a_file_that_changed_is_a_notice_while_its_blocks_are_served() -> None:
     assert said == [("", (notice,)), ("model.safetensors", ())]
 
 
+def test_people_read_what_an_engine_waits_for_until_it_goes_on() -> None:
+    supervisor = Supervisor(lambda: None, lambda _: None)
+    for why in ("no bootstrap peer answers", ""):
+        supervisor._heard(messages.Waiting(why))
+        assert supervisor.view("m", None, "").waiting == why
+
+
 def test_a_sentence_stays_short() -> None:
     assert len(diagnose(Exit(1, ["x" * 10_000]))) <= MAX_LETTERS

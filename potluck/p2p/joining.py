@@ -1,0 +1,111 @@
+"""Decides how a node joins its network: through whoever answers, again and again, and what to say meanwhile.
+
+Knows nothing of p2pd.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Iterator
+from typing import Any, TypeVar
+
+from potluck.errors import NetworkError
+from potluck.protocol.codes import Code, RemoteError
+from potluck.tasks import cancel_and_wait
+
+T = TypeVar("T")
+
+FIRST_DELAY_S, MAX_DELAY_S = 1.0, 30.0
+NOBODY_ANSWERS_HINT = "check that one of them runs, and that its address is still the one in the invite"
+_REFUSED_HINT = "ask the person who invited you for a new invite"
+
+OnWaiting = Callable[[str], None]
+"""Called with the reason each time that a node has to try again, and with an empty one when it no longer waits."""
+
+
+def ignore_waiting(reason: str) -> None:
+    """Tell nobody."""
+
+
+class TryAgainError(NetworkError):
+    """It does not work now, but the same may work later."""
+
+
+def delays_s() -> Iterator[float]:
+    """Return the pauses between attempts: doubling up to `MAX_DELAY_S`, without end."""
+    delay_s = FIRST_DELAY_S
+    while True:
+        yield delay_s
+        delay_s = min(2 * delay_s, MAX_DELAY_S)
+
+
+async def patiently(
+    attempt: Callable[[], Awaitable[T]],
+    *,
+    patience_s: float,
+    on_waiting: OnWaiting,
+    clock: Callable[[], float] = time.monotonic,
+    sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
+) -> T:
+    """Return what `attempt` returns, trying again after each `TryAgainError`.
+
+    Raises:
+        TryAgainError: the last one, if no further attempt fits into `patience_s`. Other errors end it at once.
+    """
+    deadline_s = clock() + patience_s
+    has_waited = False
+    for delay_s in delays_s():
+        try:
+            result = await attempt()
+        except TryAgainError as error:
+            if clock() + delay_s > deadline_s:
+                raise
+            has_waited = True
+            on_waiting(error.message)
+            await sleep(delay_s)
+        else:
+            break
+    if has_waited:
+        on_waiting("")
+    return result
+
+
+async def any_of(attempts: Iterable[Coroutine[Any, Any, object]], *, grace_s: float) -> list[Exception]:
+    """Run attempts side by side until one succeeds and the others had `grace_s` more; return why others failed.
+
+    Raises:
+        NetworkError: see `verdict`. None succeeded.
+    """
+    tasks = [asyncio.create_task(attempt) for attempt in attempts]
+    running = set(tasks)
+    try:
+        while running and not any(map(_is_successful, tasks)):
+            _, running = await asyncio.wait(running, return_when=asyncio.FIRST_COMPLETED)
+        if running:
+            await asyncio.wait(running, timeout=grace_s)
+    finally:
+        await cancel_and_wait(*(task for task in tasks if not task.done()))
+    failures = [error for task in tasks if not task.cancelled() and isinstance(error := task.exception(), Exception)]
+    if tasks and not any(map(_is_successful, tasks)):
+        raise verdict(failures)
+    return failures
+
+
+def verdict(failures: Iterable[Exception]) -> NetworkError:
+    """Return what to say if every bootstrap peer failed: a reason from a peer that answered counts before silence."""
+    failures = list(failures)
+    for failure in failures:
+        if isinstance(failure, RemoteError) and failure.code is Code.NOT_A_MEMBER:
+            return NetworkError(f"the swarm does not admit this computer: {failure.message}", hint=_REFUSED_HINT)
+    for failure in failures:
+        if isinstance(failure, RemoteError) and failure.code is Code.BUSY:
+            return TryAgainError(failure.message, hint="try again when another member is online")
+    for failure in failures:
+        if isinstance(failure, TryAgainError):
+            return failure
+    return TryAgainError(f"no bootstrap peer answers ({len(failures)} tried)", hint=NOBODY_ANSWERS_HINT)
+
+
+def _is_successful(task: asyncio.Task[object]) -> bool:
+    return task.done() and not task.cancelled() and task.exception() is None
