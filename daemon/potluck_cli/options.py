@@ -64,10 +64,16 @@ def add_node(parser: argparse.ArgumentParser, *, port: int) -> None:
     parser.add_argument("--verbose", action="store_true", help="log to standard error")
 
 
+def check_folder(given: str) -> None:
+    """Raise UsageError for a folder that does not exist. Hub names pass."""
+    if given.startswith(("/", ".")) and not Path(given).is_dir():
+        raise UsageError(f"there is no folder {given}", hint="name the folder of your copy, or one on the hub")
+
+
 def model_of(given: str | None, swarm: Swarm) -> str:
     """Return the folder or hub name of the swarm's model. Raises UsageError if it is not there."""
-    if given is not None and given.startswith(("/", ".")) and not Path(given).is_dir():
-        raise UsageError(f"there is no folder {given}", hint="name the folder of your copy, or a model on the hub")
+    if given is not None:
+        check_folder(given)
     if given is None and (bundled := bundled_checkpoint(swarm.model)) is not None:
         return str(bundled)
     if given is None and swarm.revision == LOCAL_REVISION:

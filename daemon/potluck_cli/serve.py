@@ -33,6 +33,7 @@ from potluck.protocol.records import QUANTIZATIONS
 from potluck_cli.invites import add_swarm, swarm_of
 from potluck_cli.options import (
     add_node,
+    check_folder,
     listen_address,
     log_to_stderr,
     model_of,
@@ -116,6 +117,8 @@ def launch_spec(args: argparse.Namespace) -> LaunchSpec:
             f"blocks {args.blocks} do not exist: {swarm.model} has blocks 0:{swarm.num_blocks}",
             hint="leave --blocks out to serve what the swarm lacks most",
         )
+    for adapter in args.adapter:
+        check_folder(adapter)
     return LaunchSpec(
         membership=membership.for_client(),
         checkpoint=model_of(args.model, swarm),

@@ -25,7 +25,7 @@ from potluck.protocol.swarm import check_swarm, new_swarm
 from potluck_cli.connect import daemon, hello_or_none, with_own_daemon
 from potluck_cli.durations import parse_duration
 from potluck_cli.invites import add_invite, add_invite_file, read_invite, swarm_of
-from potluck_cli.options import answer, positive
+from potluck_cli.options import answer, check_folder, positive
 from potluck_cli.overview import SwarmOverview, live_servers, overview, page
 from potluck_cli.terminal import Terminal
 
@@ -127,8 +127,6 @@ def _add_name(parser: argparse.ArgumentParser) -> None:
 
 
 def _create(args: argparse.Namespace) -> int:
-    from potluck.checkpoint import open_checkpoint
-
     if args.prefix and not args.open:
         raise UsageError("only an open swarm has a prefix of its own", hint="add --open, or leave --prefix out")
     if not args.bootstrap:
@@ -139,6 +137,9 @@ def _create(args: argparse.Namespace) -> int:
     joined = JoinedSwarms()
     if args.name in joined.load():
         raise UsageError(f"you already have a swarm named {args.name}", hint=f"potluck swarm leave {args.name}")
+    check_folder(args.model)
+    from potluck.checkpoint import open_checkpoint
+
     checkpoint = open_checkpoint(args.model, revision=args.revision, progress=True)
     model = checkpoint.folder.resolve().name if checkpoint.is_local else checkpoint.name
     prefix = None

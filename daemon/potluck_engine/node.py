@@ -10,7 +10,7 @@ import asyncio
 import logging
 import math
 import time
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from typing import Protocol
 
 from potluck_control.launch_spec import LaunchSpec
@@ -18,6 +18,7 @@ from potluck_control.network_report import NetworkCaps, NetworkReport
 
 from potluck.checkpoint.fetching import FETCHING
 from potluck.directory import Directory, record_checks
+from potluck.errors import PotluckError
 from potluck.membership.gate import MembersGate, OnNews, ignore_news
 from potluck.membership.identity import Identity
 from potluck.membership.membership import read_all
@@ -29,7 +30,15 @@ from potluck.protocol.blocks import PeerId, Span
 from potluck.protocol.records import LiveServer
 from potluck.tasks import cancel_and_wait
 from potluck_engine.network_speed import NetworkSpeed
-from potluck_engine.reachability import Reach, ReachFinding, is_local, start_reachable
+from potluck_engine.reachability import (
+    Reach,
+    Reachability,
+    ReachFinding,
+    is_local,
+    needed_relays,
+    pauses_s,
+    start_reachable,
+)
 
 log = logging.getLogger(__name__)
 
@@ -48,6 +57,12 @@ class ServingHost(Host, Protocol):
     downloads: Pacer
 
     async def wait_lost(self) -> None: ...
+
+    async def neighbours(self) -> Mapping[PeerId, tuple[str, ...]]: ...
+
+    async def dial_anew(self, peer: PeerId, addrs: Sequence[str], *, seen_as: str = "") -> bool: ...
+
+    async def move(self, relays: tuple[str, ...]) -> None: ...
 
 
 StartHost = Callable[[HostConfig], Awaitable[ServingHost]]
@@ -72,9 +87,10 @@ class Node:
         self.is_joined = False
         self._config = config
         self._start_host = start_host or self._start_libp2p
-        self._finding = ReachFinding()
+        self._reachability: Reachability | None = None  # None: the network is a fake
         self._caps = NetworkCaps()
         self._measuring: asyncio.Task[None] | None = None
+        self._watching: asyncio.Task[None] | None = None
 
     @property
     def peer_id(self) -> PeerId:
@@ -99,8 +115,19 @@ class Node:
         if self._measuring is None:
             self._measuring = asyncio.create_task(self.speed.run(others))
 
+    def watch_reach(self, wait_idle: Callable[[], Awaitable[bool]], on_moved: Callable[[], Awaitable[None]]) -> None:
+        """Begin to ask now and then whether others can dial this node, unless that runs already.
+
+        Args:
+            wait_idle: returns once connections may end, so that the node can go behind a relay or come out; False: not
+                this time.
+            on_moved: called when it has.
+        """
+        if self._watching is None and self._reachability is not None and not is_local(self._host_config()):
+            self._watching = asyncio.create_task(self._watch_reach(self._reachability, wait_idle, on_moved))
+
     async def stop_measuring(self) -> None:
-        await cancel_and_wait(self._measuring)
+        await cancel_and_wait(self._measuring, self._watching)
 
     async def stop(self) -> bool:
         """Leave the network. Return whether it was joined. Idempotent."""
@@ -131,6 +158,34 @@ class Node:
         report = NetworkReport(self._finding.reach, self._finding.num_asked, self._finding.num_reached)
         return self.speed.completed(report) if self.is_joined else report
 
+    @property
+    def _finding(self) -> ReachFinding:
+        return self._reachability.finding if self._reachability is not None else ReachFinding()
+
+    async def _watch_reach(
+        self,
+        reachability: Reachability,
+        wait_idle: Callable[[], Awaitable[bool]],
+        on_moved: Callable[[], Awaitable[None]],
+    ) -> None:
+        """Return when others can dial this node: nothing here makes it lose that."""
+        pauses = pauses_s()
+        while reachability.finding.reach is not Reach.DIRECT or self.speed.is_relayed:
+            await asyncio.sleep(next(pauses))
+            before = reachability.finding
+            if (await reachability.find_out()).reach is Reach.UNKNOWN:
+                reachability.finding = before
+                continue
+            try:
+                relays = await needed_relays(self.host, self._host_config(), reachability)
+                if bool(relays) != self.speed.is_relayed and await wait_idle():
+                    log.info("%s dial this node now", "nobody can" if relays else "others can")
+                    await self.host.move(relays)
+                    self.speed.is_relayed = bool(relays)
+                    await on_moved()
+            except PotluckError as error:
+                log.warning("the way into the network could not be changed: %s", error)
+
     def _host_config(self) -> HostConfig:
         config = self._config
         return HostConfig(
@@ -148,5 +203,5 @@ class Node:
         )
 
     async def _start_libp2p(self, config: HostConfig) -> ServingHost:
-        host, self._finding = await start_reachable(config)
+        host, self._reachability = await start_reachable(config)
         return host

@@ -1,7 +1,8 @@
 """Finds out whether others can dial this node, by asking peers to try, and tries for peers that ask.
 
 A node that nobody can dial is started again behind relays: its bootstrap peers and other peers that can be dialled.
-Imports nothing heavy, because a bootstrap node answers as well.
+Several peers try first, more than once, and what keeps them from trying doesn't count. Later the node asks again, and
+comes out when it can be dialled. Imports nothing heavy, because a bootstrap node answers as well.
 
 p2pd alone decides how generous its relay is: 128 KiB a connection until its own AutoNAT has seen incoming dials, and
 its flag for that loses a race within p2pd (measured, decision 0019). So a node that relays asks its callers to dial it
@@ -12,14 +13,15 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, Protocol
 
-from potluck.errors import PotluckError
+from potluck.errors import NetworkError, PotluckError
 from potluck.membership.budgets import Budgets
 from potluck.p2p.config import HostConfig
+from potluck.p2p.contention import stretched
 from potluck.p2p.network import UnaryHandler
 from potluck.protocol.blocks import PeerId
 from potluck.protocol.codes import Code, RemoteError
@@ -32,10 +34,12 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 _MAX_ASKED = 5
-_ASK_TIMEOUT_S = 12.0  # longer than a failing dial and the question that may come before it
+_ASK_TIMEOUT_S = 15.0  # on an idle machine; longer than two failing dials and the question that may come before them
+_ROUNDS, _PAUSE_S = 3, 2.0  # of questions before a node goes behind a relay
 _VOUCH_TIMEOUT_S = 8.0
 _MAX_ANSWERS = 4  # at a time: each is a process for some seconds
 _MAX_RELAYS = 4
+_FIRST_LOOK_S, _LAST_LOOK_S = 60.0, 1800.0  # between two looks whether it is still so
 
 
 class Reach(StrEnum):
@@ -79,6 +83,14 @@ def judge(answers: Iterable[bool | None]) -> ReachFinding:
     return ReachFinding(Reach.DIRECT if 2 * sum(said) >= len(said) else Reach.RELAYED, len(said), sum(said))
 
 
+def pauses_s() -> Iterator[float]:
+    """Return the pauses before a node asks again whether it can be dialled, without end."""
+    pause_s = _FIRST_LOOK_S
+    while True:
+        yield pause_s
+        pause_s = min(2 * pause_s, _LAST_LOOK_S)
+
+
 def relays_of(config: HostConfig, neighbours: Mapping[PeerId, tuple[str, ...]]) -> tuple[str, ...]:
     """Return peers that may relay for this node: the bootstrap peers, then those that it dialled itself."""
     met = [f"{addrs[0]}/p2p/{peer}" for peer, addrs in neighbours.items() if addrs and "p2p-circuit" not in addrs[0]]
@@ -87,11 +99,17 @@ def relays_of(config: HostConfig, neighbours: Mapping[PeerId, tuple[str, ...]]) 
 
 
 class Reachability:
-    """Asks peers about one node, and answers peers that ask."""
+    """Asks peers about one node, and answers peers that ask.
 
-    def __init__(self, host: DialledHost, *, relays: bool) -> None:
+    Attributes:
+        finding: what was found out last.
+    """
+
+    def __init__(self, host: DialledHost, *, relays: bool, pause_s: float = _PAUSE_S) -> None:
+        self.finding = ReachFinding()
         self._host = host
-        self._wants_vouching = relays
+        self._pause_s = pause_s
+        self.wants_vouching = relays
         self._asking: set[PeerId] = set()
         self._num_answering = 0
 
@@ -100,12 +118,25 @@ class Reachability:
         await self._host.serve_unary(DIAL_BACK, self.answer)
 
     async def find_out(self) -> ReachFinding:
-        """Ask some connected peers. Never raises for their answers."""
+        """Ask some connected peers, again if it seems that they can't reach this node. Never raises for answers."""
+        answers: dict[PeerId, bool | None] = {}
+        for number in range(_ROUNDS):
+            if number:
+                await asyncio.sleep(self._pause_s)
+            for peer, answer in (await self._ask_some()).items():
+                answers[peer] = answers.get(peer) or (answers.get(peer) if answer is None else answer)
+            self.finding = judge(answers.values())
+            if self.finding.reach is not Reach.RELAYED:
+                break
+        return self.finding
+
+    async def _ask_some(self) -> dict[PeerId, bool | None]:
         try:
             peers = list(await self._host.neighbours())[:_MAX_ASKED]
         except PotluckError:
-            return ReachFinding()
-        return judge(await asyncio.gather(*(self._ask(peer, _ASK_TIMEOUT_S) for peer in peers)))
+            return {}
+        timeout_s = stretched(_ASK_TIMEOUT_S)
+        return dict(zip(peers, await asyncio.gather(*(self._ask(peer, timeout_s) for peer in peers)), strict=True))
 
     async def answer(self, body: bytes, peer: PeerId) -> bytes:
         """Dial the caller anew, but only at IPs that it is connected from, so that it can't point us at others."""
@@ -115,14 +146,16 @@ class Reachability:
             raise RemoteError(Code.BUSY, "too many dials", retry_after_s=5.0)
         self._num_answering += 1
         try:
-            if self._wants_vouching and peer not in self._asking and not question.seen_as:
-                self._wants_vouching = not await self._ask(peer, _VOUCH_TIMEOUT_S, stay=True)
+            if self.wants_vouching and peer not in self._asking and not question.seen_as:
+                self.wants_vouching = not await self._ask(peer, stretched(_VOUCH_TIMEOUT_S), stay=True)
             seen = {ip_of(addr) for addr in (await self._host.neighbours()).get(peer, ())}
             # Behind a router a peer knows only private addresses, but its port may be open at the router.
             addresses = list(dict.fromkeys(moved for addr in question.addresses for moved in _moved_to(seen, addr)))
             if not addresses:
                 return encode_reachable(False)
             return encode_reachable(await self._host.dial_anew(peer, addresses, seen_as=question.seen_as))
+        except NetworkError as error:
+            raise RemoteError(Code.BUSY, "no dial can be made now", retry_after_s=5.0) from error
         finally:
             self._num_answering -= 1
 
@@ -141,8 +174,8 @@ class Reachability:
             self._asking.discard(peer)
 
 
-async def start_reachable(config: HostConfig) -> tuple[Libp2pHost, ReachFinding]:
-    """Start a node, behind relays if peers cannot dial it.
+async def start_reachable(config: HostConfig) -> tuple[Libp2pHost, Reachability]:
+    """Start a node, behind relays if peers cannot dial it. Return it with what was found out.
 
     In a network within one machine no peer is asked.
 
@@ -151,24 +184,29 @@ async def start_reachable(config: HostConfig) -> tuple[Libp2pHost, ReachFinding]
     """
     from potluck.p2p.libp2p import Libp2pHost
 
-    finding = ReachFinding()
+    made: list[Reachability] = []
 
     async def find_relays(host: Libp2pHost) -> tuple[str, ...]:
-        nonlocal finding
         reachability = Reachability(host, relays=config.relays_for_others)
+        made.append(reachability)
         await reachability.serve()
         if is_local(config):
             return ()
-        finding = await reachability.find_out()
-        if finding.reach is not Reach.RELAYED:
-            return ()
-        log.warning("none of %d peers can dial this node: it goes behind a relay", finding.num_asked)
-        return relays_of(config, await host.neighbours())
+        await reachability.find_out()
+        return await needed_relays(host, config, reachability)
 
-    host = await Libp2pHost.start(config, find_relays=find_relays)
-    if finding.reach is Reach.RELAYED:
-        await Reachability(host, relays=False).serve()
-    return host, finding
+    return await Libp2pHost.start(config, find_relays=find_relays), made[0]
+
+
+async def needed_relays(host: DialledHost, config: HostConfig, reachability: Reachability) -> tuple[str, ...]:
+    """Return the relays that a node needs after what was found out; none if it can be dialled, or nobody knows."""
+    finding = reachability.finding
+    is_relayed = finding.reach is Reach.RELAYED
+    reachability.wants_vouching = config.relays_for_others and not is_relayed
+    if not is_relayed:
+        return ()
+    log.warning("%d of %d peers can dial this node: it goes behind a relay", finding.num_reached, finding.num_asked)
+    return relays_of(config, await host.neighbours())
 
 
 def ip_of(addr: str) -> str:

@@ -22,6 +22,7 @@ import logging
 import time
 from collections.abc import Callable, Iterable
 from functools import partial
+from typing import Any
 
 from potluck_control import engine_messages as events
 from potluck_control.engine_metrics import EngineMetrics
@@ -56,6 +57,7 @@ log = logging.getLogger(__name__)
 Loading = asyncio.Task[tuple[Checkpoint, BlockSpan]]
 
 _STABLE_S = 60.0  # a device that fails sooner after it came back isn't worth another try
+_IDLE_WAIT_S = 600.0  # for a moment without sessions in which connections may end
 _LOAD_AGAIN_S = 5.0  # after files were found wrong, so that their writer can finish
 
 
@@ -225,7 +227,7 @@ class Engine:
         pinned = self.spec.span
         loading = asyncio.create_task(self._load(opening, pinned)) if pinned is not None else None
         try:
-            await self.node.start()
+            await self._join(loading or opening)
             announcements = Announcements(self.spec, self.node)
             announcements.speed = self._speeds.find(speed_key(self.spec)) or announcements.speed
             if loading is not None:
@@ -249,6 +251,18 @@ class Engine:
             await cancel_and_wait(loading)
             raise
 
+    async def _join(self, loading: asyncio.Task[Any]) -> None:
+        """Join the network, however long that takes, unless the checkpoint cannot be used. Raises PotluckError."""
+        joining = asyncio.create_task(self.node.start())
+        try:
+            await asyncio.wait((joining, loading), return_when=asyncio.FIRST_COMPLETED)
+            if not joining.done():
+                loading.result()
+            await joining
+        except BaseException:
+            await cancel_and_wait(joining)
+            raise
+
     async def _load(self, opening: asyncio.Task[Checkpoint], span: Span) -> tuple[Checkpoint, BlockSpan]:
         checkpoint = await opening
         return checkpoint, await in_thread(lambda: self.loader.load(checkpoint, span))
@@ -265,6 +279,7 @@ class Engine:
         self._on_event(events.Measured(speed.inference_tps, speed.forward_tps))
         await announcements.go_online(state, speed)
         self.node.measure(self._peers_to_measure)
+        self.node.watch_reach(self._wait_idle, announcements.tell)
         span, seconds = state.blocks.span, time.monotonic() - begin
         log.info("online with blocks %s after %.2f s", span, seconds)
         self._on_event(events.Online(self.node.peer_id, await self.node.host.addresses(), span, seconds))
@@ -388,6 +403,9 @@ class Engine:
         if phase.state.admission.leaving:
             return (), None
         return (await self.node.directory.fetch()).servers, phase.state.blocks.span
+
+    async def _wait_idle(self) -> bool:
+        return self.state is None or await self.state.sessions.wait_gone(timeout_s=_IDLE_WAIT_S)
 
     async def _refuse_new(self, phase: Announced) -> None:
         if isinstance(phase, InService):

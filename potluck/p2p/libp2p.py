@@ -52,6 +52,7 @@ _P2PD_START_S = 10.0
 _DIAL_TIMEOUT_S = 5.0
 _PRESENT_TIMEOUT_S = 5.0
 _STRANGER_TIMEOUT_S = 3.0  # routers drop what they do not expect without a word
+_STRANGER_DIALS = 2
 _OTHERS_S = 1.0  # for further bootstrap peers after one has answered; the rest is met later
 _IDENTITY_CHECKS, _IDENTITY_PAUSE_S = 6, 0.5  # a peer needs a moment to notice that an earlier run of ours has ended
 _VOUCH_S = 1.5  # p2pd asks whoever connects at once, and the dial back takes milliseconds; nothing tells when it did
@@ -89,6 +90,8 @@ class Libp2pHost:
         self._identity_lock: int | None = None
         self._directory: RuntimeDir | None = None
         self._process: DaemonProcess | None = None
+        self._lost = asyncio.Event()
+        self._handlers: dict[str, Callable[[P2pdClient], Awaitable[None]]] = {}  # to be added again to another p2pd
         self._control: P2pdClient | None = None
         self._dht: DhtNode | None = None
         self._rejoining: asyncio.Task[None] | None = None
@@ -157,18 +160,29 @@ class Libp2pHost:
         return self.members is not None and await self.members.meet(peers)
 
     async def addresses(self) -> tuple[str, ...]:
-        _, addrs = await self._running().identify(timeout_s=_CONTROL_TIMEOUT_S)
+        _, addrs = await self._running().identify(timeout_s=stretched(_CONTROL_TIMEOUT_S))
         return addrs
 
     async def serve_unary(self, protocol: str, handler: UnaryHandler, *, refuse: Refusal = encode_refusal) -> None:
-        await self._running().add_unary_handler(protocol, handler, refuse=refuse, timeout_s=_CONTROL_TIMEOUT_S)
+        async def add(control: P2pdClient) -> None:
+            timeout_s = stretched(_CONTROL_TIMEOUT_S)
+            await control.add_unary_handler(protocol, handler, refuse=refuse, timeout_s=timeout_s)
+
+        await self._add(protocol, add)
 
     async def serve_stream(
         self, protocol: str, handler: StreamHandler, *, max_frame_bytes: int, refuse: Refusal = encode_refusal
     ) -> None:
-        await self._running().add_stream_handler(
-            protocol, handler, max_frame_bytes=max_frame_bytes, refuse=refuse, timeout_s=_CONTROL_TIMEOUT_S
-        )
+        async def add(control: P2pdClient) -> None:
+            await control.add_stream_handler(
+                protocol,
+                handler,
+                max_frame_bytes=max_frame_bytes,
+                refuse=refuse,
+                timeout_s=stretched(_CONTROL_TIMEOUT_S),
+            )
+
+        await self._add(protocol, add)
 
     async def call(self, peer: PeerId, protocol: str, body: bytes, *, timeout_s: float) -> bytes:
         return await self._running().call(peer, protocol, body, timeout_s=timeout_s)
@@ -194,31 +208,49 @@ class Libp2pHost:
 
     async def neighbours(self) -> Mapping[PeerId, tuple[str, ...]]:
         """Return the connected peers with the addresses at which we see them. Raises NetworkError."""
-        return await self._running().list_peers(timeout_s=_CONTROL_TIMEOUT_S)
+        return await self._running().list_peers(timeout_s=stretched(_CONTROL_TIMEOUT_S))
 
     async def dial_anew(self, peer: PeerId, addrs: Sequence[str], *, seen_as: str = "") -> bool:
-        """Return whether a stranger from here reaches `peer` at one of `addrs` (without /p2p/).
+        """Return whether a stranger from here reaches `peer` at one of `addrs` (without /p2p/), trying twice.
 
         Args:
             seen_as: this node's address as `peer` sees it. With one, the stranger stays long enough for the peer's
                 p2pd to find out that it can be reached, without which its relay ends every connection after 128 KiB.
+
+        Raises:
+            NetworkError: no stranger can be made here, which says nothing about `peer`.
         """
         if self._directory is None:
-            return False
+            raise NetworkError("the node is closed")
         name = f"stranger-{next(self._strangers)}"
+        async with nameless_node(self._directory.path, name, announce=seen_as) as control:
+            for _ in range(_STRANGER_DIALS):
+                try:
+                    await control.connect(peer, addrs, timeout_s=stretched(_STRANGER_TIMEOUT_S))
+                except NetworkError as error:
+                    log.debug("a peer is not reached: %s", error)
+                else:
+                    if seen_as:
+                        await asyncio.sleep(_VOUCH_S)
+                    return True
+        return False
+
+    async def move(self, relays: tuple[str, ...]) -> None:
+        """Go behind these relays, or come out from behind others if there are none. All connections end.
+
+        Raises:
+            NetworkError: the network can't be joined again; the node is lost.
+        """
         try:
-            async with nameless_node(self._directory.path, name, announce=seen_as) as control:
-                await control.connect(peer, addrs, timeout_s=stretched(_STRANGER_TIMEOUT_S))
-                if seen_as:
-                    await asyncio.sleep(_VOUCH_S)
-        except NetworkError:
-            return False
-        return True
+            await self._go_behind(relays)
+            await self._patiently(self._enter_dht)
+        except BaseException:
+            self._lost.set()
+            raise
 
     async def wait_lost(self) -> None:
         """Return once p2pd ended without being asked to: this node is of no use any more."""
-        if self._process is not None:
-            await asyncio.wait({self._process.exited})
+        await self._lost.wait()
 
     async def close(self) -> None:
         if self._closing:
@@ -234,7 +266,12 @@ class Libp2pHost:
             os.close(self._identity_lock)
 
     async def _patiently(self, attempt: Callable[[], Awaitable[None]]) -> None:
-        await patiently(attempt, patience_s=self._config.patience_s, on_waiting=self._config.on_waiting)
+        async def attempt_if_not_lost() -> None:
+            if self._lost.is_set():
+                raise NetworkError("the peer-to-peer process ended unexpectedly", hint="start again")
+            await attempt()
+
+        await patiently(attempt_if_not_lost, patience_s=self._config.patience_s, on_waiting=self._config.on_waiting)
 
     async def _reach(self, *, checks_identity: bool) -> None:
         """Start, unless done, and get a bootstrap peer to accept this node. Raises NetworkError."""
@@ -271,7 +308,7 @@ class Libp2pHost:
         await _wait_for_routes(control)
 
     async def _go_behind(self, relays: tuple[str, ...]) -> None:
-        """Start p2pd anew, which is told only at its start that it needs relays. Handlers are to be added again."""
+        """Start p2pd anew, which is told only at its start that it needs relays."""
         self._config = replace(self._config, relays=relays)
         await self._stop_p2pd()
         await self._patiently(partial(self._reach, checks_identity=False))
@@ -283,7 +320,16 @@ class Libp2pHost:
         if self._control is not None:
             await self._control.close()
         if self._process is not None:
-            await self._process.stop()
+            process, self._process = self._process, None
+            await process.stop()
+
+    async def _add(self, protocol: str, add: Callable[[P2pdClient], Awaitable[None]]) -> None:
+        await add(self._running())
+        self._handlers[protocol] = add
+
+    def _note_end(self, process: DaemonProcess) -> None:
+        if process is self._process:  # nobody stopped it
+            self._lost.set()
 
     async def _start_p2pd(self) -> None:
         assert self._directory is not None
@@ -293,13 +339,17 @@ class Libp2pHost:
             write_atomically(identity_path, self.identity.to_bytes())
         control_path, listen_path = self._directory.path / "p2pd.sock", self._directory.path / "node.sock"
         arguments = _p2pd_arguments(self._config, identity_path, control_path)
-        self._process = await DaemonProcess.start(arguments, timeout_s=stretched(_P2PD_START_S))
+        self._process = process = await DaemonProcess.start(arguments, timeout_s=stretched(_P2PD_START_S))
+        process.exited.add_done_callback(lambda _: self._note_end(process))
         self._control = P2pdClient(control_path, listen_path, self.uploads, self.downloads, self.budgets, self._gate)
         await self._control.start(timeout_s=stretched(_CONTROL_TIMEOUT_S))
-        await self.serve_unary(_SEEN, self._answer_seen)
-        if self.members is not None:
-            await self.serve_unary(PRESENT, self.members.answer_present)
-            await self.serve_unary(ROSTER, self.members.answer_roster)
+        for add in self._handlers.values():
+            await add(self._control)
+        if not self._handlers:
+            await self.serve_unary(_SEEN, self._answer_seen)
+            if self.members is not None:
+                await self.serve_unary(PRESENT, self.members.answer_present)
+                await self.serve_unary(ROSTER, self.members.answer_roster)
         self._dht = await DhtNode.start(
             self._control,
             self.peer_id,

@@ -9,6 +9,7 @@ import contextlib
 from collections.abc import AsyncIterator
 from pathlib import Path
 
+from potluck.p2p.contention import stretched
 from potluck.p2p.control import P2pdClient
 from potluck.p2p.daemon_process import DaemonProcess
 
@@ -29,10 +30,10 @@ async def nameless_node(folder: Path, name: str, *, announce: str = "") -> Async
     arguments = [f"-listen=/unix{control_path}", "-dhtClient=1", "-noListenAddrs=1", "-relay=0", "-idleTimeout=30s"]
     if announce:
         arguments += ["-autonat=1", f"-announceAddrs={announce}"]
-    process = await DaemonProcess.start(arguments, timeout_s=_START_TIMEOUT_S)
+    process = await DaemonProcess.start(arguments, timeout_s=stretched(_START_TIMEOUT_S))
     control = P2pdClient(control_path, listen_path)
     try:
-        await control.start(timeout_s=_CONTROL_TIMEOUT_S)
+        await control.start(timeout_s=stretched(_CONTROL_TIMEOUT_S))
         yield control
     finally:
         await control.close()

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import islice
 
 import pytest
 from helpers.fake_network import FakeHost, FakeNetwork
-from potluck_engine.reachability import Reach, Reachability, ReachFinding, is_local, judge, relays_of
+from potluck_engine.reachability import Reach, Reachability, ReachFinding, is_local, judge, pauses_s, relays_of
 
+from potluck.errors import NetworkError
 from potluck.membership.budgets import PERSON
 from potluck.p2p.config import HostConfig
 from potluck.p2p.network import UnaryHandler
@@ -26,6 +28,8 @@ class Node:
         self.host: FakeHost = network.start()
         self.ip, self.seen_at, self.reachable = ip, seen_at, reachable
         self.others: list[Node] = []
+        self.luck: list[bool] = []  # how the next dials end, whatever can be reached
+        self.is_busy = False
         self.dialled: list[tuple[tuple[str, ...], str]] = []
         self.peer_id = self.host.peer_id
         self.budgets = self.host.budgets
@@ -44,6 +48,10 @@ class Node:
 
     async def dial_anew(self, peer: PeerId, addrs: Sequence[str], *, seen_as: str = "") -> bool:
         self.dialled.append((tuple(addrs), seen_as))
+        if self.is_busy:
+            raise NetworkError("no process starts in time")
+        if self.luck:
+            return self.luck.pop(0)
         return any(addr in self.reachable for addr in addrs)
 
 
@@ -75,14 +83,35 @@ def test_half_of_those_that_answer_must_have_reached_a_node(answers: list[bool |
 async def test_a_peer_dials_the_address_it_sees_with_the_ports_that_are_told(open_port: bool, reach: Reach) -> None:
     home, public = await pair(open_port=open_port)
     await Reachability(public, relays=False).serve()
-    finding = await Reachability(home, relays=False).find_out()
+    finding = await Reachability(home, relays=False, pause_s=0.0).find_out()
     assert finding == ReachFinding(reach, 1, int(open_port))
-    assert public.dialled == [(("/ip4/45.45.7.3/tcp/31330",), "")]
+    assert public.dialled == [(("/ip4/45.45.7.3/tcp/31330",), "")] * (1 if open_port else 3)  # to be sure
+
+
+async def test_a_node_that_was_reached_once_stays_direct() -> None:
+    home, public = await pair(open_port=False)
+    public.luck = [False, True]
+    await Reachability(public, relays=False).serve()
+    assert (await Reachability(home, relays=False, pause_s=0.0).find_out()).reach is Reach.DIRECT
+
+
+async def test_a_peer_that_is_too_busy_to_dial_does_not_count() -> None:
+    home, public = await pair(open_port=False)
+    public.is_busy = True
+    await Reachability(public, relays=False).serve()
+    assert await Reachability(home, relays=False, pause_s=0.0).find_out() == ReachFinding()
+
+
+def test_a_relayed_node_asks_again_less_and_less_often() -> None:
+    pauses = list(islice(pauses_s(), 12))
+    assert pauses == sorted(pauses)
+    assert pauses[0] <= 60
+    assert pauses[-1] == pauses[-2] <= 3600
 
 
 async def test_a_node_that_relays_has_itself_dialled_by_whoever_asks_before_it_answers() -> None:
     home, public = await pair(open_port=False)
-    asked, asking = Reachability(public, relays=True), Reachability(home, relays=True)
+    asked, asking = Reachability(public, relays=True), Reachability(home, relays=True, pause_s=0.0)
     await asked.serve()
     await asking.serve()
     assert (await asking.find_out()).reach is Reach.RELAYED
