@@ -215,7 +215,7 @@ def _config(membership: Membership, identity: Path | None, listen: tuple[str, ..
         listen_addrs=listen,
         bootstrap_peers=membership.swarm.bootstrap_peers,
         record_checks=record_checks(membership.swarm, time.time),
-        start_timeout_s=_START_TIMEOUT_S,
+        patience_s=_START_TIMEOUT_S,
     )
 
 

@@ -26,7 +26,10 @@ def print_json(value: object) -> None:
 
 def add_max_wait(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "--max-wait", metavar="TIME", default="2m", help="for layers that nobody serves now (default: %(default)s)"
+        "--max-wait",
+        metavar="TIME",
+        default="2m",
+        help="for layers that nobody serves, and a member that answers (default: %(default)s)",
     )
 
 

@@ -163,7 +163,7 @@ _shtab_potluck_chat_options=(
   "--swarm[a swarm you joined (default\: the one you serve)]:NAME:"
   "--system[tell the model how to behave]:TEXT:"
   "--max-tokens[longest answer (default\: chat.max_tokens)]:N:"
-  "--max-wait[for layers that nobody serves now (default\: 2m)]:TIME:"
+  "--max-wait[for layers that nobody serves, and a member that answers (default\: 2m)]:TIME:"
   "--json[print JSON, for scripts]"
   ":ask this and exit\; - reads standard input:"
 )
@@ -316,7 +316,7 @@ _shtab_potluck_generate_options=(
   "--seed[seed of the sampling, to get the same text again]:seed:"
   "--adapter[use this LoRA adapter of the servers]:NAME|HASH:"
   "--quantization[use only servers with such weights (default\: what most have)]:quantization:(none int8 int4)"
-  "--max-wait[for a member that answers, and for layers that nobody serves (default\: 2m)]:TIME:"
+  "--max-wait[for layers that nobody serves, and a member that answers (default\: 2m)]:TIME:"
   {--stream,--no-stream}"[show words as they come (default\: on a terminal)]"
   "--json[print JSON, for scripts]"
   ":the text to continue\; - reads standard input:"

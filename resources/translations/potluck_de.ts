@@ -224,6 +224,10 @@
         <translation>Lädt Blöcke</translation>
     </message>
     <message>
+        <source>Can&apos;t join the swarm yet: {why}</source>
+        <translation>Der Schwarm ist noch nicht erreichbar: {why}</translation>
+    </message>
+    <message>
         <source>Not serving: {file} changed on disk</source>
         <translation>Stellt nichts bereit: {file} hat sich auf der Festplatte geändert</translation>
     </message>
@@ -402,6 +406,10 @@
     <message>
         <source>Loading embeddings and head</source>
         <translation>Laden von Anfang und Ende des Modells</translation>
+    </message>
+    <message>
+        <source>Can&apos;t join the swarm yet: {why}. Trying again.</source>
+        <translation>Der Schwarm ist noch nicht erreichbar: {why}. Neuer Versuch folgt.</translation>
     </message>
     <message>
         <source>Layer {number} is gone. Waiting for a server.</source>
@@ -1624,6 +1632,38 @@
     <message>
         <source>the swarm does not admit this computer: {why}</source>
         <translation>der Schwarm lässt diesen Computer nicht zu: {why}</translation>
+    </message>
+    <message>
+        <source>no bootstrap peer answers ({number} tried)</source>
+        <translation>kein Einstiegsknoten antwortet ({number} versucht)</translation>
+    </message>
+    <message>
+        <source>a bootstrap peer does not answer</source>
+        <translation>ein Einstiegsknoten antwortet nicht</translation>
+    </message>
+    <message>
+        <source>no member is online who could let you in</source>
+        <translation>kein Mitglied ist online, das dich einlassen könnte</translation>
+    </message>
+    <message>
+        <source>this node has just started</source>
+        <translation>dieser Knoten ist gerade erst gestartet</translation>
+    </message>
+    <message>
+        <source>no member has stored this server&apos;s announcement</source>
+        <translation>kein Mitglied hat die Ankündigung dieses Servers gespeichert</translation>
+    </message>
+    <message>
+        <source>another node already runs with this identity</source>
+        <translation>ein anderer Knoten läuft bereits mit dieser Identität</translation>
+    </message>
+    <message>
+        <source>this machine&apos;s clock differs from the swarm&apos;s by more than 3 s</source>
+        <translation>die Uhr dieses Computers weicht mehr als 3 s von der des Schwarms ab</translation>
+    </message>
+    <message>
+        <source>the peer-to-peer process did not start within {number} s</source>
+        <translation>der Peer-to-Peer-Prozess ist nicht innerhalb von {number} s gestartet</translation>
     </message>
     <message>
         <source>removed from the swarm</source>

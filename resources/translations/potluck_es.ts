@@ -224,6 +224,10 @@
         <translation>Cargando bloques</translation>
     </message>
     <message>
+        <source>Can&apos;t join the swarm yet: {why}</source>
+        <translation>Aún no se puede entrar en el enjambre: {why}</translation>
+    </message>
+    <message>
         <source>Not serving: {file} changed on disk</source>
         <translation>No se sirve nada: {file} ha cambiado en el disco</translation>
     </message>
@@ -402,6 +406,10 @@
     <message>
         <source>Loading embeddings and head</source>
         <translation>Cargando el principio y el final del modelo</translation>
+    </message>
+    <message>
+        <source>Can&apos;t join the swarm yet: {why}. Trying again.</source>
+        <translation>Aún no se puede entrar en el enjambre: {why}. Se vuelve a intentar.</translation>
     </message>
     <message>
         <source>Layer {number} is gone. Waiting for a server.</source>
@@ -1624,6 +1632,38 @@
     <message>
         <source>the swarm does not admit this computer: {why}</source>
         <translation>el enjambre no admite este ordenador: {why}</translation>
+    </message>
+    <message>
+        <source>no bootstrap peer answers ({number} tried)</source>
+        <translation>ningún nodo de entrada responde ({number} intentados)</translation>
+    </message>
+    <message>
+        <source>a bootstrap peer does not answer</source>
+        <translation>un nodo de entrada no responde</translation>
+    </message>
+    <message>
+        <source>no member is online who could let you in</source>
+        <translation>no hay ningún miembro en línea que pueda dejarte entrar</translation>
+    </message>
+    <message>
+        <source>this node has just started</source>
+        <translation>este nodo acaba de arrancar</translation>
+    </message>
+    <message>
+        <source>no member has stored this server&apos;s announcement</source>
+        <translation>ningún miembro ha guardado el anuncio de este servidor</translation>
+    </message>
+    <message>
+        <source>another node already runs with this identity</source>
+        <translation>otro nodo ya funciona con esta identidad</translation>
+    </message>
+    <message>
+        <source>this machine&apos;s clock differs from the swarm&apos;s by more than 3 s</source>
+        <translation>el reloj de este ordenador difiere más de 3 s del reloj del enjambre</translation>
+    </message>
+    <message>
+        <source>the peer-to-peer process did not start within {number} s</source>
+        <translation>el proceso entre pares no arrancó en {number} s</translation>
     </message>
     <message>
         <source>removed from the swarm</source>
