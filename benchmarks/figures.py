@@ -186,6 +186,14 @@ FIGURES = {
             "all replicas of a block gone for 60 s, then one returns: sessions that continue with the same tokens",
         ),
         Figure(
+            "starts_under_load",
+            "starts",
+            "lower",
+            0,
+            "starts:under_load",
+            "4 starts (50 in soak) beside eight busy processes: not online after two minutes, or behind a relay",
+        ),
+        Figure(
             "generate_matrix",
             "modes",
             "lower",

@@ -374,5 +374,5 @@ def _config(founder: Membership, identity: Path | None, shown: Membership) -> Ho
         membership=replace(shown, swarm=founder.swarm),
         identity_path=identity,
         bootstrap_peers=founder.swarm.bootstrap_peers,
-        start_timeout_s=60.0,
+        patience_s=60.0,
     )

@@ -161,6 +161,7 @@ class LocalSwarm:
         threads: of each engine, and of each library in it.
         serve_options: more options for `potluck serve`.
         is_open: the swarm has no members; any peer may use it.
+        host: the address at which everybody listens.
     """
 
     checkpoint: Path
@@ -168,6 +169,7 @@ class LocalSwarm:
     threads: int = 1
     serve_options: Sequence[str] = ()
     is_open: bool = False
+    host: str = "127.0.0.1"
     engines: list[LocalEngine] = field(default_factory=list, init=False)
     _ports: set[int] = field(default_factory=set, init=False)
     bootstrap: LocalProcess | None = field(default=None, init=False)
@@ -236,7 +238,7 @@ class LocalSwarm:
         arguments = [
             *("serve", str(self.checkpoint), "--swarm", self.swarm.name, "--name", name, "--json"),
             *(("--blocks", str(span)) if span is not None else ()),
-            *("--host", "127.0.0.1", "--threads", str(self.threads), *self.serve_options, *options),
+            *("--host", self.host, "--threads", str(self.threads), *self.serve_options, *options),
         ]
         engine = LocalEngine(
             name, arguments, {**self.environment(), **environment}, self.folder / f"{number}-{name}.log"
@@ -287,7 +289,7 @@ class LocalSwarm:
         swarm = new_swarm("local", self.checkpoint.resolve().name, num_blocks, "local", prefix=prefix)
         joined = JoinedSwarms(self.folder / "potluck" / "swarms.json", self.folder / "founder.key")
         created = joined.create(swarm, is_open=self.is_open)
-        arguments = ["bootstrap", "--port", "0", "--host", "127.0.0.1", "--json"]
+        arguments = ["bootstrap", "--port", "0", "--host", self.host, "--json"]
         arguments += [] if self.is_open else ["--swarm", link_of(created.swarm)]
         self.bootstrap = LocalProcess("bootstrap", arguments, self.environment(), self.folder / "bootstrap.log")
         peers = tuple(self.bootstrap.wait_online()["addresses"])

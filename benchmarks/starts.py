@@ -1,0 +1,115 @@
+"""How reliably servers get online on a busy machine: `starts_under_load`.
+
+Real `potluck serve` processes with real p2pd, two at a time, beside eight processes that compute all the time. The
+network is flat: all have one address in a network namespace, so anybody can dial anybody. Needs root.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+
+from benchmarks.figures import Measured
+from benchmarks.local_swarm import LocalEngine, LocalSwarm
+from benchmarks.models import checkpoint
+from potluck.errors import PotluckError
+from potluck.processes import tied_to_parent
+from potluck.protocol.blocks import Span
+
+_HIDDEN_SIZE, _NUM_BLOCKS = 512, 4
+_ADDRESS = "10.214.8.1"
+_NUM_BUSY, _AT_ONCE = 8, 2
+_STARTS, _STARTS_IN_SOAK = 4, 50
+_ONLINE_S = 120.0
+
+
+def under_load(soak: bool) -> Measured:
+    """Count the servers that are not online after two minutes, or went behind a relay."""
+    checkpoint(_HIDDEN_SIZE, _NUM_BLOCKS)
+    with _namespace() as namespace:
+        starts = _STARTS_IN_SOAK if soak else _STARTS
+        command = ["ip", "netns", "exec", namespace, sys.executable, "-m", "benchmarks.starts", str(starts)]
+        done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True)
+    found = json.loads(done.stdout.splitlines()[-1])
+    return Measured(found["late"] + found["relayed"], found)
+
+
+@contextlib.contextmanager
+def _namespace() -> Iterator[str]:
+    """A namespace with one address beside the loopback's. Raises PotluckError where it cannot be made."""
+    name = f"pls{os.getpid() % 10_000}"
+    try:
+        try:
+            _run("ip", "netns", "add", name)
+            _run("ip", "-n", name, "link", "set", "lo", "up")
+            _run("ip", "-n", name, "link", "add", "flat", "type", "dummy")
+            _run("ip", "-n", name, "address", "add", f"{_ADDRESS}/24", "dev", "flat")
+            _run("ip", "-n", name, "link", "set", "flat", "up")
+        except (OSError, subprocess.CalledProcessError) as error:
+            raise PotluckError("no network namespace here", hint="run as root, with ip") from error
+        yield name
+    finally:
+        subprocess.run(["ip", "netns", "delete", name], capture_output=True)
+
+
+def _run(*command: str) -> None:
+    subprocess.run(command, check=True, capture_output=True, text=True)
+
+
+def _count(starts: int) -> dict[str, object]:
+    """Start servers in the present namespace, and return how that went."""
+    seconds, late, relayed, problems = list[float](), 0, 0, list[str]()
+    folder = checkpoint(_HIDDEN_SIZE, _NUM_BLOCKS)
+    with LocalSwarm(folder, [Span(0, _NUM_BLOCKS)], host=_ADDRESS) as swarm, _busy():
+        for _ in range(0, starts, _AT_ONCE):
+            began = time.monotonic()
+            engines = [swarm.add_engine(Span(0, _NUM_BLOCKS)) for _ in range(_AT_ONCE)]
+            for engine in engines:
+                try:
+                    engine.wait_online(max(began + _ONLINE_S - time.monotonic(), 0.1))
+                except PotluckError as error:
+                    late += 1
+                    problems.append(error.message)
+                    continue
+                seconds.append(round(engine.seconds_to("online"), 1))
+                relayed += any("p2p-circuit" in address for address in engine.events["online"]["addresses"])
+            _stop(engines)
+    seconds.sort()
+    return {
+        "late": late,
+        "relayed": relayed,
+        "starts": starts,
+        "seconds": seconds,
+        "problems": problems,
+        "load": round(os.getloadavg()[0], 1),
+    }
+
+
+@contextlib.contextmanager
+def _busy() -> Iterator[None]:
+    """Processes that compute all the time."""
+    command = tied_to_parent([sys.executable, "-c", "while True: pass"])
+    processes = [subprocess.Popen(command) for _ in range(_NUM_BUSY)]
+    try:
+        yield
+    finally:
+        for process in processes:
+            process.kill()
+            process.wait()
+
+
+def _stop(engines: list[LocalEngine]) -> None:
+    for engine in engines:
+        engine.ask_to_stop()
+    deadline = time.monotonic() + 30.0
+    for engine in engines:
+        engine.wait_stopped(deadline)
+
+
+if __name__ == "__main__":
+    print(json.dumps(_count(int(sys.argv[1]))))
