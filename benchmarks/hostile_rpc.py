@@ -38,9 +38,10 @@ from potluck.errors import PotluckError
 from potluck.membership.gate import PRESENT, ROSTER
 from potluck.membership.invite import encode_invite
 from potluck.membership.joined import JoinedSwarms
-from potluck.membership.leadership import invite, remove
+from potluck.membership.leadership import invite, remove, withdraw
 from potluck.membership.membership import Membership
 from potluck.membership.presentation import Presentation, encode_presentation
+from potluck.membership.statements import Delegation
 from potluck.p2p.addresses import split_peer
 from potluck.p2p.config import HostConfig
 from potluck.p2p.control import P2pdClient
@@ -132,7 +133,9 @@ async def _roles(place: Path, founder: Membership) -> list[_Role]:
         seeds[PUSH] = [encode_push(Push(tuple(haunter.announcements(number)))) for number in range(4)]
         people[name] = identity, seeds
         await host.close()
-    newcomer = JoinedSwarms(place / "newcomer.json", place / "newcomer.key").join(encode_invite(made), name="Eve")
+    ended, of_ended = invite(founder, time.time())
+    founder = founder.with_statements([ended], time.time())
+    newcomer = JoinedSwarms(place / "newcomer.json", place / "newcomer.key").join(encode_invite(of_ended), name="Eve")
     application = encode_presentation(Presentation(newcomer.statements, application=newcomer.application))
     for _, seeds in people.values():
         seeds[PRESENT].append(application)
@@ -141,8 +144,9 @@ async def _roles(place: Path, founder: Membership) -> list[_Role]:
     assert host.members is not None
     bob = next(person for person in host.members.roster.people if person.name == "Bob")
     known = founder.with_statements(list(host.members.roster), time.time())
-    removal = remove(known, bob, time.time())
-    host.members.publish(removal)
+    assert isinstance(ended.content, Delegation)
+    withdrawal = withdraw(known, ended.content.invite, time.time())
+    host.members.publish([*remove(known, bob, time.time()), *withdrawal])
     await asyncio.sleep(1.0)
     await host.close()
     mallory, bobs = people["Mallory"], people["Bob"]
