@@ -282,6 +282,14 @@ FIGURES = {
             "a day without a game: films, browsers, compositors, launchers, shaders being compiled, screen savers",
         ),
         Figure(
+            "machines",
+            "machines",
+            "higher",
+            20,
+            "machines:installable",
+            "made-up computers on which set-up ends with packages that the index has, by a dated listing",
+        ),
+        Figure(
             "real_games",
             "games",
             "lower",
