@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import argparse
+import sys
 
 from potluck_control import schema
+from potluck_control.methods import computers
 from potluck_control.places import find_places
 from potluck_daemon.host.units import STARTS_WITH_MACHINE, enable_system_service
 
+from potluck.errors import UsageError
+from potluck.membership.pairing import PairingCode
 from potluck_cli.connect import daemon
 from potluck_cli.invites import add_invite, read_invite
 from potluck_cli.options import answer
@@ -21,21 +25,38 @@ so only use an invite from somebody you trust. If needed, this sets up the engin
 does) and starts the daemon."""
 EXAMPLES = """\
   potluck join
-  potluck join --file ./invite"""
+  potluck join --file ./invite
+  potluck join --code    (your second computer; `potluck members add-computer` shows the code on the first)"""
 RESULT = schema.Joined
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_invite(parser)
+    parser.add_argument(
+        "--code",
+        action="store_true",
+        help="ask for the code that `potluck members add-computer` shows",
+    )
 
 
 def run(args: argparse.Namespace) -> int:
-    invite = read_invite(args)  # fails before a daemon is started
+    if args.code and (args.file or args.invite):
+        raise UsageError("give either an invite or --code")
+    secret = _read_code() if args.code else read_invite(args)  # fails before a daemon is started
     if lacks_engine(find_places()):
         make_engine(quiet=args.json)
     ensure_started()
-    joined = daemon().call(schema.JOIN, schema.JoinParams(invite))
+    if args.code:
+        added = daemon().call(computers.JOIN, computers.CodeParams(secret))
+        joined = schema.Joined(added.swarm, added.model)
+    else:
+        joined = daemon().call(schema.JOIN, schema.JoinParams(secret))
     lines = [f"Joined {joined.name}, which runs {joined.model}. See: potluck status"]
     if enable_system_service():
         lines.append(f"The service runs. {STARTS_WITH_MACHINE}")
     return answer(args, joined, lines)
+
+
+def _read_code() -> str:
+    text = input("Code: ") if sys.stdin.isatty() else sys.stdin.readline()
+    return str(PairingCode.read(text))

@@ -1,29 +1,53 @@
-"""`potluck members`: lists the people of a swarm, and removes, promotes and recovers."""
+"""`potluck members`: lists the people of a swarm, removes and promotes them, and keeps one's own computers and keys."""
 
 from __future__ import annotations
 
 import argparse
+import base64
 import getpass
+import os
 import sys
 import time
+from dataclasses import dataclass
+from pathlib import Path
 
+from potluck_control.methods import computers
 from potluck_control.methods import members as methods
+from potluck_control.places import find_places
 
+from potluck.errors import UsageError
 from potluck_cli.connect import daemon
 from potluck_cli.options import answer
+from potluck_cli.setup import lacks_engine, make_engine
+from potluck_cli.start import ensure_started
 from potluck_cli.terminal import Terminal
+
+_LOOK_S = 1.0
+_MAX_FILE_BYTES = 64 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """The backup was written."""
+
+    file: str
+
 
 DESCRIPTION = """\
 Show who belongs to a swarm, with their computers and open invites. The founder and admins can remove people: their
 servers then serve nobody, and everybody refuses them within a minute. You can remove a computer of your own, such as a
-lost laptop."""
+lost laptop, and add another one with a short code. A backup of your keys, encrypted with a password, makes any computer
+yours."""
 EXAMPLES = """\
   potluck members
   potluck members remove Bob
   potluck members remove Ana --machine "old laptop"
   potluck members promote Bob
   potluck members withdraw 3fa9
-  potluck members recovery-code"""
+  potluck members recovery-code
+  potluck members add-computer    (then, on the other computer: potluck join --code)
+  potluck members backup ./potluck-keys
+  potluck members restore ./potluck-keys"""
 RESULT = {
     "list": methods.MembersList,
     "remove": methods.MembersChanged,
@@ -32,6 +56,9 @@ RESULT = {
     "withdraw": methods.MembersChanged,
     "recovery-code": methods.RecoveryCode,
     "recover": methods.MembersChanged,
+    "add-computer": computers.Adding,
+    "backup": Written,
+    "restore": computers.Restored,
 }
 
 
@@ -65,7 +92,21 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     recovered = actions.add_parser("recover", help="become the founder again, with the recovery code")
     recovered.set_defaults(act=_recover)
 
-    for action in (listed, removed, promoted, demoted, withdrawn, code, recovered):
+    added = actions.add_parser("add-computer", help="show a code with which another computer becomes yours")
+    added.add_argument(
+        "--address", default="", metavar="IPV4", help="this computer's address for the other one (default: the usual)"
+    )
+    added.set_defaults(act=_add_computer)
+
+    backup = actions.add_parser("backup", help="write your keys to a file, encrypted with a password")
+    backup.add_argument("file", type=Path, metavar="FILE", help="must not exist")
+    backup.set_defaults(act=_backup)
+
+    restored = actions.add_parser("restore", help="bring your keys to this computer from a backup")
+    restored.add_argument("file", type=Path, metavar="FILE")
+    restored.set_defaults(act=_restore)
+
+    for action in (added, listed, removed, promoted, demoted, withdrawn, code, recovered):
         action.add_argument(
             "--swarm", default="", metavar="NAME", help="a swarm you joined (default: the one you serve)"
         )
@@ -142,3 +183,64 @@ def _changed(args: argparse.Namespace, changed: methods.MembersChanged) -> int:
     if not changed.is_known:
         lines.append("The others learn of it when this computer serves the swarm again.")
     return answer(args, changed, lines)
+
+
+def _add_computer(args: argparse.Namespace) -> int:
+    """Show the code, and wait until it is used or has ended; Ctrl-C ends it."""
+    client = daemon()
+    shown = client.call(computers.ADD, computers.AddParams(args.swarm, args.address))
+    until = time.strftime("%H:%M", time.localtime(shown.expires_at))
+    said = (
+        f"On the other computer, run `potluck join --code` and enter:\n\n  {shown.code}",
+        f"It works once, until {until}.",
+    )
+    print(*said, sep="\n\n", file=sys.stderr if args.json else sys.stdout, flush=True)
+    try:
+        while not shown.added and not shown.problem:
+            time.sleep(_LOOK_S)
+            shown = client.call(computers.ADDING)
+    finally:
+        client.call(computers.CANCEL)
+    if not shown.added:
+        raise UsageError(
+            f"no computer was added: {shown.problem}", hint="make a new code: potluck members add-computer"
+        )
+    return answer(args, shown, [f"Added {shown.added}. It is one of your computers in {shown.swarm} now."])
+
+
+def _backup(args: argparse.Namespace) -> int:
+    if args.file.exists():
+        raise UsageError(f"{args.file} exists already", hint="name another file")
+    password = _password("Password for the backup (it stays hidden): ")
+    if sys.stdin.isatty() and getpass.getpass("Once more: ") != password:
+        raise UsageError("the two passwords differ")
+    made = daemon().call(computers.BACK_UP, computers.BackupParams(password))
+    try:
+        handle = os.open(args.file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        with os.fdopen(handle, "wb") as file:
+            file.write(base64.b64decode(made.data))
+    except OSError as error:
+        raise UsageError(f"cannot write {args.file}: {error.strerror}") from error
+    lines = [f"Your keys are in {args.file}. Keep it and the password apart: whoever has both can act as you."]
+    return answer(args, Written(str(args.file)), lines)
+
+
+def _restore(args: argparse.Namespace) -> int:
+    try:
+        with args.file.open("rb") as file:
+            data = file.read(_MAX_FILE_BYTES)
+    except OSError as error:
+        raise UsageError(f"cannot read {args.file}: {error.strerror}") from error
+    password = _password("Password of the backup (it stays hidden): ")
+    if lacks_engine(find_places()):
+        make_engine(quiet=args.json)
+    ensure_started()
+    given = base64.b64encode(data).decode()
+    restored = daemon().call(computers.RESTORE, computers.RestoreParams(given, password))
+    return answer(args, restored, [f"This computer is yours in {', '.join(restored.swarms)}. See: potluck status"])
+
+
+def _password(prompt: str) -> str:
+    if sys.stdin.isatty():
+        return getpass.getpass(prompt)
+    return sys.stdin.readline().rstrip("\n")

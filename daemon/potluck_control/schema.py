@@ -15,6 +15,7 @@ from potluck_control.engine_metrics import EngineMetrics
 from potluck_control.method import Empty as Empty
 from potluck_control.method import Method as Method
 from potluck_control.methods import (
+    computers,
     contribution,
     earnings,
     gateway,
@@ -339,6 +340,7 @@ _TOPICS = (
     machine,
     contribution,
     members,
+    computers,
     models,
     gateway,
     setup,

@@ -96,6 +96,25 @@ class JoinedSwarms:
             memberships[swarm.name] = membership
         return membership
 
+    def adopt(self, membership: Membership) -> Membership:
+        """Keep a membership that comes from another computer of this user; an equal one that is here stays.
+
+        Raises:
+            UsageError: somebody else on this computer is a member of that swarm.
+        """
+        with self._changing() as memberships:
+            known = next((each for each in memberships.values() if _is_same(each.swarm, membership.swarm)), None)
+            if known is not None and known.person_seed is not None and known.person_seed == membership.person_seed:
+                return known
+            if known is not None:
+                name = known.swarm.name
+                raise UsageError(
+                    f"this computer is already in the swarm {name}", hint=f"leave it first: potluck leave {name}"
+                )
+            swarm = replace(membership.swarm, name=free_name(membership.swarm.name, memberships))
+            memberships[swarm.name] = replace(membership, swarm=swarm)
+            return memberships[swarm.name]
+
     def create(self, swarm: Swarm, *, is_open: bool = False, name: str = "") -> Membership:
         """Found a swarm, or remember an open one. Raises UsageError if one of that name is there."""
         with self._changing() as memberships:

@@ -50,8 +50,8 @@ function _shtab_potluck_using
   test "$_shtab_potluck_cmdpath" = "$argv"
 end
 
-set -g _shtab_potluck_commands start stop drain status top pause resume join leave members 'members list' 'members remove' 'members promote' 'members demote' 'members withdraw' 'members recovery-code' 'members recover' models 'models list' 'models delete' 'models move' programs 'programs list' 'programs always' 'programs never' 'programs judge' history earnings ledger 'ledger export' 'ledger check' 'ledger backup' 'ledger restore' logs config 'config list' 'config get' 'config set' 'config unset' 'config edit' doctor diag setup update autostart service 'service install' 'service remove' serve generate chat gateway 'gateway start' 'gateway status' 'gateway stop' swarm 'swarm create' 'swarm join' 'swarm invite' 'swarm list' 'swarm show' 'swarm leave' bootstrap control completions
-set -g _shtab_potluck_opts_with_value --adapter --announce --app --blocks --bootstrap --by --cache-tokens --daemon --device --devices --dtype --expires --file --folder --host --identity --index --invite-file --machine --max-memory --max-new-tokens --max-tokens --max-wait --model --name --num-blocks --output --people --port --prefix --quantization --revision --seed --since --state --swarm --system --temperature --threads --variant --wait --wheels --within --words -n
+set -g _shtab_potluck_commands start stop drain status top pause resume join leave members 'members list' 'members remove' 'members promote' 'members demote' 'members withdraw' 'members recovery-code' 'members recover' 'members add-computer' 'members backup' 'members restore' models 'models list' 'models delete' 'models move' programs 'programs list' 'programs always' 'programs never' 'programs judge' history earnings ledger 'ledger export' 'ledger check' 'ledger backup' 'ledger restore' logs config 'config list' 'config get' 'config set' 'config unset' 'config edit' doctor diag setup update autostart service 'service install' 'service remove' serve generate chat gateway 'gateway start' 'gateway status' 'gateway stop' swarm 'swarm create' 'swarm join' 'swarm invite' 'swarm list' 'swarm show' 'swarm leave' bootstrap control completions
+set -g _shtab_potluck_opts_with_value --adapter --address --announce --app --blocks --bootstrap --by --cache-tokens --daemon --device --devices --dtype --expires --file --folder --host --identity --index --invite-file --machine --max-memory --max-new-tokens --max-tokens --max-wait --model --name --num-blocks --output --people --port --prefix --quantization --revision --seed --since --state --swarm --system --temperature --threads --variant --wait --wheels --within --words -n
 
 complete -c potluck -e
 complete -c potluck -f
@@ -84,11 +84,12 @@ complete -c potluck -n '_shtab_potluck_using resume' -l json -d 'print JSON, for
 complete -c potluck -n '_shtab_potluck_using; and test $_shtab_potluck_npos -eq 0' -a join -d 'Join a swarm and serve it. The command asks for the invite, the line that a member gave you; where it can'"'"'t ask, it reads standard input. A member has to be online to let you in. The people of a swarm can read what you send through it, so only use an invite from somebody you trust. If needed, this sets up the engine'"'"'s environment (as `potluck setup` does) and starts the daemon.'
 complete -c potluck -n '_shtab_potluck_using join' -s h -l help -d 'show this help message and exit'
 complete -c potluck -n '_shtab_potluck_using join' -l file -xka "(__fish_complete_path (commandline -ct))" -d 'read the invite from this file'
+complete -c potluck -n '_shtab_potluck_using join' -l code -d 'ask for the code that `potluck members add-computer` shows'
 complete -c potluck -n '_shtab_potluck_using join' -l json -d 'print JSON, for scripts'
 complete -c potluck -n '_shtab_potluck_using; and test $_shtab_potluck_npos -eq 0' -a leave -d 'Leave a swarm and forget your key in it; only a new invite brings you back. If you joined another swarm, it is served next. Your ledger keeps what you earned. To stop for a while, use `potluck pause`.'
 complete -c potluck -n '_shtab_potluck_using leave' -s h -l help -d 'show this help message and exit'
 complete -c potluck -n '_shtab_potluck_using leave' -l json -d 'print JSON, for scripts'
-complete -c potluck -n '_shtab_potluck_using; and test $_shtab_potluck_npos -eq 0' -a members -d 'Show who belongs to a swarm, with their computers and open invites. The founder and admins can remove people: their servers then serve nobody, and everybody refuses them within a minute. You can remove a computer of your own, such as a lost laptop.'
+complete -c potluck -n '_shtab_potluck_using; and test $_shtab_potluck_npos -eq 0' -a members -d 'Show who belongs to a swarm, with their computers and open invites. The founder and admins can remove people: their servers then serve nobody, and everybody refuses them within a minute. You can remove a computer of your own, such as a lost laptop, and add another one with a short code. A backup of your keys, encrypted with a password, makes any computer yours.'
 complete -c potluck -n '_shtab_potluck_using members' -s h -l help -d 'show this help message and exit'
 complete -c potluck -n '_shtab_potluck_using members; and test $_shtab_potluck_npos -eq 0' -a list -d 'show the people, their computers and open invites (the default)'
 complete -c potluck -n '_shtab_potluck_using members list' -s h -l help -d 'show this help message and exit'
@@ -119,6 +120,19 @@ complete -c potluck -n '_shtab_potluck_using members; and test $_shtab_potluck_n
 complete -c potluck -n '_shtab_potluck_using members recover' -s h -l help -d 'show this help message and exit'
 complete -c potluck -n '_shtab_potluck_using members recover' -l swarm -x -d 'a swarm you joined (default: the one you serve)'
 complete -c potluck -n '_shtab_potluck_using members recover' -l json -d 'print JSON, for scripts'
+complete -c potluck -n '_shtab_potluck_using members; and test $_shtab_potluck_npos -eq 0' -a add-computer -d 'show a code with which another computer becomes yours'
+complete -c potluck -n '_shtab_potluck_using members add-computer' -s h -l help -d 'show this help message and exit'
+complete -c potluck -n '_shtab_potluck_using members add-computer' -l address -x -d 'this computer'"'"'s address for the other one (default: the usual)'
+complete -c potluck -n '_shtab_potluck_using members add-computer' -l swarm -x -d 'a swarm you joined (default: the one you serve)'
+complete -c potluck -n '_shtab_potluck_using members add-computer' -l json -d 'print JSON, for scripts'
+complete -c potluck -n '_shtab_potluck_using members; and test $_shtab_potluck_npos -eq 0' -a backup -d 'write your keys to a file, encrypted with a password'
+complete -c potluck -n '_shtab_potluck_using members backup' -s h -l help -d 'show this help message and exit'
+complete -c potluck -n '_shtab_potluck_using members backup' -l json -d 'print JSON, for scripts'
+complete -c potluck -n '_shtab_potluck_using members backup; and test $_shtab_potluck_npos -eq 0' -ka "(__fish_complete_path (commandline -ct))" -d 'must not exist'
+complete -c potluck -n '_shtab_potluck_using members; and test $_shtab_potluck_npos -eq 0' -a restore -d 'bring your keys to this computer from a backup'
+complete -c potluck -n '_shtab_potluck_using members restore' -s h -l help -d 'show this help message and exit'
+complete -c potluck -n '_shtab_potluck_using members restore' -l json -d 'print JSON, for scripts'
+complete -c potluck -n '_shtab_potluck_using members restore; and test $_shtab_potluck_npos -eq 0' -ka "(__fish_complete_path (commandline -ct))" -d FILE
 complete -c potluck -n '_shtab_potluck_using; and test $_shtab_potluck_npos -eq 0' -a models -d 'List the model that this machine serves, blocks that the swarm lacks, and downloaded models. Delete models that nobody needs, or move them to another disk. A deleted model is downloaded again when it is needed.'
 complete -c potluck -n '_shtab_potluck_using models' -s h -l help -d 'show this help message and exit'
 complete -c potluck -n '_shtab_potluck_using models; and test $_shtab_potluck_npos -eq 0' -a list -d 'what is served, needed, and on the disk'

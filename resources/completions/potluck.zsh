@@ -27,7 +27,7 @@ _shtab_potluck_commands() {
     leave:'Leave a swarm and forget your key in it; only a new invite brings you back. If you joined another swarm, it is served next. Your ledger keeps what you earned. To stop for a while, use `potluck pause`.'
     ledger:'The ledger records where each credit came from; every entry follows from a receipt that the other side signed. A backup contains this machine'"'"'s identity. Keep it like a password: whoever has it can spend your credit. After a restore, the old machine must not serve any more.'
     logs:'Print the newest lines of the daemon'"'"'s log, which includes the engine'"'"'s output. Prompts, tokens and keys are never logged.'
-    members:'Show who belongs to a swarm, with their computers and open invites. The founder and admins can remove people: their servers then serve nobody, and everybody refuses them within a minute. You can remove a computer of your own, such as a lost laptop.'
+    members:'Show who belongs to a swarm, with their computers and open invites. The founder and admins can remove people: their servers then serve nobody, and everybody refuses them within a minute. You can remove a computer of your own, such as a lost laptop, and add another one with a short code. A backup of your keys, encrypted with a password, makes any computer yours.'
     models:'List the model that this machine serves, blocks that the swarm lacks, and downloaded models. Delete models that nobody needs, or move them to another disk. A deleted model is downloaded again when it is needed.'
     pause:'Free the machine now, its memory first; Potluck serves again by itself later. Other people'"'"'s conversations continue on other servers.'
     programs:'List running programs, and choose those that Potluck always or never steps aside for. It judges all others by what they do. `potluck history` tells what it stepped aside for.'
@@ -77,12 +77,15 @@ _shtab_potluck_ledger_commands() {
 
 _shtab_potluck_members_commands() {
   local _commands=(
+    add-computer:'show a code with which another computer becomes yours'
+    backup:'write your keys to a file, encrypted with a password'
     demote:'make an admin an ordinary member'
     list:'show the people, their computers and open invites (the default)'
     promote:'let a person invite and remove others'
     recover:'become the founder again, with the recovery code'
     recovery-code:'show the code that brings the founder'"'"'s key to another computer'
     remove:'remove a person, or one of their computers'
+    restore:'bring your keys to this computer from a backup'
     withdraw:'end an invite'
   )
   _describe 'potluck members commands' _commands
@@ -340,6 +343,7 @@ _shtab_potluck_history_defaults_added=0
 _shtab_potluck_join_options=(
   "(- : *)"{-h,--help}"[show this help message and exit]"
   "--file[read the invite from this file]:FILE:_files"
+  "--code[ask for the code that \`potluck members add-computer\` shows]"
   "--json[print JSON, for scripts]"
 )
 
@@ -414,6 +418,25 @@ _shtab_potluck_members_options=(
 # guard to ensure default positional specs are added only once per session
 _shtab_potluck_members_defaults_added=0
 
+_shtab_potluck_members_add_computer_options=(
+  "(- : *)"{-h,--help}"[show this help message and exit]"
+  "--address[this computer\'s address for the other one (default\: the usual)]:IPV4:"
+  "--swarm[a swarm you joined (default\: the one you serve)]:NAME:"
+  "--json[print JSON, for scripts]"
+)
+
+# guard to ensure default positional specs are added only once per session
+_shtab_potluck_members_add_computer_defaults_added=0
+
+_shtab_potluck_members_backup_options=(
+  "(- : *)"{-h,--help}"[show this help message and exit]"
+  "--json[print JSON, for scripts]"
+  ":must not exist:_files"
+)
+
+# guard to ensure default positional specs are added only once per session
+_shtab_potluck_members_backup_defaults_added=0
+
 _shtab_potluck_members_demote_options=(
   "(- : *)"{-h,--help}"[show this help message and exit]"
   "--swarm[a swarm you joined (default\: the one you serve)]:NAME:"
@@ -471,6 +494,15 @@ _shtab_potluck_members_remove_options=(
 
 # guard to ensure default positional specs are added only once per session
 _shtab_potluck_members_remove_defaults_added=0
+
+_shtab_potluck_members_restore_options=(
+  "(- : *)"{-h,--help}"[show this help message and exit]"
+  "--json[print JSON, for scripts]"
+  ":FILE:_files"
+)
+
+# guard to ensure default positional specs are added only once per session
+_shtab_potluck_members_restore_defaults_added=0
 
 _shtab_potluck_members_withdraw_options=(
   "(- : *)"{-h,--help}"[show this help message and exit]"
@@ -908,12 +940,15 @@ _shtab_potluck_members() {
       (( CURRENT += 1 ))
       curcontext="${curcontext%:*:*}:_shtab_potluck_members-$line[1]:"
       case $line[1] in
+        add-computer) _arguments -C -s $_shtab_potluck_members_add_computer_options ;;
+        backup) _arguments -C -s $_shtab_potluck_members_backup_options ;;
         demote) _arguments -C -s $_shtab_potluck_members_demote_options ;;
         list) _arguments -C -s $_shtab_potluck_members_list_options ;;
         promote) _arguments -C -s $_shtab_potluck_members_promote_options ;;
         recover) _arguments -C -s $_shtab_potluck_members_recover_options ;;
         recovery-code) _arguments -C -s $_shtab_potluck_members_recovery_code_options ;;
         remove) _arguments -C -s $_shtab_potluck_members_remove_options ;;
+        restore) _arguments -C -s $_shtab_potluck_members_restore_options ;;
         withdraw) _arguments -C -s $_shtab_potluck_members_withdraw_options ;;
       esac
   esac

@@ -29,10 +29,12 @@ _SERVER_PACKAGE = "tests/system/test_server_package.py"  # the same for a server
 _WHEEL = "tests/system/test_wheel.py"  # pip, in an environment of its own
 _UPDATE = "tests/integration/test_updating.py"  # a publisher on loopback
 _LOGIN = "tests/system/test_documented_server.py"  # a user's systemd
+_COMPUTERS = "tests/integration/test_own_computers.py"  # three daemons on loopback
 _FRIENDS = "docs/friends.md"  # the same command
 
 ELSEWHERE: dict[str, dict[str, str]] = {
     "first-hour": {"potluck join": _FRIENDS},
+    "friends": {"potluck members add-computer": _COMPUTERS, "potluck join --code": _COMPUTERS},
     "install": {
         "sudo apt install ./potluck_VERSION_amd64.deb": _PACKAGE,
         "sh potluck-VERSION.run": _RUN_FILE,

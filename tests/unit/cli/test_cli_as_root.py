@@ -26,7 +26,7 @@ LINES = {  # at least one a command; `setup` and `service` must not get as far a
     "resume": ["resume"],
     "join": ["join"],
     "leave": ["leave"],
-    "members": ["members"],
+    "members": ["members", "members backup {out}", "members restore {backup}"],
     "models": ["models list"],
     "programs": ["programs list"],
     "history": ["history"],

@@ -1,0 +1,98 @@
+"""A backup of a person's keys: what comes back, and what is refused before it costs anything."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+import pytest
+from helpers.members import founded
+
+from potluck.errors import UsageError
+from potluck.membership import sealing
+from potluck.membership.backup import back_up, read_backup
+from potluck.membership.identity import Identity
+from potluck.membership.joined import JoinedSwarms
+from potluck.membership.sealing import seal, unseal
+from potluck.protocol.swarm import new_swarm
+
+PASSWORD = "correct horse battery"
+
+
+@pytest.fixture(autouse=True)
+def _cheap(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sealing, "_COST", 14)
+
+
+def test_a_backup_on_another_computer_is_the_same_person_with_a_further_computer(tmp_path: Path) -> None:
+    old = JoinedSwarms(tmp_path / "old.json", tmp_path / "old.key")
+    new = JoinedSwarms(tmp_path / "new.json", tmp_path / "new.key")
+    old.create(new_swarm("home", "model", 4), name="Ana")
+    old.create(new_swarm("all", "model", 4), is_open=True)  # has no keys
+    for membership in read_backup(back_up(old.load().values(), PASSWORD), PASSWORD):
+        new.adopt(membership)
+    new.certify_machine()
+    (restored,) = new.load().values()
+    assert restored.founder_seed == old.load()["home"].founder_seed is not None
+    (ana,) = restored.roster(time.time()).people
+    assert ana.name == "Ana"
+    assert restored.has_machine(new.machine().public_key)
+
+
+def test_keys_are_not_brought_over_those_of_somebody_else(tmp_path: Path) -> None:
+    mine = JoinedSwarms(tmp_path / "mine.json", tmp_path / "mine.key")
+    membership = mine.create(new_swarm("home", "model", 4))
+    assert mine.adopt(membership) == membership
+    with pytest.raises(UsageError, match="already in the swarm home"):
+        mine.adopt(type(membership)(membership.swarm, person_seed=bytes(32)))
+
+
+def test_without_a_key_there_is_nothing_to_back_up() -> None:
+    with pytest.raises(UsageError, match="no key of yours"):
+        back_up([founded(Identity.generate()).for_node()], PASSWORD)
+
+
+def test_another_password_and_a_changed_byte_are_refused() -> None:
+    sealed = seal(b"secret", PASSWORD)
+    assert unseal(sealed, PASSWORD) == b"secret"
+    assert b"secret" not in sealed
+    with pytest.raises(UsageError, match="does not open"):
+        unseal(sealed, PASSWORD + "x")
+    for place in (20, len(sealed) - 1):  # in the salt and in the tag
+        changed = bytearray(sealed)
+        changed[place] ^= 1
+        with pytest.raises(UsageError, match="does not open"):
+            unseal(bytes(changed), PASSWORD)
+
+
+@pytest.mark.parametrize("password", ["", "short"])
+def test_a_short_password_is_refused(password: str) -> None:
+    with pytest.raises(UsageError, match="at least 10"):
+        seal(b"secret", password)
+
+
+@pytest.mark.parametrize(("place", "value"), [(0, 0), (15, 0), (16, 13), (16, 21), (16, 63), (16, 255)])
+def test_absurd_costs_and_other_files_are_refused_at_once(
+    place: int, value: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sealed = bytearray(seal(b"secret", PASSWORD))
+    monkeypatch.setattr(sealing, "Scrypt", None)  # nothing is computed
+    sealed[place] = value
+    with pytest.raises(UsageError, match="not a backup"):
+        unseal(bytes(sealed), PASSWORD)
+    with pytest.raises(UsageError, match="not a backup"):
+        unseal(bytes(sealed[:30]), PASSWORD)
+
+
+def test_a_newer_backup_asks_for_an_update() -> None:
+    sealed = bytearray(seal(b"secret", PASSWORD))
+    sealed[15] = 2
+    with pytest.raises(UsageError, match="newer version"):
+        unseal(bytes(sealed), PASSWORD)
+
+
+def test_other_contents_are_no_backup() -> None:
+    with pytest.raises(UsageError, match="not a backup"):
+        read_backup(seal(b"\xc1", PASSWORD), PASSWORD)
+    with pytest.raises(UsageError, match="not a backup"):
+        read_backup(bytes(50_000), PASSWORD)
