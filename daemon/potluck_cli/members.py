@@ -103,7 +103,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     backup.set_defaults(act=_backup)
 
     restored = actions.add_parser("restore", help="bring your keys to this computer from a backup")
-    restored.add_argument("file", type=Path, metavar="FILE")
+    restored.add_argument("file", type=Path, metavar="FILE", help="that `potluck members backup` wrote")
     restored.set_defaults(act=_restore)
 
     for action in (added, listed, removed, promoted, demoted, withdrawn, code, recovered):

@@ -498,7 +498,7 @@ _shtab_potluck_members_remove_defaults_added=0
 _shtab_potluck_members_restore_options=(
   "(- : *)"{-h,--help}"[show this help message and exit]"
   "--json[print JSON, for scripts]"
-  ":FILE:_files"
+  ":that \`potluck members backup\` wrote:_files"
 )
 
 # guard to ensure default positional specs are added only once per session

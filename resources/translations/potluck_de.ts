@@ -1602,6 +1602,90 @@
         <translation>starten mit: potluck start; warum, sagt: potluck logs</translation>
     </message>
     <message>
+        <source>this is not a code for a computer</source>
+        <translation>das ist kein Code für einen Computer</translation>
+    </message>
+    <message>
+        <source>it has five groups of four letters</source>
+        <translation>er hat fünf Gruppen zu vier Buchstaben</translation>
+    </message>
+    <message>
+        <source>the code has a wrong letter in it</source>
+        <translation>der Code hat einen falschen Buchstaben</translation>
+    </message>
+    <message>
+        <source>compare it with the one on the other computer</source>
+        <translation>vergleiche ihn mit dem auf dem anderen Computer</translation>
+    </message>
+    <message>
+        <source>the computer that showed the code refuses it</source>
+        <translation>der Computer, der den Code gezeigt hat, lehnt ihn ab</translation>
+    </message>
+    <message>
+        <source>the code is wrong, or it was used already: get a new one</source>
+        <translation>der Code ist falsch oder wurde schon benutzt: lass dir einen neuen zeigen</translation>
+    </message>
+    <message>
+        <source>the computer that showed the code cannot be reached</source>
+        <translation>der Computer, der den Code gezeigt hat, ist nicht erreichbar</translation>
+    </message>
+    <message>
+        <source>both computers have to be in one network; otherwise use a backup: potluck members backup</source>
+        <translation>beide Computer müssen im selben Netzwerk sein; sonst hilft eine Sicherung: potluck members backup</translation>
+    </message>
+    <message>
+        <source>this computer cannot add others to your name</source>
+        <translation>dieser Computer kann keine anderen in deinem Namen hinzufügen</translation>
+    </message>
+    <message>
+        <source>do it on the computer that joined the swarm first</source>
+        <translation>tu es auf dem Computer, der dem Schwarm zuerst beigetreten ist</translation>
+    </message>
+    <message>
+        <source>no member has let you in yet</source>
+        <translation>noch hat dich kein Mitglied aufgenommen</translation>
+    </message>
+    <message>
+        <source>try again when another member is online</source>
+        <translation>versuche es wieder, wenn ein anderes Mitglied online ist</translation>
+    </message>
+    <message>
+        <source>nobody used the code in time</source>
+        <translation>niemand hat den Code rechtzeitig benutzt</translation>
+    </message>
+    <message>
+        <source>somebody tried wrong codes</source>
+        <translation>jemand hat falsche Codes ausprobiert</translation>
+    </message>
+    <message>
+        <source>this is not a backup of Potluck, or it is damaged</source>
+        <translation>das ist keine Sicherung von Potluck, oder sie ist beschädigt</translation>
+    </message>
+    <message>
+        <source>this password does not open the backup</source>
+        <translation>dieses Passwort öffnet die Sicherung nicht</translation>
+    </message>
+    <message>
+        <source>or the file is damaged</source>
+        <translation>oder die Datei ist beschädigt</translation>
+    </message>
+    <message>
+        <source>no key of yours is on this computer</source>
+        <translation>auf diesem Computer liegt kein Schlüssel von dir</translation>
+    </message>
+    <message>
+        <source>make the backup on the computer that joined the swarm first</source>
+        <translation>mach die Sicherung auf dem Computer, der dem Schwarm zuerst beigetreten ist</translation>
+    </message>
+    <message>
+        <source>this computer is already in the swarm {name}</source>
+        <translation>dieser Computer ist schon im Schwarm {name}</translation>
+    </message>
+    <message>
+        <source>leave it first: potluck leave {name}</source>
+        <translation>verlasse ihn zuerst: potluck leave {name}</translation>
+    </message>
+    <message>
         <source>this invite was made by an older version</source>
         <translation>diese Einladung stammt aus einer älteren Version</translation>
     </message>
@@ -2276,6 +2360,48 @@
     <message>
         <source>Potluck was updated</source>
         <translation>Potluck wurde aktualisiert</translation>
+    </message>
+</context>
+<context>
+    <name>BackupForm</name>
+    <message>
+        <source>Password</source>
+        <translation>Passwort</translation>
+    </message>
+    <message>
+        <source>Password again</source>
+        <translation>Passwort noch einmal</translation>
+    </message>
+    <message>
+        <source>Save backup…</source>
+        <translation>Sicherung speichern…</translation>
+    </message>
+    <message>
+        <source>If this computer breaks, a backup makes a new one yours, in all your swarms. Keep the file and the password apart.</source>
+        <translation>Wenn dieser Computer kaputtgeht, macht eine Sicherung einen neuen zu deinem, in allen deinen Schwärmen. Bewahre Datei und Passwort getrennt auf.</translation>
+    </message>
+    <message>
+        <source>Backup of your keys</source>
+        <translation>Sicherung deiner Schlüssel</translation>
+    </message>
+    <message>
+        <source>Your keys are in {file}.</source>
+        <translation>Deine Schlüssel sind in {file}.</translation>
+    </message>
+    <message numerus="yes">
+        <source>The password needs at least %n letters.</source>
+        <translation>
+            <numerusform>Das Passwort braucht mindestens %n Buchstaben.</numerusform>
+            <numerusform>Das Passwort braucht mindestens %n Buchstaben.</numerusform>
+        </translation>
+    </message>
+    <message>
+        <source>The two passwords differ.</source>
+        <translation>Die zwei Passwörter sind verschieden.</translation>
+    </message>
+    <message>
+        <source>Save backup</source>
+        <translation>Sicherung speichern</translation>
     </message>
 </context>
 <context>
@@ -3030,6 +3156,10 @@
         <translation>Diesem Schwarm beitreten</translation>
     </message>
     <message>
+        <source>I use Potluck on another computer</source>
+        <translation>Ich nutze Potluck auf einem anderen Computer</translation>
+    </message>
+    <message>
         <source>Invite others from Home. A small demo model is included.</source>
         <translation>Unter Start lädst du andere ein. Ein kleines Demo-Modell ist dabei.</translation>
     </message>
@@ -3311,10 +3441,6 @@
         <translation>Leute nach Namen suchen</translation>
     </message>
     <message>
-        <source>Your computers</source>
-        <translation>Deine Computer</translation>
-    </message>
-    <message>
         <source>Members</source>
         <translation>Mitglieder</translation>
     </message>
@@ -3362,10 +3488,6 @@
         <translation>{name} entfernen</translation>
     </message>
     <message>
-        <source>Added {day}</source>
-        <translation>Dazugekommen am {day}</translation>
-    </message>
-    <message>
         <source>{name} is an admin now.</source>
         <translation>{name} ist jetzt Admin.</translation>
     </message>
@@ -3392,14 +3514,6 @@
     <message>
         <source>{name} was removed.</source>
         <translation>{name} ist entfernt.</translation>
-    </message>
-    <message>
-        <source>Remove {name}?</source>
-        <translation>{name} entfernen?</translation>
-    </message>
-    <message>
-        <source>That computer loses access to the swarm for good, within a minute. Your other computers stay.</source>
-        <translation>Dieser Computer verliert innerhalb einer Minute für immer den Zugang zum Schwarm. Deine anderen Computer bleiben.</translation>
     </message>
 </context>
 <context>
@@ -3555,6 +3669,92 @@
     <message>
         <source>Right now</source>
         <translation>Gerade jetzt</translation>
+    </message>
+</context>
+<context>
+    <name>OtherComputer</name>
+    <message>
+        <source>Add this computer</source>
+        <translation>Diesen Computer hinzufügen</translation>
+    </message>
+    <message>
+        <source>Restore backup…</source>
+        <translation>Sicherung einspielen…</translation>
+    </message>
+    <message>
+        <source>Code from the other computer</source>
+        <translation>Code vom anderen Computer</translation>
+    </message>
+    <message>
+        <source>Password of the backup</source>
+        <translation>Passwort der Sicherung</translation>
+    </message>
+    <message>
+        <source>There, People has “Add a computer…”, which shows a code.</source>
+        <translation>Dort zeigt die Seite Leute unter „Computer hinzufügen…“ einen Code.</translation>
+    </message>
+    <message>
+        <source>My other computer</source>
+        <translation>Mein anderer Computer</translation>
+    </message>
+    <message>
+        <source>Restore backup</source>
+        <translation>Sicherung einspielen</translation>
+    </message>
+</context>
+<context>
+    <name>OwnComputers</name>
+    <message>
+        <source>Add a computer…</source>
+        <translation>Computer hinzufügen…</translation>
+    </message>
+    <message>
+        <source>Code for the other computer</source>
+        <translation>Code für den anderen Computer</translation>
+    </message>
+    <message>
+        <source>Cancel</source>
+        <translation>Abbrechen</translation>
+    </message>
+    <message>
+        <source>Your computers</source>
+        <translation>Deine Computer</translation>
+    </message>
+    <message>
+        <source>On the other computer, choose “I use Potluck on another computer” and enter this code. Both must be in one network. It works once, until {time}.</source>
+        <translation>Wähle auf dem anderen Computer „Ich nutze Potluck auf einem anderen Computer“ und gib diesen Code ein. Beide müssen im selben Netzwerk sein. Er gilt einmal, bis {time}.</translation>
+    </message>
+    <message>
+        <source>{name} is one of your computers now.</source>
+        <translation>{name} ist jetzt einer deiner Computer.</translation>
+    </message>
+    <message>
+        <source>Remove…</source>
+        <translation>Entfernen…</translation>
+    </message>
+    <message>
+        <source>Remove {name}</source>
+        <translation>{name} entfernen</translation>
+    </message>
+    <message>
+        <source>Added {day}</source>
+        <translation>Dazugekommen am {day}</translation>
+    </message>
+    <message>
+        <source>Remove {name}?</source>
+        <translation>{name} entfernen?</translation>
+    </message>
+    <message>
+        <source>Remove</source>
+        <translation>Entfernen</translation>
+    </message>
+    <message>
+        <source>That computer loses access to the swarm for good, within a minute. Your other computers stay.</source>
+        <translation>Dieser Computer verliert innerhalb einer Minute für immer den Zugang zum Schwarm. Deine anderen Computer bleiben.</translation>
+    </message>
+    <message>
+        <source>{name} was removed.</source>
+        <translation>{name} ist entfernt.</translation>
     </message>
 </context>
 <context>

@@ -61,6 +61,16 @@
     </message>
 </context>
 <context>
+    <name>BackupForm</name>
+    <message numerus="yes">
+        <source>The password needs at least %n letters.</source>
+        <translation>
+            <numerusform>The password needs at least %n letter.</numerusform>
+            <numerusform>The password needs at least %n letters.</numerusform>
+        </translation>
+    </message>
+</context>
+<context>
     <name>CreditCard</name>
     <message numerus="yes">
         <source>from %n people</source>

@@ -1602,6 +1602,90 @@
         <translation>inícielo con: potluck start; vea por qué con: potluck logs</translation>
     </message>
     <message>
+        <source>this is not a code for a computer</source>
+        <translation>esto no es un código para un ordenador</translation>
+    </message>
+    <message>
+        <source>it has five groups of four letters</source>
+        <translation>tiene cinco grupos de cuatro letras</translation>
+    </message>
+    <message>
+        <source>the code has a wrong letter in it</source>
+        <translation>el código tiene una letra equivocada</translation>
+    </message>
+    <message>
+        <source>compare it with the one on the other computer</source>
+        <translation>compáralo con el del otro ordenador</translation>
+    </message>
+    <message>
+        <source>the computer that showed the code refuses it</source>
+        <translation>el ordenador que mostró el código lo rechaza</translation>
+    </message>
+    <message>
+        <source>the code is wrong, or it was used already: get a new one</source>
+        <translation>el código es incorrecto o ya se usó: pide uno nuevo</translation>
+    </message>
+    <message>
+        <source>the computer that showed the code cannot be reached</source>
+        <translation>no se llega al ordenador que mostró el código</translation>
+    </message>
+    <message>
+        <source>both computers have to be in one network; otherwise use a backup: potluck members backup</source>
+        <translation>ambos ordenadores deben estar en la misma red; si no, usa una copia de seguridad: potluck members backup</translation>
+    </message>
+    <message>
+        <source>this computer cannot add others to your name</source>
+        <translation>este ordenador no puede añadir otros a tu nombre</translation>
+    </message>
+    <message>
+        <source>do it on the computer that joined the swarm first</source>
+        <translation>hazlo en el ordenador que se unió primero al enjambre</translation>
+    </message>
+    <message>
+        <source>no member has let you in yet</source>
+        <translation>ningún miembro te ha admitido todavía</translation>
+    </message>
+    <message>
+        <source>try again when another member is online</source>
+        <translation>inténtalo cuando otro miembro esté en línea</translation>
+    </message>
+    <message>
+        <source>nobody used the code in time</source>
+        <translation>nadie usó el código a tiempo</translation>
+    </message>
+    <message>
+        <source>somebody tried wrong codes</source>
+        <translation>alguien probó códigos incorrectos</translation>
+    </message>
+    <message>
+        <source>this is not a backup of Potluck, or it is damaged</source>
+        <translation>esto no es una copia de Potluck, o está dañada</translation>
+    </message>
+    <message>
+        <source>this password does not open the backup</source>
+        <translation>esta contraseña no abre la copia</translation>
+    </message>
+    <message>
+        <source>or the file is damaged</source>
+        <translation>o el archivo está dañado</translation>
+    </message>
+    <message>
+        <source>no key of yours is on this computer</source>
+        <translation>en este ordenador no hay ninguna clave tuya</translation>
+    </message>
+    <message>
+        <source>make the backup on the computer that joined the swarm first</source>
+        <translation>haz la copia en el ordenador que se unió primero al enjambre</translation>
+    </message>
+    <message>
+        <source>this computer is already in the swarm {name}</source>
+        <translation>este ordenador ya está en el enjambre {name}</translation>
+    </message>
+    <message>
+        <source>leave it first: potluck leave {name}</source>
+        <translation>sal de él primero: potluck leave {name}</translation>
+    </message>
+    <message>
         <source>this invite was made by an older version</source>
         <translation>esta invitación es de una versión anterior</translation>
     </message>
@@ -2276,6 +2360,48 @@
     <message>
         <source>Potluck was updated</source>
         <translation>Potluck se ha actualizado</translation>
+    </message>
+</context>
+<context>
+    <name>BackupForm</name>
+    <message>
+        <source>Password</source>
+        <translation>Contraseña</translation>
+    </message>
+    <message>
+        <source>Password again</source>
+        <translation>Contraseña otra vez</translation>
+    </message>
+    <message>
+        <source>Save backup…</source>
+        <translation>Guardar copia…</translation>
+    </message>
+    <message>
+        <source>If this computer breaks, a backup makes a new one yours, in all your swarms. Keep the file and the password apart.</source>
+        <translation>Si este ordenador se rompe, con la copia otro pasa a ser tuyo en todos tus enjambres. Guarda el archivo y la contraseña por separado.</translation>
+    </message>
+    <message>
+        <source>Backup of your keys</source>
+        <translation>Copia de tus claves</translation>
+    </message>
+    <message>
+        <source>Your keys are in {file}.</source>
+        <translation>Tus claves están en {file}.</translation>
+    </message>
+    <message numerus="yes">
+        <source>The password needs at least %n letters.</source>
+        <translation>
+            <numerusform>La contraseña necesita al menos %n letra.</numerusform>
+            <numerusform>La contraseña necesita al menos %n letras.</numerusform>
+        </translation>
+    </message>
+    <message>
+        <source>The two passwords differ.</source>
+        <translation>Las dos contraseñas son distintas.</translation>
+    </message>
+    <message>
+        <source>Save backup</source>
+        <translation>Guardar copia</translation>
     </message>
 </context>
 <context>
@@ -3030,6 +3156,10 @@
         <translation>Unirse a este enjambre</translation>
     </message>
     <message>
+        <source>I use Potluck on another computer</source>
+        <translation>Uso Potluck en otro ordenador</translation>
+    </message>
+    <message>
         <source>Invite others from Home. A small demo model is included.</source>
         <translation>Invita a otros desde Inicio. Se incluye un pequeño modelo de demostración.</translation>
     </message>
@@ -3311,10 +3441,6 @@
         <translation>Buscar personas por nombre</translation>
     </message>
     <message>
-        <source>Your computers</source>
-        <translation>Tus ordenadores</translation>
-    </message>
-    <message>
         <source>Members</source>
         <translation>Miembros</translation>
     </message>
@@ -3362,10 +3488,6 @@
         <translation>Quitar a {name}</translation>
     </message>
     <message>
-        <source>Added {day}</source>
-        <translation>Desde el {day}</translation>
-    </message>
-    <message>
         <source>{name} is an admin now.</source>
         <translation>{name} ya administra el enjambre.</translation>
     </message>
@@ -3392,14 +3514,6 @@
     <message>
         <source>{name} was removed.</source>
         <translation>Se ha quitado a {name}.</translation>
-    </message>
-    <message>
-        <source>Remove {name}?</source>
-        <translation>¿Quitar {name}?</translation>
-    </message>
-    <message>
-        <source>That computer loses access to the swarm for good, within a minute. Your other computers stay.</source>
-        <translation>Ese ordenador pierde para siempre el acceso al enjambre en menos de un minuto. Tus otros ordenadores se quedan.</translation>
     </message>
 </context>
 <context>
@@ -3555,6 +3669,92 @@
     <message>
         <source>Right now</source>
         <translation>Ahora mismo</translation>
+    </message>
+</context>
+<context>
+    <name>OtherComputer</name>
+    <message>
+        <source>Add this computer</source>
+        <translation>Añadir este ordenador</translation>
+    </message>
+    <message>
+        <source>Restore backup…</source>
+        <translation>Restaurar copia…</translation>
+    </message>
+    <message>
+        <source>Code from the other computer</source>
+        <translation>Código del otro ordenador</translation>
+    </message>
+    <message>
+        <source>Password of the backup</source>
+        <translation>Contraseña de la copia</translation>
+    </message>
+    <message>
+        <source>There, People has “Add a computer…”, which shows a code.</source>
+        <translation>Allí, Personas tiene «Añadir un ordenador…», que muestra un código.</translation>
+    </message>
+    <message>
+        <source>My other computer</source>
+        <translation>Mi otro ordenador</translation>
+    </message>
+    <message>
+        <source>Restore backup</source>
+        <translation>Restaurar copia</translation>
+    </message>
+</context>
+<context>
+    <name>OwnComputers</name>
+    <message>
+        <source>Add a computer…</source>
+        <translation>Añadir un ordenador…</translation>
+    </message>
+    <message>
+        <source>Code for the other computer</source>
+        <translation>Código para el otro ordenador</translation>
+    </message>
+    <message>
+        <source>Cancel</source>
+        <translation>Cancelar</translation>
+    </message>
+    <message>
+        <source>Your computers</source>
+        <translation>Tus ordenadores</translation>
+    </message>
+    <message>
+        <source>On the other computer, choose “I use Potluck on another computer” and enter this code. Both must be in one network. It works once, until {time}.</source>
+        <translation>En el otro ordenador, elige «Uso Potluck en otro ordenador» y escribe este código. Ambos deben estar en la misma red. Vale una vez, hasta las {time}.</translation>
+    </message>
+    <message>
+        <source>{name} is one of your computers now.</source>
+        <translation>{name} ya es uno de tus ordenadores.</translation>
+    </message>
+    <message>
+        <source>Remove…</source>
+        <translation>Quitar…</translation>
+    </message>
+    <message>
+        <source>Remove {name}</source>
+        <translation>Quitar a {name}</translation>
+    </message>
+    <message>
+        <source>Added {day}</source>
+        <translation>Desde el {day}</translation>
+    </message>
+    <message>
+        <source>Remove {name}?</source>
+        <translation>¿Quitar {name}?</translation>
+    </message>
+    <message>
+        <source>Remove</source>
+        <translation>Quitar</translation>
+    </message>
+    <message>
+        <source>That computer loses access to the swarm for good, within a minute. Your other computers stay.</source>
+        <translation>Ese ordenador pierde para siempre el acceso al enjambre en menos de un minuto. Tus otros ordenadores se quedan.</translation>
+    </message>
+    <message>
+        <source>{name} was removed.</source>
+        <translation>Se ha quitado a {name}.</translation>
     </message>
 </context>
 <context>

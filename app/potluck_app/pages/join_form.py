@@ -1,4 +1,4 @@
-"""The two ways into a swarm: an invite from a member, or a swarm of one's own."""
+"""The ways into a swarm: an invite from a member, a swarm of one's own, or one's other computer."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QLineEdit, QPlainTextEdit, QWidget
 
 from potluck.errors import PotluckError
+from potluck_app.pages.other_computer import OtherComputer
 from potluck_app.pages.page import DaemonCaller
 from potluck_app.widgets import theme
 from potluck_app.widgets.button import Button
@@ -27,6 +28,12 @@ class JoinForm(QWidget):
         self._link = link
         self._invite, self._model = QPlainTextEdit(), QLineEdit()
         self._join, self._start = Button(self.tr("Join this swarm"), style="primary"), Button("")
+        self._other = OtherComputer(link)
+        self._other.joined.connect(self.joined)
+        self._other.hide()
+        self._more = Button(self.tr("I use Potluck on another computer"), "down", "link", is_trailing=True)
+        self._more.setCheckable(True)
+        self._more.toggled.connect(self._other.setVisible)
         self._error = text("error")
         self._error.hide()
         self._build_fields()
@@ -36,6 +43,8 @@ class JoinForm(QWidget):
                 Card(self.tr("I have an invite"), self._invite, row(self._join, None)),
                 self._error,
                 Card(self.tr("Start a new swarm"), text("muted", said=note), row(self._start, (self._model, 1))),
+                row(self._more, None),
+                self._other,
                 spacing=theme.SPACE_L,
             )
         )
@@ -45,7 +54,7 @@ class JoinForm(QWidget):
     @property
     def is_begun(self) -> bool:
         """Tell whether the user has written something."""
-        return bool(self._text() or self._model.text())
+        return bool(self._text() or self._model.text() or self._other.is_begun)
 
     def _clear(self, _joined: schema.Joined) -> None:
         """Take the invite off the screen, for it holds a key."""

@@ -7,7 +7,6 @@ import time
 from potluck_control.methods import members
 from potluck_control.methods.members import (
     Member,
-    MemberMachine,
     MemberParams,
     MembersList,
     PromoteParams,
@@ -36,14 +35,12 @@ class MembersCard(QWidget):
         super().__init__()
         self._page = page
         self._shown: MembersList | None = None
-        self._search, self._people, self._own = QLineEdit(), Slot(), Slot()
+        self._search, self._people = QLineEdit(), Slot()
         self._search.setPlaceholderText(self.tr("Search by name"))
         self._search.setAccessibleName(self.tr("Search people by name"))
         self._search.setClearButtonEnabled(True)
         self._search.textChanged.connect(lambda: self._draw())
-        self._computers = Card(self.tr("Your computers"), self._own)
-        people = Card(self.tr("Members"), self._search, self._people)
-        self.setLayout(column(people, self._computers, spacing=theme.SPACE_L))
+        self.setLayout(column(Card(self.tr("Members"), self._search, self._people)))
 
     def show_members(self, found: MembersList) -> None:
         self._shown = found
@@ -64,11 +61,6 @@ class MembersCard(QWidget):
         if len(matching) > _MAX_ROWS:
             rows.append(text("muted", said=self.tr("%n more. Search for a name.", "", len(matching) - _MAX_ROWS)))
         self._people.show_content(holder(column(*divided(rows))))
-        you = next((member for member in found.members if member.is_you), None)
-        machines = you.machines if you is not None else ()
-        self._computers.setVisible(bool(machines))
-        if you is not None:
-            self._own.show_content(holder(column(*divided(self._machine(each, you) for each in machines))))
 
     def _person(self, member: Member, found: MembersList) -> Row:
         name = self.tr("{name} (you)").format(name=member.name) if member.is_you else member.name
@@ -83,11 +75,6 @@ class MembersCard(QWidget):
             buttons.append(_named(self.tr("Remove…"), self.tr("Remove {name}").format(name=member.name)))
             buttons[-1].clicked.connect(lambda: self._ask_remove(member, found))
         return Row(name, described(member), holder(row(*buttons, spacing=theme.SPACE_S)))
-
-    def _machine(self, machine: MemberMachine, you: Member) -> Row:
-        remove = _named(self.tr("Remove…"), self.tr("Remove {name}").format(name=machine.name))
-        remove.clicked.connect(lambda: self._ask_remove_machine(machine, you))
-        return Row(machine.name, self.tr("Added {day}").format(day=dates.date(machine.added_at)), remove)
 
     def _promote(self, member: Member, *, is_admin: bool) -> None:
         done = self.tr("{name} is an admin now.") if is_admin else self.tr("{name} is an ordinary member now.")
@@ -115,16 +102,6 @@ class MembersCard(QWidget):
             self._page.change(members.REMOVE, MemberParams(member.id), done)
 
         question.confirmed.connect(remove)
-        question.open()
-
-    def _ask_remove_machine(self, machine: MemberMachine, you: Member) -> None:
-        question = Question(self, self.tr("Remove {name}?").format(name=machine.name), self.tr("Remove"))
-        question.setInformativeText(
-            self.tr("That computer loses access to the swarm for good, within a minute. Your other computers stay.")
-        )
-        done = self.tr("{name} was removed.").format(name=machine.name)
-        params = MemberParams(you.id, machine.peer_id)
-        question.confirmed.connect(lambda: self._page.change(members.REMOVE, params, done))
         question.open()
 
 

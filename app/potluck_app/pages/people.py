@@ -11,6 +11,7 @@ from potluck_control.schema import Method, Status
 from potluck_app.pages.founder_key import FounderKeyCard
 from potluck_app.pages.inviting import InvitingCard
 from potluck_app.pages.members_card import MembersCard
+from potluck_app.pages.own_computers import OwnComputers
 from potluck_app.pages.page import DaemonCaller, Page
 from potluck_app.widgets.card import Card
 from potluck_app.widgets.layout import column, holder
@@ -32,14 +33,15 @@ class PeoplePage(Page):
         self._placeholder = Placeholder("people", self.tr("Loading…"))
         self._waiting = Card("", self._placeholder)
         self._members, self._inviting, self._key = MembersCard(self), InvitingCard(self), FounderKeyCard(self)
-        self._content = holder(column(self._inviting, self._members, self._key, spacing=SPACE_L))
+        self._own = OwnComputers(self)
+        self._content = holder(column(self._inviting, self._members, self._own, self._key, spacing=SPACE_L))
         self._content.hide()
         self.column.addWidget(self._waiting)
         self.column.addWidget(self._content)
 
     @property
     def is_unsaved(self) -> bool:
-        return self._key.is_begun
+        return self._key.is_begun or self._own.is_begun
 
     def show_status(self, status: Status) -> None:
         name = status.swarm.name if status.swarm is not None else ""
@@ -68,6 +70,7 @@ class PeoplePage(Page):
             self._placeholder.say(said, self.tr("It has no members. Everybody who finds it can use it."))
         elif found != self._shown:
             self._members.show_members(found)
+            self._own.show_members(found)
             self._inviting.show_members(found)
             self._key.show_members(found)
         self._shown = found

@@ -22,6 +22,11 @@ def problem(told: Problem | None) -> str:
     return _sentences(told.text, told.hint) if told is not None else ""
 
 
+def reason(told: str) -> str:
+    """Return a reason that the daemon gives as a sentence; empty if there is none."""
+    return _sentences(told)
+
+
 def difference(agreement: Agreement) -> str:
     """Return how the versions of daemon and app differ and what to do about it; empty if they do not."""
     return _sentences(agreement.text, agreement.advice)

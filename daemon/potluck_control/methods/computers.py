@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from potluck_control.method import Empty, Method
 
+MIN_PASSWORD_CHARS = 10  # as `potluck.membership.sealing` demands
 _MAX_NAME, _MAX_CODE, _MAX_PASSWORD, _MAX_DATA = 64, 64, 1024, 56 * 1024
 
 

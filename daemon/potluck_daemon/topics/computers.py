@@ -64,7 +64,7 @@ class ComputersTopic(Topic):
 
     @answers(methods.BACK_UP)
     async def _back_up(self, params: methods.BackupParams) -> methods.Backup:
-        memberships = self._configuration.swarms.load().values()
+        memberships = [self._reachable(each) for each in self._configuration.swarms.load().values()]
         sealed = await asyncio.to_thread(back_up, memberships, params.password)
         return methods.Backup(base64.b64encode(sealed).decode())
 

@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+import base64
 import time
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from helpers.fake_link import FakeLink
 from helpers.screen import button, buttons, control, opened, press, said, shown
 from potluck_app.pages.home import HomePage
 from potluck_app.pages.members_card import may_remove
+from potluck_app.pages.other_computer import OtherComputer
+from potluck_app.pages.own_computers import BackupForm, OwnComputers
 from potluck_app.pages.people import PeoplePage
 from potluck_app.widgets.number_box import NumberBox
 from potluck_app.widgets.question import Question
 from potluck_control import schema
+from potluck_control.methods.computers import Adding, Backup, CodeParams, Restored, RestoreParams
 from potluck_control.methods.members import (
     Member,
     MemberMachine,
@@ -29,6 +34,7 @@ from potluck_control.methods.members import (
 )
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QAbstractButton, QLineEdit, QMessageBox, QPushButton
+from pytestqt.qtbot import QtBot
 from test_app_pages import SERVING
 
 from potluck.errors import PotluckError
@@ -206,3 +212,85 @@ def test_home_offers_an_invite_only_to_those_who_can_make_one() -> None:
     link.answer("members.list", replace(FOUNDER, swarm="friday"))
     assert button(page, "Copy invite").isVisibleTo(page)
     assert "Only the founder and admins" not in said(page)
+
+
+# -- the user's own computers ------------------------------------------------------------------------------------------
+
+CODE = "ABCD-EFGH-JKMN-PQRS-TVWX"
+
+
+def test_a_code_is_shown_until_another_computer_used_it() -> None:
+    page, link = page_of(FOUNDER)
+    press(page, "Add a computer…")
+    link.answer("computers.add", Adding("friends", CODE, MAY))
+    assert CODE in shown(page)
+    assert "Add a computer…" not in buttons(page)
+    page.findChild(OwnComputers)._show_code(Adding("friends", "", MAY, added="laptop"))
+    assert "laptop is one of your computers now." in shown(page)
+    assert CODE not in shown(page)
+    assert "Add a computer…" in buttons(page)
+
+
+def test_a_code_that_ended_says_why_and_one_can_be_cancelled() -> None:
+    page, link = page_of(FOUNDER)
+    press(page, "Add a computer…")
+    link.answer("computers.add", Adding("friends", CODE, MAY))
+    page.findChild(OwnComputers)._show_code(Adding("friends", "", MAY, problem="nobody used the code in time"))
+    assert "Nobody used the code in time." in shown(page)
+    press(page, "Add a computer…")
+    link.answer("computers.add", Adding("friends", CODE, MAY))
+    assert "Nobody used the code in time." not in shown(page)
+    press(page, "Cancel")
+    link.answer("computers.cancel", Adding())
+    assert CODE not in shown(page)
+
+
+def test_a_backup_needs_one_long_password_twice(tmp_path: Path) -> None:
+    page, _ = page_of(FOUNDER)
+    first, second = control(page, "Password"), control(page, "Password again")
+    assert isinstance(first, QLineEdit)
+    assert isinstance(second, QLineEdit)
+    save = button(page, "Save backup…")
+    assert not save.isEnabled()
+    first.setText("short")
+    assert "The password needs at least 10 letters." in shown(page)
+    first.setText("long enough to count")
+    second.setText("something else")
+    assert "The two passwords differ." in shown(page)
+    assert not save.isEnabled()
+    second.setText("long enough to count")
+    assert save.isEnabled()
+    file = tmp_path / "keys"
+    file.write_bytes(b"an older backup")
+    page.findChild(BackupForm).write(file, Backup(base64.b64encode(b"sealed").decode()))
+    assert file.read_bytes() == b"sealed"
+    assert file.stat().st_mode & 0o777 == 0o600
+    assert not page.is_unsaved
+    page.findChild(BackupForm).write(tmp_path / "nowhere" / "keys", Backup(""))
+    assert "No such file" in said(page)
+
+
+def test_a_computer_is_added_by_its_code_or_restored_from_a_backup(tmp_path: Path, qtbot: QtBot) -> None:
+    link = FakeLink()
+    form = OtherComputer(link)
+    code, password = control(form, "Code from the other computer"), control(form, "Password of the backup")
+    assert isinstance(code, QLineEdit)
+    assert isinstance(password, QLineEdit)
+    assert not button(form, "Add this computer").isEnabled()
+    code.setText(f" {CODE} ")
+    press(form, "Add this computer")
+    assert link.named("computers.join") == [CodeParams(CODE)]
+    link.fail("computers.join", PotluckError("the code has a wrong letter in it"))
+    assert "The code has a wrong letter in it." in shown(form)
+    file = tmp_path / "keys"
+    file.write_bytes(b"sealed")
+    password.setText("long enough to count")
+    form.restore(file)
+    assert link.named("computers.restore") == [
+        RestoreParams(base64.b64encode(b"sealed").decode(), "long enough to count")
+    ]
+    with qtbot.waitSignal(form.joined):
+        link.answer("computers.restore", Restored(("friends",)))
+    assert not form.is_begun
+    form.restore(tmp_path / "nowhere")
+    assert "No such file or directory." in shown(form)

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from helpers.members import founded
+from potluck_control.methods.computers import MIN_PASSWORD_CHARS
 
 from potluck.errors import UsageError
 from potluck.membership import sealing
@@ -65,9 +66,9 @@ def test_another_password_and_a_changed_byte_are_refused() -> None:
             unseal(bytes(changed), PASSWORD)
 
 
-@pytest.mark.parametrize("password", ["", "short"])
+@pytest.mark.parametrize("password", ["", "x" * (MIN_PASSWORD_CHARS - 1)])
 def test_a_short_password_is_refused(password: str) -> None:
-    with pytest.raises(UsageError, match="at least 10"):
+    with pytest.raises(UsageError, match=f"at least {sealing.MIN_PASSWORD_CHARS}"):
         seal(b"secret", password)
 
 
