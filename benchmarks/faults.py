@@ -23,6 +23,7 @@ def faults(soak: bool) -> Measured:
         "lost": outcome.lost,
         "differing": outcome.differing,
         "orphans": outcome.orphans,
+        "failed_starts": outcome.failed_starts,
         "median_s": round(statistics.median(outcome.waits_s), 2),
         "worst_s": round(max(outcome.waits_s), 2),
         "seed": _SEED,

@@ -26,6 +26,7 @@ from potluck_control import schema
 from potluck_control.states import State
 
 from benchmarks.figures import Measured
+from potluck.checked_files import read_copy
 from tests.helpers.daemon_process import LOOPBACK, DaemonProcess
 from tests.helpers.desktop import Desktop, desktop
 from tests.helpers.tray_host import TrayHost
@@ -211,6 +212,6 @@ def _unreadable(folder: Path) -> Iterator[str]:
         reader = _READERS.get(path.suffix)
         if reader is not None and "cache" not in path.relative_to(folder).parts:
             try:
-                reader(path.read_text())
+                reader((read_copy(path) or path.read_bytes()).decode())  # some are kept with a checksum
             except ValueError as error:
                 yield f"{path.name}: {error}"

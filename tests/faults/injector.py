@@ -1,13 +1,14 @@
 """Injects the faults of a plan into a real swarm with a real client, and counts what went wrong.
 
-Engines that a fault ended are replaced; every other fault is healed. The client's own process compares tokens, logits
-and gradients with the local model.
+Several clients work at the same time, each struck by a fault of its own. Engines that a fault ended are replaced; every
+other fault is healed. A client's own process compares tokens, logits and gradients with the local model.
 """
 
 from __future__ import annotations
 
 import contextlib
 import json
+import math
 import os
 import queue
 import signal
@@ -16,25 +17,28 @@ import sys
 import threading
 import time
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Self
 
 import psutil
 
-from potluck.errors import PotluckError
+from benchmarks.local_swarm import LocalProcess
+from potluck.errors import NetworkError, PotluckError
 from potluck.processes import tied_to_parent
 from potluck.protocol.blocks import Span
-from tests.faults.plan import Injection
+from tests.faults.plan import ENDING_KINDS, PASSING_KINDS, Injection
+from tests.faults.surroundings import Clock, Disk, Starvation, send
 from tests.faults.swarm import ProxiedSwarm, Server
 
 SPANS = (Span(0, 2), Span(2, 4))
 _REPLICAS = 3  # one may be struck while another one still starts
+_CLIENTS = 2
+_OF_ALL = {"client cut off", "everything suspended"}
 _CACHE_TOKENS = 240  # a full session takes 232
 _PREFILL_DELAYS_S = 0.05  # from the order to the first token, about
-# The engine, or the use of it.
-_ENDS = {"drained", "both drained", "killed", "p2pd killed", "files rewritten", "files truncated"}
 _END_S = 200.0  # longer than a client waits for servers
 _ROOT = Path(__file__).parents[2]
 
@@ -47,6 +51,7 @@ class Outcome:
     lost: list[str] = field(default_factory=list)
     differing: list[str] = field(default_factory=list)
     orphans: list[str] = field(default_factory=list)
+    failed_starts: list[str] = field(default_factory=list)  # no fault of a session
     waits_s: list[float] = field(default_factory=list)  # from the strike to the end of the work
 
     @property
@@ -56,32 +61,30 @@ class Outcome:
 
 def inject(folder: Path, plan: Sequence[Injection], *, within_s: float | None = None) -> Outcome:
     """Carry out `plan` on the checkpoint in `folder`, as much of it as can be begun `within_s`."""
-    outcome, began = Outcome(), time.monotonic()
-    with ProxiedSwarm(folder, SPANS * _REPLICAS, ("--cache-tokens", str(_CACHE_TOKENS)), own_files=True) as swarm:
-        with Client(swarm.local.invite, folder, swarm.local.environment()) as client:
-            for number, injection in enumerate(plan):
-                if within_s is not None and time.monotonic() - began > within_s:
-                    break
-                _Run(swarm, client, injection, outcome).carry_out(number)
-            family = client.family()
-        _, alive = psutil.wait_procs(family, timeout=10)
-        outcome.orphans += [f"{process.name()} of the client" for process in alive]
-    outcome.orphans += swarm.local.leftovers()
+    outcome, until = Outcome(), time.monotonic() + (math.inf if within_s is None else within_s)
+    options = ("--cache-tokens", str(_CLIENTS * _CACHE_TOKENS))
+    with Disk.mounted() as disk:
+        with ProxiedSwarm(folder, SPANS * _REPLICAS, options, own_files=True) as swarm:
+            world = _World(swarm, disk, outcome, until, iter(enumerate(plan)))
+            with ThreadPoolExecutor(_CLIENTS) as threads:
+                list(threads.map(world.work_off, range(_CLIENTS)))
+        outcome.orphans += swarm.local.leftovers()
     return outcome
 
 
 class Client:
     """The process of `tests.faults.client`."""
 
-    def __init__(self, invite: str, folder: Path, environment: dict[str, str]) -> None:
+    def __init__(self, swarm: ProxiedSwarm, name: str) -> None:
+        self.clock = Clock(swarm.local.folder / f"clock-{name}")
         self.news: queue.Queue[dict[str, Any]] = queue.Queue()
         self._process = subprocess.Popen(
-            tied_to_parent([sys.executable, "-m", "tests.faults.client", invite, str(folder)]),
+            tied_to_parent([sys.executable, "-m", "tests.faults.client", swarm.local.invite, str(swarm.folder)]),
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,
             cwd=_ROOT,
-            env={**environment, "PYTHONPATH": str(_ROOT)},
+            env={**swarm.local.environment(), **self.clock.environment(_ROOT)},
         )
         self._reader = threading.Thread(target=self._read, daemon=True)
 
@@ -127,33 +130,89 @@ class Client:
         self.news.put({"event": "ended"})
 
 
-class _Run:
-    """One injection."""
+@dataclass(slots=True)
+class _World:
+    """What the clients of one run share.
 
-    def __init__(self, swarm: ProxiedSwarm, client: Client, injection: Injection, outcome: Outcome) -> None:
-        self._swarm, self._client, self._injection, self._outcome = swarm, client, injection, outcome
+    Attributes:
+        disk: on which all files lie; None if this user may not mount one, and then none gets full.
+        until: the time (monotonic) after which no injection begins.
+        rest: the injections that nobody has begun.
+    """
+
+    swarm: ProxiedSwarm
+    disk: Disk | None
+    outcome: Outcome
+    until: float
+    rest: Iterator[tuple[int, Injection]]
+    lock: threading.Lock = field(default_factory=threading.Lock)  # on all of it
+    room: threading.Lock = field(default_factory=threading.Lock)  # on the disk, for the files of a new server
+    waiting: threading.Lock = field(default_factory=threading.Lock)  # for engines, whose events one thread may read
+
+    def work_off(self, number: int) -> None:
+        """Carry out injections with one client until there are no more or the time is up."""
+        with Client(self.swarm, str(number)) as client:
+            while (following := self._next()) is not None:
+                _Run(self, client, following[1]).carry_out(following[0])
+            family = client.family()
+        _, alive = psutil.wait_procs(family, timeout=10)
+        self.outcome.orphans += [f"{process.name()} of the client" for process in alive]
+
+    def replace(self, ended: Server) -> None:
+        """Put another server in the place of one that ended, unless another client's run has done so."""
+        with self.lock:
+            if ended not in self.swarm.servers:
+                return
+            self.swarm.drop(ended)
+            with self.room:
+                self.swarm.add_server(ended.span)
+
+    def wait_online(self, server: Server) -> None:
+        """Wait until a server is online; one that gives up is replaced and noted."""
+        with self.waiting:
+            try:
+                server.engine.wait_online()
+            except PotluckError as error:
+                self.outcome.failed_starts.append(error.message)
+                self.replace(server)
+
+    def _next(self) -> tuple[int, Injection] | None:
+        with self.lock:
+            while time.monotonic() < self.until and (following := next(self.rest, None)) is not None:
+                if self.disk is not None or following[1].kind != "disk full":
+                    return following
+        return None
+
+
+class _Run:
+    """Carries out one injection: a piece of work, the fault in it, and the repair."""
+
+    def __init__(self, world: _World, client: Client, injection: Injection) -> None:
+        self._world, self._client, self._injection = world, client, injection
+        self._swarm, self._outcome = world.swarm, world.outcome
         self._victims: list[Server] = []
+        self._starvation: Starvation | None = None
 
     def carry_out(self, number: int) -> None:
         injection = self._injection
-        self._outcome.kinds[injection.kind] += 1
+        with self._world.lock:
+            self._outcome.kinds[injection.kind] += 1
         self._client.tell(json.dumps({"seed": number, "work": injection.work, "strike_at": injection.strike_at}))
         if injection.strike_at:
             heard = self._client.hear("paused", "lost")
             if heard["event"] == "lost":
                 self._outcome.lost.append(f"{number}: {injection}: before anything happened: {heard['why']}")
                 return
-            self._victims = [self._swarm.server_of(heard["serving"][str(block)]) for block in self._blocks()]
         else:
             time.sleep(_PREFILL_DELAYS_S)
-            self._victims = [
-                next(each for each in self._swarm.servers if block in each.span) for block in self._blocks()
-            ]
+            heard = {"serving": {}}
+        with self._world.lock:
+            self._victims = [self._server_of(block, heard["serving"]) for block in self._blocks()]
         began = time.monotonic()
         self._strike()
         if injection.strike_at:
             self._client.tell("go")
-        if injection.kind in ("frozen for a moment", "client suspended"):
+        if injection.kind in PASSING_KINDS:
             time.sleep(injection.hold_s)
             self._heal()
         heard = self._client.hear("done", "lost")
@@ -170,53 +229,105 @@ class _Run:
             return [span.start for span in SPANS]
         return [self._injection.block]
 
+    def _server_of(self, block: int, serving: Mapping[str, str]) -> Server:
+        """Return the server that the client uses for `block`, or any other one while that is unknown."""
+        servers = [each for each in self._swarm.servers if block in each.span and "online" in each.engine.events]
+        return next((each for each in servers if each.peer_id == serving.get(str(block))), servers[0])
+
     def _strike(self) -> None:
-        for victim in self._victims:
-            match self._injection.kind:
-                case "killed":
-                    victim.engine.kill()
-                case "drained" | "both drained":
-                    victim.engine.ask_to_stop()
-                case "frozen" | "frozen for a moment":
-                    victim.engine.freeze()
-                case "p2pd killed":
-                    _signal([_p2pd_of(victim)], signal.SIGKILL)
-                case "p2pd frozen":
-                    _signal([_p2pd_of(victim)], signal.SIGSTOP)
-                case "connections cut":
-                    victim.proxy.cut()
-                case "stalled":
-                    victim.proxy.stall()
-                case "not heard":
-                    victim.proxy.stall(to_server=False)
-                case "not hearing":
-                    victim.proxy.stall(to_client=False)
-                case "files rewritten":
-                    _rewrite(victim.files)
-                case "files truncated":
-                    for path in victim.files:
-                        os.truncate(path, path.stat().st_size // 2)
-                case "client suspended":
-                    _signal(self._client.family(), signal.SIGSTOP)
+        injection = self._injection
+        match injection.kind:
+            case "client suspended":
+                send(self._client.family(), signal.SIGSTOP)
+            case "client cut off":
+                for server in self._servers():
+                    with contextlib.suppress(NetworkError):  # as in `_heal`
+                        server.proxy.stall()
+            case "clock of the client jumps":
+                self._client.clock.jump(injection.jump_s)
+            case "bootstrap frozen":
+                send(_family(self._swarm.local.bootstrap), signal.SIGSTOP)
+            case "everything suspended":
+                for one in (self._swarm.local.bootstrap, *(server.engine for server in self._servers())):
+                    send(_family(one), signal.SIGSTOP)
+                send(self._client.family(), signal.SIGSTOP)
+            case "disk full":
+                assert self._world.disk is not None
+                self._world.room.acquire()
+                self._world.disk.fill()
+            case _:
+                for victim in self._victims:
+                    with contextlib.suppress(NetworkError):  # as in `_heal`
+                        self._strike_server(victim)
+
+    def _strike_server(self, victim: Server) -> None:
+        match self._injection.kind:
+            case "killed":
+                victim.engine.kill()
+            case "drained" | "both drained":
+                victim.engine.ask_to_stop()
+            case "frozen" | "frozen for a moment":
+                victim.engine.freeze()
+            case "machine frozen":
+                send(_family(victim.engine), signal.SIGSTOP)
+            case "starved":
+                self._starvation = Starvation(_family(victim.engine))
+            case "p2pd killed":
+                send(_p2pds_of(victim), signal.SIGKILL)
+            case "p2pd frozen":
+                send(_p2pds_of(victim), signal.SIGSTOP)
+            case "connections cut":
+                victim.proxy.cut()
+            case "connections refused":
+                victim.proxy.refuse()
+            case "lossy":
+                victim.proxy.lose()
+            case "stalled":
+                victim.proxy.stall()
+            case "not heard":
+                victim.proxy.stall(to_server=False)
+            case "not hearing":
+                victim.proxy.stall(to_client=False)
+            case "clock of the server jumps":
+                victim.clock.jump(self._injection.jump_s)
+            case "files rewritten":
+                _rewrite(victim.files)
+            case "files truncated":
+                for path in victim.files:
+                    os.truncate(path, path.stat().st_size // 2)
+            case kind:
+                raise AssertionError(kind)
 
     def _heal(self) -> None:
-        _signal(self._client.family(), signal.SIGCONT)
-        for victim in self._victims:
-            victim.proxy.heal()
-            if victim.engine.is_alive:
-                _signal(victim.engine.processes(), signal.SIGCONT)
+        if self._starvation is not None:
+            self._starvation.end()
+            self._starvation = None
+        if self._injection.kind == "disk full":
+            assert self._world.disk is not None
+            self._world.disk.heal()
+            self._world.room.release()
+        self._client.clock.jump(0.0)
+        send([*self._client.family(), *_family(self._swarm.local.bootstrap)], signal.SIGCONT)
+        for server in self._servers() if self._injection.kind in _OF_ALL else self._victims:
+            send(_family(server.engine), signal.SIGCONT)
+            server.clock.jump(0.0)
+            with contextlib.suppress(NetworkError):  # its proxy has ended: another client's run replaced it
+                server.proxy.heal()
 
     def _tend(self) -> None:
-        """Start as many servers as have ended, and wait until two of each span are well."""
-        if self._injection.kind in _ENDS:
+        """Replace servers that have ended, and wait until two of each span are well."""
+        if self._injection.kind in ENDING_KINDS:
             for victim in self._victims:
                 victim.engine.ask_to_stop()
                 victim.engine.wait_stopped(time.monotonic() + _END_S)
-                self._swarm.drop(victim)
-                self._swarm.add_server(victim.span)
+                self._world.replace(victim)
         for span in SPANS:
-            for server in [each for each in self._swarm.servers if each.span == span][: _REPLICAS - 1]:
-                server.engine.wait_online()
+            for server in [each for each in self._servers() if each.span == span][: _REPLICAS - 1]:
+                self._world.wait_online(server)
+
+    def _servers(self) -> list[Server]:
+        with self._world.lock:
+            return list(self._swarm.servers)
 
 
 def _rewrite(files: Sequence[Path]) -> None:
@@ -227,11 +338,14 @@ def _rewrite(files: Sequence[Path]) -> None:
             file.write(bytes(path.stat().st_size // 2))
 
 
-def _p2pd_of(server: Server) -> psutil.Process:
-    return next(process for process in server.engine.processes() if process.name() == "p2pd")
+def _p2pds_of(server: Server) -> list[psutil.Process]:
+    return [process for process in _family(server.engine) if process.name() == "p2pd"]
 
 
-def _signal(processes: Sequence[psutil.Process], number: int) -> None:
-    for process in processes:
-        with contextlib.suppress(psutil.Error, ProcessLookupError):
-            os.kill(process.pid, number)
+def _family(ancestor: LocalProcess | None) -> list[psutil.Process]:
+    """Return a process of the swarm and its descendants, or none if it has ended."""
+    assert ancestor is not None
+    with contextlib.suppress(psutil.NoSuchProcess):
+        own = psutil.Process(ancestor.pid)
+        return [own, *own.children(recursive=True)]
+    return []

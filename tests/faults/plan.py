@@ -5,27 +5,47 @@ from __future__ import annotations
 import random
 from dataclasses import dataclass
 
-SERVER_KINDS = (
-    "killed",
+ENDING_KINDS = (  # the engine, or the use of it
     "drained",
     "both drained",
-    "frozen for a moment",
-    "frozen",
+    "killed",
     "p2pd killed",
-    "p2pd frozen",
-    "connections cut",
-    "stalled",
-    "not heard",
-    "not hearing",
     "files rewritten",
     "files truncated",
 )
-KINDS = (*SERVER_KINDS, "client suspended")
+SERVER_KINDS = (
+    *ENDING_KINDS,
+    "frozen for a moment",
+    "frozen",
+    "p2pd frozen",
+    "machine frozen",
+    "starved",
+    "clock of the server jumps",
+    "connections cut",
+    "connections refused",
+    "lossy",
+    "stalled",
+    "not heard",
+    "not hearing",
+)
+CLIENT_KINDS = ("client suspended", "client cut off", "clock of the client jumps")
+SHARED_KINDS = ("bootstrap frozen", "everything suspended", "disk full")
+KINDS = (*SERVER_KINDS, *CLIENT_KINDS, *SHARED_KINDS)
+PASSING_KINDS = {  # healed after `hold_s`; all others only when the work is done
+    "frozen for a moment",
+    "client suspended",
+    "client cut off",
+    "everything suspended",
+    "clock of the server jumps",
+    "clock of the client jumps",
+}
 WORKS = ("tokens", "tokens", "full session", "gradients")
 NUM_TOKENS = 32
 _BRIEF_S = (0.2, 2.0)
 _LONG_S = 60.0
 _LONG_SHARE = 0.2  # of the suspensions in a long run
+_LONG_KINDS = {"client suspended", "everything suspended"}
+_JUMPS_S = (-7200.0, -90.0, 90.0, 7200.0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +56,7 @@ class Injection:
         strike_at: the token before which it strikes; 0: while the prompt is read.
         block: whose server is struck.
         hold_s: how long it lasts at least, if it is one that passes by itself.
+        jump_s: how far a clock jumps.
     """
 
     kind: str
@@ -43,6 +64,7 @@ class Injection:
     strike_at: int
     block: int
     hold_s: float
+    jump_s: float
 
 
 def draw(seed: int, count: int, num_blocks: int, *, is_long: bool = False) -> list[Injection]:
@@ -56,11 +78,12 @@ def draw(seed: int, count: int, num_blocks: int, *, is_long: bool = False) -> li
 
 def _injection(rng: random.Random, kind: str, num_blocks: int, is_long: bool) -> Injection:
     work = rng.choice(WORKS)
-    is_for_long = is_long and kind == "client suspended" and rng.random() < _LONG_SHARE
+    is_for_long = is_long and kind in _LONG_KINDS and rng.random() < _LONG_SHARE
     return Injection(
         kind=kind,
         work=work,
         strike_at=0 if work == "gradients" else rng.choice((0, rng.randint(1, NUM_TOKENS - 4))),
         block=rng.randrange(num_blocks),
         hold_s=_LONG_S if is_for_long else rng.uniform(*_BRIEF_S),
+        jump_s=rng.choice(_JUMPS_S),
     )

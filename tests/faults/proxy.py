@@ -1,14 +1,16 @@
-"""A TCP proxy before one server, whose connections can be cut, or go silent in one direction or in both."""
+"""A TCP proxy before one server, whose connections can be cut, refused, slowed, or silent in one or both directions."""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
+import random
 
 from potluck.client.loop import LoopThread
 from potluck.tasks import BackgroundTasks
 
 _CHUNK_BYTES = 1 << 16
+_LOSS, _AGAIN_S = 0.15, 0.2  # the least time after which TCP sends a lost packet again on Linux
 
 
 class Proxy:
@@ -20,6 +22,8 @@ class Proxy:
         self._thread = LoopThread("proxy")
         self._connections = BackgroundTasks()
         self._writers: set[asyncio.StreamWriter] = set()
+        self._accepts, self._is_lossy = True, False
+        self._rng = random.Random(server_port)
 
     def start(self) -> None:
         self._thread.start()
@@ -34,12 +38,22 @@ class Proxy:
         self._thread.run(self._set(to_server=not to_server, to_client=not to_client))
 
     def heal(self) -> None:
-        """Pass on everything again, first what was kept."""
+        """Accept everything, and pass it on at once, first what was kept."""
+        self._accepts, self._is_lossy = True, False
         self._thread.run(self._set(to_server=True, to_client=True))
+
+    def lose(self) -> None:
+        """Delay some of what comes as if packets had to be sent again."""
+        self._is_lossy = True
 
     def cut(self) -> None:
         """Break all present connections; new ones are accepted."""
         self._thread.run(self._cut())
+
+    def refuse(self) -> None:
+        """Break all present connections, and new ones as well."""
+        self._accepts = False
+        self.cut()
 
     async def _listen(self) -> None:
         self._to_server, self._to_client = asyncio.Event(), asyncio.Event()
@@ -63,6 +77,9 @@ class Proxy:
             writer.transport.abort()
 
     async def _connect(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        if not self._accepts:
+            writer.transport.abort()
+            return
         try:
             far_reader, far_writer = await asyncio.open_connection("127.0.0.1", self._server_port)
         except OSError:
@@ -84,6 +101,8 @@ class Proxy:
             with contextlib.suppress(OSError):
                 while data := await reader.read(_CHUNK_BYTES):
                     await is_open.wait()
+                    if self._is_lossy and self._rng.random() < _LOSS:
+                        await asyncio.sleep(_AGAIN_S)
                     if writer.is_closing():
                         break
                     writer.write(data)

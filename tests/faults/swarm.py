@@ -1,4 +1,4 @@
-"""A local swarm with a proxy before each engine, and a copy of the checkpoint for each."""
+"""A local swarm with a proxy before each engine, and a clock and a copy of the checkpoint for each."""
 
 from __future__ import annotations
 
@@ -12,14 +12,16 @@ from typing import Self
 from benchmarks.local_swarm import LocalEngine, LocalSwarm
 from potluck.protocol.blocks import PeerId, Span
 from tests.faults.proxy import Proxy
+from tests.faults.surroundings import Clock
 
 
 @dataclass(frozen=True, slots=True)
 class Server:
-    """An engine, the only way to it, and the files of its model, if they are its own."""
+    """An engine, the only way to it, its clock, and the files of its model, if they are its own."""
 
     engine: LocalEngine
     proxy: Proxy
+    clock: Clock
     files: tuple[Path, ...] = ()
 
     @property
@@ -39,7 +41,7 @@ class ProxiedSwarm:
     ) -> None:
         self.servers: list[Server] = []
         self.local = LocalSwarm(folder, spans=(), serve_options=options)
-        self._folder, self._spans, self._own_files = folder, spans, own_files
+        self.folder, self._spans, self._own_files = folder, spans, own_files
 
     def __enter__(self) -> Self:
         self.local.__enter__()
@@ -67,10 +69,12 @@ class ProxiedSwarm:
         proxy.start()
         way = ("--port", str(port), "--announce", f"/ip4/127.0.0.1/tcp/{proxy.port}")
         if self._own_files:
-            copy = self.local.folder / f"files-{port}" / self._folder.name
-            self.local.checkpoint = Path(shutil.copytree(self._folder, copy))
+            copy = self.local.folder / f"files-{port}" / self.folder.name
+            self.local.checkpoint = Path(shutil.copytree(self.folder, copy))
         files = tuple(self.local.checkpoint.glob("*.safetensors")) if self._own_files else ()
-        server = Server(self.local.add_engine(span, options=way), proxy, files)
+        clock = Clock(self.local.folder / f"clock-{port}")
+        engine = self.local.add_engine(span, options=way, environment=clock.environment())
+        server = Server(engine, proxy, clock, files)
         self.servers.append(server)
         return server
 
