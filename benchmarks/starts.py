@@ -47,9 +47,7 @@ def _namespace() -> Iterator[str]:
         try:
             _run("ip", "netns", "add", name)
             _run("ip", "-n", name, "link", "set", "lo", "up")
-            _run("ip", "-n", name, "link", "add", "flat", "type", "dummy")
-            _run("ip", "-n", name, "address", "add", f"{_ADDRESS}/24", "dev", "flat")
-            _run("ip", "-n", name, "link", "set", "flat", "up")
+            _run("ip", "-n", name, "address", "add", f"{_ADDRESS}/24", "dev", "lo")
         except (OSError, subprocess.CalledProcessError) as error:
             raise PotluckError("no network namespace here", hint="run as root, with ip") from error
         yield name
