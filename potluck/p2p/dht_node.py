@@ -12,7 +12,7 @@ import logging
 import math
 import time
 from collections import Counter
-from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Coroutine, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, cast
 
@@ -43,6 +43,7 @@ log = logging.getLogger(__name__)
 
 PING_PROTOCOL = "DHTProtocol.rpc_ping"
 _RPC_TIMEOUT_S = 3.0
+_LAST_SEARCHES_S = 1.0  # for searches to see that the connection is closed
 _OPERATION_TIMEOUT_S = 15.0  # a whole store or get: a few rounds of calls to silent nodes
 _MAX_CACHE_BYTES = 1024 * 1024  # of what others ask this node to cache; it caches nothing by itself
 _HANDLER_TIMEOUT_S = 5.0
@@ -62,6 +63,7 @@ class DhtNode:
 
     def __init__(self, node: DHTNode) -> None:
         self._node = node
+        self._searches: set[asyncio.Task[Any]] = set()
 
     @classmethod
     async def start(
@@ -103,14 +105,14 @@ class DhtNode:
     async def store(self, key: DhtKey, subkey: DhtSubkey, value: object, expiration: float) -> bool:
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(_OPERATION_TIMEOUT_S):
-                return bool(await self._node.store(key, value, expiration, subkey=subkey))
+                return bool(await self._search(self._node.store(key, value, expiration, subkey=subkey)))
         return False
 
     async def get(self, keys: Sequence[DhtKey]) -> dict[DhtKey, dict[DhtSubkey, StoredValue]]:
         """Raises NetworkError if the search does not end in time."""
         try:
             async with asyncio.timeout(_OPERATION_TIMEOUT_S):
-                found = await self._node.get_many(list(keys), sufficient_expiration_time=math.inf)
+                found = await self._search(self._node.get_many(list(keys), sufficient_expiration_time=math.inf))
         except TimeoutError as error:
             raise NetworkError("the swarm's directory did not answer in time") from error
         return {key: _entries(entry.value) for key, entry in found.items() if entry and isinstance(entry.value, dict)}
@@ -132,11 +134,28 @@ class DhtNode:
         """Get to know the nodes near this one, as far as those that were greeted know them in time."""
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(_RPC_TIMEOUT_S):
-                await self._node.find_nearest_nodes([self._node.node_id])
+                await self._search(self._node.find_nearest_nodes([self._node.node_id]))
+
+    async def _search(self, work: Coroutine[Any, Any, Any]) -> Any:
+        """Run `work`, which goes on if the caller is cancelled: a search that is cancelled leaves tasks of its own."""
+        search = asyncio.create_task(work)
+        self._searches.add(search)
+        search.add_done_callback(self._note_end)
+        return await asyncio.shield(search)
+
+    def _note_end(self, search: asyncio.Task[Any]) -> None:
+        self._searches.discard(search)
+        if not search.cancelled():
+            search.exception()  # marks it as seen, even if nobody waits any more
 
     async def close(self) -> None:
+        """Stop; `end_searches` follows once the connection is closed, which ends what searches wait for."""
         await self._node.shutdown()
         await cancel_and_wait(self._node.cache_refresh_task)
+
+    async def end_searches(self) -> None:
+        if self._searches:
+            await asyncio.wait(self._searches, timeout=_LAST_SEARCHES_S)
 
 
 async def ping(control: P2pdClient, peer: PeerId, *, timeout_s: float) -> float:

@@ -314,11 +314,13 @@ class Libp2pHost:
         await self._patiently(partial(self._reach, checks_identity=False))
 
     async def _stop_p2pd(self) -> None:
-        if self._dht is not None:
-            await self._dht.close()
-            self._dht = None
+        dht, self._dht = self._dht, None
+        if dht is not None:
+            await dht.close()
         if self._control is not None:
             await self._control.close()
+        if dht is not None:
+            await dht.end_searches()
         if self._process is not None:
             process, self._process = self._process, None
             await process.stop()

@@ -29,6 +29,7 @@ from benchmarks.local_swarm import LocalEngine, LocalSwarm
 from potluck import AutoDistributedModelForCausalLM
 from potluck.client import ClientConfig
 from potluck.directory import record_checks
+from potluck.membership.budgets import PERSON
 from potluck.p2p.config import HostConfig
 from potluck.p2p.libp2p import Libp2pHost
 from potluck.protocol.blocks import PeerId, Span
@@ -46,7 +47,8 @@ pytestmark = [
 GREEDY = {"max_new_tokens": 8, "do_sample": False}
 CLIENT = ClientConfig(request_timeout_s=60.0, max_wait_s=60.0)
 IMPATIENT = ClientConfig(request_timeout_s=2.0, max_wait_s=60.0)
-MAX_NEW_FILES, MAX_NEW_THREADS, MAX_NEW_BYTES = 32, 12, 200 << 20  # for caches and pools; a leak would take more
+MAX_NEW_FILES, MAX_NEW_THREADS = 32, 12  # for caches and pools; a leak would take more
+MAX_NEW_BYTES = 6 * PERSON.held_bytes  # requests, their tensors, answers, and what the allocator keeps of them
 
 
 @dataclass
@@ -105,9 +107,10 @@ def swarm() -> Iterator[LocalSwarm]:
         assert "Traceback" not in log.read_text(), log.read_text()
 
 
-async def start_node(swarm: LocalSwarm, **options: Any) -> Libp2pHost:
+async def start_node(swarm: LocalSwarm, person: str = "", **options: Any) -> Libp2pHost:
+    """Start a node of the founder, or of somebody else who joins."""
     config = HostConfig(
-        membership=swarm.membership,
+        membership=swarm.join(person)[0] if person else swarm.membership,
         bootstrap_peers=swarm.swarm.bootstrap_peers,
         runtime_dir=swarm.folder / "nodes",
         **options,
@@ -131,7 +134,7 @@ async def witness(swarm: LocalSwarm) -> AsyncIterator[Witness]:
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def node(swarm: LocalSwarm) -> AsyncIterator[Libp2pHost]:
-    host = await start_node(swarm, dht_client=True)
+    host = await start_node(swarm, "Mallory", dht_client=True)
     yield host
     await host.close()
 
@@ -206,19 +209,20 @@ async def test_a_flood_of_large_calls_is_answered_one_by_one(hostile: HostilePee
     assert set(await asyncio.gather(*flood)) <= {None, Code.BUSY}
 
 
-async def test_open_streams_of_several_peers_do_not_use_up_the_files_of_an_engine(
+async def test_open_streams_of_several_people_take_no_more_than_their_share(
     swarm: LocalSwarm, hostile: HostilePeer, witness: Witness
 ) -> None:
-    process = psutil.Process(witness.engine.pid)
-    _, hard = process.rlimit(psutil.RLIMIT_NOFILE)
-    process.rlimit(psutil.RLIMIT_NOFILE, (1024, hard))  # what a shell usually allows
-    helper = await start_node(swarm, dht_client=True)
-    accomplice = HostilePeer(helper, swarm.swarm, hostile.victim)
-    for peer in (hostile, accomplice):
-        for _ in range(600):
-            await outcome(peer.open())
-    await witness.generates_the_same()
-    await helper.close()
+    helper = await start_node(swarm, "Trudy", dht_client=True)
+    try:
+        accomplice = HostilePeer(helper, swarm.swarm, hostile.victim)
+        for peer in (hostile, accomplice):
+            for _ in range(600):
+                await outcome(peer.open())
+        opened = psutil.Process(witness.engine.pid).num_fds() - witness.files_before
+        assert PERSON.streams < opened <= 2 * PERSON.streams + MAX_NEW_FILES
+        await witness.generates_the_same()
+    finally:
+        await helper.close()
 
 
 # -- the directory -----------------------------------------------------------------------------------------------------
