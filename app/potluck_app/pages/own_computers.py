@@ -45,9 +45,9 @@ class OwnComputers(QWidget):
         self._problem = text("error")
         self._problem.hide()
         self._poll = Poll(self, lambda: page.ask(computers.ADDING, None, self._show_code))
-        parts = (self._list, row(self._add, None), self._waiting, self._problem)
-        self._card = Card(self.tr("Your computers"), *parts)
-        self.setLayout(column(self._card, self._keys, spacing=SPACE_L))
+        self._adding = holder(column(row(self._add, None), self._waiting, self._problem))
+        card = Card(self.tr("Your computers"), self._list, self._adding)
+        self.setLayout(column(card, self._keys, spacing=SPACE_L))
 
     @property
     def is_begun(self) -> bool:
@@ -56,8 +56,10 @@ class OwnComputers(QWidget):
     def show_members(self, found: MembersList) -> None:
         you = next((member for member in found.members if member.is_you), None)
         self.setVisible(you is not None)
+        self._adding.setVisible(found.has_key)
+        self._keys.setVisible(found.has_key)
         if you is not None:
-            rows = [self._row(machine, you) for machine in you.machines]
+            rows = [self._row(machine, you, may_remove=found.has_key) for machine in you.machines]
             self._list.show_content(holder(column(*divided(rows))))
 
     def _show_code(self, adding: Adding) -> None:
@@ -78,10 +80,11 @@ class OwnComputers(QWidget):
             self._page.tell(self.tr("{name} is one of your computers now.").format(name=adding.added))
             self._page.refresh()
 
-    def _row(self, machine: MemberMachine, you: Member) -> Row:
+    def _row(self, machine: MemberMachine, you: Member, *, may_remove: bool) -> Row:
         remove = Button(self.tr("Remove…"), style="quiet")
         remove.setAccessibleName(self.tr("Remove {name}").format(name=machine.name))
         remove.clicked.connect(lambda: self._ask_remove(machine, you))
+        remove.setVisible(may_remove)
         return Row(machine.name, self.tr("Added {day}").format(day=dates.date(machine.added_at)), remove)
 
     def _ask_remove(self, machine: MemberMachine, you: Member) -> None:

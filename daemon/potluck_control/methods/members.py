@@ -60,7 +60,8 @@ class OpenInvite:
 class MembersList:
     """`may_lead`: you may invite and remove; `is_founder`: this computer has the founder's key.
 
-    `is_open`: the swarm is open to everybody, so it has no members.
+    `is_open`: the swarm is open to everybody, so it has no members. `has_key`: your own key is on this computer, which
+    can therefore add and remove computers of yours, and back the key up.
     """
 
     swarm: str
@@ -69,6 +70,7 @@ class MembersList:
     may_lead: bool
     is_founder: bool
     is_open: bool = False
+    has_key: bool = True
 
 
 @dataclass(frozen=True, slots=True)

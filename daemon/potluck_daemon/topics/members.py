@@ -136,6 +136,7 @@ def _list_of(membership: Membership, roster: Roster) -> methods.MembersList:
         may_lead=membership.founder_seed is not None
         or (membership.person_seed is not None and you is not None and roster.may_lead(you.key)),
         is_founder=membership.founder_seed is not None,
+        has_key=membership.person_seed is not None,
     )
 
 

@@ -245,6 +245,12 @@ def test_a_code_that_ended_says_why_and_one_can_be_cancelled() -> None:
     assert CODE not in shown(page)
 
 
+def test_a_computer_without_the_persons_key_offers_nothing_that_needs_it() -> None:
+    page, _ = page_of(replace(MEMBER, has_key=False))
+    assert "tower" in shown(page)
+    assert not {"Add a computer…", "Save backup…", "Remove…"} & set(buttons(page))
+
+
 def test_a_backup_needs_one_long_password_twice(tmp_path: Path) -> None:
     page, _ = page_of(FOUNDER)
     first, second = control(page, "Password"), control(page, "Password again")

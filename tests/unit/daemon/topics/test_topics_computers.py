@@ -57,7 +57,7 @@ async def test_a_code_makes_a_computer_the_same_persons_and_works_once(ask: Ask,
     assert len((await ask(members.LIST)).members[0].machines) == 2
     theirs = await laptop(members.LIST)
     assert [each.is_you for each in theirs.members] == [True]
-    assert not theirs.may_lead
+    assert (theirs.may_lead, theirs.has_key) == (False, False)
     with pytest.raises(ControlError, match="cannot be reached"):
         await laptop(computers.JOIN, CodeParams(code))
     with pytest.raises(ControlError, match="cannot add others"):
