@@ -22,16 +22,22 @@ _ADD, _FROM_A_PAGER = 1, 2
 
 
 def make_active_window(display_name: str, session: int, form: str, timeout_s: float) -> bool:
-    """Wait until a program of this session has the active window, then give it its form; False: it got none."""
+    """Wait until a program of this session has the active window in this form; False: it did not get there.
+
+    A request may come while the window is replaced or not ready, so it is repeated.
+    """
     display = Display(display_name)
     try:
         deadline = time.monotonic() + timeout_s
         while time.monotonic() < deadline:
             found = active_window(display)
             if found is not None and found.pid is not None and _session_of(found.pid) == session:
+                if form != FULL_SCREEN or found.is_full_screen:
+                    _form(display, form)
+                    return True
                 _form(display, form)
-                return True
-            _activate_any(display, session)
+            else:
+                _activate_any(display)
             time.sleep(0.1)
         return False
     finally:
@@ -45,7 +51,7 @@ def _session_of(pid: int) -> int:
         return 0
 
 
-def _activate_any(display: Display, session: int) -> None:
+def _activate_any(display: Display) -> None:
     """Ask for the focus for the newest window, because window managers may refuse it to programs."""
     root = display.screen().root
     try:
