@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import logging
 import time
 from collections.abc import Callable, Coroutine
 from dataclasses import replace
@@ -19,7 +21,7 @@ from potluck.client.servers import Servers
 from potluck.client.session import InferenceSession
 from potluck.client.stateless import StatelessCalls
 from potluck.directory import record_checks
-from potluck.errors import NetworkError
+from potluck.errors import NetworkError, PotluckError
 from potluck.membership.joined import remember
 from potluck.membership.membership import Membership
 from potluck.open_swarms import adapter_for
@@ -29,12 +31,15 @@ from potluck.protocol.adapters import find_adapter
 from potluck.protocol.blocks import Span
 from potluck.protocol.messages import Caller
 from potluck.protocol.records import ServerRecord, span_digest
-from potluck.tasks import BackgroundTasks, in_thread
+from potluck.tasks import BackgroundTasks, cancel_and_wait, in_thread
+
+_log = logging.getLogger(__name__)
 
 T = TypeVar("T")
 HostFactory = Callable[[Membership, ClientConfig], Coroutine[Any, Any, Host]]
 
 _GOODBYE_S = 3.0  # to tell the servers that sessions end
+_RESTART_AGAIN_S = 2.0
 
 
 class SwarmClient:
@@ -67,6 +72,7 @@ class SwarmClient:
         self._rng = rng or np.random.default_rng()
         self._loop = LoopThread()
         self._host: Host | None = None
+        self._reviving: asyncio.Task[None] | None = None
         self._background = BackgroundTasks()
         self._is_closed = False
 
@@ -127,6 +133,7 @@ class SwarmClient:
 
     async def _start(self) -> None:
         self._host = await self._start_host(self._membership, self.config)
+        self._reviving = asyncio.create_task(self._revive(self._host))
         quoting = Quoting(self._host, self.swarm.prefix, self._caller_for)
         self.servers = Servers(self._host, self.swarm, self.config, quoting, self._rng)
         self.calls = Calls(self._host, self.config, self._introduce, adapter_for(self.swarm))
@@ -140,6 +147,7 @@ class SwarmClient:
 
     async def _stop(self) -> None:
         await self._background.wait(_GOODBYE_S)
+        await cancel_and_wait(self._reviving)
         if self._host is None:
             return
         if hasattr(self, "servers"):
@@ -147,6 +155,17 @@ class SwarmClient:
         if hasattr(self, "calls"):
             await self.calls.signer.close()
         await self._host.close()
+
+    async def _revive(self, host: Host) -> None:
+        """Restart the node whenever it is lost. Sessions go on as after the loss of all their servers."""
+        while True:
+            await host.wait_lost()
+            _log.warning("the peer-to-peer process ended and is started again")
+            try:
+                await host.restart()
+            except PotluckError as error:
+                _log.warning("the peer-to-peer process does not start: %s", error.message)
+                await asyncio.sleep(_RESTART_AGAIN_S)
 
     async def _stop_and_leave(self) -> None:
         await self._stop()

@@ -249,8 +249,23 @@ class Libp2pHost:
             raise
 
     async def wait_lost(self) -> None:
-        """Return once p2pd ended without being asked to: this node is of no use any more."""
+        """Return once p2pd ended without being asked to: this node is of no use until `restart`."""
         await self._lost.wait()
+
+    async def restart(self) -> None:
+        """Start p2pd anew after it was lost, under the same identity and with the same handlers. Streams are gone.
+
+        Raises:
+            NetworkError: p2pd does not start, or nobody answers; the node stays lost.
+        """
+        self._lost.clear()
+        try:
+            await self._stop_p2pd()
+            await self._patiently(partial(self._reach, checks_identity=False))
+            await self._patiently(self._enter_dht)
+        except BaseException:
+            self._lost.set()
+            raise
 
     async def close(self) -> None:
         if self._closing:
@@ -340,6 +355,7 @@ class Libp2pHost:
             identity_path = self._directory.path / "identity"
             write_atomically(identity_path, self.identity.to_bytes())
         control_path, listen_path = self._directory.path / "p2pd.sock", self._directory.path / "node.sock"
+        control_path.unlink(missing_ok=True)  # left by one that was killed
         arguments = _p2pd_arguments(self._config, identity_path, control_path)
         self._process = process = await DaemonProcess.start(arguments, timeout_s=stretched(_P2PD_START_S))
         process.exited.add_done_callback(lambda _: self._note_end(process))

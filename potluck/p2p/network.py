@@ -134,5 +134,11 @@ class Host(Protocol):
         """Newest unexpired values of each key by subkey; missing keys and non-string subkeys are left out.
         Payloads that are not valid msgpack are left out."""
 
+    async def wait_lost(self) -> None:
+        """Return once the node has ended without being asked to: it is of no use until `restart`."""
+
+    async def restart(self) -> None:
+        """Bring a lost node back under the same identity. Its streams are gone. Raises NetworkError."""
+
     async def close(self) -> None:
         """Stop everything this node started. Idempotent."""

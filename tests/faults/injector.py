@@ -239,6 +239,8 @@ class _Run:
         match injection.kind:
             case "client suspended":
                 send(self._client.family(), signal.SIGSTOP)
+            case "p2pd of the client killed":
+                send([each for each in self._client.family() if each.name() == "p2pd"], signal.SIGKILL)
             case "client cut off":
                 for server in self._servers():
                     with contextlib.suppress(NetworkError):  # as in `_heal`

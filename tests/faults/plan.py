@@ -28,7 +28,7 @@ SERVER_KINDS = (
     "not heard",
     "not hearing",
 )
-CLIENT_KINDS = ("client suspended", "client cut off", "clock of the client jumps")
+CLIENT_KINDS = ("client suspended", "client cut off", "p2pd of the client killed", "clock of the client jumps")
 SHARED_KINDS = ("bootstrap frozen", "everything suspended", "disk full")
 KINDS = (*SERVER_KINDS, *CLIENT_KINDS, *SHARED_KINDS)
 PASSING_KINDS = {  # healed after `hold_s`; all others only when the work is done

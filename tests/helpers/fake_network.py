@@ -204,6 +204,11 @@ class FakeHost:
     async def wait_lost(self) -> None:
         await asyncio.shield(self._lost)
 
+    async def restart(self) -> None:
+        self.is_dead = False
+        self._network.nodes[self.peer_id] = self
+        self._lost = asyncio.get_running_loop().create_future()
+
     async def close(self) -> None:
         if not self.is_dead:
             self.kill()

@@ -86,6 +86,17 @@ def test_a_server_whose_answers_break_the_protocol_is_replaced(local: PreTrained
         assert torch.equal(there.model.generate(prompt(), **GREEDY), local.generate(prompt(), **GREEDY))
 
 
+def test_a_session_goes_on_when_the_clients_own_node_ends_and_is_restarted(local: PreTrainedModel) -> None:
+    with world("0:2", "2:4") as there:
+
+        def misdeed(server: BlockServer, request: StepRequest) -> None:
+            (mine,) = there.network.nodes.keys() - {each.peer_id for each in there.servers}
+            there.network.nodes[mine].kill()
+
+        disturb(there, "2:4", 3, misdeed)
+        assert torch.equal(there.model.generate(prompt(), **GREEDY), local.generate(prompt(), **GREEDY))
+
+
 def test_history_is_replayed_in_pieces_that_the_replacement_takes(local: PreTrainedModel) -> None:
     with world("0:4", max_batch_tokens=64) as there:
         small = there.add_server(there.servers[0].blocks.span, max_batch_tokens=4)
