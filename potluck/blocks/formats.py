@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import copy
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import cache
 from typing import Any, NamedTuple
 
@@ -24,7 +24,7 @@ from potluck.blocks.heap import trim_heap
 from potluck.errors import CheckpointError, UsageError
 from potluck.protocol.records import QUANTIZATIONS
 
-_GROUP = 32  # values of a row that share levels in int4: 5 bits a value with bfloat16 levels
+GROUP = 32  # values of a row that share levels in int4: 5 bits a value with bfloat16 levels
 _MIN_ROWS = 64  # smaller matrices are gates and routers: converting them saves little and changes much
 _INT8_KERNEL_TOKENS = 16  # for more, restoring the matrix is faster (measured with AVX-512, hidden 2048)
 _INT4_KERNEL_TOKENS = 128  # restoring int4 takes longer
@@ -37,6 +37,7 @@ class Int8Matrix(nn.Module):
 
     def __init__(self, weight: Tensor) -> None:
         super().__init__()
+        self.num_rows = weight.shape[0]
         codes = torch.empty(weight.shape, dtype=torch.int8, device=weight.device)
         scales = torch.empty(weight.shape[0], dtype=weight.dtype, device=weight.device)
         for start in range(0, weight.shape[0], _CHUNK_ROWS):
@@ -68,7 +69,7 @@ class Int8Matrix(nn.Module):
 
 
 class Int4Matrix(nn.Module):
-    """A matrix [rows, columns] in 16 levels for each group of `_GROUP` columns.
+    """A matrix [rows, columns] in 16 levels for each group of `GROUP` columns.
 
     `codes` [row blocks, columns, half of a block's rows] uint8 has the first half of a block's rows in the low nibbles
     and the second half in the high ones, as PyTorch's kernel for CPUs requires. The last block is padded with rows of
@@ -77,13 +78,13 @@ class Int4Matrix(nn.Module):
 
     def __init__(self, weight: Tensor, rows_together: int) -> None:
         super().__init__()
-        self._num_rows, columns = weight.shape
-        self._together = rows_together
-        num_blocks = math.ceil(self._num_rows / rows_together)
+        self.num_rows, columns = weight.shape
+        self.rows_together = rows_together
+        num_blocks = math.ceil(self.num_rows / rows_together)
         half = rows_together // 2
         codes = torch.zeros((num_blocks, columns, half), dtype=torch.uint8, device=weight.device)
         levels = torch.zeros(
-            (columns // _GROUP, num_blocks * rows_together, 2), dtype=weight.dtype, device=weight.device
+            (columns // GROUP, num_blocks * rows_together, 2), dtype=weight.dtype, device=weight.device
         )
         blocks_at_once = max(_CHUNK_ROWS // rows_together, 1)
         for block in range(0, num_blocks, blocks_at_once):
@@ -100,32 +101,32 @@ class Int4Matrix(nn.Module):
 
     def product(self, x: Tensor) -> Tensor:
         """Return x [..., columns] times the transposed matrix: [..., rows]."""
-        if self._together == _kernel_rows() and _is_for_kernel(x, _INT4_KERNEL_TOKENS):
+        if self.rows_together == _kernel_rows() and _is_for_kernel(x, _INT4_KERNEL_TOKENS):
             flat = x.reshape(-1, x.shape[-1])
             packed = self.codes.view(self.levels.shape[1], -1)
-            output = torch._weight_int4pack_mm_for_cpu(flat, packed, _GROUP, self.levels)
-            return output[:, : self._num_rows].reshape(*x.shape[:-1], self._num_rows)
-        return functional.linear(x, self.rows(0, self._num_rows))
+            output = torch._weight_int4pack_mm_for_cpu(flat, packed, GROUP, self.levels)
+            return output[:, : self.num_rows].reshape(*x.shape[:-1], self.num_rows)
+        return functional.linear(x, self.rows(0, self.num_rows))
 
     def product_grad(self, grad: Tensor) -> Tensor:
         """Return the gradient of x [..., columns] from that of the product [..., rows]."""
-        return grad @ self.rows(0, self._num_rows)
+        return grad @ self.rows(0, self.num_rows)
 
     def rows(self, start: int, end: int) -> Tensor:
         """Return rows [start, end) as numbers; `start` must be the first row of a block."""
-        half = self._together // 2
-        codes = self.codes[start // self._together : math.ceil(end / self._together)]
+        half = self.rows_together // 2
+        codes = self.codes[start // self.rows_together : math.ceil(end / self.rows_together)]
         num_blocks, columns, _ = codes.shape
-        steps, middles = self.levels[:, start : start + num_blocks * self._together].permute(2, 1, 0).unsqueeze(-1)
-        values = torch.empty((num_blocks, self._together, columns), dtype=self.levels.dtype, device=codes.device)
+        steps, middles = self.levels[:, start : start + num_blocks * self.rows_together].permute(2, 1, 0).unsqueeze(-1)
+        values = torch.empty((num_blocks, self.rows_together, columns), dtype=self.levels.dtype, device=codes.device)
         values[:, :half] = (codes & 15).transpose(1, 2)
         values[:, half:] = (codes >> 4).transpose(1, 2)
-        whole = values.view(-1, columns // _GROUP, _GROUP).sub_(8).mul_(steps).add_(middles)
+        whole = values.view(-1, columns // GROUP, GROUP).sub_(8).mul_(steps).add_(middles)
         return whole.view(-1, columns)[: end - start]
 
     @staticmethod
     def nbytes_of(rows: int, columns: int, itemsize: int) -> int:
-        return rows * (columns // 2 + 2 * itemsize * columns // _GROUP)
+        return rows * (columns // 2 + 2 * itemsize * columns // GROUP)
 
 
 Matrix = Int8Matrix | Int4Matrix
@@ -135,7 +136,12 @@ class QuantizedLinear(nn.Module):
     """A linear layer with a quantised matrix; gradients flow to its input.
 
     Shapes: [..., in_features] -> [..., out_features].
+
+    Attributes:
+        kernel: multiplies without restoring the matrix where the device has kernels, or returns None.
     """
+
+    kernel: Callable[[Tensor, Matrix, Tensor | None], Tensor | None] | None = None
 
     def __init__(self, matrix: Matrix, bias: nn.Parameter | None, in_features: int, out_features: int) -> None:
         super().__init__()
@@ -147,6 +153,8 @@ class QuantizedLinear(nn.Module):
     def forward(self, x: Tensor) -> Tensor:
         if x.requires_grad and torch.is_grad_enabled():
             output: Tensor = _Product.apply(x, self.matrix)  # type: ignore[no-untyped-call]
+        elif self.kernel is not None and (made := self.kernel(x, self.matrix, self.bias)) is not None:
+            return made
         else:
             output = self.matrix.product(x)
         return output if self.bias is None else output + self.bias
@@ -158,10 +166,10 @@ class QuantizedExperts(nn.Module):
     def __init__(self, matrix: Matrix, rows: int) -> None:
         super().__init__()
         self.matrix = matrix
-        self._rows = rows
+        self.num_rows = rows
 
     def __getitem__(self, expert: Any) -> Tensor:
-        return self.matrix.rows(int(expert) * self._rows, (int(expert) + 1) * self._rows)
+        return self.matrix.rows(int(expert) * self.num_rows, (int(expert) + 1) * self.num_rows)
 
 
 class _Product(torch.autograd.Function):
@@ -185,8 +193,11 @@ def check_quantization(quantization: str, *, num_ranks: int = 1) -> None:
         raise UsageError(f"{quantization} weights cannot be split over several devices", hint="serve on one device")
 
 
-def quantize_block(block: nn.Module, quantization: str) -> None:
+def quantize_block(block: nn.Module, quantization: str, *, is_for_cpu: bool = True) -> None:
     """Replace the matrices of a filled block in place, freeing each original before the next one is converted.
+
+    Args:
+        is_for_cpu: pack int4 as this processor's kernel requires it.
 
     Raises:
         CheckpointError: no matrix of the block can be held in this format.
@@ -199,7 +210,7 @@ def quantize_block(block: nn.Module, quantization: str) -> None:
             f"no weights of these blocks can be held in {quantization}", hint="serve without quantization"
         )
     while targets:  # each target keeps its original alive
-        _replace(targets.pop(), quantization)
+        _replace(targets.pop(), quantization, is_for_cpu=is_for_cpu)
     trim_heap()  # or freed originals stay in gaps between the codes, which doubles the peak
 
 
@@ -225,11 +236,11 @@ def _targets(block: nn.Module) -> Iterator[_Target]:
     for parent in block.modules():
         for name, child in parent.named_children():
             weight = _linear_weight(child)
-            if weight is not None and weight.shape[0] >= _MIN_ROWS and weight.shape[1] % _GROUP == 0:
+            if weight is not None and weight.shape[0] >= _MIN_ROWS and weight.shape[1] % GROUP == 0:
                 yield _Target(parent, name, weight)
         if hasattr(parent, "is_transposed"):  # an experts class of transformers: it indexes its parameters by expert
             for name, parameter in parent.named_parameters(recurse=False):
-                if parameter.dim() == 3 and parameter.shape[2] % _GROUP == 0 and parameter.shape[1] % 2 == 0:
+                if parameter.dim() == 3 and parameter.shape[2] % GROUP == 0 and parameter.shape[1] % 2 == 0:
                     yield _Target(parent, name, parameter)
 
 
@@ -252,11 +263,12 @@ def _linear_weight(module: nn.Module) -> Tensor | None:
     return None
 
 
-def _replace(target: _Target, quantization: str) -> None:
+def _replace(target: _Target, quantization: str, *, is_for_cpu: bool) -> None:
     parent, weight = target.parent, target.weight.detach()
     is_expert, (rows, columns) = weight.dim() == 3, weight.shape[-2:]
     flat = weight.reshape(-1, columns)
-    rows_together = math.gcd(rows, _OTHER_ROWS) if is_expert else _kernel_rows() or _OTHER_ROWS
+    usual = _OTHER_ROWS if not is_for_cpu else _kernel_rows() or _OTHER_ROWS
+    rows_together = math.gcd(rows, _OTHER_ROWS) if is_expert else usual
     matrix = Int8Matrix(flat) if quantization == "int8" else Int4Matrix(flat, rows_together)
     old: Any = getattr(parent, target.name)
     if not is_expert:
@@ -272,7 +284,7 @@ def _replace(target: _Target, quantization: str) -> None:
 
 def _to_levels(weight: Tensor, dtype: torch.dtype) -> tuple[Tensor, Tensor]:
     """Return codes uint8 of weight [rows, columns] float32, and their levels [groups, rows, 2] in `dtype`."""
-    groups = weight.view(weight.shape[0], -1, _GROUP)
+    groups = weight.view(weight.shape[0], -1, GROUP)
     least, greatest = groups.amin(dim=-1), groups.amax(dim=-1)
     steps = ((greatest - least) / 15).clamp(min=torch.finfo(dtype).tiny).to(dtype)
     middles = (least + 8 * steps.float()).to(dtype)
@@ -290,13 +302,13 @@ def _kernel_rows() -> int | None:
 
     Nothing reports that number, so a matrix is packed both ways and compared.
     """
-    codes = torch.randint(16, (128, _GROUP), generator=torch.Generator().manual_seed(0), dtype=torch.int32)
+    codes = torch.randint(16, (128, GROUP), generator=torch.Generator().manual_seed(0), dtype=torch.int32)
     try:
         theirs = torch._convert_weight_to_int4pack_for_cpu(codes, 1).flatten()
     except (RuntimeError, NotImplementedError, AttributeError):
         return None
     for together in (64, 32):
-        blocks = codes.to(torch.uint8).view(-1, together, _GROUP)
+        blocks = codes.to(torch.uint8).view(-1, together, GROUP)
         ours = (blocks[:, : together // 2] | blocks[:, together // 2 :] << 4).transpose(1, 2)
         if torch.equal(ours.flatten(), theirs):
             return together

@@ -28,7 +28,7 @@ from torch.nn import functional
 from potluck.blocks import kernels
 
 _ELEMENTS_A_PROGRAM = 1024
-_ACTIVATIONS = {"SiLU": False, "SiLUActivation": False, "GELUTanh": True}
+ACTIVATIONS = {"SiLU": False, "SiLUActivation": False, "GELUTanh": True}
 """Classes of activations -> whether it is the GELU by tanh, else silu."""
 
 
@@ -201,7 +201,7 @@ def can_be_fused(layer: nn.Module) -> bool:
     if not all(norm is not None and code_of(type(norm).forward) in known.norms for norm in norms):
         return False
     is_plain = code_of(type(mlp).forward) in known.mlps
-    return not is_plain or type(_activation(mlp)).__name__ in _ACTIVATIONS
+    return not is_plain or type(_activation(mlp)).__name__ in ACTIVATIONS
 
 
 def add_and_norm(hidden: Tensor, added: Tensor | None, norm: Any) -> tuple[Tensor, Tensor]:
@@ -338,7 +338,7 @@ def _activation(mlp: Any) -> Any:
 
 
 def _is_gelu(mlp: Any) -> bool:
-    return _ACTIVATIONS[type(_activation(mlp)).__name__]
+    return ACTIVATIONS[type(_activation(mlp)).__name__]
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,6 +13,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from potluck.blocks.formats import QuantizedLinear
 from potluck.blocks.kv import KvMemory
 from potluck.blocks.plans import PlannedRow
 from potluck.blocks.step_tensors import PagedRows, StepMemory, StepTensors, num_pages_of
@@ -72,6 +73,22 @@ def step_tensors(memory: KvMemory, rows: Sequence[PlannedRow], blocks: Span, dev
     )
     numbers.write(rows)
     return numbers.tensors
+
+
+def multiply_quantised(layers: nn.ModuleList) -> None:
+    """Multiply few tokens by the layers' quantised matrices as they are held."""
+    from potluck.blocks.grouped import dense_product
+
+    for module in layers.modules():
+        if isinstance(module, QuantizedLinear):
+            module.kernel = dense_product
+
+
+def restore_quantised(layers: nn.ModuleList) -> None:
+    """Undo `multiply_quantised`."""
+    for module in layers.modules():
+        if isinstance(module, QuantizedLinear):
+            module.kernel = None
 
 
 def quick_layers(layers: Iterable[nn.Module]) -> list[Any]:

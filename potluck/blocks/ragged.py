@@ -21,10 +21,11 @@ from potluck.blocks.calls import LayerCalls
 from potluck.blocks.decode_graphs import Agree, DecodeGraphs, GraphRecorder
 from potluck.blocks.kernel_support import NoKernels
 from potluck.blocks.kv import KvLayout, KvMemory, LayerGroup
-from potluck.blocks.paged import PagedCache, quick_layers, step_tensors
+from potluck.blocks.paged import PagedCache, multiply_quantised, quick_layers, restore_quantised, step_tensors
 from potluck.blocks.pages import PAGE_TOKENS, Run
 from potluck.blocks.plans import PlannedRow, StepPlan
 from potluck.blocks.step_tensors import StepTensors
+from potluck.blocks.switching import GROUPED, RAGGED, AttentionSwitch
 from potluck.blocks.weights import SpanWeights
 from potluck.protocol.blocks import Span
 
@@ -88,9 +89,6 @@ class _GroupStep:
 class RaggedRunner:
     """Runs plans through the layers of one span.
 
-    Args:
-        switch: makes a context in which the layers use the ragged attention.
-
     Attributes:
         no_kernels: why a GPU runs plain torch; None where it runs kernels, and on other devices.
     """
@@ -100,7 +98,7 @@ class RaggedRunner:
         layers: nn.ModuleList,
         layout: KvLayout,
         calls: LayerCalls,
-        switch: Callable[[], AbstractContextManager[None]],
+        switch: AttentionSwitch,
         adapters: Adapters,
     ) -> None:
         self.layout = layout
@@ -120,6 +118,7 @@ class RaggedRunner:
             agree: see `DecodeGraphs`.
         """
         self.has_kernels = True
+        multiply_quantised(self.layers)
         if weights.stream is None:
             self._called = quick_layers(self.layers)
         if weights.stream is None and self.calls.is_direct:
@@ -129,6 +128,7 @@ class RaggedRunner:
 
     def use_plain(self) -> None:
         """Use plain torch alone in later steps."""
+        restore_quantised(self.layers)
         self._called, self.has_kernels, self._graphs = list(self.layers), False, None
 
     @property
@@ -157,7 +157,8 @@ class RaggedRunner:
             starts.append(starts[-1] + row.tokens)
         parts = plan.parts()
         hidden = hidden.clone() if prompts or len(parts) > 1 else hidden
-        with self._switch(), _current(hidden.device):
+        experts = GROUPED if self.has_kernels else None
+        with self._switch.use(RAGGED, experts=experts), _current(hidden.device):
             if plan.graph is not None:
                 assert self._graphs is not None
                 output = self._graphs.run(plan.graph, plan.rows, hidden, memory)

@@ -227,7 +227,7 @@ def load_span(
         filler.fill({f"{stack_name}.{index}.{rest}": read[name] for name, rest in block.items()})
         if ranks is not None:
             keep_local(layers[index])
-        quantize_block(layers[index], quantization)
+        quantize_block(layers[index], quantization, is_for_cpu=torch.device(device).type == "cpu")
         weights.take(index, digests[index], read)
         del read  # before the next block is read
     filler.finish()

@@ -8,6 +8,7 @@ from typing import Any
 
 from torch import Tensor, nn
 from transformers import AttentionInterface, AttentionMaskInterface
+from transformers.integrations.moe import ALL_EXPERTS_FUNCTIONS
 from transformers.masking_utils import sdpa_mask
 
 from potluck.blocks.attention import attend
@@ -18,6 +19,10 @@ RAGGED = "potluck_ragged"
 WHOLE_MASKS = "potluck_masks"
 """The same attention, for which transformers makes every mask in full."""
 
+GROUPED = "potluck_grouped"
+"""Experts as one product; it needs Triton. What it cannot compute runs in the family's own loop."""
+
+_EXPERTS = "_experts_implementation_internal"  # the same for experts
 _SWITCHED = "_attn_implementation_internal"  # of a configuration: what its layers look up at each call
 
 
@@ -26,6 +31,7 @@ def register_attention() -> None:
     AttentionInterface.register(RAGGED, attend)
     AttentionInterface.register(WHOLE_MASKS, attend)
     AttentionMaskInterface.register(WHOLE_MASKS, _whole_mask)
+    ALL_EXPERTS_FUNCTIONS.register(GROUPED, _grouped_or_own)
 
 
 class AttentionSwitch:
@@ -39,15 +45,26 @@ class AttentionSwitch:
         self._attributes: list[dict[str, Any]] = [vars(config) for config in configs.values()]
 
     @contextmanager
-    def use(self, name: str) -> Iterator[None]:
-        before = [attributes[_SWITCHED] for attributes in self._attributes]
+    def use(self, name: str, *, experts: str | None = None) -> Iterator[None]:
+        """Switch to the attention `name`, and to an implementation of experts if one is given."""
+        names = {_SWITCHED: name} if experts is None else {_SWITCHED: name, _EXPERTS: experts}
+        before = [{key: attributes[key] for key in names if key in attributes} for attributes in self._attributes]
         for attributes in self._attributes:
-            attributes[_SWITCHED] = name
+            attributes.update(names)
         try:
             yield
         finally:
             for attributes, old in zip(self._attributes, before, strict=True):
-                attributes[_SWITCHED] = old
+                attributes.update(old)
+
+
+def _grouped_or_own(experts: Any, hidden: Tensor, chosen: Tensor, weights: Tensor) -> Tensor:
+    from potluck.blocks.grouped import can_group, grouped_experts  # triton may be missing
+
+    if can_group(experts, hidden):
+        return grouped_experts(experts, hidden, chosen, weights)
+    output: Tensor = type(experts).forward.__wrapped__(experts, hidden, chosen, weights)
+    return output
 
 
 def _whole_mask(*args: Any, allow_is_causal_skip: bool = True, **kwargs: Any) -> Tensor | None:

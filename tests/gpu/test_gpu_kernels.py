@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import random
 from dataclasses import dataclass
+from typing import Any
 
 import pytest
 import torch
@@ -17,7 +18,9 @@ if not (torch.cuda.is_available() or IS_INTERPRETED):
 
 from transformers.models.llama.modeling_llama import LlamaRMSNorm, apply_rotary_pos_emb  # noqa: E402
 
+from potluck.blocks.formats import Int4Matrix, Int8Matrix, QuantizedExperts  # noqa: E402
 from potluck.blocks.fused import activate_times, add_and_norm, joined_weight, project, rotate  # noqa: E402
+from potluck.blocks.grouped import dense_product, held_as, product, sort_by_expert  # noqa: E402
 from potluck.blocks.paged_attention import paged_attention  # noqa: E402
 from potluck.blocks.pages import PAGE_TOKENS  # noqa: E402 (triton may be missing)
 from potluck.blocks.plans import PlannedRow  # noqa: E402
@@ -206,3 +209,42 @@ def test_matrices_elsewhere_with_a_bias_or_with_a_hook_are_multiplied_by_their_m
     hooked[0].register_forward_hook(lambda *call: None)
     for linears in (apart, biased, hooked, reordered[::-1]):
         assert joined_weight(linears) is None
+
+
+@pytest.mark.parametrize("is_transposed", [False, True], ids=["rows", "transposed"])
+@pytest.mark.parametrize("form", ["numbers", "int8", "int4"])
+def test_experts_as_one_product_are_each_tokens_own(form: str, is_transposed: bool) -> None:
+    """With a bias and weights, an expert that nobody chose, and more tokens than a tile for another."""
+    torch.manual_seed(0)
+    rows, columns, dtype = 128, 96, torch.float32
+    whole = torch.randn(5, rows, columns)
+    held: Any = whole.to(DEVICE)
+    if form != "numbers":
+        flat = whole.view(-1, columns)
+        matrix = Int8Matrix(flat) if form == "int8" else Int4Matrix(flat, 64)
+        held = QuantizedExperts(matrix.to(DEVICE), rows)
+    chosen = torch.tensor([4, 0, 0, 2, 2, *[1] * 18, 4, 0, 2, 4], device=DEVICE)
+    inner, outer = (rows, columns) if is_transposed else (columns, rows)
+    x, bias = torch.randn(len(chosen), inner, device=DEVICE, dtype=dtype), torch.randn(5, outer, device=DEVICE)
+    weights = torch.rand(len(chosen), device=DEVICE)
+
+    output = product(x, held_as(held, is_transposed=is_transposed), sort_by_expert(chosen, 5), bias, weights=weights)
+
+    matrices = [held[expert] if is_transposed else held[expert].T for expert in range(5)]
+    own = [(token @ matrices[expert] + bias[expert]) for token, expert in zip(x, chosen.tolist(), strict=True)]
+    torch.testing.assert_close(output, torch.stack(own) * weights[:, None], rtol=1e-4, atol=1e-4)
+
+
+def test_choices_of_other_ranks_experts_give_zeros() -> None:
+    held = held_as(torch.ones(2, 64, 32, device=DEVICE), is_transposed=False)
+    chosen = torch.tensor([1, 2, 0], device=DEVICE)
+    output = product(torch.ones(3, 32, device=DEVICE), held, sort_by_expert(chosen, 2), is_partial=True)
+    assert output[:, 0].tolist() == [32, 0, 32]
+
+
+def test_a_dense_int4_matrix_whose_rows_fill_no_block_is_multiplied_as_held() -> None:
+    matrix = Int4Matrix(torch.randn(100, 64), 64).to(DEVICE)
+    x, bias = torch.randn(1, 3, 64, device=DEVICE), torch.randn(100, device=DEVICE)
+    output = dense_product(x, matrix, bias)
+    assert output is not None
+    torch.testing.assert_close(output, x @ matrix.rows(0, 100).T + bias, rtol=1e-4, atol=1e-4)

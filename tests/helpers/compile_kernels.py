@@ -1,4 +1,4 @@
-"""Compiles every kernel for sm_90, as a GPU would have it compiled, and refuses spills and too much shared memory.
+"""Compiles every kernel for a GPU without one. As a program: for sm_90, refusing spills and too much shared memory.
 
 A program of its own, since kernels are defined differently under triton's interpreter.
 """
@@ -9,6 +9,8 @@ import re
 import subprocess
 import sys
 import tempfile
+from collections.abc import Iterator
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -23,24 +25,39 @@ from potluck.blocks import kernels
 from potluck.blocks.paged_attention import shape_options
 from potluck.blocks.step_tensors import DECODE_TILE_TOKENS, PREFILL_TILE_TOKENS
 
-TARGET = GPUTarget("cuda", 90, 32)
-SHARED_BYTES = 99 << 10
+SHARED_BYTES = {75: 64 << 10}  # of a program; others give at least as much as Ampere
+LEAST_SHARED_BYTES = 99 << 10
 MOST_STACK_BYTES = 64  # a few registers, which float32 spills
 TYPES = {torch.bfloat16: "*bf16", torch.float16: "*fp16", torch.float32: "*fp32"}
 CUOBJDUMP = Path(triton.__file__).parent / "backends" / "nvidia" / "bin" / "cuobjdump"
 
 
-def compile_one(kernel: Any, types: dict[str, str], constants: dict[str, Any], **options: int) -> None:
-    signature = {name: types.get(name, "constexpr") for name in kernel.arg_names}
-    aligned = [i for i, name in enumerate(kernel.arg_names) if signature[name][0] == "*" or name.endswith("_stride")]
-    source = ASTSource(
-        kernel, signature=signature, constexprs=constants, attrs={(i,): [["tt.divisibility", 16]] for i in aligned}
-    )
-    compiled = triton.compile(source, target=TARGET, options=options)
-    stack = stack_bytes(compiled.asm["cubin"])
-    print(kernel.__name__, constants, f"shared {compiled.metadata.shared} stack {stack}")
-    assert compiled.metadata.shared <= SHARED_BYTES, "too much shared memory"
-    assert stack <= MOST_STACK_BYTES, "registers are spilled"
+@dataclass(frozen=True, slots=True)
+class Job:
+    """One variant of a kernel; `types` of its arguments that are no constants."""
+
+    kernel: Any
+    types: dict[str, str]
+    constants: dict[str, Any]
+    options: dict[str, int] = field(default_factory=dict)
+
+    def __str__(self) -> str:
+        return f"{self.kernel.__name__} {self.constants}"
+
+    def compile(self, capability: int) -> tuple[int, int]:
+        """Return the bytes of shared memory and of the stack that it takes. Raises any error of the compiler."""
+        kernel, types = self.kernel, self.types
+        signature = {name: types.get(name, "constexpr") for name in kernel.arg_names}
+        aligned = [i for i, name in enumerate(kernel.arg_names) if signature[name][0] == "*" or name.endswith("stride")]
+        aligned = [i for i in aligned if signature[kernel.arg_names[i]] != "constexpr"]
+        source = ASTSource(
+            kernel,
+            signature=signature,
+            constexprs=self.constants,
+            attrs={(i,): [["tt.divisibility", 16]] for i in aligned},
+        )
+        compiled = triton.compile(source, target=GPUTarget("cuda", capability, 32), options=self.options)
+        return compiled.metadata.shared, stack_bytes(compiled.asm["cubin"])
 
 
 def stack_bytes(cubin: bytes) -> int:
@@ -55,9 +72,9 @@ def stack_bytes(cubin: bytes) -> int:
     return max(int(size) for size in re.findall(r"STACK:(\d+)", usage))
 
 
-def compile_attention(
+def attention(
     dtype: torch.dtype, group: int, dims: tuple[int, int], *, decode_only: bool, special: bool = False
-) -> None:
+) -> Job:
     pointers = dict.fromkeys(("query", "keys", "values"), TYPES[dtype])
     types = pointers | {"parts": "*fp32", "sums": "*fp32", "rows": "*i64", "tiles": "*i64", "tables": "*i64"}
     types |= {name: "i32" for name in kernels.attend.arg_names if name.endswith("_stride")}
@@ -66,43 +83,66 @@ def compile_attention(
     options = shape_options(group, DECODE_TILE_TOKENS if decode_only else PREFILL_TILE_TOKENS, *dims, dtype)
     compiling = {name: options.pop(name) for name in ("num_warps", "num_stages")}
     constants = {**options, "PAGE": 16, "HAS_SOFT_CAP": special, "HAS_WINDOW": special}
-    compile_one(kernels.attend, types, constants, **compiling)
+    return Job(kernels.attend, types, constants, compiling)
 
 
-def compile_merge(dtype: torch.dtype, *, has_sinks: bool) -> None:
+def merging(dtype: torch.dtype, *, has_sinks: bool) -> Job:
     types = {"parts": "*fp32", "sums": "*fp32", "output": TYPES[dtype], "sinks": TYPES[dtype], "heads": "i32"}
-    types |= {"splits": "i32"}
     constants = {"HAS_SINKS": has_sinks, "MOST_SPLITS": 32, "VALUE_DIM": 128, "VALUE_PAD": 128}
-    compile_one(kernels.merge, types, constants, num_warps=4)
+    return Job(kernels.merge, types | {"splits": "i32"}, constants, {"num_warps": 4})
 
 
-def compile_block(dtype: torch.dtype) -> None:
-    """The kernels of `potluck.blocks.fused`, as a block of Llama 8B has them compiled."""
+def block_parts(dtype: torch.dtype) -> Iterator[Job]:
+    """The kernels of `potluck.blocks.fused`, as a block of Llama 8B has them compiled, in two forms each."""
     kind = TYPES[dtype]
     types = dict.fromkeys(("hidden", "added", "weight", "total", "output", "gate", "up", "query", "keys"), kind)
     types |= {"cosines": kind, "sines": kind, "epsilon": "fp32", "width": "i32", "query_heads": "i32"}
     names = (*kernels.rotate.arg_names, *kernels.activate_times.arg_names)
     types |= {name: "i32" for name in names if name.endswith("_stride")}
-    for has_added in (True, False):
-        forms = {"ROUNDS_FIRST": has_added, "PLUS_ONE": not has_added}
-        compile_one(kernels.add_and_norm, types, {"HAS_ADDED": has_added, "PAD": 4096, **forms}, num_warps=8)
-    for is_other in (True, False):
-        rotation = {"HEAD_DIM": 128, "HALF": 64, "PAD": 64, "IS_INTERLEAVED": is_other}
-        compile_one(kernels.rotate, types, rotation, num_warps=2)
-        compile_one(kernels.activate_times, types, {"BLOCK": 1024, "IS_GELU": is_other}, num_warps=4)
+    for flag in (True, False):
+        norm = {"HAS_ADDED": flag, "ROUNDS_FIRST": flag, "PLUS_ONE": not flag, "PAD": 4096}
+        yield Job(kernels.add_and_norm, types, norm, {"num_warps": 8})
+        rotation = {"HEAD_DIM": 128, "HALF": 64, "PAD": 64, "IS_INTERLEAVED": flag}
+        yield Job(kernels.rotate, types, rotation, {"num_warps": 2})
+        yield Job(kernels.activate_times, types, {"BLOCK": 1024, "IS_GELU": flag}, {"num_warps": 4})
+
+
+def experts(dtype: torch.dtype, form: int, *, tile: int, is_transposed: bool = False) -> Job:
+    """The product of `potluck.blocks.grouped` for 128 experts."""
+    kind = TYPES[dtype]
+    held = {0: kind, 1: "*i8", 2: "*u8"}[form]
+    types = dict.fromkeys(("x", "scales", "bias", "weights", "output"), kind) | {"held": held}
+    types |= {"order": "*i64", "ends": "*i64"}
+    types |= dict.fromkeys(("x_stride", "expert_stride", "row_stride", "column_stride"), "i32")
+    types |= dict.fromkeys(("share", "num_experts", "inner", "outer"), "i32")
+    constants = {"FORM": form, "TOGETHER": 64, "GROUP": 32, "IS_TRANSPOSED": is_transposed, "EXPERTS_PAD": 128}
+    constants |= {"HAS_BIAS": is_transposed, "HAS_WEIGHTS": is_transposed, "TILE": tile, "COLUMNS": 64}
+    return Job(kernels.grouped_product, types, constants, {"num_warps": 4})
+
+
+def all_jobs() -> Iterator[Job]:
+    half, brain, whole = torch.float16, torch.bfloat16, torch.float32
+    for dtype in (brain, whole):
+        yield from block_parts(dtype)
+    for decode_only in (True, False):
+        yield attention(brain, 4, (128, 128), decode_only=decode_only)
+        yield attention(half, 7, (64, 64), decode_only=decode_only)
+        yield attention(brain, 2, (256, 256), decode_only=decode_only, special=True)
+    yield attention(brain, 1, (192, 128), decode_only=False)
+    yield attention(whole, 4, (128, 128), decode_only=False)
+    yield merging(brain, has_sinks=False)
+    yield merging(whole, has_sinks=True)
+    for form in (0, 1, 2):
+        yield experts(brain, form, tile=16)
+        yield experts(brain, form, tile=64, is_transposed=True)
 
 
 def main() -> None:
-    compile_block(torch.bfloat16)
-    compile_block(torch.float32)
-    for decode_only in (True, False):
-        compile_attention(torch.bfloat16, 4, (128, 128), decode_only=decode_only)
-        compile_attention(torch.float16, 7, (64, 64), decode_only=decode_only)
-        compile_attention(torch.bfloat16, 2, (256, 256), decode_only=decode_only, special=True)
-    compile_attention(torch.bfloat16, 1, (192, 128), decode_only=False)
-    compile_attention(torch.float32, 4, (128, 128), decode_only=False)
-    compile_merge(torch.bfloat16, has_sinks=False)
-    compile_merge(torch.float32, has_sinks=True)
+    for job in all_jobs():
+        shared, stack = job.compile(90)
+        print(job, f"shared {shared} stack {stack}", flush=True)
+        assert shared <= LEAST_SHARED_BYTES, "too much shared memory"
+        assert stack <= MOST_STACK_BYTES, "registers are spilled"
 
 
 if __name__ == "__main__":

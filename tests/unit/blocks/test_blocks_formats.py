@@ -80,7 +80,7 @@ def test_the_kernel_for_this_cpu_reads_what_is_packed_here() -> None:
     weight = random(128, 64, dtype=torch.bfloat16)
     matrix = Int4Matrix(weight, together)
     unpacked = torch._weight_int4pack_mm_for_cpu(
-        torch.eye(64, dtype=torch.bfloat16), matrix.codes.view(128, -1), formats._GROUP, matrix.levels
+        torch.eye(64, dtype=torch.bfloat16), matrix.codes.view(128, -1), formats.GROUP, matrix.levels
     )
     assert error(unpacked.T, matrix.rows(0, 128)) < 1e-2
 
