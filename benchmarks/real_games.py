@@ -105,7 +105,7 @@ def false_yields(soak: bool) -> Measured:
 def yield_full_screen(soak: bool) -> Measured:
     """Seconds from the moment that a real game fills the screen until the decision to yield, 95th percentile."""
     measured = asyncio.run(_play(GAMES[:NUM_QUICK] * (4 if soak else 2)))
-    took_s = [seconds for seconds in measured.detail["seconds"].values() if seconds is not None]
+    took_s = [seconds for seconds in measured.detail["yielded_s"].values() if seconds is not None]
     value = statistics.quantiles(took_s, n=20, method="inclusive")[-1] if len(took_s) > 1 else PATIENCE_S
     return Measured(value, measured.detail, holds=not measured.detail["missed"])
 
@@ -126,7 +126,7 @@ async def _play(games: Sequence[RealProgram]) -> Measured:
                 missed_ones.append(label if has_window else f"{label}: no window")
             if await lab.until(State.SERVING, PATIENCE_S) is None:
                 missed_ones.append(f"{label}: its end")
-    return Measured(len(missed_ones), {"missed": missed_ones, "seconds": _rounded(seconds), **_absent(games)})
+    return Measured(len(missed_ones), {"missed": missed_ones, "yielded_s": _rounded(seconds), **_absent(games)})
 
 
 async def _work(programs: Sequence[RealProgram]) -> Measured:
