@@ -235,6 +235,13 @@ class Members:
 
 
 @dataclass(frozen=True, slots=True)
+class Met:
+    """Where members of the swarm were found."""
+
+    addresses: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class EngineReport:
     """State of the engine, sent every `REPORT_INTERVAL_S`."""
 
@@ -276,7 +283,7 @@ EngineEvent = (
 OnEvent = Callable[[EngineEvent], None]
 
 Command = LaunchSpec | Booked | Worth | Throttle | Network | Drain | Offload | Restore | Stop | Members
-Message = Command | EngineEvent | Reachable | Hello | SignedReceipt | Vouched | EngineReport
+Message = Command | EngineEvent | Reachable | Hello | SignedReceipt | Vouched | Met | EngineReport
 _KINDS: dict[str, type] = {kind.__name__: kind for kind in get_args(Message)}
 
 

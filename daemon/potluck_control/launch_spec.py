@@ -52,6 +52,7 @@ class LaunchSpec:
     max_memory: str = ""  # cuda:0=10GiB,cpu=20GiB,disk=100GiB
     threads: int = 1
     listen: tuple[str, ...] = ("/ip4/0.0.0.0/tcp/0",)
+    may_move_port: bool = False  # listen at another port while another program has this one
     announce: tuple[str, ...] = ()
     identity_path: Path | None = None  # None: a new identity each time
     public_name: str = ""

@@ -158,15 +158,21 @@ class Configuration:
         if swarm.founder_key is not None:
             self.swarms.learn(swarm.name, read_all(swarm.founder_key, statements))
 
+    def remember_met(self, swarm: Swarm, addresses: Iterable[str]) -> None:
+        """Keep where members of a swarm were found; the next node and the next invite start from there."""
+        self.swarms.remember_met(swarm.name, addresses)
+        if self.swarm is not None and self.swarm.name == swarm.name:
+            self._desired = read_desired_state(self.loaded, self.places, port=self._memory.state.port)
+
     def invited_swarm(self, addresses: tuple[str, ...]) -> Swarm:
-        """Return the served swarm with this machine's `addresses` among those that newcomers ask first.
+        """Return the served swarm with those whom newcomers ask: this machine, and members that it met lately.
 
         Raises:
             UsageError: no swarm is joined, or there is nobody to ask yet.
         """
-        if self.swarm is None:
+        if self.swarm is None or self.membership is None:
             raise UsageError("no swarm is joined", hint="join one with: potluck join")
-        peers = peers_to_ask(self.swarm.bootstrap_peers, addresses)
+        peers = peers_to_ask(addresses, self.membership.met, self.swarm.bootstrap_peers)
         if not peers:
             raise UsageError("the swarm cannot be found by others yet", hint="try again once this machine serves")
         return replace(self.swarm, bootstrap_peers=peers)

@@ -13,7 +13,7 @@ import time
 from collections.abc import Mapping
 from dataclasses import replace
 
-from potluck_control.engine_messages import Members, SignedReceipt, Vouched
+from potluck_control.engine_messages import Members, Met, SignedReceipt, Vouched
 from potluck_control.launch_spec import LaunchSpec
 from potluck_control.places import Places
 from potluck_control.schema import Transition
@@ -180,8 +180,11 @@ class Daemon:
         else:
             self._clerk.hear(message)
 
-    def _hear_of_members(self, launch: LaunchSpec, message: Members) -> None:
-        self._keeping.start(self._keep_members(launch.swarm, message.statements))
+    def _hear_of_members(self, launch: LaunchSpec, message: Members | Met) -> None:
+        if isinstance(message, Met):
+            self.configuration.remember_met(launch.swarm, message.addresses)
+        else:
+            self._keeping.start(self._keep_members(launch.swarm, message.statements))
 
     async def _keep_members(self, swarm: Swarm, statements: tuple[bytes, ...]) -> None:
         try:

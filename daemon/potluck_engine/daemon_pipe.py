@@ -40,6 +40,10 @@ class DaemonPipe:
         """Tell the daemon what the roster gained."""
         self.send(messages.Members(tuple(statement.data for statement in news)))
 
+    def tell_met(self, addresses: tuple[str, ...]) -> None:
+        """Tell the daemon where members were found."""
+        self.send(messages.Met(addresses))
+
     async def read(self) -> messages.Message | None:
         """Return the next known message; None when the daemon is gone."""
         while True:

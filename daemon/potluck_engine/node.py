@@ -22,10 +22,11 @@ from potluck.errors import PotluckError
 from potluck.membership.gate import MembersGate, OnNews, ignore_news
 from potluck.membership.identity import Identity
 from potluck.membership.membership import read_all
-from potluck.p2p.config import HostConfig
+from potluck.p2p.config import HostConfig, OnMet, ignore_met
 from potluck.p2p.joining import OnWaiting, ignore_waiting
 from potluck.p2p.network import Host
 from potluck.p2p.pacing import Pacer
+from potluck.p2p.ports import with_free_ports
 from potluck.protocol.blocks import PeerId, Span
 from potluck.protocol.records import LiveServer
 from potluck.tasks import cancel_and_wait
@@ -80,9 +81,11 @@ class Node:
         config: LaunchSpec,
         start_host: StartHost | None = None,
         on_news: OnNews = ignore_news,
+        on_met: OnMet = ignore_met,
         on_waiting: OnWaiting = ignore_waiting,
     ) -> None:
         self._on_news = on_news
+        self._on_met = on_met
         self.on_waiting = on_waiting
         self.is_joined = False
         self._config = config
@@ -191,8 +194,9 @@ class Node:
         return HostConfig(
             membership=config.membership,
             on_news=self._on_news,
+            on_met=self._on_met,
             identity_path=config.identity_path,
-            listen_addrs=config.listen,
+            listen_addrs=with_free_ports(config.listen) if config.may_move_port else config.listen,
             announce_addrs=config.announce,
             bootstrap_peers=config.swarm.bootstrap_peers,
             record_checks=record_checks(config.swarm, time.time),

@@ -34,6 +34,7 @@ from potluck.blocks.streaming import SlotStream
 from potluck.checkpoint import Checkpoint
 from potluck.errors import CheckpointError, PotluckError
 from potluck.membership.gate import OnNews, ignore_news
+from potluck.p2p.config import OnMet, ignore_met
 from potluck.protocol.blocks import Span
 from potluck.protocol.records import LiveServer
 from potluck.tasks import cancel_and_wait
@@ -72,11 +73,12 @@ class Engine:
         start_host: StartHost | None = None,
         tabs: Tabs | None = None,
         on_news: OnNews = ignore_news,
+        on_met: OnMet = ignore_met,
     ) -> None:
         """Prepare an engine; `spec` must leave nothing open (see `fitting.resolved`)."""
         self.spec = spec
         self.tabs = tabs or Tabs()
-        self.node = Node(spec, start_host, on_news, lambda why: on_event(events.Waiting(why)))
+        self.node = Node(spec, start_host, on_news, on_met, lambda why: on_event(events.Waiting(why)))
         self.loader = BlockLoader(spec)
         self.runtime = EngineRuntime(spec, self.node, self.tabs, self._lose_device)
         self._on_event = on_event

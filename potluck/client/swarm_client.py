@@ -22,7 +22,7 @@ from potluck.client.session import InferenceSession
 from potluck.client.stateless import StatelessCalls
 from potluck.directory import record_checks
 from potluck.errors import NetworkError, PotluckError
-from potluck.membership.joined import remember
+from potluck.membership.joined import remember, remember_met
 from potluck.membership.membership import Membership
 from potluck.open_swarms import adapter_for
 from potluck.p2p.config import HostConfig
@@ -191,6 +191,7 @@ async def _start_libp2p(membership: Membership, config: ClientConfig) -> Host:
         HostConfig(
             membership=membership,
             on_news=in_thread(partial(remember, membership.swarm.name)),
+            on_met=in_thread(partial(remember_met, membership.swarm.name)),
             bootstrap_peers=membership.swarm.bootstrap_peers,
             dht_client=True,
             record_checks=record_checks(membership.swarm, time.time),

@@ -197,6 +197,10 @@ class MembersGate:
     def payer_of(self, peer: PeerId, /) -> PersonId | None:
         return PersonId(f"meeting point {peer}") if peer in self._plain else self.person_of(peer)
 
+    def computers(self) -> list[PeerId]:
+        """Return the peers that were let in and keep their identity, as members' computers do and clients don't."""
+        return [peer for peer in self._admitted if self.roster.owner(peer) is not None]
+
     def may_call(self, peer: PeerId, protocol: str) -> bool:
         is_for_plain = protocol in self._calls_of_outsiders or protocol.startswith(_DHT)
         return protocol == PRESENT or peer in self._admitted or (is_for_plain and peer in self._plain)

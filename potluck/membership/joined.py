@@ -28,6 +28,7 @@ from potluck.membership.identity import Identity
 from potluck.membership.invite import accept, decode_invite, is_invite
 from potluck.membership.leadership import found
 from potluck.membership.membership import Membership, decode_membership, encode_membership
+from potluck.membership.met_peers import MetPeers
 from potluck.membership.statements import MAX_NAME_CHARS, Statement
 from potluck.protocol.swarm import Swarm
 
@@ -53,6 +54,7 @@ class JoinedSwarms:
     def __init__(self, path: Path | None = None, identity: Path | None = None) -> None:
         self.path = path or platformdirs.user_config_path(_APP) / "swarms.json"
         self._file = CheckedFile(self.path, _decode)
+        self._met = MetPeers(self.path.with_name("members-met.json"))
         self._identity = identity or platformdirs.user_state_path(_APP) / "identity.key"
 
     def load(self) -> dict[str, Membership]:
@@ -61,7 +63,7 @@ class JoinedSwarms:
         Raises:
             UsageError: the file cannot be read. A damaged one has been moved aside.
         """
-        memberships = self.read().memberships
+        memberships = self.with_met(self.read().memberships)
         if any(each.person_seed is None and not each.swarm.is_open for each in memberships.values()):
             machine = self.machine().private_key.private_bytes_raw()
             memberships = {
@@ -135,6 +137,7 @@ class JoinedSwarms:
         with self._changing() as memberships:
             if memberships.pop(name, None) is None:
                 raise UsageError(f"you did not join a swarm named {name}", hint=_known(memberships))
+        self._met.forget(name)
 
     def learn(self, name: str, statements: Iterable[Statement]) -> Membership:
         """Keep what a swarm's roster gained. Raises UsageError if the swarm is not known."""
@@ -143,6 +146,15 @@ class JoinedSwarms:
                 raise UsageError(f"you did not join a swarm named {name}", hint=_known(memberships))
             memberships[name] = memberships[name].with_statements(statements, time.time())
             return memberships[name]
+
+    def with_met(self, memberships: dict[str, Membership]) -> dict[str, Membership]:
+        """Return the memberships with where members were found lately."""
+        met = self._met.load()
+        return {name: replace(each, met=met.get(name, ())) for name, each in memberships.items()}
+
+    def remember_met(self, name: str, addresses: Iterable[str]) -> None:
+        """Keep where members of a swarm were just found."""
+        self._met.remember(name, addresses)
 
     def keep(self, membership: Membership) -> None:
         """Replace a membership by one with other keys."""
@@ -214,13 +226,22 @@ def remember(name: str, news: list[Statement]) -> None:
             joined.learn(name, news)
 
 
+def remember_met(name: str, addresses: Iterable[str]) -> None:
+    """Keep in the user's own file where a node of this process found members of a swarm that was joined."""
+    joined = JoinedSwarms()
+    with contextlib.suppress(UsageError):
+        if name in joined.load():
+            joined.remember_met(name, addresses)
+
+
 def chosen_swarm(path: Path, wanted: str) -> tuple[Membership | None, tuple[str, ...]]:
     """Return the membership to serve, `wanted` or the last one joined, and notices if it cannot be found."""
     try:
-        content = JoinedSwarms(path).read()
+        joined = JoinedSwarms(path)
+        content = joined.read()
     except PotluckError as error:
         return None, (f"{error.message} ({error.hint})",)
-    swarms = content.memberships
+    swarms = joined.with_met(content.memberships)
     if not swarms and content.old:
         return None, (f"{old_swarm().message} ({old_swarm().hint})",)
     if wanted and wanted not in swarms:

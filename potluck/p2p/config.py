@@ -15,6 +15,14 @@ from potluck.protocol.blocks import PersonOf
 RecordCheck = Callable[[DhtSubkey, object, float, PersonOf], bool]
 """subkey, decoded value, expiration (Unix seconds), whose node a peer is -> whether the record may be stored."""
 
+OnMet = Callable[[tuple[str, ...]], None]
+"""Called with full multiaddrs of members that answered, each time that they are others than before."""
+
+
+def ignore_met(addresses: tuple[str, ...]) -> None:
+    """Keep nothing."""
+
+
 LOOPBACK = ("/ip4/127.0.0.1/tcp/0",)
 
 
@@ -32,6 +40,7 @@ class HostConfig:
     relays: tuple[str, ...] = ()  # nobody reaches this node but through one of these peers; full multiaddrs
     relays_for_others: bool = True  # carry the traffic of peers that nobody reaches directly
     on_news: OnNews = ignore_news  # told what the roster gained, to be kept; must not wait
+    on_met: OnMet = ignore_met  # told where members were found, to be kept; must not wait
     record_checks: Mapping[DhtKey, RecordCheck] = field(default_factory=dict)  # keys with rules of their own
     runtime_dir: Path | None = None  # where sockets live; None: the user's own runtime folder
     patience_s: float = 0.0  # how long to try again while no bootstrap peer answers; inf: as long as it takes

@@ -140,6 +140,12 @@ class P2pdClient:
             found[peer] = (*found.get(peer, ()), *(str(Multiaddr(raw)) for raw in info.addrs))
         return found
 
+    async def find_peer(self, peer: PeerId, *, timeout_s: float) -> tuple[str, ...]:
+        """Return where a peer says that it listens (without /p2p/). Raises NetworkError if p2pd does not know it."""
+        find = pb.DHTRequest(type=pb.DHTRequest.FIND_PEER, peer=_raw_peer(peer), timeout=_whole_seconds(timeout_s))
+        response = await self.request(pb.Request(type=pb.Request.DHT, dht=find), timeout_s=timeout_s)
+        return tuple(str(Multiaddr(raw)) for raw in response.dht.peer.addrs)
+
     async def call(self, peer: PeerId, protocol: str, body: bytes, *, timeout_s: float) -> bytes:
         """Call a peer, after this node has presented itself. Raises RemoteError: the peer's own, or UNREACHABLE."""
         async with within(timeout_s):

@@ -27,13 +27,14 @@ from potluck.files import write_atomically
 from potluck.membership.budgets import Budgets
 from potluck.membership.gate import PRESENT, ROSTER, Gate, MembersGate, OpenGate
 from potluck.membership.identity import Identity
-from potluck.p2p import addresses, dht_node
+from potluck.p2p import addresses, dht_node, ports
 from potluck.p2p.config import HostConfig
 from potluck.p2p.contention import stretched
 from potluck.p2p.control import P2pdClient
 from potluck.p2p.daemon_process import DaemonProcess
 from potluck.p2p.dht_node import DhtNode, StoredValue
 from potluck.p2p.joining import TryAgainError, any_of, delays_s, patiently
+from potluck.p2p.meeting import greet, keep_meeting, met_before, ways_in
 from potluck.p2p.nameless import nameless_node
 from potluck.p2p.network import DhtKey, DhtSubkey, Refusal, Stream, StreamHandler, UnaryHandler
 from potluck.p2p.pacing import Pacer
@@ -82,8 +83,8 @@ class Libp2pHost:
 
     def __init__(self, config: HostConfig, identity: Identity) -> None:
         self.identity = identity
-        self._config = config
-        split = map(addresses.split_peer, config.bootstrap_peers)
+        self._config = replace(config, bootstrap_peers=ways_in(config))
+        split = map(addresses.split_peer, self._config.bootstrap_peers)
         self._bootstrap = [(peer, addr) for peer, addr in split if peer != identity.peer_id]
         self.members = self._members_gate(config)
         self._gate: Gate = self.members or OpenGate()
@@ -95,6 +96,7 @@ class Libp2pHost:
         self._control: P2pdClient | None = None
         self._dht: DhtNode | None = None
         self._rejoining: asyncio.Task[None] | None = None
+        self._meeting: asyncio.Task[None] | None = None
         self.uploads = Pacer()
         self.downloads = Pacer()
         self.budgets = Budgets(self._gate.payer_of, max_streams=_max_streams())
@@ -116,7 +118,7 @@ class Libp2pHost:
         _quiet_hivemind()
         for addr in (*config.listen_addrs, *config.announce_addrs):
             addresses.checked(addr)
-        addresses.require_free_ports(config.listen_addrs)
+        ports.require_free_ports(config.listen_addrs)
         is_known_identity = config.identity_path is not None and config.identity_path.exists()
         identity = Identity.load_or_create(config.identity_path) if config.identity_path else Identity.generate()
         self = cls(config, identity)
@@ -136,6 +138,7 @@ class Libp2pHost:
         except BaseException:
             await self.close()
             raise
+        self._meeting = asyncio.create_task(self._meet_members())
         return self
 
     @property
@@ -271,7 +274,7 @@ class Libp2pHost:
         if self._closing:
             return
         self._closing = True
-        await cancel_and_wait(self._rejoining)
+        await cancel_and_wait(self._rejoining, self._meeting)
         if self.members is not None:
             await self.members.stop()
         await self._stop_p2pd()
@@ -389,7 +392,7 @@ class Libp2pHost:
             config.membership,
             self.identity,
             call,
-            outsiders=[peer for peer, _ in self._bootstrap],
+            outsiders=[addresses.split_peer(addr)[0] for addr in config.bootstrap_peers],
             calls_of_outsiders=[DIAL_BACK],
             on_news=config.on_news,
             on_admitted=lambda peer: self._running().keep_connected(peer),
@@ -406,6 +409,22 @@ class Libp2pHost:
                 await self._enter_dht()
             except PotluckError as error:
                 log.debug("still no bootstrap peer: %s", error)
+
+    async def _meet_members(self) -> None:
+        """Look for members that this node met in earlier runs, and remember those that it meets now."""
+        members = self.members
+        if members is None:
+            return
+
+        async def find(peer: PeerId) -> tuple[str, ...]:
+            return await self._running().find_peer(peer, timeout_s=stretched(_CONTROL_TIMEOUT_S))
+
+        async def dial(peer: PeerId, addr: str) -> None:
+            await self._running().connect(peer, [addr], timeout_s=stretched(_DIAL_TIMEOUT_S))
+
+        if not self._bootstrap:
+            await greet(met_before(self._config), dial, members.meet)
+        await keep_meeting(members.computers, find, self._config.on_met)
 
     async def _is_identity_taken(self) -> bool:
         """Return whether a bootstrap peer stays connected to another node with our peer id."""

@@ -72,5 +72,10 @@ def check_swarm(swarm: Swarm) -> Swarm:
     return swarm
 
 
+def is_bootstrap_address(address: str) -> bool:
+    """Return whether a text can be a bootstrap peer: a multiaddr that ends in a peer id."""
+    return _BOOTSTRAP.fullmatch(address) is not None
+
+
 def _is_text(value: object, max_letters: int) -> bool:
     return isinstance(value, str) and 0 < len(value) <= max_letters and value.isprintable() and value == value.strip()

@@ -25,14 +25,14 @@ log = logging.getLogger(__name__)
 
 STOP_TIMEOUT_S = 3.0
 
-OnMembers = Callable[[LaunchSpec, messages.Members], None]
+OnMembers = Callable[[LaunchSpec, messages.Members | messages.Met], None]
 
 
 class Standby:
     """Holds at most one standby process.
 
     Args:
-        on_members: called with what the node learned about the members of its swarm.
+        on_members: called with what the node learned about the members of its swarm, and where it found them.
     """
 
     def __init__(self, on_members: OnMembers) -> None:
@@ -114,7 +114,7 @@ class Standby:
             case messages.Reachable(_, addresses):
                 log.info("the standby node is in the swarm")
                 self.addresses = addresses
-            case messages.Members():
+            case messages.Members() | messages.Met():
                 self._on_members(launch, message)
 
 

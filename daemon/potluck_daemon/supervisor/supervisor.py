@@ -38,7 +38,7 @@ from potluck_daemon.policy.decide import EngineOrder, EngineView, Phase
 from potluck_daemon.supervisor.backoff import STABLE_S, delay_s
 from potluck_daemon.supervisor.diagnosis import Exit, diagnose
 from potluck_daemon.supervisor.process import EngineProcess
-from potluck_daemon.supervisor.standby import Standby
+from potluck_daemon.supervisor.standby import OnMembers, Standby
 
 log = logging.getLogger(__name__)
 
@@ -75,14 +75,14 @@ class Supervisor:
     Args:
         on_change: called after everything that may change a decision or a display.
         on_receipt: called with each message about receipts, and with None after an engine that may have left some.
-        on_members: called with what the engine learned about the members of its swarm.
+        on_members: called with what a node learned about the members of its swarm, and where it found them.
     """
 
     def __init__(
         self,
         on_change: Callable[[], None],
         on_receipt: Callable[[messages.SignedReceipt | messages.Vouched | None], None],
-        on_members: Callable[[LaunchSpec, messages.Members], None] = lambda launch, members: None,
+        on_members: OnMembers = lambda launch, members: None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._on_change = on_change
@@ -276,7 +276,7 @@ class Supervisor:
         if isinstance(message, messages.SignedReceipt | messages.Vouched):
             self._on_receipt(message)
             return
-        if isinstance(message, messages.Members) and self._launch is not None:
+        if isinstance(message, messages.Members | messages.Met) and self._launch is not None:
             self._on_members(self._launch, message)
         match message:
             case messages.Hello():

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import ipaddress
 import socket
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 USUAL_PORT = 31337
-MAX_OWN_ADDRESSES = 4  # in an invite, to keep it short enough to copy by hand
+MAX_ADDRESSES = 8  # in an invite, to keep it short enough to copy by hand
+MAX_OWN_ADDRESSES = 4
 
 
 def free_port() -> int:
@@ -22,14 +23,15 @@ def free_port() -> int:
     raise OSError("no free TCP port")
 
 
-def peers_to_ask(known: Sequence[str], own: Iterable[str]) -> tuple[str, ...]:
-    """Return bootstrap peers for an invite: those known, then this machine, by addresses that others can reach.
+def peers_to_ask(own: Sequence[str], met: Sequence[str], known: Sequence[str]) -> tuple[str, ...]:
+    """Return bootstrap peers for an invite: this machine, members met lately, then those of the invite it joined by.
 
-    Loopback addresses are used only if there are no others, because then the swarm lives on this machine.
+    Loopback addresses of this machine and of members are used only if there are no others, because then the swarm lives
+    on this machine. A place is kept for the first peer of the old invite.
     """
-    addresses = [address for address in own if address not in known]
-    outside = [address for address in addresses if not _is_loopback(address)]
-    return (*known, *(outside or addresses)[:MAX_OWN_ADDRESSES])
+    found = list(dict.fromkeys((*own[:MAX_OWN_ADDRESSES], *met)))
+    outside = [address for address in found if not _is_loopback(address)]
+    return tuple(dict.fromkeys((*(outside or found)[: MAX_ADDRESSES - 1], *known)))[:MAX_ADDRESSES]
 
 
 def _is_loopback(address: str) -> bool:

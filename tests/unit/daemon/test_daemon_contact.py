@@ -1,0 +1,24 @@
+from potluck_daemon.swarms.contact import MAX_ADDRESSES, MAX_OWN_ADDRESSES, peers_to_ask
+
+
+def addresses(network: int, count: int) -> list[str]:
+    return [f"/ip4/192.0.{network}.{host}/tcp/1/p2p/12D3{host}" for host in range(count)]
+
+
+def test_an_invite_names_this_machine_then_members_met_then_the_peers_of_the_old_invite() -> None:
+    own, met, known = addresses(1, 1), addresses(2, 2), addresses(3, 1)
+    assert peers_to_ask(own, met, known) == (*own, *met, *known)
+
+
+def test_an_invite_stays_short_and_keeps_a_place_for_the_old_one() -> None:
+    own, met, known = addresses(1, 9), addresses(2, 9), addresses(3, 9)
+    found = peers_to_ask(own, met, known)
+    assert len(found) == MAX_ADDRESSES
+    assert found[:MAX_OWN_ADDRESSES] == tuple(own[:MAX_OWN_ADDRESSES])
+    assert found[-1] == known[0]
+
+
+def test_loopback_is_for_swarms_on_one_machine() -> None:
+    here = "/ip4/127.0.0.1/tcp/1/p2p/12D3"
+    assert peers_to_ask([here, *addresses(1, 1)], [], []) == tuple(addresses(1, 1))
+    assert peers_to_ask([here], [], []) == (here,)
