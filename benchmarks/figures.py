@@ -258,6 +258,22 @@ FIGURES = {
             "memory (PSS) of a paused daemon that has served before",
         ),
         Figure(
+            "presence_memory",
+            "MB",
+            "lower",
+            40,
+            "founder:presence_memory",
+            "memory (PSS) of the node that keeps a paused member in the swarm, besides its p2pd",
+        ),
+        Figure(
+            "founder_away",
+            "s",
+            "lower",
+            20,
+            "founder:founder_away",
+            "the founder is paused, his port taken: until a third client joins with an old invite and generates",
+        ),
+        Figure(
             "paused_wakeups",
             "wakes/s",
             "lower",
