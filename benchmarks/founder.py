@@ -25,6 +25,7 @@ from tests.helpers.daemon_process import LOOPBACK, DaemonProcess
 
 _WAIT_S = 120.0
 _SETTLE_S = 10.0  # for what the node allocates in its first calls
+_STANDING = "the standby node is in the swarm"
 _SETTINGS = '[serve]\nlisten = ["/ip4/127.0.0.1/tcp/{port}"]\nthreads = 1\n'
 _THIRD = """
 import sys
@@ -96,9 +97,10 @@ def _has_met(founder: DaemonProcess) -> bool:
 
 def _paused(founder: DaemonProcess) -> psutil.Process:
     """Pause the founder's daemon and return its standby node once that is in the swarm."""
+    before = founder.log().count(_STANDING)
     founder.client.call(schema.PAUSE, schema.PauseParams(None))
     founder.wait_for(lambda status: status.state is State.PAUSED and status.engine.pid is None)
-    _wait(lambda: "the standby node is in the swarm" in founder.log(), "the standby node")
+    _wait(lambda: founder.log().count(_STANDING) > before, "the standby node")
     return next(process for process in founder.processes() if "--standby" in process.cmdline())
 
 

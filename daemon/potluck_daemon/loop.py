@@ -156,7 +156,8 @@ class ServingLoop:
         environment = configuration.engine_environment()
         supervisor.obey(decision.order, configuration.launch, python, environment)
         is_held = stands_by(decision, is_memory_short=self._is_memory_short)
-        supervisor.stand_by(configuration.launch if is_held else None, python, environment)
+        is_starting = decision.state is State.STARTING
+        supervisor.stand_by(configuration.launch if is_held else None, python, environment, may_begin=not is_starting)
         supervisor.throttle(decision.duty)
         supervisor.limit_network(network_caps(configuration.settings, inputs.presence))
         watch.situation.engine_pid = supervisor.pid

@@ -168,12 +168,16 @@ class Supervisor:
             case EngineOrder.STOP:
                 self._stop()
 
-    def stand_by(self, launch: LaunchSpec | None, python: str, environment: Mapping[str, str]) -> None:
+    def stand_by(
+        self, launch: LaunchSpec | None, python: str, environment: Mapping[str, str], *, may_begin: bool = True
+    ) -> None:
         """Keep a small node in the swarm while no engine is; None: don't.
 
-        An engine that is being started takes over from it, so a node that runs stays until then.
+        An engine that is being started takes over from it, so a node that runs stays until then, and none begins.
+        With `may_begin` False none begins either, because an engine will be started in a moment.
         """
-        if self._task is not None and (self._handing_over is not None or not self._standby.is_held):
+        is_needed = may_begin and self._task is None
+        if self._handing_over is not None or not (is_needed or self._standby.is_held):
             launch = None
         self._standby.hold(launch, _command(python, "--standby"), environment)
 
