@@ -11,6 +11,7 @@ from potluck_control.states import State
 from potluck_daemon.doctor.finding import Finding, Scene, Severity
 
 NAME = "port"
+_STANDING_BY = (State.PAUSED, State.YIELDED, State.IDLE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,13 +19,13 @@ class PortFacts:
     port: int  # 0: none chosen yet
     is_serving: bool
     is_heard: bool  # a program on this machine listens there
-    has_engine: bool = False  # our engine runs; it listens long before it serves
+    has_engine: bool = False  # our engine runs, which listens long before it serves, or a standby node may
 
 
 def gather(scene: Scene) -> PortFacts:
     status, port = scene.status, _port(scene)
     is_serving = status is not None and status.state is State.SERVING
-    has_engine = status is not None and status.engine.pid is not None
+    has_engine = status is not None and (status.engine.pid is not None or status.state in _STANDING_BY)
     return PortFacts(port, is_serving, _is_heard(port), has_engine)
 
 
