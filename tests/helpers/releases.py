@@ -38,6 +38,8 @@ from tests.helpers.killing import kill_all
 
 WAIT_S = 120.0
 VERSION_BEFORE = "ec31d41a73fb74b65f9420fdfeb131fba5b118fe"  # the last commit with one package for all processes
+# Serves swarms together with this version. Move it to the newest release whenever a release is made.
+VERSION_BESIDE = "8cff25e85c67ae9c57a9d367c236ef060128e583"
 _SCRIPT = "#!/bin/sh\nimport sys\nfrom {module} import {function}\nsys.exit({function}())\n"
 _DAEMON = "potluck_cli/daemon.py"
 _MAIN = "    args = parser().parse_args(argv)\n"
@@ -121,9 +123,9 @@ def _copy_sources(source: Path, packages: Path) -> None:
         (resources / name).symlink_to(source / "resources" / name)
 
 
-def checkout_of_version_before(folder: Path) -> Path | None:
-    """Unpack the version before this one into `folder`; None if this copy of the source has no history."""
-    archive = subprocess.run(["git", "archive", VERSION_BEFORE], cwd=SOURCE, capture_output=True, check=False)
+def checkout(commit: str, folder: Path) -> Path | None:
+    """Unpack a commit into `folder`; None if this copy of the source has no history."""
+    archive = subprocess.run(["git", "archive", commit], cwd=SOURCE, capture_output=True, check=False)
     if archive.returncode != 0:
         return None
     subprocess.run(["tar", "-x", "-C", folder], input=archive.stdout, check=True)

@@ -16,7 +16,7 @@ from potluck_control.methods import updates
 from potluck_control.methods.updates import UpdatesState
 from potluck_daemon.settings.store import load
 
-from tests.helpers.releases import Installation, checkout_of_version_before
+from tests.helpers.releases import VERSION_BEFORE, Installation, checkout
 from tests.helpers.update_faults import NEW, OLD, SERVER_FAULTS, harm, installation_of_old, world_of
 
 
@@ -95,7 +95,7 @@ def rows_of(database: Path) -> set[str]:
 
 
 def test_version_before_updates_itself_to_this_one_and_keeps_everything(tmp_path: Path) -> None:
-    source = checkout_of_version_before(tmp_path)
+    source = checkout(VERSION_BEFORE, tmp_path)
     if source is None:
         pytest.skip("this copy of the source has no history to make the version before from")
     with installation_of_old(source=source) as (installation, releases), world_of(installation, releases) as world:
