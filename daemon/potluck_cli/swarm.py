@@ -150,7 +150,9 @@ def _create(args: argparse.Namespace) -> int:
     membership = joined.create(swarm, is_open=args.open)
     swarm, invite = membership.swarm, _new_invite(joined, membership, DEFAULT_PEOPLE, DEFAULT_DAYS)
     if not args.json:
-        who = "anybody may join" if swarm.is_open else f"{DEFAULT_PEOPLE} people may join with this invite"
+        who = f"{DEFAULT_PEOPLE} people may join with this invite"
+        if swarm.is_open:
+            who = "open to Petals peers, with none of the protections of members"
         print(f"Swarm {swarm.name}: {model}, {swarm.num_blocks} blocks; {who}.", file=sys.stderr)
         print(f"Next: potluck serve {args.model} --swarm {swarm.name}", file=sys.stderr)
     return answer(args, CreatedSwarm(swarm.name, swarm.prefix, swarm.num_blocks, invite), [invite])

@@ -46,7 +46,9 @@ def test_create_as_json_is_one_object(capsys: pytest.CaptureFixture[str]) -> Non
 
 def test_an_open_swarm_has_no_key_and_the_stock_prefix(capsys: pytest.CaptureFixture[str]) -> None:
     assert create("--open") == 0
-    swarm = decode_invite(capsys.readouterr().out).swarm
+    said = capsys.readouterr()
+    assert "open to Petals peers, with none of the protections of members" in said.err
+    swarm = decode_invite(said.out).swarm
     assert swarm.is_open
     assert swarm.prefix == "checkpoint-hf"  # a Llama
 
