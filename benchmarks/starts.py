@@ -1,6 +1,6 @@
 """How reliably servers get online on a busy machine: `starts_under_load`.
 
-Real `potluck serve` processes with real p2pd, two at a time, beside eight processes that compute all the time. The
+Real `potluck serve` processes with real p2pd, four at a time, beside eight processes that compute all the time. The
 network is flat: all have one address in a network namespace, so anybody can dial anybody. Needs root.
 """
 
@@ -23,8 +23,8 @@ from potluck.protocol.blocks import Span
 
 _HIDDEN_SIZE, _NUM_BLOCKS = 512, 4
 _ADDRESS = "10.214.8.1"
-_NUM_BUSY, _AT_ONCE = 8, 2
-_STARTS, _STARTS_IN_SOAK = 4, 50
+_NUM_BUSY, _AT_ONCE = 8, 4
+_STARTS, _STARTS_IN_SOAK = 12, 52
 _ONLINE_S = 120.0
 
 
