@@ -82,7 +82,7 @@ def _count(starts: int) -> dict[str, object]:
         "late": late,
         "relayed": relayed,
         "starts": starts,
-        "seconds": seconds,
+        "online_s": seconds,
         "problems": problems,
         "load": round(os.getloadavg()[0], 1),
     }
