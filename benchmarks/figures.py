@@ -669,14 +669,6 @@ FIGURES = {
             "a removed member: time until their server serves nobody and the 8 of 10 nodes online refuse their client",
         ),
         Figure(
-            "join_proof",
-            "ratio",
-            "lower",
-            1.02,
-            "proving:overhead",
-            "time to open a session in a swarm whose nodes show certificates, over that in an open swarm",
-        ),
-        Figure(
             "ledger_kills",
             "microcredits",
             "lower",
