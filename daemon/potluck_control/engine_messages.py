@@ -236,7 +236,7 @@ class Members:
 
 @dataclass(frozen=True, slots=True)
 class Met:
-    """Where members of the swarm were found."""
+    """The addresses at which members of the swarm were found."""
 
     addresses: tuple[str, ...]
 

@@ -52,7 +52,7 @@ _GLM = LayerForm("input_layernorm", "post_self_attn_layernorm", "post_attention_
 
 @dataclass(frozen=True, slots=True)
 class NormForm:
-    """How an RMS norm multiplies by its weight: after rounding or before, and by the weight or one more."""
+    """An RMS norm multiplies by its weight after rounding or before, and by the weight or one more."""
 
     rounds_first: bool = True
     plus_one: bool = False

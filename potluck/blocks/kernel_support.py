@@ -24,7 +24,7 @@ _WIDTH = 64
 
 @dataclass(frozen=True, slots=True)
 class NoKernels:
-    """Why a device runs no Triton kernels, and what the user can do; both for people, `hint` may be empty."""
+    """A reason why a device runs no Triton kernels, and what the user can do, for people; `hint` may be empty."""
 
     reason: str
     hint: str = ""

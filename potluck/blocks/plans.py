@@ -44,7 +44,7 @@ class PlannedRow:
 
 @dataclass(frozen=True, slots=True)
 class GraphStep:
-    """How a decode step uses a CUDA graph: the rows that it is padded to, and whether the graph is recorded first."""
+    """The CUDA graph of a decode step: the rows that it is padded to, and whether it is recorded first."""
 
     bucket: int
     is_new: bool

@@ -118,7 +118,7 @@ class BlockSpan:
 
     @property
     def no_kernels(self) -> NoKernels | None:
-        """Why a GPU runs plain torch; None where it runs kernels, and on other devices."""
+        """Return the reason why a GPU runs plain torch; None where it runs kernels, and on other devices."""
         return self._runner.no_kernels if self._runner is not None else None
 
     @property

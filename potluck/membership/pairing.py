@@ -10,7 +10,7 @@ Both computers mix the bits, stretched by scrypt, into keys that they agree on w
     new -> old   encrypted: the certificate with both signatures
 
 Whoever sits between them sees no key without the code. Trying codes at either computer takes an exchange a guess;
-trying them at home takes an exchange with somebody who waits meanwhile, and 30 ms a guess: 2^47 of them do not fit into
+trying them at home takes an exchange with somebody who waits meanwhile, and 50 ms a guess: 2^47 of them do not fit into
 ten minutes. The person's key stays where it is. No I/O.
 """
 
@@ -45,7 +45,7 @@ _LETTERS = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"  # Crockford's base 32: nothing lo
 _ALIKE = str.maketrans("OIL", "011")
 _NUM_LETTERS, _GROUP = 20, 4
 _SECRET_BYTES = 6
-_COST = 1 << 14  # 16 MiB, 30 ms
+_COST = 1 << 14  # 16 MiB, 50 ms
 _PROOF_BYTES = 32
 _ODD = "the other computer does not keep to the exchange"
 
@@ -56,7 +56,7 @@ class PairingError(UsageError):
 
 @dataclass(frozen=True, slots=True)
 class PairingCode:
-    """Where the person's computer waits, and the secret."""
+    """The address where the person's computer waits, and the secret."""
 
     host: str  # IPv4
     port: int
@@ -97,7 +97,7 @@ class _Side:
         self._keys = (b"",) * 4
 
     def _agree(self, new: bytes, old: bytes) -> None:
-        """Derive proofs and keys of both sides; takes 30 ms."""
+        """Derive proofs and keys of both sides; takes 50 ms."""
         other = old if new == self.public else new
         try:
             shared = self._private.exchange(X25519PublicKey.from_public_bytes(other))

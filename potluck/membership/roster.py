@@ -245,7 +245,7 @@ class Roster:
 
 @dataclass(frozen=True, slots=True)
 class _Settled:
-    """Who enrolled, by key. Attributes: former: people who were removed since; witnesses: of both."""
+    """The people who enrolled, by key. Attributes: former: people who were removed since; witnesses: of both."""
 
     people: dict[bytes, Person] = field(default_factory=dict)
     former: dict[bytes, Enrolment] = field(default_factory=dict)

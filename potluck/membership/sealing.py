@@ -20,7 +20,7 @@ MAX_PASSWORD_CHARS = 1024
 _MAGIC = b"potluck backup\0"
 _VERSION = 1
 _HEADER = struct.Struct(">15sBB16s12s")  # magic, version, cost, salt, nonce
-_COST = 17  # 2^17 * 8 * 128 bytes = 128 MiB and 0.4 s, what OWASP's password storage sheet advises for scrypt
+_COST = 17  # 2^17 * 8 * 128 bytes = 128 MiB and half a second, what OWASP's password storage sheet advises for scrypt
 _LEAST_COST, _MOST_COST = 14, 20  # at most 1 GiB
 _BLOCK_SIZE = 8
 _DAMAGED = "this is not a backup of Potluck, or it is damaged"
