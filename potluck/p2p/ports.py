@@ -18,9 +18,10 @@ def require_free_ports(addrs: Sequence[str]) -> None:
     for addr in addrs:
         error = _obstacle(addr)
         if error is not None:
-            where = f"{part(addr, 'ip4') or part(addr, 'ip6')} port {part(addr, 'tcp')}"
+            host, port = part(addr, "ip4") or part(addr, "ip6"), part(addr, "tcp")
             raise NetworkError(
-                f"cannot listen on {where}: {error.strerror}", hint="choose another port, or 0 for any free one"
+                f"cannot listen on {host} port {port}: {error.strerror}",
+                hint="choose another port, or 0 for any free one",
             ) from error
 
 

@@ -84,8 +84,9 @@ class OwnComputers(QWidget):
         remove = Button(self.tr("Remove…"), style="quiet")
         remove.setAccessibleName(self.tr("Remove {name}").format(name=machine.name))
         remove.clicked.connect(lambda: self._ask_remove(machine, you))
-        remove.setVisible(may_remove)
-        return Row(machine.name, self.tr("Added {day}").format(day=dates.date(machine.added_at)), remove)
+        made = Row(machine.name, self.tr("Added {day}").format(day=dates.date(machine.added_at)), remove)
+        remove.setVisible(may_remove)  # once it has a place: alone it would be a window
+        return made
 
     def _ask_remove(self, machine: MemberMachine, you: Member) -> None:
         question = Question(self, self.tr("Remove {name}?").format(name=machine.name), self.tr("Remove"))

@@ -152,7 +152,6 @@ class Adding:
 
 async def go_to(code: PairingCode, machine: Identity, machine_name: str) -> Membership:
     """Return this computer's membership as one of the person who shows the code. Raises UsageError."""
-    where = "the computer that showed the code"
     try:
         async with asyncio.timeout(_PATIENCE_S):
             reader, writer = await asyncio.open_connection(code.host, code.port)
@@ -168,11 +167,12 @@ async def go_to(code: PairingCode, machine: Identity, machine_name: str) -> Memb
                 writer.close()
     except EOFError:
         raise UsageError(
-            f"{where} refuses it", hint="the code is wrong, or it was used already: get a new one"
+            "the computer that showed the code refuses it",
+            hint="the code is wrong, or it was used already: get a new one",
         ) from None
     except (OSError, TimeoutError):
         hint = "both computers have to be in one network; otherwise use a backup: potluck members backup"
-        raise UsageError(f"{where} cannot be reached", hint=hint) from None
+        raise UsageError("the computer that showed the code cannot be reached", hint=hint) from None
 
 
 def own_address() -> str:

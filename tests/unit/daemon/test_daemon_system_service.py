@@ -56,7 +56,7 @@ def test_join_as_root_has_the_service_start_with_the_machine_and_says_so(
     monkeypatch.setattr(join, "read_invite", lambda args: "potluck2:x")
     monkeypatch.setattr(join, "lacks_engine", lambda places: False)
     monkeypatch.setattr(join, "daemon", Daemon)
-    join.run(argparse.Namespace(json=False))
+    join.run(argparse.Namespace(json=False, code=False))
     assert ENABLE in calls
     assert STARTS_WITH_MACHINE in capsys.readouterr().out
 
