@@ -13,6 +13,8 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from potluck_control.places import find_places
+
 from potluck.errors import UsageError
 from potluck.membership.invite import decode_invite, is_invite
 from potluck.membership.joined import JoinedSwarms
@@ -56,11 +58,34 @@ def add_invite_file(parser: argparse.ArgumentParser) -> None:
 
 def swarm_of(args: argparse.Namespace) -> Membership:
     """Return the membership for a parser with `add_swarm`. Raises UsageError."""
+    joined = known_swarms()
     if args.invite_file is not None:
-        return JoinedSwarms().join(_content(args.invite_file))
+        return joined.join(_content(args.invite_file))
     if args.swarm is not None and is_invite(args.swarm):
         print(_WARNING, f"use {_FILE}, or join the swarm and give its name", file=sys.stderr)
-    return JoinedSwarms().find(args.swarm)
+    elif find_places().is_system and not is_service_user() and not joined.load():
+        raise UsageError("you joined no swarm yet; this machine's service has its own", hint="use sudo")
+    return joined.find(args.swarm)
+
+
+def brings_invite(args: argparse.Namespace) -> bool:
+    """Return whether a parser with `add_swarm` was given an invite instead of the name of a swarm."""
+    named = getattr(args, "swarm", None)
+    return getattr(args, "invite_file", None) is not None or (named is not None and is_invite(named))
+
+
+def known_swarms() -> JoinedSwarms:
+    """Return the swarms of this user; for the user of the machine's service, those of the service."""
+    if not is_service_user():
+        return JoinedSwarms()
+    places = find_places()
+    return JoinedSwarms(places.swarms_file, places.identity_file)
+
+
+def is_service_user() -> bool:
+    """Return whether this process runs as the user of the machine's service, as root's commands do that need it."""
+    places = find_places()
+    return places.is_system and places.state.exists() and places.state.stat().st_uid == os.geteuid()
 
 
 def passed_on(arguments: Sequence[str]) -> list[str]:

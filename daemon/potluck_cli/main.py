@@ -200,7 +200,7 @@ def _run(name: str, arguments: list[str]) -> int:
     if arguments in ([], ["--json"]):  # `potluck models` lists them
         arguments = [*(action for action in ("list", "status") if action in actions_of(parser)), *arguments]
     args = parser.parse_args(arguments)
-    become_user_of(name)
+    become_user_of(name, args)
     return command.run(args)
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-import os
 import sys
 import time
 from dataclasses import dataclass, replace
@@ -12,7 +11,7 @@ from dataclasses import dataclass, replace
 from potluck_control import schema
 from potluck_control.methods import swarms
 from potluck_control.methods.swarms import JoinedSwarm, Swarms
-from potluck_control.places import find_places, system_places
+from potluck_control.places import find_places
 
 from potluck.errors import UsageError
 from potluck.membership.invite import Invite, encode_invite
@@ -24,7 +23,15 @@ from potluck.open_swarms import default_prefix
 from potluck.protocol.swarm import check_swarm, new_swarm
 from potluck_cli.connect import daemon, hello_or_none, with_own_daemon
 from potluck_cli.durations import parse_duration
-from potluck_cli.invites import add_invite, add_invite_file, read_invite, swarm_of
+from potluck_cli.invites import (
+    add_invite,
+    add_invite_file,
+    brings_invite,
+    is_service_user,
+    known_swarms,
+    read_invite,
+    swarm_of,
+)
 from potluck_cli.options import answer, check_folder, positive
 from potluck_cli.overview import SwarmOverview, live_servers, overview, page
 from potluck_cli.terminal import Terminal
@@ -134,7 +141,7 @@ def _create(args: argparse.Namespace) -> int:
             "members need an address to find the swarm",
             hint="run `potluck bootstrap`, then add --bootstrap ADDRESS",
         )
-    joined = JoinedSwarms()
+    joined = known_swarms()
     if args.name in joined.load():
         raise UsageError(f"you already have a swarm named {args.name}", hint=f"potluck swarm leave {args.name}")
     check_folder(args.model)
@@ -159,32 +166,25 @@ def _create(args: argparse.Namespace) -> int:
 
 
 def _join(args: argparse.Namespace) -> int:
-    invite = read_invite(args)
-    if _is_about_service():
-        raise UsageError("this machine's service has its own swarms", hint="sudo potluck join")
-    swarm = JoinedSwarms().join(invite).swarm
+    if is_service_user():
+        raise UsageError("the machine's service would not notice", hint="potluck join")
+    swarm = JoinedSwarms().join(read_invite(args)).swarm
     line = f"Joined {swarm.name}: {swarm.model}, {swarm.num_blocks} blocks. See: potluck swarm show {swarm.name}"
     return answer(args, schema.Joined(swarm.name, swarm.model), [line])
 
 
 def _leave(args: argparse.Namespace) -> int:
-    joined = JoinedSwarms()
-    if _is_about_service() and args.name not in joined.load():
-        raise UsageError(
-            "this machine's service has its own swarms",
-            hint="join another with `sudo potluck join`, or name another in the setting serve.swarm",
-        )
-    joined.remove(args.name)
+    if is_service_user():
+        raise UsageError("the machine's service would not notice", hint=f"potluck leave {args.name}")
+    JoinedSwarms().remove(args.name)
     return answer(args, LeftSwarm(args.name), [f"Left {args.name}."])
 
 
-def _is_about_service() -> bool:
-    """Return whether the caller is root beside a system service, which reads its own files."""
-    return os.geteuid() == 0 and find_places() == system_places()
-
-
 def _invite(args: argparse.Namespace) -> int:
-    joined = JoinedSwarms()
+    is_usual = args.swarm is None and not args.bootstrap and not brings_invite(args)
+    if is_usual and find_places().is_system and hello_or_none() is not None:
+        return _invite_to_service(args)
+    joined = known_swarms()
     membership = with_own_daemon(swarm_of(args))
     swarm = membership.swarm
     peers = tuple(dict.fromkeys((*swarm.bootstrap_peers, *args.bootstrap)))
@@ -195,6 +195,13 @@ def _invite(args: argparse.Namespace) -> int:
     membership = replace(membership, swarm=check_swarm(replace(swarm, bootstrap_peers=peers)))
     invite = _new_invite(joined, membership, args.people, parse_duration(args.expires) / DAY_S)
     return answer(args, schema.SwarmInvite(swarm.name, invite), [invite])
+
+
+def _invite_to_service(args: argparse.Namespace) -> int:
+    """Have the machine's service invite to the swarm that it serves; its group may ask for that."""
+    days = parse_duration(args.expires) / DAY_S
+    made = daemon().call(schema.INVITE, schema.InviteParams(args.people, days))
+    return answer(args, made, [made.invite])
 
 
 def _new_invite(joined: JoinedSwarms, membership: Membership, people: int, days: float) -> str:
@@ -211,7 +218,7 @@ def _list(args: argparse.Namespace) -> int:
     if hello_or_none() is not None:
         found = daemon().call(swarms.LIST)
     else:
-        known = [joined.swarm for joined in JoinedSwarms().load().values()]
+        known = [joined.swarm for joined in known_swarms().load().values()]
         found = Swarms(
             tuple(JoinedSwarm(item.name, item.model, item.num_blocks, item.is_open, False) for item in known)
         )

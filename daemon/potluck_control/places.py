@@ -113,8 +113,10 @@ def find_places() -> Places:
     Root and the service's own user find a system service by its folder even while the service is down.
     """
     own, system = user_places(), system_places()
-    is_installed = system.socket.exists() or (system.state.exists() and os.geteuid() in (0, system.state.stat().st_uid))
-    return system if is_installed and not own.socket.exists() else own
+    # `os.path` says no for a folder that this user may not look into; `Path` would raise.
+    is_ours = os.path.exists(system.state) and os.geteuid() in (0, system.state.stat().st_uid)
+    is_installed = is_ours or os.path.exists(system.socket)
+    return system if is_installed and not os.path.exists(own.socket) else own
 
 
 def find_socket() -> Path:

@@ -72,8 +72,16 @@ def test_after_joining_the_service_serves_as_its_own_user(machine: Debian, headl
     assert machine.output("ps", "-o", "user=", "-p", show(machine, "MainPID")) == "potluck"
     assert machine.output("find", "/var/lib/potluck", "-not", "-user", "potluck") == ""
     assert "serving" in machine.output("potluck", "status").lower()
-    answer = machine.output("potluck", "generate", "--swarm", installing.INVITE, "Count from 7 to 18:")
+    answer = machine.output("potluck", "generate", "Count from 7 to 18:")
     assert "7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18." in answer
+    assert "friends" in machine.output("potluck", "swarm", "show")
+    assert machine.output("find", "/root/.config", "/root/.local", "-iname", "*potluck*") == ""
+
+
+def test_somebody_outside_the_services_group_is_told_that_it_is_not_theirs(served: Debian) -> None:
+    said = served.run("potluck", "status", user="alice")
+    assert said.returncode == 1
+    assert "the daemon is not running" in said.stderr
 
 
 def test_its_sandbox_is_tight(served: Debian) -> None:

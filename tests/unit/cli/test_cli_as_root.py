@@ -14,6 +14,8 @@ import pytest
 from helpers.installing import INVITE
 from potluck_cli.main import COMMANDS
 
+from potluck.membership.joined import JoinedSwarms
+
 NOBODY = 65534
 SECRET = "only root may read this"
 LINES = {  # at least one a command; `setup` and `service` must not get as far as a change of this machine
@@ -149,3 +151,25 @@ def _heard(listener: socket.socket) -> bytes:
             return heard
         with connection:
             heard += connection.recv(1000)
+
+
+def test_root_lists_the_swarms_of_the_machines_service(tmp_path: Path) -> None:
+    assert "friends" in _as_root_beside_a_service(tmp_path, "swarm list").stdout
+
+
+def test_root_does_not_change_swarms_behind_the_services_back(tmp_path: Path) -> None:
+    done = _as_root_beside_a_service(tmp_path, "swarm leave friends")
+    assert done.returncode == 2
+    assert "potluck leave friends" in done.stderr
+
+
+def _as_root_beside_a_service(folder: Path, line: str) -> subprocess.CompletedProcess[str]:
+    """Run a command of root's on a machine whose service joined a swarm and is down."""
+    state = folder / "state"
+    JoinedSwarms(state / "swarms.json", state / "identity.key").join(INVITE)
+    for path in (state, *state.iterdir()):
+        os.chown(path, NOBODY, NOBODY)
+    places = {f"{name}_DIRECTORY": str(folder / name.lower()) for name in ("STATE", "CONFIGURATION", "RUNTIME")}
+    environment = {**places, "PATH": os.environ["PATH"], "HOME": str(folder), "XDG_RUNTIME_DIR": str(folder)}
+    command = [sys.executable, "-m", "potluck_cli.main", *line.split()]
+    return subprocess.run(command, env=environment, cwd=folder, capture_output=True, text=True, timeout=100)

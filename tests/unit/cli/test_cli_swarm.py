@@ -89,11 +89,10 @@ def test_join_and_leave(capsys: pytest.CaptureFixture[str]) -> None:
     assert "potluck join" in capsys.readouterr().out
 
 
-@pytest.mark.parametrize(("action", "hint"), [("join", "sudo potluck join"), ("leave", "serve.swarm")])
-def test_root_beside_a_system_service_is_told_how_to_reach_that(
+@pytest.mark.parametrize(("action", "hint"), [("join", "(potluck join)"), ("leave", "(potluck leave friends)")])
+def test_the_services_user_is_told_how_to_have_the_service_change_its_swarms(
     action: str, hint: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr("os.geteuid", lambda: 0)
     monkeypatch.setenv("STATE_DIRECTORY", str(tmp_path))
     monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path / "no-daemon"))
     argument = "friends" if action == "leave" else encode_invite(Invite(new_swarm("others", "owner/model", 8)))
