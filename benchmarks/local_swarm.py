@@ -47,7 +47,15 @@ _CLEANER = 'trap "" INT TERM HUP; read -r _; rm -rf -- "$1"'
 class LocalProcess:
     """A `potluck` command as a child process that reports in JSON lines."""
 
-    def __init__(self, name: str, arguments: Sequence[str], environment: Mapping[str, str], log_path: Path) -> None:
+    def __init__(
+        self,
+        name: str,
+        arguments: Sequence[str],
+        environment: Mapping[str, str],
+        log_path: Path,
+        before: Sequence[str] = (),
+    ) -> None:
+        """Start the command; `before` is a command that becomes it, such as `unshare`."""
         self.name = name
         self.events: dict[str, dict[str, Any]] = {}
         self._log_path = log_path
@@ -55,7 +63,7 @@ class LocalProcess:
         self._news: queue.Queue[dict[str, Any] | None] = queue.Queue()
         with log_path.open("wb") as log:
             self._process = subprocess.Popen(
-                tied_to_parent([sys.executable, "-m", "potluck_cli.main", *arguments]),
+                tied_to_parent([*before, sys.executable, "-m", "potluck_cli.main", *arguments]),
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.PIPE,
                 stderr=log,
@@ -231,6 +239,7 @@ class LocalSwarm:
         name: str | None = None,
         options: Sequence[str] = (),
         environment: Mapping[str, str] = MappingProxyType({}),
+        before: Sequence[str] = (),
     ) -> LocalEngine:
         """Start one more engine, without waiting until it is online. Without a `span`, it chooses its own."""
         number = len(self.engines)
@@ -241,7 +250,7 @@ class LocalSwarm:
             *("--host", self.host, "--threads", str(self.threads), *self.serve_options, *options),
         ]
         engine = LocalEngine(
-            name, arguments, {**self.environment(), **environment}, self.folder / f"{number}-{name}.log"
+            name, arguments, {**self.environment(), **environment}, self.folder / f"{number}-{name}.log", before
         )
         if span is not None:
             engine.span = span

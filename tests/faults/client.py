@@ -16,9 +16,10 @@ from transformers import AutoModelForCausalLM
 from transformers.generation.streamers import BaseStreamer
 
 from potluck import AutoDistributedModelForCausalLM, PotluckError
-from tests.faults.plan import NUM_TOKENS
+from tests.faults.plan import NUM_STEPS, NUM_TOKENS
 
 _PROMPT_TOKENS, _LONG_PROMPT_TOKENS = 16, 200
+_TRAINED_TOKENS, _LEARNING_RATE = 4, 0.5
 _GREEDY = {"max_new_tokens": NUM_TOKENS, "min_new_tokens": NUM_TOKENS, "do_sample": False, "pad_token_id": 0}
 _TOLERANCE = {"rtol": 1e-3, "atol": 1e-4}
 
@@ -31,11 +32,7 @@ class _Pause(BaseStreamer):  # type: ignore[misc]
 
     def put(self, value: torch.Tensor) -> None:
         if self._left == 0:
-            serving = {
-                block: hop.peer_id for route in self._model.last_route() for hop in route.hops for block in hop.span
-            }
-            _say("paused", serving=serving)
-            sys.stdin.readline()
+            _pause(self._model)
         self._left -= 1
 
     def end(self) -> None:
@@ -49,7 +46,7 @@ def main(invite: str, folder: str) -> None:
         _say("ready")
         while line := sys.stdin.readline():
             task = json.loads(line)
-            work = _gradients if task["work"] == "gradients" else _tokens
+            work = {"gradients": _gradients, "training": _training}.get(task["work"], _tokens)
             try:
                 _say("done", difference=work(model, local, task))
             except PotluckError as error:
@@ -74,6 +71,34 @@ def _gradients(model: Any, local: Any, task: dict[str, Any]) -> str:
         inputs = each.get_input_embeddings()(prompt).detach().requires_grad_()
         found.append(torch.autograd.grad(each(inputs_embeds=inputs, labels=prompt).loss, inputs)[0])
     return "" if torch.allclose(*found, **_TOLERANCE) else "gradients"
+
+
+def _training(model: Any, local: Any, task: dict[str, Any]) -> str:
+    """Train a prompt in both models for a few steps, each from its own gradients; the last ones show any difference."""
+    text, prompts, gradients = _prompt(task["seed"], _PROMPT_TOKENS), [], []
+    for each in (model, local):
+        prompt = torch.zeros(1, _TRAINED_TOKENS, each.config.hidden_size, requires_grad=True)
+        labels = torch.cat((torch.full((1, _TRAINED_TOKENS), -100), text), dim=1)
+        optimizer = torch.optim.SGD([prompt], lr=_LEARNING_RATE)
+        for step in range(NUM_STEPS):
+            if each is model and step == task["strike_at"] != 0:
+                _pause(model)
+            optimizer.zero_grad()
+            inputs = torch.cat((prompt, each.get_input_embeddings()(text).detach()), dim=1)
+            each(inputs_embeds=inputs, labels=labels).loss.backward()
+            optimizer.step()
+        prompts.append(prompt.detach())
+        gradients.append(prompt.grad)
+    if not torch.allclose(*prompts, **_TOLERANCE):
+        return "trained prompt"
+    return "" if torch.allclose(*gradients, **_TOLERANCE) else "gradients"
+
+
+def _pause(model: Any) -> None:
+    """Name the servers in use and wait for the word to go on."""
+    serving = {block: hop.peer_id for route in model.last_route() for hop in route.hops for block in hop.span}
+    _say("paused", serving=serving)
+    sys.stdin.readline()
 
 
 def _prompt(seed: int, tokens: int) -> torch.Tensor:

@@ -29,8 +29,8 @@ from benchmarks.local_swarm import LocalProcess
 from potluck.errors import NetworkError, PotluckError
 from potluck.processes import tied_to_parent
 from potluck.protocol.blocks import Span
-from tests.faults.plan import ENDING_KINDS, PASSING_KINDS, Injection
-from tests.faults.surroundings import Clock, Disk, Starvation, send
+from tests.faults.plan import ENDING_KINDS, GROUP_KINDS, PASSING_KINDS, Injection
+from tests.faults.surroundings import Clock, ControlGroup, Disk, Starvation, send
 from tests.faults.swarm import ProxiedSwarm, Server
 
 SPANS = (Span(0, 2), Span(2, 4))
@@ -64,8 +64,9 @@ def inject(folder: Path, plan: Sequence[Injection], *, within_s: float | None = 
     outcome, until = Outcome(), time.monotonic() + (math.inf if within_s is None else within_s)
     options = ("--cache-tokens", str(_CLIENTS * _CACHE_TOKENS))
     with Disk.mounted() as disk:
-        with ProxiedSwarm(folder, SPANS * _REPLICAS, options, own_files=True) as swarm:
-            world = _World(swarm, disk, outcome, until, iter(enumerate(plan)))
+        with ProxiedSwarm(folder, SPANS * _REPLICAS, options, is_varied=True) as swarm:
+            impossible = (set() if disk else {"disk full"}) | (set() if swarm.has_groups else GROUP_KINDS)
+            world = _World(swarm, disk, outcome, until, iter(enumerate(plan)), impossible)
             with ThreadPoolExecutor(_CLIENTS) as threads:
                 list(threads.map(world.work_off, range(_CLIENTS)))
         outcome.orphans += swarm.local.leftovers()
@@ -138,6 +139,7 @@ class _World:
         disk: on which all files lie; None if this user may not mount one, and then none gets full.
         until: the time (monotonic) after which no injection begins.
         rest: the injections that nobody has begun.
+        impossible: kinds for which this user or this system lacks something.
     """
 
     swarm: ProxiedSwarm
@@ -145,6 +147,7 @@ class _World:
     outcome: Outcome
     until: float
     rest: Iterator[tuple[int, Injection]]
+    impossible: set[str]
     lock: threading.Lock = field(default_factory=threading.Lock)  # on all of it
     room: threading.Lock = field(default_factory=threading.Lock)  # on the disk, for the files of a new server
     waiting: threading.Lock = field(default_factory=threading.Lock)  # for engines, whose events one thread may read
@@ -179,7 +182,7 @@ class _World:
     def _next(self) -> tuple[int, Injection] | None:
         with self.lock:
             while time.monotonic() < self.until and (following := next(self.rest, None)) is not None:
-                if self.disk is not None or following[1].kind != "disk full":
+                if following[1].kind not in self.impossible:
                     return following
         return None
 
@@ -245,7 +248,7 @@ class _Run:
                 for server in self._servers():
                     with contextlib.suppress(NetworkError):  # as in `_heal`
                         server.proxy.stall()
-            case "clock of the client jumps":
+            case "clock of the client jumps" | "clock of the client wrong":
                 self._client.clock.jump(injection.jump_s)
             case "bootstrap frozen":
                 send(_family(self._swarm.local.bootstrap), signal.SIGSTOP)
@@ -274,6 +277,9 @@ class _Run:
                 send(_family(victim.engine), signal.SIGSTOP)
             case "starved":
                 self._starvation = Starvation(_family(victim.engine))
+            case "out of memory" | "throttled" | "group frozen":
+                assert victim.group is not None
+                _strike_group(victim.group, self._injection.kind)
             case "p2pd killed":
                 send(_p2pds_of(victim), signal.SIGKILL)
             case "p2pd frozen":
@@ -290,7 +296,7 @@ class _Run:
                 victim.proxy.stall(to_server=False)
             case "not hearing":
                 victim.proxy.stall(to_client=False)
-            case "clock of the server jumps":
+            case "clock of the server jumps" | "clock of the server wrong":
                 victim.clock.jump(self._injection.jump_s)
             case "files rewritten":
                 _rewrite(victim.files)
@@ -313,6 +319,8 @@ class _Run:
         for server in self._servers() if self._injection.kind in _OF_ALL else self._victims:
             send(_family(server.engine), signal.SIGCONT)
             server.clock.jump(0.0)
+            if server.group is not None:
+                server.group.heal()
             with contextlib.suppress(NetworkError):  # its proxy has ended: another client's run replaced it
                 server.proxy.heal()
 
@@ -330,6 +338,16 @@ class _Run:
     def _servers(self) -> list[Server]:
         with self._world.lock:
             return list(self._swarm.servers)
+
+
+def _strike_group(group: ControlGroup, kind: str) -> None:
+    match kind:
+        case "throttled":
+            group.throttle()
+        case "group frozen":
+            group.freeze()
+        case _:
+            group.exhaust_memory()
 
 
 def _rewrite(files: Sequence[Path]) -> None:

@@ -12,6 +12,8 @@ ENDING_KINDS = (  # the engine, or the use of it
     "p2pd killed",
     "files rewritten",
     "files truncated",
+    "out of memory",
+    "clock of the server wrong",
 )
 SERVER_KINDS = (
     *ENDING_KINDS,
@@ -20,6 +22,8 @@ SERVER_KINDS = (
     "p2pd frozen",
     "machine frozen",
     "starved",
+    "throttled",
+    "group frozen",
     "clock of the server jumps",
     "connections cut",
     "connections refused",
@@ -28,9 +32,16 @@ SERVER_KINDS = (
     "not heard",
     "not hearing",
 )
-CLIENT_KINDS = ("client suspended", "client cut off", "p2pd of the client killed", "clock of the client jumps")
+CLIENT_KINDS = (
+    "client suspended",
+    "client cut off",
+    "p2pd of the client killed",
+    "clock of the client jumps",
+    "clock of the client wrong",
+)
 SHARED_KINDS = ("bootstrap frozen", "everything suspended", "disk full")
 KINDS = (*SERVER_KINDS, *CLIENT_KINDS, *SHARED_KINDS)
+GROUP_KINDS = {"out of memory", "throttled", "group frozen"}  # need control groups
 PASSING_KINDS = {  # healed after `hold_s`; all others only when the work is done
     "frozen for a moment",
     "client suspended",
@@ -39,8 +50,9 @@ PASSING_KINDS = {  # healed after `hold_s`; all others only when the work is don
     "clock of the server jumps",
     "clock of the client jumps",
 }
-WORKS = ("tokens", "tokens", "full session", "gradients")
+WORKS = ("tokens", "tokens", "full session", "gradients", "training")
 NUM_TOKENS = 32
+NUM_STEPS = 4  # of a training run
 _BRIEF_S = (0.2, 2.0)
 _LONG_S = 60.0
 _LONG_SHARE = 0.2  # of the suspensions in a long run
@@ -53,10 +65,10 @@ class Injection:
     """One fault in one piece of work.
 
     Attributes:
-        strike_at: the token before which it strikes; 0: while the prompt is read.
+        strike_at: the token or step of training before which it strikes; 0: while the prompt is read.
         block: whose server is struck.
         hold_s: how long it lasts at least, if it is one that passes by itself.
-        jump_s: how far a clock jumps.
+        jump_s: how far a clock jumps, or how wrong it stays.
     """
 
     kind: str
@@ -82,8 +94,18 @@ def _injection(rng: random.Random, kind: str, num_blocks: int, is_long: bool) ->
     return Injection(
         kind=kind,
         work=work,
-        strike_at=0 if work == "gradients" else rng.choice((0, rng.randint(1, NUM_TOKENS - 4))),
+        strike_at=_strike_at(rng, work),
         block=rng.randrange(num_blocks),
         hold_s=_LONG_S if is_for_long else rng.uniform(*_BRIEF_S),
         jump_s=rng.choice(_JUMPS_S),
     )
+
+
+def _strike_at(rng: random.Random, work: str) -> int:
+    match work:
+        case "gradients":
+            return 0
+        case "training":
+            return rng.randrange(NUM_STEPS)
+        case _:
+            return rng.choice((0, rng.randint(1, NUM_TOKENS - 4)))

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import itertools
+import os
 import shutil
 import socket
+import subprocess
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,17 +15,21 @@ from typing import Self
 from benchmarks.local_swarm import LocalEngine, LocalSwarm
 from potluck.protocol.blocks import PeerId, Span
 from tests.faults.proxy import Proxy
-from tests.faults.surroundings import Clock
+from tests.faults.surroundings import Clock, ControlGroup
+
+_WRONG_S = (0.0, 1.4, -1.4)  # of servers' clocks: the DHT admits no node that is off by more than 3 s from another one
+_IN_TIME_NAMESPACE = ("unshare", "--time", "--monotonic", "1000000")  # s by which a monotonic clock is ahead
 
 
 @dataclass(frozen=True, slots=True)
 class Server:
-    """An engine, the only way to it, its clock, and the files of its model, if they are its own."""
+    """An engine, the only way to it, its clock, and its own files and control group, if it has them."""
 
     engine: LocalEngine
     proxy: Proxy
     clock: Clock
     files: tuple[Path, ...] = ()
+    group: ControlGroup | None = None
 
     @property
     def span(self) -> Span:
@@ -37,11 +44,15 @@ class ProxiedSwarm:
     """A swarm on loopback; inside the context its first servers are online."""
 
     def __init__(
-        self, folder: Path, spans: Sequence[Span], options: Sequence[str] = (), *, own_files: bool = False
+        self, folder: Path, spans: Sequence[Span], options: Sequence[str] = (), *, is_varied: bool = False
     ) -> None:
+        """Choose who serves what; `is_varied` gives each server files, clocks and a control group of its own."""
         self.servers: list[Server] = []
         self.local = LocalSwarm(folder, spans=(), serve_options=options)
-        self.folder, self._spans, self._own_files = folder, spans, own_files
+        self.folder, self._spans, self._is_varied = folder, spans, is_varied
+        self.has_groups = is_varied and ControlGroup.are_possible()
+        self._has_time_namespaces = is_varied and _works((*_IN_TIME_NAMESPACE, "true"))
+        self._variants = itertools.cycle(itertools.product(_WRONG_S, (True, False)))
 
     def __enter__(self) -> Self:
         self.local.__enter__()
@@ -56,6 +67,8 @@ class ProxiedSwarm:
     def __exit__(self, *_: object) -> None:
         for server in self.servers:
             server.proxy.heal()  # an engine that cannot be heard takes long to leave
+            if server.group is not None:
+                server.group.heal()
         self.local.close()
         while self.servers:
             self.drop(self.servers[0])
@@ -68,13 +81,19 @@ class ProxiedSwarm:
         proxy = Proxy(port)
         proxy.start()
         way = ("--port", str(port), "--announce", f"/ip4/127.0.0.1/tcp/{proxy.port}")
-        if self._own_files:
+        wrong_s, is_later = next(self._variants) if self._is_varied else (0.0, False)
+        if self._is_varied:
             copy = self.local.folder / f"files-{port}" / self.folder.name
             self.local.checkpoint = Path(shutil.copytree(self.folder, copy))
-        files = tuple(self.local.checkpoint.glob("*.safetensors")) if self._own_files else ()
-        clock = Clock(self.local.folder / f"clock-{port}")
-        engine = self.local.add_engine(span, options=way, environment=clock.environment())
-        server = Server(engine, proxy, clock, files)
+        files = tuple(self.local.checkpoint.glob("*.safetensors")) if self._is_varied else ()
+        clock = Clock(self.local.folder / f"clock-{port}", wrong_s)
+        before = _IN_TIME_NAMESPACE if is_later and self._has_time_namespaces else ()
+        engine = self.local.add_engine(span, options=way, environment=clock.environment(), before=before)
+        group = ControlGroup(f"potluck-{os.getpid()}-{port}") if self.has_groups else None
+        if group is not None:
+            group.make()
+            group.add(engine.pid)
+        server = Server(engine, proxy, clock, files, group)
         self.servers.append(server)
         return server
 
@@ -82,6 +101,8 @@ class ProxiedSwarm:
         """Forget a server that has ended."""
         self.servers.remove(server)
         server.proxy.close()
+        if server.group is not None:
+            server.group.remove()
 
     def server_of(self, peer: str) -> Server:
         return next(server for server in self.servers if server.engine.is_alive and server.peer_id == peer)
@@ -90,3 +111,11 @@ class ProxiedSwarm:
         """Return who serves `block` in the latest session of `model`."""
         (route,) = model.last_route()  # type: ignore[attr-defined]
         return self.server_of(next(hop.peer_id for hop in route.hops if block in hop.span))
+
+
+def _works(command: Sequence[str]) -> bool:
+    """Return whether this system has the command and this user may do so."""
+    try:
+        return subprocess.run(command, capture_output=True, check=False).returncode == 0
+    except FileNotFoundError:
+        return False
