@@ -63,6 +63,7 @@ log = logging.getLogger(__name__)
 PUBLISH_INTERVAL_S = 1.0  # of numbers that change by themselves, while somebody looks
 CHORES_INTERVAL_S = 5.0
 LOG_LOOK_S = 3600.0
+MEND_INTERVAL_S = 600.0  # between attempts to set the engine up again, for which there may be no network yet
 
 
 class Daemon:
@@ -124,6 +125,7 @@ class Daemon:
         self._loop.end()
 
     def _make_topics(self) -> tuple[Topic, ...]:
+        self._setup = SetupTopic(self.configuration, self._broadcast.publish, on_end=self.wake)
         configuration, loop, view, publish = self.configuration, self._loop, self.view, self._broadcast.publish
         return (
             ServingTopic(configuration, loop, view, self._lookout),
@@ -140,11 +142,12 @@ class Daemon:
             ModelsTopic(configuration, view),
             GatewayTopic(configuration, self._supervisor),
             UpdatesTopic(configuration, publish, view.started_at),
-            SetupTopic(configuration, publish, on_end=self.wake),
+            self._setup,
         )
 
     async def _serve(self) -> None:
-        tasks = [asyncio.create_task(work) for work in (self._keep_alive(), self._keep_publishing(), self._do_chores())]
+        works = (self._keep_alive(), self._keep_publishing(), self._do_chores(), self._keep_mending())
+        tasks = [asyncio.create_task(work) for work in works]
         try:
             await self._loop.run()
         finally:
@@ -229,6 +232,11 @@ class Daemon:
             self.account.count_tokens()
             self._publish_status()
             await asyncio.sleep(PUBLISH_INTERVAL_S)
+
+    async def _keep_mending(self) -> None:
+        while True:
+            await self._setup.mend()
+            await asyncio.sleep(MEND_INTERVAL_S)
 
     async def _do_chores(self) -> None:
         looked_at_log = -math.inf

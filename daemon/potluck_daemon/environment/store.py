@@ -85,6 +85,11 @@ class Store:
     def previous(self) -> Path | None:
         return self._linked(_PREVIOUS)
 
+    def orphan(self) -> Manifest | None:
+        """Return the manifest of the current environment if its Python is gone, as after a system's upgrade."""
+        folder = self.root / _CURRENT
+        return None if interpreter(folder).exists() else _manifest(folder)
+
     def finish(self, folder: Path, manifest: Manifest) -> None:
         """Write the manifest that makes the environment count.
 
@@ -136,9 +141,12 @@ class Store:
 
 def read_manifest(folder: Path) -> Manifest | None:
     """Return the manifest in `folder`; None if it holds no finished environment."""
+    return _manifest(folder) if interpreter(folder).exists() else None
+
+
+def _manifest(folder: Path) -> Manifest | None:
     try:
-        manifest = from_json(Manifest, loads((folder / _MANIFEST).read_bytes()))
-        return manifest if interpreter(folder).exists() else None
+        return from_json(Manifest, loads((folder / _MANIFEST).read_bytes()))
     except (OSError, CodecError):
         return None
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -11,12 +12,15 @@ from potluck_control.method import Empty
 from potluck_control.methods import setup
 from potluck_control.methods.setup import BeginParams, SetupState
 
-from potluck.errors import UsageError
+from potluck.errors import PotluckError, UsageError
 from potluck_daemon.configuration import Configuration
 from potluck_daemon.environment.machine import Hardware, look
 from potluck_daemon.environment.setup_process import SetupProcess
 from potluck_daemon.environment.state import read_state
+from potluck_daemon.environment.store import Store
 from potluck_daemon.topics.topic import Topic, answers
+
+log = logging.getLogger(__name__)
 
 TELL_INTERVAL_S = 0.5
 LOOK_INTERVAL_S = 60.0  # between looks at GPUs and driver, which take a moment
@@ -39,6 +43,22 @@ class SetupTopic(Topic):
         self._task: asyncio.Task[None] | None = None
         self._timer: asyncio.TimerHandle | None = None
         self._told_at = 0.0  # monotonic
+
+    async def mend(self) -> None:
+        """Make the environment anew if its Python is gone, in the same variant, so that a server serves again."""
+        configuration = self._configuration
+        orphan = await asyncio.to_thread(Store(configuration.places.engines).orphan)
+        if orphan is None or configuration.settings.serve.python or self._task_runs:
+            return
+        log.warning("the engine's Python %s is gone; the engine is set up with another one", orphan.python)
+        try:
+            await self._begin(BeginParams(orphan.variant))
+        except PotluckError as error:
+            log.warning("the engine cannot be set up: %s", error)
+
+    @property
+    def _task_runs(self) -> bool:
+        return self._task is not None and not self._task.done()
 
     async def close(self) -> None:
         await self._stop()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import sys
 import threading
 from collections.abc import Callable
 from pathlib import Path
@@ -19,6 +20,8 @@ from potluck_daemon.environment import setup_process
 from potluck_daemon.environment.setup_process import SetupLine
 from potluck_daemon.environment.store import Manifest, Store, interpreter
 from potluck_daemon.topics import setup as topic
+
+from potluck.files import replace_link
 
 FETCHING = SetupLine(SetupProgress(Step.FETCH, "torch (1 of 2)", 5, 10))
 FAILED = SetupLine(problem=Problem("the disk is full", "make room"))
@@ -189,6 +192,35 @@ async def test_going_back_tries_the_earlier_environment_and_uses_it(ask: Ask, pl
     assert error is not None
     assert "does not work here" in error.text
     assert store.current() == older
+
+
+async def test_an_engine_whose_python_is_gone_is_set_up_again_when_the_daemon_starts(
+    places: Places, environment: dict[str, str], tmp_path: Path, script: Write
+) -> None:
+    """As after an upgrade of the distribution."""
+    script(FETCHING, after=WAIT)
+    store = Store(places.engines)
+    python = interpreter(store.folder("one"))
+    python.parent.mkdir(parents=True)
+    python.symlink_to(sys.executable)
+    store.finish(store.folder("one"), Manifest("cu130", "2.13.0", "0", "3.2", ("one",), made_at=1.0))
+    store.switch(store.folder("one"))
+    replace_link(python, "/usr/bin/python3.2")
+    async with own_daemon(places, environment) as daemon:
+        await reached(asking(daemon), FETCHING.progress)
+    assert (tmp_path / "arguments").read_text() == f"--engines={places.engines} --variant=cu130\n"
+
+
+@pytest.mark.parametrize("has_one", [True, False])
+def test_an_engine_that_has_its_python_or_was_never_set_up_is_no_orphan(places: Places, has_one: bool) -> None:
+    store = Store(places.engines)
+    if has_one:
+        python = interpreter(store.folder("one"))
+        python.parent.mkdir(parents=True)
+        python.symlink_to(sys.executable)
+        store.finish(store.folder("one"), Manifest("cpu", "2.13.0", "0", "3.11", ("one",), made_at=1.0))
+        store.switch(store.folder("one"))
+    assert store.orphan() is None
 
 
 async def test_without_an_earlier_environment_nothing_is_rolled_back(ask: Ask) -> None:
