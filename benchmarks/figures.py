@@ -306,6 +306,14 @@ FIGURES = {
             "made-up computers on which set-up ends with packages that the index has, by a dated listing",
         ),
         Figure(
+            "lintian",
+            "errors",
+            "lower",
+            0,
+            "lintian:errors",
+            "complaints of Debian's checker about the two packages, without those that an override gives a reason for",
+        ),
+        Figure(
             "real_games",
             "games",
             "lower",

@@ -22,6 +22,8 @@ from pathlib import Path
 
 from potluck_daemon.environment.uv import find_uv
 
+from potluck.files import remove_empty
+
 SOURCE = Path(__file__).parents[1]
 REQUIREMENTS = Path(__file__).parent / "requirements"
 PYTHONS = ("3.11", "3.12", "3.13")
@@ -40,9 +42,13 @@ sys.exit({function}())
 """
 # Of Qt's wheel: modules, plug-ins and tools that no line of the app uses, most of its size.
 _QT_KEPT = ("Core", "DBus", "Gui", "Network", "OpenGL", "Svg", "WaylandClient", "Widgets", "XcbQpa")
+# Plug-ins for its pictures, its screens and its ways of typing; the libraries that they need are kept.
 _QT_PLUGINS = (
-    *("iconengines", "imageformats", "platforms", "platformthemes", "platforminputcontexts", "styles", "tls"),
-    *("wayland-decoration-client", "wayland-graphics-integration-client", "wayland-shell-integration"),
+    *("iconengines/libqsvgicon", "imageformats/libqsvg", "platforms/libqoffscreen", "platforms/libqxcb"),
+    *("platforms/libqwayland", "platforminputcontexts/libcompose", "platforminputcontexts/libibus"),
+    *("platformthemes/libqgtk3", "platformthemes/libqxdgdesktopportal", "wayland-decoration-client/libadwaita"),
+    *("wayland-decoration-client/libbradient", "wayland-shell-integration/libxdg-shell"),
+    "wayland-graphics-integration-client/libqt-plugin-wayland-egl",
 )
 
 
@@ -104,7 +110,7 @@ def settle(folder: Path, epoch: int) -> None:
     """Give all files one time and plain permissions, so that two builds are equal."""
     for path in sorted(folder.rglob("*"), reverse=True):
         if not path.is_symlink():
-            is_program = path.is_dir() or path.stat().st_mode & 0o100
+            is_program = path.is_dir() or (path.stat().st_mode & 0o100 and ".so" not in path.suffixes)
             path.chmod(0o755 if is_program else 0o644)
         os.utime(path, (epoch, epoch), follow_symlinks=False)
     folder.chmod(0o755)
@@ -134,6 +140,8 @@ def install_locked(name: str, packages: Path, python: str, wheels: Path | None, 
         )
         (Path(folder) / ".lock").unlink(missing_ok=True)
         shutil.copytree(folder, packages, dirs_exist_ok=True, symlinks=True)
+    for cache in packages.rglob("__pycache__"):
+        shutil.rmtree(cache)
     for info in packages.glob("*.dist-info"):  # written by uv on each installation, and never the same
         for note in ("RECORD", "INSTALLER", "REQUESTED", "direct_url.json", "uv_cache.json"):
             (info / note).unlink(missing_ok=True)
@@ -162,6 +170,8 @@ def _add_uv(programs: Path, wheels: Path | None) -> None:
     with tempfile.TemporaryDirectory() as folder:
         install_locked("uv", Path(folder), PYTHONS[0], wheels)
         shutil.copy(Path(folder) / "bin" / "uv", programs / "uv")
+        (info,) = Path(folder).glob("uv-*.dist-info")
+        shutil.copytree(info / "licenses", programs.parent / "licenses" / "uv")
     (programs / "uv").chmod(0o755)
 
 
@@ -176,9 +186,12 @@ def _trim_qt(qt: Path) -> None:
     for library in (qt / "Qt" / "lib").glob("libQt6*"):
         if not library.name.removeprefix("libQt6").startswith(_QT_KEPT):
             library.unlink()
-    for plugins in (qt / "Qt" / "plugins").iterdir():
-        if plugins.name not in _QT_PLUGINS:
-            shutil.rmtree(plugins)
+    plugins = qt / "Qt" / "plugins"
+    for path in sorted(plugins.rglob("*"), reverse=True):
+        if path.is_dir():
+            remove_empty(path)
+        elif not str(path.relative_to(plugins)).startswith(_QT_PLUGINS):
+            path.unlink()
 
 
 def _is_kept_of_qt(path: Path) -> bool:

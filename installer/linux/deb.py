@@ -5,10 +5,14 @@ Good for Debian 12 and 13 and Ubuntu 24.04, whose Python (3.11 to 3.13) runs it.
 
 from __future__ import annotations
 
+import email
+import gzip
 import hashlib
 import os
 import subprocess
 import tempfile
+import time
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -16,6 +20,8 @@ from installer.linux import shared_files
 from installer.tree import SOURCE, XZ_LEVEL, Tree, build_epoch, make_tree, product_version, settle
 
 _HERE = Path(__file__).parent / "debian"
+_COMMON = Path("/usr/share/common-licenses")  # Debian's, to which packages refer
+_APACHE = ("Apache License", "Version 2.0, January 2004")  # the lines with which its text begins
 _BASE_DEPENDS = ("python3 (>= 3.11)", "python3 (<< 3.14)", "libc6 (>= 2.34)", "ca-certificates")
 _QT_DEPENDS = (
     *("libdbus-1-3", "libegl1", "libfontconfig1", "libgl1", "libglib2.0-0t64 | libglib2.0-0", "libgssapi-krb5-2"),
@@ -59,7 +65,8 @@ def build_deb(package: Package, out: Path, *, wheels: Path | None = None) -> Pat
         make_tree(root / "usr/lib/potluck", Tree(has_app=package.has_app), wheels=wheels)
         _link_programs(root / "usr", has_app=package.has_app)
         shared_files.write_all(root / "usr", _files(package))
-        _document(root / "usr/share/doc" / package.name)
+        _strip(root / "usr/lib/potluck")
+        _document(root / "usr", package.name)
         control = root / "DEBIAN"
         control.mkdir()
         _control_files(package, root, control)
@@ -88,10 +95,64 @@ def _link_programs(usr: Path, *, has_app: bool) -> None:
         (usr / "bin" / name).symlink_to(f"../lib/potluck/bin/{name}")
 
 
-def _document(folder: Path) -> None:
+def _strip(folder: Path) -> None:
+    """Take the symbols for debugging out of the libraries that wheels bring."""
+    libraries = [path for path in sorted(folder.rglob("*.so*")) if path.is_file() and not path.is_symlink()]
+    subprocess.run(["strip", "--strip-unneeded", *libraries], check=True)
+
+
+def _document(usr: Path, name: str) -> None:
+    folder = usr / "share/doc" / name
     folder.mkdir(parents=True)
-    (folder / "copyright").write_bytes((SOURCE / "LICENSE").read_bytes())
-    (folder / "changelog").write_bytes((SOURCE / "CHANGELOG.md").read_bytes())
+    (folder / "copyright").write_text("\n".join(_licences(usr / "lib/potluck")))
+    for file, text in (("changelog", _debian_changelog(name)), ("CHANGELOG.md", (SOURCE / "CHANGELOG.md").read_text())):
+        (folder / f"{file}.gz").write_bytes(gzip.compress(text.encode(), mtime=0))
+    overrides = usr / "share/lintian/overrides"
+    overrides.mkdir(parents=True)
+    sources = (_HERE / "lintian-overrides", _HERE / f"{name}.lintian-overrides")  # of both, and of one
+    (overrides / name).write_bytes(b"".join(source.read_bytes() for source in sources if source.exists()))
+
+
+def _debian_changelog(name: str) -> str:
+    date = time.strftime("%a, %d %b %Y %H:%M:%S +0000", time.gmtime(build_epoch()))
+    entry = "  * What changed for users is in CHANGELOG.md.gz beside this file."
+    return f"{name} ({product_version()}) unstable; urgency=medium\n\n{entry}\n\n -- {maintainer()}  {date}\n"
+
+
+def maintainer() -> str:
+    """Return who answers for the build, as Debian's tools are told by DEBFULLNAME and DEBEMAIL."""
+    name = os.environ.get("DEBFULLNAME", "The Potluck developers")
+    return f"{name} <{os.environ.get('DEBEMAIL', 'developers@potluck.invalid')}>"
+
+
+def _licences(folder: Path) -> Iterator[str]:
+    """Yield the lines about Potluck's licence and about those of each part that the package brings."""
+    year = time.gmtime(build_epoch()).tm_year
+    yield f"Potluck: Copyright {year} the Potluck developers. Licence: Apache-2.0."
+    yield f"The text of the Apache licence, version 2.0, is in {_COMMON}/Apache-2.0."
+    for info in sorted(folder.glob("lib/python3/site-packages/*.dist-info")):
+        about = email.message_from_string((info / "METADATA").read_text())
+        if about["Name"] != "potluck":
+            licence = about["License-Expression"] or about["License"] or "see its text below"
+            yield from ("", "-" * 79, f"{about['Name']} {about['Version']}, licence: {licence.splitlines()[0]}")
+            yield from _texts(info)
+    yield from ("", "-" * 79, "uv, licence: Apache-2.0 or MIT", *_texts(folder / "licenses"))
+    if (folder / "lib/python3/site-packages/PySide6").exists():
+        yield from ("", "-" * 79, "Qt, shiboken6 and PySide6: Copyright the Qt Company Ltd. and others.")
+        yield "They are used under the GNU Lesser General Public License, version 3, whose text is in"
+        yield f"{_COMMON}/LGPL-3, and replaceable: put other builds of the libraries into PySide6/Qt/lib."
+        yield "Their source: https://download.qt.io/official_releases/"
+
+
+def _texts(folder: Path) -> Iterator[str]:
+    """Yield the texts of the licences in a folder, those that Debian has by their names."""
+    for path in sorted(folder.rglob("*")):
+        if path.is_file() and path.name.upper().startswith(("LICEN", "COPYING")):
+            text = path.read_text()
+            if all(line in text for line in _APACHE):
+                yield f"{path.name}: {_COMMON}/Apache-2.0"
+            else:
+                yield from ("", text.strip())
 
 
 def _control_files(package: Package, root: Path, control: Path) -> None:
@@ -104,6 +165,7 @@ def _control_files(package: Package, root: Path, control: Path) -> None:
         "@DEPENDS@": ", ".join(package.depends),
         "@OTHER@": package.other,
         "@SUMMARY@": package.summary,
+        "@MAINTAINER@": maintainer(),
     }.items():
         text = text.replace(place, value)
     (control / "control").write_text(text)
