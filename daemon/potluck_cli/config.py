@@ -23,7 +23,7 @@ from potluck_daemon.settings.values import entry_of, shown, value_of
 
 from potluck.errors import PotluckError, UsageError
 from potluck_cli.connect import daemon, hello_or_none
-from potluck_cli.options import answer
+from potluck_cli.options import answer, check_folder
 from potluck_cli.terminal import Terminal
 
 DESCRIPTION = """\
@@ -37,6 +37,8 @@ EXAMPLES = """\
   potluck config set yield.always blender,Game.exe
   potluck config unset serve.num_blocks
   potluck config edit"""
+
+_FOLDERS = ("serve.checkpoint", "serve.adapters")  # looked for when they are set; a disk may be unplugged later
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +85,9 @@ def run(args: argparse.Namespace) -> int:
     if args.action == "edit":
         _edit(path)
     elif args.action in ("set", "unset"):
+        if args.action == "set" and args.key in _FOLDERS:
+            for folder in args.value.split(","):
+                check_folder(folder.strip())
         with _writing(path):
             change_settings(find_places(), {args.key: args.value if args.action == "set" else None})
     chosen = [] if args.action == "edit" else list(entries()) if args.action == "list" else [entry_of(args.key)]

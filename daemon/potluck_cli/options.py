@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import ipaddress
 import json
 import logging
 import sys
@@ -14,6 +15,7 @@ from potluck_control.redaction import RedactingFormatter
 from potluck_control.resources import bundled_checkpoint
 
 from potluck.errors import UsageError
+from potluck.p2p.ports import check_announced_address
 from potluck.protocol.blocks import Span
 from potluck.protocol.swarm import LOCAL_REVISION, Swarm
 from potluck_cli.terminal import Terminal
@@ -55,11 +57,16 @@ def add_node(parser: argparse.ArgumentParser, *, port: int) -> None:
         "--port", type=port_number, default=port, help="TCP port to listen on; 0: any free one (default: %(default)s)"
     )
     parser.add_argument(
-        "--host", default="0.0.0.0", metavar="IP", help="address to listen on; 127.0.0.1: this machine only"
+        "--host",
+        type=ip_address,
+        default="0.0.0.0",
+        metavar="IP",
+        help="to listen on; 127.0.0.1: this machine only",
     )
     parser.add_argument(
         "--announce",
         action="append",
+        type=_announced_address,
         default=[],
         metavar="MULTIADDR",
         help="address to tell others, instead of all addresses of this machine; repeatable",
@@ -96,6 +103,20 @@ def port_number(text: str) -> int:
     if not text.isdecimal() or not 0 <= int(text) <= 65535:
         raise argparse.ArgumentTypeError(f"expected a port from 0 to 65535, not {text!r}")
     return int(text)
+
+
+def ip_address(text: str) -> str:
+    try:
+        return str(ipaddress.ip_address(text))
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"expected an IP address such as 127.0.0.1, not {text!r}") from None
+
+
+def _announced_address(text: str) -> str:
+    try:
+        return check_announced_address(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
 
 
 def positive(text: str) -> int:

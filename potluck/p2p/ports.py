@@ -1,13 +1,43 @@
-"""Finds out whether a node can listen at its ports, and chooses others. Imports nothing heavy."""
+"""Checks where a node is to listen, finds out whether it can, and chooses other ports. Imports nothing heavy."""
 
 from __future__ import annotations
 
+import ipaddress
+import re
 import socket
 from collections.abc import Sequence
 
 from potluck.errors import NetworkError
 
 _MAX_STEPS = 20  # from a port that is taken to the one used meanwhile: the same one after each start
+_MAX_PORT = 65_535
+_VERSIONS = {"ip4": 4, "ip6": 6}
+_LISTEN = re.compile(r"/(ip4|ip6)/([^/]+)/(tcp|udp)/(\d{1,5})(/[A-Za-z0-9._-]+)*")
+_ANNOUNCE = re.compile(r"/(ip4|ip6|dns|dns4|dns6)/([A-Za-z0-9.:_-]+)/(tcp|udp)/(\d{1,5})(/[A-Za-z0-9._-]+)*")
+
+
+def check_listen_address(addr: str) -> str:
+    """Return a multiaddr to listen on. Raises ValueError if it is none."""
+    return _checked(_LISTEN, addr, "/ip4/0.0.0.0/tcp/31330")
+
+
+def check_announced_address(addr: str) -> str:
+    """Return a multiaddr to tell others, which may begin with a name of the DNS. Raises ValueError if it is none."""
+    return _checked(_ANNOUNCE, addr, "/ip4/192.0.2.7/tcp/31330")
+
+
+def _checked(pattern: re.Pattern[str], addr: str, example: str) -> str:
+    found = pattern.fullmatch(addr)
+    if found is None or int(found[4]) > _MAX_PORT or (found[1] in _VERSIONS and not _is_ip(found[2], found[1])):
+        raise ValueError(f"expected an address such as {example}, not {addr!r}")
+    return addr
+
+
+def _is_ip(host: str, name: str) -> bool:
+    try:
+        return ipaddress.ip_address(host).version == _VERSIONS[name]
+    except ValueError:
+        return False
 
 
 def require_free_ports(addrs: Sequence[str]) -> None:
@@ -36,7 +66,7 @@ def _free(addr: str) -> str:
         return addr
     others = [
         addr.replace(f"/tcp/{port}", f"/tcp/{int(port) + step}")
-        for step in range(1, min(_MAX_STEPS, 65_536 - int(port)))
+        for step in range(1, min(_MAX_STEPS, _MAX_PORT + 1 - int(port)))
     ]
     return next((other for other in others if _obstacle(other) is None), addr.replace(f"/tcp/{port}", "/tcp/0"))
 

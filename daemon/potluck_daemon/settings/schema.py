@@ -13,6 +13,7 @@ from typing import Any, Final
 
 from potluck_control.hours import parse_hours
 
+from potluck.p2p.ports import check_listen_address
 from potluck.protocol.records import QUANTIZATIONS
 
 SETTINGS_VERSION: Final = 2
@@ -28,6 +29,11 @@ def _check_absolute(folder: str) -> None:
     """Refuse a relative folder, which would mean another one to each program."""
     if folder and not folder.startswith("/"):
         raise ValueError(f"expected a folder that begins with /, not {folder!r}")
+
+
+def _check_listen(addresses: tuple[str, ...]) -> None:
+    for address in addresses:
+        check_listen_address(address)
 
 
 _engine_setting = partial(_setting, restarts_engine=True)  # part of the launch, so the engine restarts
@@ -67,7 +73,9 @@ class ServeSettings:
     threads: int = _engine_setting(0, "CPU threads for computing; 0: half of the cores", low=0, high=1024)
     name: str = _engine_setting("", "name that the swarm sees; empty: none")
     listen: tuple[str, ...] = _engine_setting(
-        (), "addresses to listen on, as multiaddrs; empty: any address, a port chosen once and kept"
+        (),
+        "addresses to listen on, as multiaddrs; empty: any address, a port chosen once and kept",
+        check=_check_listen,
     )
     link_mbps: float = _engine_setting(
         0.0, "speed of this computer's network link until it is measured; 0: 100", unit="Mbit/s", low=0, high=1e6

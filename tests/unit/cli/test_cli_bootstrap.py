@@ -5,8 +5,10 @@ from __future__ import annotations
 import time
 from pathlib import Path
 
+import pytest
 from helpers.members import founded
 from potluck_cli.bootstrap import KeptRoster
+from potluck_cli.main import main
 
 from potluck.membership.identity import Identity
 from potluck.membership.invite import link_of
@@ -34,3 +36,12 @@ def test_a_damaged_list_of_members_is_set_aside(tmp_path: Path) -> None:
         path.write_bytes(b"damaged")
     assert people(KeptRoster(LINK, tmp_path)) == []
     assert list(tmp_path.glob("*.broken-*"))
+
+
+@pytest.mark.parametrize("options", [["--host", "nonsense"], ["--announce", "home.example.org:31337"]])
+def test_a_wrong_address_is_refused_before_anything_starts(
+    options: list[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("potluck_cli.bootstrap.run", lambda args: pytest.fail("started"))
+    assert main(["bootstrap", *options]) == 2
+    assert f"argument {options[0]}: expected an" in capsys.readouterr().err

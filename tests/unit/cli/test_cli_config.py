@@ -58,6 +58,8 @@ def test_scripts_get_values_of_their_types(capsys: pytest.CaptureFixture[str]) -
     ("arguments", "words"),
     [
         (["set", "serve.num_blocks", "-3"], "expected 0 to"),
+        (["set", "serve.listen", "0"], "expected an address such as /ip4/0.0.0.0/tcp/"),
+        (["set", "serve.checkpoint", "/nowhere/model"], "there is no folder /nowhere/model"),
         (["set", "serve.num_block", "3"], "did you mean serve.num_blocks?"),
         (["get", "blocks"], "did you mean serve.blocks?"),
         (["get", "zzz"], "potluck config list"),

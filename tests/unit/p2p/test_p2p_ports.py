@@ -6,7 +6,7 @@ from collections.abc import Iterator
 import pytest
 
 from potluck.errors import NetworkError
-from potluck.p2p.ports import require_free_ports, with_free_ports
+from potluck.p2p.ports import check_announced_address, check_listen_address, require_free_ports, with_free_ports
 
 
 @pytest.fixture
@@ -34,3 +34,17 @@ def test_free_ports_and_addresses_without_one_stay(taken: str) -> None:
 def test_a_taken_port_that_was_asked_for_is_an_error(taken: str) -> None:
     with pytest.raises(NetworkError, match=r"cannot listen on 127\.0\.0\.1 port \d+: Address already in use"):
         require_free_ports([taken])
+
+
+@pytest.mark.parametrize(
+    "addr", ["0", "", "/ip4/nonsense/tcp/1", "/ip4/::1/tcp/1", "/ip4/1.2.3.4/tcp/65536", "/ip4/1.2.3.4", "/dns/a/tcp/1"]
+)
+def test_what_nobody_can_listen_on_is_refused(addr: str) -> None:
+    with pytest.raises(ValueError, match="expected an address such as"):
+        check_listen_address(addr)
+
+
+def test_addresses_to_listen_on_and_to_announce_are_known() -> None:
+    for addr in ("/ip4/0.0.0.0/tcp/0", "/ip6/::/tcp/31330", "/ip4/1.2.3.4/udp/4001/quic"):
+        assert check_listen_address(addr) == check_announced_address(addr) == addr
+    assert check_announced_address("/dns4/home.example.org/tcp/31330")
