@@ -54,8 +54,8 @@ manual: $(VENV)/.dev ## write the manual pages and docs/commands.md anew, from t
 translations: $(VENV)/.dev ## collect the app's texts for translators and compile what they wrote
 	@$(PY) .ci/translations
 
-installer: $(VENV)/.dev ## packages for people, into dist/
-	@$(PY) -m installer
+installer: $(VENV)/.dev ## packages for people, into dist/; APT_KEY=KEY: with a signed apt repository
+	@$(PY) -m installer $(if $(APT_KEY),--apt-key $(APT_KEY))
 
 setup: ## everything for development, system packages included (asks for root where needed)
 	@.ci/system-packages --install

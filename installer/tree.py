@@ -118,11 +118,12 @@ def settle(folder: Path, epoch: int) -> None:
 
 
 def make_wheel(out: Path) -> Path:
-    """Build Potluck's own wheel."""
-    command = [str(find_uv()), "build", "--quiet", "--wheel", "--out-dir", str(out), str(SOURCE)]
-    subprocess.run(command, check=True, env={**os.environ, "SOURCE_DATE_EPOCH": str(build_epoch())})
-    (made,) = out.glob("potluck-*.whl")
-    return made
+    """Build Potluck's own wheel in `out`, and return its path."""
+    with tempfile.TemporaryDirectory() as folder:
+        command = [str(find_uv()), "build", "--quiet", "--wheel", "--out-dir", folder, str(SOURCE)]
+        subprocess.run(command, check=True, env={**os.environ, "SOURCE_DATE_EPOCH": str(build_epoch())})
+        (made,) = Path(folder).glob("potluck-*.whl")
+        return Path(shutil.copy(made, out))
 
 
 def install_locked(name: str, packages: Path, python: str, wheels: Path | None, platform: str = _PLATFORM) -> None:

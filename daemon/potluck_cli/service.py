@@ -10,12 +10,13 @@ from potluck_daemon.host import launch_agents, units
 
 from potluck.errors import UsageError
 from potluck_cli.options import answer
+from potluck_cli.stop import end_daemon
 
 DESCRIPTION = """\
 Have systemd (launchd on a Mac) start the daemon when you log in, or with --system when the machine starts. The system
-service is for machines that nobody plays on: it runs as its own user and sees no games. Installing it again restarts
-it. Removing it keeps settings, swarms and identity. `loginctl enable-linger` keeps your own service running after you
-log out."""
+service is for machines that nobody plays on: it runs as its own user and sees no games. Your own service takes the
+place of a daemon that runs already. Installing a service again restarts it. Removing it keeps settings, swarms and
+identity. `loginctl enable-linger` keeps your own service running after you log out."""
 EXAMPLES = """\
   potluck service install
   potluck service remove
@@ -49,6 +50,8 @@ def run(args: argparse.Namespace) -> int:
     if args.system and os.geteuid() != 0:
         raise UsageError("only root can change the system service", hint="sudo potluck service install --system")
     installs = args.action == "install"
+    if installs and not args.system:
+        end_daemon()  # two cannot run
     if launch_agents.is_mac():
         if installs:
             launch_agents.install(launch_agents.DAEMON, units.program("potluckd"))

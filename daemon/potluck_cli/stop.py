@@ -29,15 +29,21 @@ RESULT = Stopped
 
 
 def run(args: argparse.Namespace) -> int:
+    was_running = end_daemon()
+    return answer(args, Stopped(was_running), [ENDED if was_running else NOT_RUNNING])
+
+
+def end_daemon() -> bool:
+    """End the daemon, in order if it responds; returns whether one ran. Raises PotluckError if it stays."""
     try:
-        is_running = hello_or_none(or_hung=False) is not None
+        if hello_or_none(or_hung=False) is None:
+            return False
     except DaemonHungError as error:
         end_hung(error.pid)
-        return answer(args, Stopped(True), [ENDED])
-    if is_running:
-        daemon().call(schema.SHUTDOWN)
-        wait_until_ended()
-    return answer(args, Stopped(is_running), [ENDED if is_running else NOT_RUNNING])
+        return True
+    daemon().call(schema.SHUTDOWN)
+    wait_until_ended()
+    return True
 
 
 ENDED = "The daemon has ended."

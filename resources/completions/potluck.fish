@@ -243,7 +243,7 @@ complete -c potluck -n '_shtab_potluck_using autostart' -s h -l help -d 'show th
 complete -c potluck -n '_shtab_potluck_using autostart' -l app -xka "on off" -d 'whether the tray app starts'
 complete -c potluck -n '_shtab_potluck_using autostart' -l daemon -xka "on off" -d 'whether the daemon starts'
 complete -c potluck -n '_shtab_potluck_using autostart' -l json -d 'print JSON, for scripts'
-complete -c potluck -n '_shtab_potluck_using; and test $_shtab_potluck_npos -eq 0' -a service -d 'Have systemd (launchd on a Mac) start the daemon when you log in, or with --system when the machine starts. The system service is for machines that nobody plays on: it runs as its own user and sees no games. Installing it again restarts it. Removing it keeps settings, swarms and identity. `loginctl enable-linger` keeps your own service running after you log out.'
+complete -c potluck -n '_shtab_potluck_using; and test $_shtab_potluck_npos -eq 0' -a service -d 'Have systemd (launchd on a Mac) start the daemon when you log in, or with --system when the machine starts. The system service is for machines that nobody plays on: it runs as its own user and sees no games. Your own service takes the place of a daemon that runs already. Installing a service again restarts it. Removing it keeps settings, swarms and identity. `loginctl enable-linger` keeps your own service running after you log out.'
 complete -c potluck -n '_shtab_potluck_using service' -s h -l help -d 'show this help message and exit'
 complete -c potluck -n '_shtab_potluck_using service; and test $_shtab_potluck_npos -eq 0' -a install -d 'write the unit, enable it, and start or restart it'
 complete -c potluck -n '_shtab_potluck_using service install' -s h -l help -d 'show this help message and exit'

@@ -95,6 +95,8 @@ def installed(machine: Container, user: str | None) -> None:
     machine.write(f"{home}/potluck/settings.toml", SETTINGS)
     if user:
         machine.output("chown", "-R", f"{user}:", home)
+    if user:
+        machine.output(POTLUCK, "start", user=user)  # a daemon whose place the service takes
     done = machine.run(POTLUCK, "service", "install", *(() if user else ("--system",)), user=user)
     assert done.returncode == 0, done.stderr + journal(machine)
     assert show(machine, "ActiveState", user=user) == "active"
