@@ -108,6 +108,11 @@ def _damage(kind: Kind, places: Places, rng: random.Random) -> str:
     """Damage the file, or now and then its copy, and return what was done."""
     is_copy = rng.random() < 0.2
     path = (kind.copy or (lambda places: copy_of(kind.file(places))))(places) if is_copy else kind.file(places)
+    return f"{'copy' if is_copy else 'file'} {damage(path, rng)}"
+
+
+def damage(path: Path, rng: random.Random) -> str:
+    """Truncate, zero, flip a bit of or delete a file that is not empty, and return which. The file's time stays."""
     times, size = path.stat(), path.stat().st_size
     how = rng.choice(("truncated", "zeroed", "flipped", "deleted"))
     match how:
@@ -123,7 +128,7 @@ def _damage(kind: Kind, places: Places, rng: random.Random) -> str:
                 file.seek(0 if how == "zeroed" else start)
                 file.write(bytes(size) if how == "zeroed" else bytes([byte]))
             os.utime(path, ns=(times.st_atime_ns, times.st_mtime_ns))
-    return f"{'copy' if is_copy else 'file'} {how}"
+    return how
 
 
 # --- the kinds of state ----------------------------------------------------------------------------------------------

@@ -7,56 +7,32 @@ other fault is healed. A client's own process compares tokens, logits and gradie
 from __future__ import annotations
 
 import contextlib
-import json
 import math
 import os
-import queue
 import signal
-import subprocess
-import sys
 import threading
 import time
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Self
 
 import psutil
 
 from benchmarks.local_swarm import LocalProcess
 from potluck.errors import NetworkError, PotluckError
-from potluck.processes import tied_to_parent
 from potluck.protocol.blocks import Span
-from tests.faults.plan import ENDING_KINDS, GROUP_KINDS, PASSING_KINDS, Injection
-from tests.faults.surroundings import Clock, ControlGroup, Disk, Starvation, send
+from tests.faults.daemons import work_off
+from tests.faults.plan import DAEMON_KINDS, ENDING_KINDS, GROUP_KINDS, Injection
+from tests.faults.surroundings import ControlGroup, Disk, Starvation, send
 from tests.faults.swarm import ProxiedSwarm, Server
+from tests.faults.working import END_S, Client, Outcome, client_of, work
 
 SPANS = (Span(0, 2), Span(2, 4))
 _REPLICAS = 3  # one may be struck while another one still starts
 _CLIENTS = 2
 _OF_ALL = {"client cut off", "everything suspended"}
 _CACHE_TOKENS = 240  # a full session takes 232
-_PREFILL_DELAYS_S = 0.05  # from the order to the first token, about
-_END_S = 200.0  # longer than a client waits for servers
-_ROOT = Path(__file__).parents[2]
-
-
-@dataclass(slots=True)
-class Outcome:
-    """What happened in a run."""
-
-    kinds: Counter[str] = field(default_factory=Counter)
-    lost: list[str] = field(default_factory=list)
-    differing: list[str] = field(default_factory=list)
-    orphans: list[str] = field(default_factory=list)
-    failed_starts: list[str] = field(default_factory=list)  # no fault of a session
-    waits_s: list[float] = field(default_factory=list)  # from the strike to the end of the work
-
-    @property
-    def faults(self) -> int:
-        return len(self.lost) + len(self.differing) + len(self.orphans)
 
 
 def inject(folder: Path, plan: Sequence[Injection], *, within_s: float | None = None) -> Outcome:
@@ -66,69 +42,15 @@ def inject(folder: Path, plan: Sequence[Injection], *, within_s: float | None = 
     with Disk.mounted() as disk:
         with ProxiedSwarm(folder, SPANS * _REPLICAS, options, is_varied=True) as swarm:
             impossible = (set() if disk else {"disk full"}) | (set() if swarm.has_groups else GROUP_KINDS)
-            world = _World(swarm, disk, outcome, until, iter(enumerate(plan)), impossible)
-            with ThreadPoolExecutor(_CLIENTS) as threads:
+            of_daemons = [each for each in enumerate(plan) if each[1].kind in DAEMON_KINDS]
+            others = (each for each in enumerate(plan) if each[1].kind not in DAEMON_KINDS)
+            world = _World(swarm, disk, outcome, until, others, impossible)
+            with ThreadPoolExecutor(_CLIENTS + 1) as threads:
+                daemons = threads.submit(work_off, folder, of_daemons, outcome, until, world.room)
                 list(threads.map(world.work_off, range(_CLIENTS)))
+                daemons.result()
         outcome.orphans += swarm.local.leftovers()
     return outcome
-
-
-class Client:
-    """The process of `tests.faults.client`."""
-
-    def __init__(self, swarm: ProxiedSwarm, name: str) -> None:
-        self.clock = Clock(swarm.local.folder / f"clock-{name}")
-        self.news: queue.Queue[dict[str, Any]] = queue.Queue()
-        self._process = subprocess.Popen(
-            tied_to_parent([sys.executable, "-m", "tests.faults.client", swarm.local.invite, str(swarm.folder)]),
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            text=True,
-            cwd=_ROOT,
-            env={**swarm.local.environment(), **self.clock.environment(_ROOT)},
-        )
-        self._reader = threading.Thread(target=self._read, daemon=True)
-
-    def __enter__(self) -> Self:
-        self._reader.start()
-        self.hear("ready")
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        assert self._process.stdin is not None
-        self._process.stdin.close()
-        with contextlib.suppress(subprocess.TimeoutExpired):
-            self._process.wait(30)
-        self._process.kill()
-        self._process.wait()
-        self._reader.join()
-        assert self._process.stdout is not None
-        self._process.stdout.close()
-
-    def tell(self, line: str) -> None:
-        assert self._process.stdin is not None
-        self._process.stdin.write(line + "\n")
-        self._process.stdin.flush()
-
-    def hear(self, *events: str) -> dict[str, Any]:
-        """Wait for one of these events. Raises PotluckError if it does not come."""
-        try:
-            heard = self.news.get(timeout=_END_S)
-        except queue.Empty:
-            raise PotluckError(f"the client says nothing for {_END_S:g} s") from None
-        if heard["event"] not in events:
-            raise PotluckError(f"the client said {heard} instead of {' or '.join(events)}")
-        return heard
-
-    def family(self) -> list[psutil.Process]:
-        own = psutil.Process(self._process.pid)
-        return [own, *own.children(recursive=True)]
-
-    def _read(self) -> None:
-        assert self._process.stdout is not None
-        for line in self._process.stdout:
-            self.news.put(json.loads(line))
-        self.news.put({"event": "ended"})
 
 
 @dataclass(slots=True)
@@ -154,12 +76,9 @@ class _World:
 
     def work_off(self, number: int) -> None:
         """Carry out injections with one client until there are no more or the time is up."""
-        with Client(self.swarm, str(number)) as client:
+        with client_of(self.swarm.local, self.swarm.folder, str(number), self.outcome) as client:
             while (following := self._next()) is not None:
                 _Run(self, client, following[1]).carry_out(following[0])
-            family = client.family()
-        _, alive = psutil.wait_procs(family, timeout=10)
-        self.outcome.orphans += [f"{process.name()} of the client" for process in alive]
 
     def replace(self, ended: Server) -> None:
         """Put another server in the place of one that ended, unless another client's run has done so."""
@@ -197,35 +116,8 @@ class _Run:
         self._starvation: Starvation | None = None
 
     def carry_out(self, number: int) -> None:
-        injection = self._injection
-        with self._world.lock:
-            self._outcome.kinds[injection.kind] += 1
-        self._client.tell(json.dumps({"seed": number, "work": injection.work, "strike_at": injection.strike_at}))
-        if injection.strike_at:
-            heard = self._client.hear("paused", "lost")
-            if heard["event"] == "lost":
-                self._outcome.lost.append(f"{number}: {injection}: before anything happened: {heard['why']}")
-                return
-        else:
-            time.sleep(_PREFILL_DELAYS_S)
-            heard = {"serving": {}}
-        with self._world.lock:
-            self._victims = [self._server_of(block, heard["serving"]) for block in self._blocks()]
-        began = time.monotonic()
-        self._strike()
-        if injection.strike_at:
-            self._client.tell("go")
-        if injection.kind in PASSING_KINDS:
-            time.sleep(injection.hold_s)
-            self._heal()
-        heard = self._client.hear("done", "lost")
-        self._outcome.waits_s.append(time.monotonic() - began)
-        if heard["event"] == "lost":
-            self._outcome.lost.append(f"{number}: {injection}: {heard['why']}")
-        elif heard["difference"]:
-            self._outcome.differing.append(f"{number}: {injection}: {heard['difference']}")
-        self._heal()
-        self._tend()
+        if work(self._client, self._outcome, number, self._injection, self._strike, self._heal):
+            self._tend()
 
     def _blocks(self) -> list[int]:
         if self._injection.kind == "both drained":
@@ -237,8 +129,10 @@ class _Run:
         servers = [each for each in self._swarm.servers if block in each.span and "online" in each.engine.events]
         return next((each for each in servers if each.peer_id == serving.get(str(block))), servers[0])
 
-    def _strike(self) -> None:
+    def _strike(self, serving: Mapping[str, str]) -> None:
         injection = self._injection
+        with self._world.lock:
+            self._victims = [self._server_of(block, serving) for block in self._blocks()]
         match injection.kind:
             case "client suspended":
                 send(self._client.family(), signal.SIGSTOP)
@@ -329,7 +223,7 @@ class _Run:
         if self._injection.kind in ENDING_KINDS:
             for victim in self._victims:
                 victim.engine.ask_to_stop()
-                victim.engine.wait_stopped(time.monotonic() + _END_S)
+                victim.engine.wait_stopped(time.monotonic() + END_S)
                 self._world.replace(victim)
         for span in SPANS:
             for server in [each for each in self._servers() if each.span == span][: _REPLICAS - 1]:

@@ -40,13 +40,15 @@ CLIENT_KINDS = (
     "clock of the client wrong",
 )
 SHARED_KINDS = ("bootstrap frozen", "everything suspended", "disk full")
-KINDS = (*SERVER_KINDS, *CLIENT_KINDS, *SHARED_KINDS)
+DAEMON_KINDS = ("daemon killed", "daemon hung", "daemon restarted", "state of the daemon damaged")
+KINDS = (*SERVER_KINDS, *CLIENT_KINDS, *SHARED_KINDS, *DAEMON_KINDS)
 GROUP_KINDS = {"out of memory", "throttled", "group frozen"}  # need control groups
 PASSING_KINDS = {  # healed after `hold_s`; all others only when the work is done
     "frozen for a moment",
     "client suspended",
     "client cut off",
     "everything suspended",
+    "daemon hung",
     "clock of the server jumps",
     "clock of the client jumps",
 }
@@ -56,7 +58,7 @@ NUM_STEPS = 4  # of a training run
 _BRIEF_S = (0.2, 2.0)
 _LONG_S = 60.0
 _LONG_SHARE = 0.2  # of the suspensions in a long run
-_LONG_KINDS = {"client suspended", "everything suspended"}
+_LONG_KINDS = {"client suspended", "everything suspended", "daemon hung"}
 _JUMPS_S = (-7200.0, -90.0, 90.0, 7200.0)
 
 
