@@ -7,7 +7,8 @@ import contextlib
 import importlib.util
 import logging
 import os
-from collections.abc import Sequence
+import threading
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from potluck.errors import NetworkError
@@ -17,6 +18,8 @@ from potluck.processes import tied_to_parent
 log = logging.getLogger(__name__)
 
 _STOP_TIMEOUT_S = 2.0
+_SPAWN_POLL_S = 0.01
+_spawning = threading.Lock()
 
 
 class DaemonProcess:
@@ -34,13 +37,7 @@ class DaemonProcess:
         """Start p2pd and wait until it listens. Raises NetworkError with what p2pd said."""
         environment = {"GOLOG_LOG_LEVEL": "error"} | os.environ
         try:
-            process = await asyncio.create_subprocess_exec(
-                *tied_to_parent([str(binary_path()), *arguments], has_pipe=True),
-                stdin=asyncio.subprocess.PIPE,
-                stdout=asyncio.subprocess.PIPE,
-                stderr=asyncio.subprocess.STDOUT,
-                env=environment,
-            )
+            process = await _spawn(tied_to_parent([str(binary_path()), *arguments], has_pipe=True), environment)
         except OSError as error:
             raise NetworkError(
                 f"the peer-to-peer process does not start: {error.strerror}",
@@ -97,3 +94,22 @@ def binary_path() -> Path:
     if spec is None or spec.origin is None:
         raise NetworkError("the peer-to-peer library is not installed", hint="install potluck with the extra `client`")
     return Path(spec.origin).parent / "hivemind_cli" / "p2pd"
+
+
+async def _spawn(command: Sequence[str], environment: Mapping[str, str]) -> asyncio.subprocess.Process:
+    """Start a process, one at a time in all loops.
+
+    WORKAROUND: uvloop does not start two at once in different threads (https://github.com/MagicStack/uvloop/issues/508).
+    """
+    while not _spawning.acquire(blocking=False):  # noqa: ASYNC110 (an event belongs to one loop)
+        await asyncio.sleep(_SPAWN_POLL_S)
+    try:
+        return await asyncio.create_subprocess_exec(
+            *command,
+            stdin=asyncio.subprocess.PIPE,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.STDOUT,
+            env=environment,
+        )
+    finally:
+        _spawning.release()
