@@ -34,8 +34,9 @@ def add_invite(parser: argparse.ArgumentParser) -> None:
 def read_invite(args: argparse.Namespace) -> str:
     """Return the invite for a parser with `add_invite`. Raises UsageError if it is none."""
     if args.invite is not None:
-        print(_WARNING, "leave it out and paste it when you are asked", file=sys.stderr)
         invite = str(args.invite)
+        if not decode_invite(invite).is_public:
+            print(_WARNING, "leave it out and paste it when you are asked", file=sys.stderr)
     elif args.file is not None:
         invite = _content(args.file)
     elif sys.stdin.isatty():

@@ -8,11 +8,14 @@ import sys
 from potluck_control import schema
 from potluck_control.methods import computers
 from potluck_control.places import find_places
+from potluck_control.states import Reason, State
 from potluck_daemon.host.units import STARTS_WITH_MACHINE, enable_system_service
 
 from potluck.errors import UsageError
+from potluck.membership.invite import decode_invite
 from potluck.membership.pairing import PairingCode
-from potluck_cli.connect import daemon
+from potluck.membership.presentation import WORKING
+from potluck_cli.connect import daemon, follow
 from potluck_cli.invites import add_invite, read_invite
 from potluck_cli.options import answer
 from potluck_cli.setup import lacks_engine, make_engine
@@ -20,7 +23,8 @@ from potluck_cli.start import ensure_started
 
 DESCRIPTION = """\
 Join a swarm and serve it. The command asks for the invite, the line that a member gave you; where it can't ask, it
-reads standard input. A member has to be online to let you in. The people of a swarm can read what you send through it,
+reads standard input. A member has to be online to let you in. The invite of a public swarm costs your computer about
+a minute of work, which the command shows. The people of a swarm can read what you send through it,
 so only use an invite from somebody you trust. If needed, this sets up the engine's environment (as `potluck setup`
 does) and starts the daemon."""
 EXAMPLES = """\
@@ -51,10 +55,30 @@ def run(args: argparse.Namespace) -> int:
         joined = schema.Joined(added.swarm, added.model)
     else:
         joined = daemon().call(schema.JOIN, schema.JoinParams(secret))
+        if decode_invite(secret).is_public and not args.json:
+            _watch_work(joined)
     lines = [f"Joined {joined.name}, which runs {joined.model}. See: potluck status"]
     if enable_system_service():
         lines.append(f"The service runs. {STARTS_WITH_MACHINE}")
     return answer(args, joined, lines)
+
+
+def _watch_work(joined: schema.Joined) -> None:
+    """Show how the daemon's engine does the work that joining a public swarm costs."""
+    has_begun = False
+
+    def step(status: schema.Status) -> str | None:
+        nonlocal has_begun
+        is_working = status.text.lower().startswith(WORKING)
+        has_ended, has_begun = has_begun and not is_working, has_begun or is_working
+        is_joining = status.state in (State.STARTING, State.JOINING) or status.reason is Reason.NO_SWARM
+        return status.text if is_joining and not has_ended else None
+
+    try:
+        follow(daemon(), schema.STATUS, daemon().call(schema.STATUS), step, shows=True)
+    except KeyboardInterrupt:
+        print(f"Joining goes on in the background. To give up: potluck swarm leave {joined.name}", file=sys.stderr)
+        raise
 
 
 def _read_code() -> str:

@@ -74,13 +74,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     removed.add_argument("--machine", default="", metavar="NAME", help="remove only this computer")
     removed.set_defaults(act=_remove)
 
-    promoted = actions.add_parser("promote", help="let a person invite and remove others")
+    promoted = actions.add_parser("promote", help="let a person invite and remove others, or enrol newcomers")
     _add_person(promoted)
+    promoted.add_argument(
+        "--enroller", action="store_true", help="only let this person's computers enrol newcomers of a public swarm"
+    )
     promoted.set_defaults(act=_promote, is_admin=True)
 
-    demoted = actions.add_parser("demote", help="make an admin an ordinary member")
+    demoted = actions.add_parser("demote", help="make an admin or enroller an ordinary member")
     _add_person(demoted)
-    demoted.set_defaults(act=_promote, is_admin=False)
+    demoted.set_defaults(act=_promote, is_admin=False, enroller=False)
 
     withdrawn = actions.add_parser("withdraw", help="end an invite")
     withdrawn.add_argument("invite", metavar="ID", help="as the list shows it")
@@ -141,7 +144,7 @@ def _list(args: argparse.Namespace) -> int:
     if open_ones:
         rows = [
             (
-                invite.id,
+                f"{invite.id} (public)" if invite.is_public else invite.id,
                 f"{invite.used} of {invite.people}",
                 time.strftime("%d %b %Y", time.localtime(invite.expires_at)),
             )
@@ -160,7 +163,9 @@ def _remove(args: argparse.Namespace) -> int:
 
 
 def _promote(args: argparse.Namespace) -> int:
-    return _changed(args, daemon().call(methods.PROMOTE, methods.PromoteParams(args.name, args.is_admin, args.swarm)))
+    is_admin = args.is_admin and not args.enroller
+    params = methods.PromoteParams(args.name, is_admin, args.swarm, args.enroller)
+    return _changed(args, daemon().call(methods.PROMOTE, params))
 
 
 def _withdraw(args: argparse.Namespace) -> int:

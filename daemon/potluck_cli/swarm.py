@@ -16,7 +16,7 @@ from potluck_control.places import find_places
 from potluck.errors import UsageError
 from potluck.membership.invite import Invite, encode_invite
 from potluck.membership.joined import JoinedSwarms
-from potluck.membership.leadership import DAY_S, DEFAULT_DAYS, DEFAULT_PEOPLE
+from potluck.membership.leadership import DAY_S, DEFAULT_DAYS, DEFAULT_PEOPLE, open_door, public_invite
 from potluck.membership.leadership import invite as new_invite
 from potluck.membership.membership import Membership
 from potluck.open_swarms import default_prefix
@@ -38,6 +38,7 @@ from potluck_cli.terminal import Terminal
 
 DESCRIPTION = """\
 A swarm is one model and the people who share it. Only its members can serve and use it; the founder and admins invite.
+With --public, anybody can become a member by about a minute of work, done by their computer.
 To start one: run `potluck bootstrap` on a machine that the others can reach, create the swarm with the address it
 prints, serve some blocks, and send an invite to friends over a channel you trust. Some people can join with it until it
 expires. `potluck members` shows and removes people."""
@@ -91,7 +92,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="ADDRESS",
         help="where members find the swarm: an address printed by `potluck bootstrap`; repeatable",
     )
-    create.add_argument(
+    kind = create.add_mutually_exclusive_group()
+    kind.add_argument(
+        "--public",
+        action="store_true",
+        help="let anybody become a member without an invite, for a minute of work, and on probation at first",
+    )
+    kind.add_argument(
         "--open", action="store_true", help="open to Petals peers, with none of the protections of members"
     )
     create.add_argument(
@@ -155,11 +162,15 @@ def _create(args: argparse.Namespace) -> int:
     swarm = new_swarm(args.name, model, checkpoint.num_blocks, checkpoint.revision, prefix=prefix)
     swarm = check_swarm(replace(swarm, bootstrap_peers=tuple(args.bootstrap)))
     membership = joined.create(swarm, is_open=args.open)
+    if args.public:
+        membership = joined.learn(membership.swarm.name, [open_door(membership, time.time())])
     swarm, invite = membership.swarm, _new_invite(joined, membership, DEFAULT_PEOPLE, DEFAULT_DAYS)
     if not args.json:
         who = f"{DEFAULT_PEOPLE} people may join with this invite"
         if swarm.is_open:
             who = "open to Petals peers, with none of the protections of members"
+        elif args.public:
+            who = "public: anybody may join with this invite, which is no secret"
         print(f"Swarm {swarm.name}: {model}, {swarm.num_blocks} blocks; {who}.", file=sys.stderr)
         print(f"Next: potluck serve {args.model} --swarm {swarm.name}", file=sys.stderr)
     return answer(args, CreatedSwarm(swarm.name, swarm.prefix, swarm.num_blocks, invite), [invite])
@@ -205,9 +216,15 @@ def _invite_to_service(args: argparse.Namespace) -> int:
 
 
 def _new_invite(joined: JoinedSwarms, membership: Membership, people: int, days: float) -> str:
-    """Return an invite, and keep the statement that makes it valid; the next node of this computer spreads it."""
+    """Return an invite, and keep the statement that makes it valid; the next node of this computer spreads it.
+
+    The invite of an open or public swarm is no secret and needs no new statement.
+    """
     if membership.swarm.is_open:
         return encode_invite(Invite(membership.swarm))
+    public = public_invite(membership, time.time())
+    if public is not None:
+        return encode_invite(public)
     statement, invite = new_invite(membership, time.time(), people=people, days=days)
     joined.learn(membership.swarm.name, [statement])
     return encode_invite(invite)

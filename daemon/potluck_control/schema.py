@@ -251,11 +251,14 @@ class Joined:
 
 @dataclass(frozen=True, slots=True)
 class SwarmInvite:
-    """An invite to the served swarm: whoever has it may join until `expires_at`, up to `people` of them."""
+    """An invite to the served swarm: whoever has it may join until `expires_at`, up to `people` of them.
+
+    That of an open or public swarm is no secret.
+    """
 
     name: str
     invite: str = field(repr=False)
-    expires_at: float = 0.0  # 0: of an open swarm, which never ends
+    expires_at: float = 0.0  # 0: of an open or public swarm
     people: int = 0
 
 

@@ -424,8 +424,12 @@ class Servers:
         return {peer: (_DOUBTED_VOTE if peer in doubted else 1.0) / servers[owner] for peer, owner in owners.items()}
 
     def _is_doubted(self, peer: PeerId, now: float) -> bool:
-        """Tell whether a server comes last: it or its person's others failed us, or it has not answered a ping yet."""
-        return self._attempts.is_doubtful(peer, now) or (peer in self._pinged and peer not in self._rtts)
+        """Tell whether a server comes last.
+
+        It or its person's others failed us, it has not answered a ping yet, or its person is on probation.
+        """
+        is_silent = peer in self._pinged and peer not in self._rtts
+        return is_silent or self._attempts.is_doubtful(peer, now) or self._host.is_on_probation(peer)
 
     def _demands(self, needs: Needs) -> Needs:
         """Add the user's demands on every server to a session's needs."""

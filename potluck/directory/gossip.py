@@ -155,6 +155,8 @@ class Gossip:
         person = self._count(self._reports, peer)
         message = decode_report(body)
         suspect, num_people = message.suspect, self._table.num_people
+        if self._host.is_on_probation(peer):
+            return b""
         if self._is_live(suspect) and self._complaints.add(person, suspect, self._loop_s(), num_people=num_people):
             self._doubt(suspect)
         return b""

@@ -177,7 +177,7 @@ class Reader:
         now, person = self._clock(), self._table.person_of(source)
         for peer in missing:
             beat = self._table.get(Kind.HEARTBEAT, peer)
-            if person is None or (beat is not None and beat.expiration > now):
+            if person is None or self._host.is_on_probation(source) or (beat is not None and beat.expiration > now):
                 continue
             people = self._missing_at.setdefault(peer, set())
             people.add(person)

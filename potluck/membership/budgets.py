@@ -51,6 +51,9 @@ PERSON = Allowance(
     log_lines=60,
     dials=6,
 )
+NEWCOMER = replace(  # somebody on probation: enough for one server, or for one reader and one session at a time or two
+    PERSON, units_s=40.0, burst=400.0, requests=64, held_bytes=8 << 20, streams=32, log_lines=10, dials=2
+)
 STRANGERS = Allowance(
     units_s=40.0,
     burst=200.0,
@@ -115,6 +118,10 @@ class _Account:
     def __post_init__(self) -> None:
         self.log_lines, self.dials = _Minute(self.limits.log_lines), _Minute(self.limits.dials)
 
+    def follow(self, limits: Allowance) -> None:
+        """Take other limits, as of a newcomer whose probation has ended."""
+        self.limits, self.log_lines.most, self.dials.most = limits, limits.log_lines, limits.dials
+
     def has_room(self, num_bytes: int, streams: int) -> bool:
         """Return whether so many streams more may open or, if none, a request of so many bytes be answered."""
         limits = self.limits
@@ -158,10 +165,12 @@ class Budgets:
 
     Args:
         person_of: names who pays for a peer; None makes it a stranger.
+        is_on_probation: whether a peer's person joined a public swarm lately.
         max_streams: of everybody together. When they are open, only those with less than an equal share get more.
     """
 
     person_of: Callable[[PeerId], PersonId | None] = each_for_itself
+    is_on_probation: Callable[[PeerId], bool] = lambda peer: False
     max_streams: int = 4096
     _persons: dict[PersonId, _Account] = field(default_factory=dict)
     _each: dict[PeerId, _Account] = field(default_factory=dict)
@@ -243,7 +252,8 @@ class Budgets:
         """Return the account of the peer's person, or the stranger's own and that of all strangers."""
         person = self.person_of(peer)
         if person is not None:
-            return (_account(self._persons, person, PERSON, now),)
+            limits = NEWCOMER if self.is_on_probation(peer) else PERSON
+            return (_account(self._persons, person, limits, now),)
         return _account(self._each, peer, ONE_STRANGER, now), self._strangers
 
 
@@ -252,6 +262,7 @@ def _account(accounts: dict[Key, _Account], key: Key, limits: Allowance, now: fl
     if account is None:
         _forget(accounts, lambda other: other.is_idle)
         account = accounts[key] = _Account(limits, limits.burst, now)
+    account.follow(limits)
     return account
 
 

@@ -6,7 +6,9 @@ Until then a peer may do nothing. It shows its proof only if the other has not h
 something is new. Whoever was removed loses their streams.
 
 A meeting point may know only the swarm's key. It belongs to nobody, so it cannot witness who joins: it passes their
-applications on to a member who is online.
+applications on to a member who is online. In a public swarm that is one who may enrol newcomers, and other members pass
+applications on as well. The first answer to a newcomer there is a challenge (`enrolling.py`), and the gate of the
+newcomer does the work in a thread before it applies again.
 
 After a start a node admits nobody before it has compared rosters with somebody who would know of a removal: an admin or
 the founder, or anyone but the applicant. If nobody else can be asked for some seconds, it goes by what it knows.
@@ -21,6 +23,7 @@ import contextlib
 import itertools
 import logging
 import random
+import threading
 import time
 from collections.abc import Awaitable, Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -28,21 +31,31 @@ from typing import Final, Protocol
 
 import msgpack
 
+from potluck.membership.enrolling import (
+    EnrolmentDesk,
+    place_of,
+    read_challenge,
+    set_challenge,
+)
 from potluck.membership.identity import Identity
 from potluck.membership.membership import Membership, read_all
 from potluck.membership.presentation import (
     MAX_PRESENTATION_BYTES,
     NOBODY_ONLINE,
     REMOVED,
+    WORKING,
+    Application,
     Presentation,
     decode_presentation,
     encode_presentation,
     judge,
+    read_application,
     witness,
     write_pass,
 )
 from potluck.membership.roster import Person
-from potluck.membership.statements import MAX_STATEMENT_BYTES, Enrolment, Statement
+from potluck.membership.statements import MAX_STATEMENT_BYTES, Statement
+from potluck.membership.work import is_worked, work
 from potluck.protocol.blocks import PeerId, PersonId
 from potluck.protocol.codes import Code, RemoteError
 from potluck.tasks import BackgroundTasks, cancel_and_wait
@@ -60,7 +73,9 @@ _FAN_OUT = 4
 _MAX_NEWS = 2000  # statements of one message; the rest comes with the next one
 _SHORT = 8  # bytes of a statement's digest, in comparisons
 _MAX_OWNERS = 20_000
-_MAX_PROOF_BYTES = MAX_PRESENTATION_BYTES - 768  # a pass and an application have less
+_MAX_PROOF_BYTES = MAX_PRESENTATION_BYTES - 1024  # a pass, an application and an answer to a challenge have less
+_MAX_PLACE_CHARS = 64
+_NUM_REPORTS = 10  # of the work's progress, on average
 _DHT = "DHTProtocol."
 _MAX_TOLD = 32  # removed nodes that one node tells so; others tell the rest
 _MAX_ASKED = 3  # members about one application
@@ -71,6 +86,11 @@ Call = Callable[[PeerId, str, bytes], Awaitable[bytes]]
 
 OnNews = Callable[[list[Statement]], None]
 """Called with the statements that a roster gained."""
+
+
+async def unknown_origin(peer: PeerId) -> str:
+    """Know no addresses."""
+    return ""
 
 
 def ignore_news(news: list[Statement]) -> None:
@@ -88,6 +108,9 @@ class Gate(Protocol):
 
     def may_call(self, peer: PeerId, protocol: str) -> bool:
         """Return whether a peer may make this call, or open this stream, to us."""
+
+    def is_on_probation(self, peer: PeerId, /) -> bool:
+        """Return whether a peer belongs to somebody who joined lately without anybody's invite."""
 
     def is_presented(self, peer: PeerId, protocol: str) -> bool:
         """Return whether this call to a peer needs no presentation first."""
@@ -111,6 +134,9 @@ class OpenGate:
     def may_call(self, peer: PeerId, protocol: str) -> bool:
         return True
 
+    def is_on_probation(self, peer: PeerId, /) -> bool:
+        return False
+
     def is_presented(self, peer: PeerId, protocol: str) -> bool:
         return True
 
@@ -132,6 +158,8 @@ class MembersGate:
         on_news: told the statements that the roster gained, to be kept.
         on_admitted: told each peer that is let in.
         on_removed: told the peers whose member was removed.
+        on_working: told how the work goes that joining a public swarm costs, and an empty text at its end.
+        origin_of: returns the address from which a peer comes.
     """
 
     def __init__(
@@ -145,6 +173,8 @@ class MembersGate:
         on_news: OnNews = ignore_news,
         on_admitted: Callable[[PeerId], None] = lambda peer: None,
         on_removed: Callable[[list[PeerId]], None] = lambda peers: None,
+        on_working: Callable[[str], None] = lambda text: None,
+        origin_of: Callable[[PeerId], Awaitable[str]] = unknown_origin,
         clock: Callable[[], float] = time.time,
     ) -> None:
         self.roster = membership.roster(clock())
@@ -157,7 +187,11 @@ class MembersGate:
         self._on_news = on_news
         self._on_admitted = on_admitted
         self._on_removed = on_removed
+        self._on_working = on_working
+        self._origin_of = origin_of
         self._clock = clock
+        self._desk = EnrolmentDesk()
+        self._working = asyncio.Lock()
         self._admitted: set[PeerId] = set()
         self._owners: dict[PeerId, bytes] = {}  # people behind nodes whose key is made for one run
         self._presented: set[PeerId] = set()
@@ -196,6 +230,10 @@ class MembersGate:
 
     def payer_of(self, peer: PeerId, /) -> PersonId | None:
         return PersonId(f"meeting point {peer}") if peer in self._plain else self.person_of(peer)
+
+    def is_on_probation(self, peer: PeerId, /) -> bool:
+        person = self.member(peer)
+        return person is not None and person.is_on_probation(self._clock())
 
     def computers(self) -> list[PeerId]:
         """Return the peers that were let in and keep their identity, as members' computers do and clients don't."""
@@ -243,6 +281,8 @@ class MembersGate:
             if error.code is not Code.NOT_SERVED or peer not in self._outsiders:
                 raise
             answer = Presentation(digest=self.roster.digest)  # a bootstrap node that knows no swarm
+        if answer.challenge:
+            answer = await self._pay(peer)
         if answer.witnessed:
             self._learn(
                 read_all(self.roster.swarm_key, (*answer.proof, answer.witnessed, *self._membership.statements))
@@ -265,6 +305,35 @@ class MembersGate:
                     raise
         return await self._call_patiently(peer, shown)
 
+    async def _pay(self, peer: PeerId) -> Presentation:
+        """Do the work that joining costs, for one peer at a time, and return the answer to it."""
+        async with self._working:
+            answer = await self._show(peer)
+            if not answer.challenge:  # another peer was paid meanwhile
+                return answer
+            door = self.roster.door
+            bits = read_challenge(self.roster.swarm_key, answer.challenge).bits
+            if door is None or bits > door.work_bits:
+                raise RemoteError(Code.BAD_REQUEST, "the peer asks for more work than joining costs")
+            nonce = await self._work(answer.challenge, bits)
+            return await self._call_patiently(peer, replace(self._shown(), challenge=answer.challenge, nonce=nonce))
+
+    async def _work(self, challenge: bytes, bits: int) -> bytes:
+        loop, is_over = asyncio.get_running_loop(), threading.Event()
+        average = 1 << bits
+
+        def note(tries: int) -> None:
+            if tries % max(average // _NUM_REPORTS, 1) == 0 and not is_over.is_set():
+                loop.call_soon_threadsafe(self._on_working, f"{WORKING}: {tries} of about {average} tries")
+
+        try:
+            nonce = await asyncio.to_thread(work, challenge, bits, is_cancelled=is_over.is_set, on_try=note)
+        finally:
+            is_over.set()
+            self._on_working("")
+        assert nonce is not None
+        return nonce
+
     async def _call_patiently(self, peer: PeerId, shown: Presentation) -> Presentation:
         """Wait for a node that has just started itself."""
         deadline_s = asyncio.get_running_loop().time() + _PATIENCE_S
@@ -282,7 +351,10 @@ class MembersGate:
         shown = decode_presentation(body)
         witnessed = b""
         if shown.application:
-            witnessed = await self._witness(shown)
+            enrolled = await self._witness(shown, place_of(await self._origin_of(peer)))
+            if enrolled.challenge:
+                return encode_presentation(enrolled)
+            witnessed = enrolled.witnessed
         person, news = judge(self.roster, peer, shown, self._clock())
         self._wait_for_removals(person)
         self._learn(news)
@@ -291,29 +363,53 @@ class MembersGate:
         answer = self._shown()
         return encode_presentation(replace(answer, application=b"", witnessed=witnessed))
 
-    async def _witness(self, shown: Presentation) -> bytes:
-        """Countersign an application, or have a member do it. Raises RemoteError NOT_A_MEMBER or BUSY."""
+    async def _witness(self, shown: Presentation, place: str) -> Presentation:
+        """Countersign an application or set a challenge, or have a member do it.
+
+        Args:
+            place: where the newcomer comes from.
+
+        Raises:
+            RemoteError: NOT_A_MEMBER or BUSY.
+        """
         if self._is_member():
-            return self._countersign(shown).data
+            application = read_application(self.roster, shown, self._clock())
+            if self._may_witness(application):
+                return await self._enrol(application, shown, place)
         refusal = _nobody_to_witness()
         owners = {peer: owner for peer in self._presented if (owner := self.member(peer)) is not None}
-        members = sorted(owners, key=lambda peer: (not self._leads(owners[peer].key), random.random()))
+        members = sorted(owners, key=lambda peer: (not self.roster.may_enrol(owners[peer].key), random.random()))
         for peer in members[:_MAX_ASKED]:
             try:
-                message = _read_message(await self._ask(peer, {"application": encode_presentation(shown)}))
+                request: dict[str, object] = {"application": encode_presentation(shown), "place": place}
+                message = _read_message(await self._ask(peer, request))
             except RemoteError as error:
                 if error.code is Code.NOT_A_MEMBER:
                     refusal = error
             else:
                 self._learn(read_all(self.roster.swarm_key, message.news))
-                return message.application
+                return Presentation(witnessed=message.application, challenge=message.challenge)
         raise refusal
 
-    def _countersign(self, shown: Presentation) -> Statement:
-        key = self._membership.signing_key or self._identity.private_key
-        statement = witness(self.roster, shown, key, self._clock())
-        self._learn([*read_all(self.roster.swarm_key, shown.proof), statement])
-        return statement
+    def _may_witness(self, application: Application) -> bool:
+        return not application.bits or self.roster.may_enrol(self._person())
+
+    async def _enrol(self, application: Application, shown: Presentation, place: str) -> Presentation:
+        """Countersign an application, or set a challenge if the price has not been paid. Raises RemoteError."""
+        key, swarm_key = self._membership.signing_key or self._identity.private_key, self.roster.swarm_key
+        person, bits, now_s = application.enrolment.person, application.bits, self._clock()
+        if bits and not shown.nonce:
+            self._desk.require_room(place, now_s)
+            return Presentation(challenge=set_challenge(swarm_key, person, place, bits, now_s, key))
+        if bits:
+            challenge = read_challenge(swarm_key, shown.challenge)
+            may_set = self.roster.may_enrol
+            self._desk.take(challenge, shown.nonce, person=person, place=place, bits=bits, now_s=now_s, may_set=may_set)
+            if not await asyncio.to_thread(is_worked, shown.challenge, shown.nonce, challenge.bits):
+                raise RemoteError(Code.NOT_A_MEMBER, "the price of joining has not been paid")
+        statement = witness(self.roster, application, key, now_s)
+        self._learn([*application.known, statement])
+        return Presentation(witnessed=statement.data)
 
     def _shown(self) -> Presentation:
         digest = self.roster.digest
@@ -397,15 +493,29 @@ class MembersGate:
         message = _read_message(body)
         self._learn(read_all(self.roster.swarm_key, message.news))
         if message.application:
-            statement = self._countersign(decode_presentation(message.application))
-            proof = [item.data for key in _enrolled(statement) for item in self.roster.proof_of(key)]
-            return bytes(msgpack.packb({"news": proof, "application": statement.data}))
+            shown = decode_presentation(message.application)
+            application = read_application(self.roster, shown, self._clock())
+            if not self._may_witness(application):
+                raise _nobody_to_witness()
+            enrolled = await self._enrol(application, shown, self._told_place(peer, message.place))
+            proof = [item.data for item in self.roster.proof_of(application.enrolment.person)]
+            return bytes(
+                msgpack.packb({"news": proof, "application": enrolled.witnessed, "challenge": enrolled.challenge})
+            )
         if message.have is None:
             return bytes(msgpack.packb({}))
         theirs = set(_split(message.have))
         ours = {item.digest[:_SHORT]: item.data for item in self.roster}
         news = [data for digest, data in ours.items() if digest not in theirs][:_MAX_NEWS]
         return bytes(msgpack.packb({"news": news, "lacks": b"".join(theirs - set(ours))}))
+
+    def _told_place(self, peer: PeerId, place: str) -> str:
+        """Return where a newcomer comes from whom `peer` brings: meeting points are believed, members are not.
+
+        Those whom one member brings share a place.
+        """
+        person = self.member(peer)
+        return place if person is None else f"through {person.id}"
 
     def _note_informant(self, peer: PeerId) -> None:
         person = self.member(peer)
@@ -466,14 +576,23 @@ class _Message:
     have: bytes | None
     lacks: bytes
     application: bytes  # a presentation to witness; in answers, the witnessed statement
+    challenge: bytes  # in answers
+    place: str  # with an application, where the newcomer comes from
 
 
 def _read_message(body: bytes) -> _Message:
     try:
         fields = msgpack.unpackb(body)
         news, have, lacks = fields.get("news", []), fields.get("have"), fields.get("lacks", b"")
-        application = fields.get("application", b"")
-        if not isinstance(news, list) or len(news) > _MAX_NEWS or not isinstance(lacks + application, bytes):
+        application, challenge = fields.get("application", b""), fields.get("challenge", b"")
+        place = fields.get("place", "")
+        if (
+            not isinstance(news, list)
+            or len(news) > _MAX_NEWS
+            or not isinstance(lacks + application + challenge, bytes)
+        ):
+            raise ValueError("a field")
+        if not isinstance(place, str) or len(place) > _MAX_PLACE_CHARS:
             raise ValueError("a field")
         if not all(isinstance(item, bytes) and len(item) <= MAX_STATEMENT_BYTES for item in news):
             raise ValueError("a statement")
@@ -481,7 +600,7 @@ def _read_message(body: bytes) -> _Message:
             raise ValueError("a field")
     except (ValueError, TypeError, AttributeError, msgpack.UnpackException) as error:
         raise RemoteError(Code.BAD_REQUEST, "not a comparison of rosters") from error
-    return _Message(news, have, lacks, application)
+    return _Message(news, have, lacks, application, challenge, place)
 
 
 def _nobody_to_witness() -> RemoteError:
@@ -492,10 +611,6 @@ def _fitting(proof: Sequence[bytes]) -> tuple[bytes, ...]:
     """Return the nearest statements of a proof, as many as a presentation may hold."""
     sizes = itertools.accumulate(map(len, proof))
     return tuple(item for item, size in zip(proof, sizes, strict=True) if size <= _MAX_PROOF_BYTES)
-
-
-def _enrolled(statement: Statement) -> list[bytes]:
-    return [statement.content.person] if isinstance(statement.content, Enrolment) else []
 
 
 def _split(digests: bytes) -> list[bytes]:

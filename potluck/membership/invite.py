@@ -2,7 +2,9 @@
 
 An invite is `potluck2:` and base64url of a msgpack map with a checksum in front. It names the swarm and members that
 lead to it, and holds the private key with which its reader may enrol, until it expires, is used up or withdrawn. The
-invite of an open swarm holds no key. A `potluck:` link names a swarm and its public key; it lets nobody in.
+invite of an open swarm holds no key. Nor does that of a public swarm, which anybody may publish: joining with it
+costs work. It begins with `potluck3:`, because versions before public swarms don't know who may let people in there.
+A `potluck:` link names a swarm and its public key; it lets nobody in.
 Light imports only, the daemon uses this.
 """
 
@@ -23,7 +25,7 @@ from potluck.membership.roster import Roster
 from potluck.membership.statements import KEY_BYTES, MAX_STATEMENT_BYTES, Delegation, Enrolment, sign
 from potluck.protocol.swarm import Swarm, check_swarm
 
-_VERSION = 2
+_VERSION, _PUBLIC_VERSION = 2, 3
 _CHECKSUM_BYTES = 4
 _MAX_LETTERS = 16_384
 MAX_PROOF = 8  # statements; one for the founder's invites, two for an admin's, the rest for older nodes
@@ -37,13 +39,18 @@ class Invite:
     """What an invite says.
 
     Attributes:
-        seed: the invite's private key; None in an open swarm.
+        seed: the invite's private key; None in an open swarm, and in the invite that a public swarm publishes.
         proof: statements that show who made the invite and that they may.
     """
 
     swarm: Swarm
     seed: bytes | None = field(default=None, repr=False)
     proof: tuple[bytes, ...] = ()
+
+    @property
+    def is_public(self) -> bool:
+        """Return whether this is no secret, and joining costs work."""
+        return self.seed is None and not self.swarm.is_open
 
 
 def is_invite(text: str) -> bool:
@@ -55,7 +62,8 @@ def encode_invite(invite: Invite) -> str:
     """Return the invite as one line without spaces. Whoever reads it may enrol."""
     swarm = invite.swarm
     body = msgpack.packb([[getattr(swarm, name) for name in swarm.__slots__], invite.seed, invite.proof])
-    return f"potluck{_VERSION}:{_letters(_checksum(body) + body)}"
+    version = _PUBLIC_VERSION if invite.is_public else _VERSION
+    return f"potluck{version}:{_letters(_checksum(body) + body)}"
 
 
 def decode_invite(text: str) -> Invite:
@@ -68,7 +76,7 @@ def decode_invite(text: str) -> Invite:
     match = _INVITE.fullmatch(compact) if len(compact) <= _MAX_LETTERS else None
     if match is None:
         raise UsageError("this is not an invite", hint=_PASTE_HINT)
-    if int(match[1]) > _VERSION:
+    if int(match[1]) > _PUBLIC_VERSION:
         raise UsageError("this invite was made by a newer version", hint="update Potluck, then try again")
     if int(match[1]) < _VERSION:
         raise UsageError(
@@ -80,7 +88,9 @@ def decode_invite(text: str) -> Invite:
         swarm = check_swarm(Swarm(name, model, num_blocks, prefix, revision, tuple(peers), key))
     except (ValueError, TypeError, msgpack.UnpackException) as error:
         raise UsageError("the invite is damaged", hint=_PASTE_HINT) from error
-    is_seed = (isinstance(seed, bytes) and len(seed) == KEY_BYTES) or (seed is None and swarm.is_open)
+    is_public = int(match[1]) == _PUBLIC_VERSION
+    is_seed = isinstance(seed, bytes) and len(seed) == KEY_BYTES and not is_public
+    is_seed |= seed is None and swarm.is_open is not is_public
     is_proof = isinstance(proof, list) and len(proof) <= MAX_PROOF
     if not is_seed or not is_proof or not all(isinstance(item, bytes) for item in proof):
         raise UsageError("the invite is damaged", hint=_PASTE_HINT)
@@ -114,11 +124,10 @@ def accept(invite: Invite, name: str, machine: Identity, machine_name: str, now_
     swarm = invite.swarm
     if swarm.founder_key is None:
         return Membership(swarm)
-    assert invite.seed is not None
-    inviter = Ed25519PrivateKey.from_private_bytes(invite.seed)
-    delegation = _delegation(invite, inviter.public_key().public_bytes_raw(), now_s)
     person = Ed25519PrivateKey.generate()
     key = person.public_key().public_bytes_raw()
+    inviter = person if invite.seed is None else Ed25519PrivateKey.from_private_bytes(invite.seed)
+    delegation = _delegation(invite, inviter.public_key().public_bytes_raw(), now_s)
     application = sign(swarm.founder_key, Enrolment(key, name, delegation.invite, int(now_s)), inviter)
     membership = Membership(swarm, invite.proof, application.data, person.private_bytes_raw())
     return membership.with_machine(machine, machine_name, now_s)
@@ -128,7 +137,7 @@ def _delegation(invite: Invite, key: bytes, now_s: float) -> Delegation:
     assert invite.swarm.founder_key is not None
     roster = Roster(invite.swarm.founder_key)
     roster.merge(read_all(roster.swarm_key, invite.proof), now_s=now_s)
-    delegation = roster.invite(key)
+    delegation = roster.door if invite.is_public else roster.invite(key)
     if delegation is None:
         raise UsageError("this invite was not made by somebody who may invite", hint="ask for another one")
     if delegation.expires_s < now_s:

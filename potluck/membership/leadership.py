@@ -18,6 +18,7 @@ from potluck.membership.invite import MAX_PROOF, Invite
 from potluck.membership.membership import Membership
 from potluck.membership.roster import Person, Roster
 from potluck.membership.statements import (
+    MAX_PEOPLE_OF_INVITE,
     Delegation,
     Enrolment,
     Promotion,
@@ -28,12 +29,14 @@ from potluck.membership.statements import (
     countersign,
     sign,
 )
+from potluck.membership.work import DEFAULT_BITS
 from potluck.protocol.swarm import Swarm
 
 DEFAULT_DAYS = 14
 DEFAULT_PEOPLE = 10
 DAY_S = 86_400
 _CODE_GROUP = 4
+_DOOR_DAYS = 3650  # of a public swarm
 
 
 def found(swarm: Swarm, name: str, machine: Identity, machine_name: str, now_s: float) -> Membership:
@@ -66,7 +69,6 @@ def invite(
     *,
     people: int = DEFAULT_PEOPLE,
     days: float = DEFAULT_DAYS,
-    work_bits: int = 0,
 ) -> tuple[Statement, Invite]:
     """Return an invite, and the statement that makes it valid.
 
@@ -75,13 +77,36 @@ def invite(
     """
     roster, author = membership.roster(now_s), _leader(membership, now_s)
     holder = Ed25519PrivateKey.generate()
-    delegation = Delegation(
-        holder.public_key().public_bytes_raw(), int(now_s + days * DAY_S), people, int(now_s), work_bits
-    )
+    delegation = Delegation(holder.public_key().public_bytes_raw(), int(now_s + days * DAY_S), people, int(now_s))
     statement = sign(roster.swarm_key, delegation, author)
     roster.merge([statement], now_s=now_s)
     proof = tuple(item.data for item in roster.proof_of(delegation.invite)[:MAX_PROOF])
     return statement, Invite(membership.swarm, holder.private_bytes_raw(), proof)
+
+
+def open_door(membership: Membership, now_s: float, *, bits: int = DEFAULT_BITS) -> Statement:
+    """Return the statement that makes a swarm public. It ends like an invite, by a withdrawal.
+
+    Args:
+        bits: the price of joining, see `work.py`.
+
+    Raises:
+        UsageError: only the founder makes a swarm public.
+    """
+    founder = _founder(membership)
+    door = Ed25519PrivateKey.generate().public_key().public_bytes_raw()  # nobody needs the private half
+    delegation = Delegation(door, int(now_s + _DOOR_DAYS * DAY_S), MAX_PEOPLE_OF_INVITE, int(now_s), bits)
+    return sign(founder.public_key().public_bytes_raw(), delegation, founder)
+
+
+def public_invite(membership: Membership, now_s: float) -> Invite | None:
+    """Return the invite that a public swarm may publish; None if the swarm isn't public."""
+    if membership.swarm.is_open:
+        return None
+    roster = membership.roster(now_s)
+    if roster.door is None:
+        return None
+    return Invite(membership.swarm, None, tuple(item.data for item in roster.proof_of(roster.door.invite)))
 
 
 def withdraw(membership: Membership, key: bytes, now_s: float) -> list[Statement]:
@@ -91,14 +116,14 @@ def withdraw(membership: Membership, key: bytes, now_s: float) -> list[Statement
 
 
 def promote(membership: Membership, person: Person, rank: Rank, now_s: float) -> list[Statement]:
-    """Return the statements that give a person a rank; what a former admin signed is signed anew.
+    """Return the statements that give a person a rank; what a former admin or enroller signed is signed anew.
 
     Raises:
         UsageError: only the founder gives ranks.
     """
     founder, roster = _founder(membership), membership.roster(now_s)
     statements = [sign(roster.swarm_key, Promotion(person.key, rank, int(now_s)), founder)]
-    if person.rank is Rank.ADMIN and rank is Rank.MEMBER:
+    if person.rank is not Rank.MEMBER and rank not in (Rank.ADMIN, person.rank):
         led = [item for item in roster.signed_by(person) if not isinstance(item.content, Enrolment)]
         invited = [item for item in roster.signed_by(person) if isinstance(item.content, Enrolment)]
         statements += _signed_anew(roster, founder, [*led, *invited])

@@ -27,17 +27,18 @@ from potluck.membership.statements import (
     countersign,
     read_statement,
 )
-from potluck.membership.work import is_worked
 from potluck.protocol.blocks import PeerId
 from potluck.protocol.codes import Code, RemoteError
 
 REMOVED = "removed from the swarm"
 NOBODY_ONLINE = "no member is online who could let you in"
+WORKING = "doing the work that joining this swarm costs"
 MAX_PRESENTATION_BYTES = 4096  # with a proof; without one it has some 300
 _MAX_ANSWER_BYTES = 65_536  # to a newcomer, who may know nobody
 _MAX_PROOF = 256
 _PASS_LIVES_S = 30 * 86_400
-_MAX_SKEW_S = 300  # of an application's time
+_MAX_AGE_S = 86_400  # of an application at the door of a public swarm: its time is that at which probation begins
+_MAX_SKEW_S = 300
 _PURPOSE = b"potluck pass 1\0"
 
 
@@ -49,6 +50,9 @@ class Presentation:
     application: an enrolment to witness; empty for members.
     digest: of the roster, so that both sides see whether one of them lacks something.
     witnessed: in answers, the application with the witness's signature.
+    challenge: in answers to an application at the door of a public swarm, what its sender has to work on, and in the
+        next application, the same with the answer.
+    nonce: the answer.
     """
 
     proof: tuple[bytes, ...] = ()
@@ -56,6 +60,8 @@ class Presentation:
     application: bytes = b""
     digest: bytes = b""
     witnessed: bytes = b""
+    challenge: bytes = b""
+    nonce: bytes = b""
 
 
 def encode_presentation(presentation: Presentation) -> bytes:
@@ -113,13 +119,28 @@ def judge(roster: Roster, peer: PeerId, shown: Presentation, now_s: float) -> tu
     return person, [item for item in known if item.digest in trial]
 
 
-def witness(roster: Roster, shown: Presentation, witness_key: Ed25519PrivateKey, now_s: float) -> Statement:
-    """Return the application with a second signature, by a member who found it in order.
+@dataclass(frozen=True, slots=True)
+class Application:
+    """The application of somebody who may be let in.
+
+    Attributes:
+        bits: the price that has to be paid first, see `work.py`; 0: none.
+        known: the statements that came with it, itself included.
+    """
+
+    statement: Statement
+    enrolment: Enrolment
+    bits: int
+    known: tuple[Statement, ...]
+
+
+def read_application(roster: Roster, shown: Presentation, now_s: float) -> Application:
+    """Return the application that a node shows, if a member may witness it once the price is paid.
 
     Raises:
         RemoteError: NOT_A_MEMBER, with the reason.
     """
-    known = list(_read(roster.swarm_key, (*shown.proof, shown.application)))
+    known = tuple(_read(roster.swarm_key, (*shown.proof, shown.application)))
     application = next((item for item in known if item.data == shown.application), None)
     if application is None or not isinstance(application.content, Enrolment):
         raise _stranger("the application is not in order")
@@ -135,7 +156,7 @@ def witness(roster: Roster, shown: Presentation, witness_key: Ed25519PrivateKey,
     trial.merge([*roster, *known], now_s=now_s)
     _refuse_removed(roster, enrolment.person)
     if roster.person(enrolment.person) is not None:  # enrolled before, without hearing of it
-        return next(item for item in roster if item.content == enrolment)
+        return Application(application, enrolment, 0, known)
     invite = trial.invite(enrolment.invite)
     if invite is None:
         raise _stranger("the invite was withdrawn, or it was not made by somebody who may invite")
@@ -143,12 +164,26 @@ def witness(roster: Roster, shown: Presentation, witness_key: Ed25519PrivateKey,
         raise _stranger("the invite has expired")
     if trial.num_enrolled(invite.invite) >= invite.max_people:
         raise _stranger("the invite has been used up")
-    if abs(enrolment.at_s - now_s) > _MAX_SKEW_S and invite.work_bits:
-        raise _stranger("the application is not of now")
-    if invite.work_bits and not is_worked(enrolment.person, enrolment.nonce, invite.work_bits):
-        raise _stranger("the price of joining has not been paid")
-    statement = countersign(roster.swarm_key, application, witness_key)
-    trial.merge([statement], now_s=now_s)
+    if invite.work_bits and not now_s - _MAX_AGE_S <= enrolment.at_s <= now_s + _MAX_SKEW_S:
+        raise _stranger("the application is older than a day; leave the swarm and join it again")
+    return Application(application, enrolment, invite.work_bits, known)
+
+
+def witness(roster: Roster, application: Application, witness_key: Ed25519PrivateKey, now_s: float) -> Statement:
+    """Return an application that is paid for with a second signature, by a member who found it in order.
+
+    Raises:
+        RemoteError: NOT_A_MEMBER.
+    """
+    enrolment = application.enrolment
+    if roster.person(enrolment.person) is not None:
+        found = next((item for item in roster if item.content == enrolment), None)
+        if found is None:
+            raise _stranger("you have joined with another application")
+        return found
+    statement = countersign(roster.swarm_key, application.statement, witness_key)
+    trial = Roster(roster.swarm_key)
+    trial.merge([*roster, *application.known, statement], now_s=now_s)
     if trial.person(enrolment.person) is None:
         raise _stranger("this node may not witness who joins")
     return statement

@@ -5,7 +5,9 @@ list cannot undo one. The rules:
 
 - The swarm's key (the founder's) may do everything and gives ranks. Admins invite, withdraw invites and remove members.
 - A person belongs to the swarm if the swarm's key witnessed the enrolment, or if the invite is the founder's or an
-  admin's, had not expired or been withdrawn, and a member (in a public swarm: an admin) witnessed it.
+  admin's, had not expired or been withdrawn, and a member witnessed it.
+- The founder makes a swarm public with an invite that has a price, its door. Whoever comes through it is witnessed by
+  an enroller or an admin, who has checked that the price was paid, and is on probation for a while.
 - Of too many enrolments with one invite the earliest count, and of equally early ones those with the smallest key.
   People who were removed since count, too, so that a removal frees no place.
 - A person certifies a machine together with the machine's own key. The person, an admin or the founder removes them.
@@ -36,6 +38,7 @@ from potluck.membership.statements import (
 from potluck.protocol.blocks import PeerId, PersonId
 
 MAX_MACHINES = 32  # of one person
+PROBATION_S = 7 * 86_400
 MAX_STATEMENTS = 50_000  # 10,000 people with a few machines each
 _MAX_AHEAD_S = 300  # statements from further in the future are not taken yet
 
@@ -49,12 +52,16 @@ class Person:
     joined_s: int
     invite: bytes
     rank: Rank
-    is_on_probation: bool
+    probation_until_s: int  # 0: none; somebody with an invite vouched for them
     machines: tuple[Machine, ...]
 
     @property
     def id(self) -> PersonId:
         return PersonId(self.key.hex())
+
+    def is_on_probation(self, now_s: float) -> bool:
+        """Return whether this person has small budgets, serves where nobody else does, and has no vote."""
+        return now_s < self.probation_until_s
 
 
 @dataclass(slots=True)
@@ -174,6 +181,18 @@ class Roster:
         """Return whether this is the swarm's key or an admin's, who may invite and remove."""
         return key in self._leaders
 
+    def may_enrol(self, key: bytes) -> bool:
+        """Return whether a node with this key, or of this person, may let newcomers into a public swarm."""
+        person = self.member_of_key(key)
+        return person is not None and (person.key in self._leaders or person.rank is Rank.ENROLLER)
+
+    @property
+    def door(self) -> Delegation | None:
+        """Return through what anybody may join who pays the price; None unless the swarm is public."""
+        invites = [invite for invite in self.invites if invite.work_bits]
+        doors = [invite for invite in invites if self._facts.invites[invite.invite][1] == self.swarm_key]
+        return max(doors, key=lambda each: (each.at_s, each.invite), default=None)
+
     def invite(self, key: bytes) -> Delegation | None:
         """Return an invite that nobody withdrew, or None; it may have expired or be used up."""
         invite, author = self._facts.invites.get(key, (None, b""))
@@ -285,6 +304,7 @@ def _settle(
         if machine.machine not in removed and len(machines[machine.person]) < MAX_MACHINES:
             machines[machine.person].append(machine)
     settled = _Settled()
+    faults = _faults(facts, leaders)
     witnesses: dict[bytes, Person] = {}  # by any key that may sign for them
     waiting = sorted(facts.enrolments, key=lambda item: (item[0].at_s, item[0].person, item[1]))
     while True:
@@ -303,7 +323,8 @@ def _settle(
             rank = _rank_of(key, facts)
             invite, _ = facts.invites.get(enrolment.invite, (None, b""))
             is_new = invite is not None and invite.work_bits > 0 and key not in facts.promotions
-            person = Person(key, enrolment.name, enrolment.at_s, enrolment.invite, rank, is_new, tuple(machines[key]))
+            ends_s = max(enrolment.at_s, faults.get(key, 0)) + PROBATION_S if is_new else 0
+            person = Person(key, enrolment.name, enrolment.at_s, enrolment.invite, rank, ends_s, tuple(machines[key]))
             settled.people[key] = person
             witnesses |= dict.fromkeys((key, *(machine.machine for machine in person.machines)), person)
         if not found:
@@ -330,9 +351,19 @@ def _is_admitted(
     witness = witnesses.get(witness_key)
     if invite is None or inviter not in leaders or witness is None:
         return False
-    if is_public and witness.key not in leaders:
+    if is_public and (inviter != swarm_key or not (witness.key in leaders or witness.rank is Rank.ENROLLER)):
         return False
     return enrolment.at_s <= min(invite.expires_s, _end_of(enrolment.invite, facts, leaders))
+
+
+def _faults(facts: _Facts, leaders: Collection[bytes]) -> dict[bytes, int]:
+    """Return when an admin or the founder last removed a computer of each person, whose probation then begins anew."""
+    faults: dict[bytes, int] = {}
+    for removal, author in facts.removals:
+        machine = facts.machines.get(removal.key)
+        if machine is not None and author in leaders and author != machine.person:
+            faults[machine.person] = max(faults.get(machine.person, 0), removal.at_s)
+    return faults
 
 
 def _end_of(invite: bytes, facts: _Facts, leaders: Collection[bytes]) -> float:

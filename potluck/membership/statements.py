@@ -34,7 +34,8 @@ class StatementError(ValueError):
 
 class Rank(StrEnum):
     MEMBER = "member"
-    ADMIN = "admin"  # may invite, withdraw invites and remove members
+    ENROLLER = "enroller"  # their nodes let newcomers into a public swarm
+    ADMIN = "admin"  # the same, and may invite, withdraw invites and remove members
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,11 +49,11 @@ class Promotion:
 
 @dataclass(frozen=True, slots=True)
 class Delegation:
-    """The public half of an invite: who holds the private half may enrol.
+    """The public half of an invite: who holds the private half may enrol. Or the door of a public swarm.
 
     Attributes:
         max_people: how many people may enrol with it.
-        work_bits: price of an enrolment in a public swarm, see `work.py`; 0: the invite's key is the price.
+        work_bits: makes it the swarm's door: anybody may enrol who does this much work, see `work.py`.
     """
 
     invite: bytes
@@ -72,11 +73,11 @@ class Withdrawal:
 
 @dataclass(frozen=True, slots=True)
 class Enrolment:
-    """A person joins. Signed with the invite's key (in a public swarm with the person's), then by a witness.
+    """A person joins. Signed with the invite's key (at a public swarm's door with the person's), then by a witness.
 
     Attributes:
         invite: public key of the invite; the founder's own enrolment names the swarm's key.
-        nonce: proof of work in a public swarm, otherwise empty.
+        nonce: empty; earlier versions had a place for work here.
     """
 
     person: bytes

@@ -80,7 +80,7 @@ class P2pdClient:
 
     async def start(self, *, timeout_s: float) -> None:
         loop = asyncio.get_running_loop()
-        origins = Origins(partial(self.list_peers, timeout_s=_PRESENT_S))
+        self._origins = origins = Origins(partial(self.list_peers, timeout_s=_PRESENT_S))
         async with asyncio.timeout(timeout_s):
             self._listener = await loop.create_unix_server(self._accept, self._listen_path, backlog=_MAX_UNACCEPTED)
             _, connection = await loop.create_unix_connection(
@@ -139,6 +139,10 @@ class P2pdClient:
             peer = _peer_id(info.id)
             found[peer] = (*found.get(peer, ()), *(str(Multiaddr(raw)) for raw in info.addrs))
         return found
+
+    async def origin_of(self, peer: PeerId) -> str:
+        """Return the address that a connected peer comes from, see `Origins.of`."""
+        return await self._origins.of(peer)
 
     async def find_peer(self, peer: PeerId, *, timeout_s: float) -> tuple[str, ...]:
         """Return where a peer says that it listens (without /p2p/). Raises NetworkError if p2pd does not know it."""

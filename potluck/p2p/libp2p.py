@@ -99,7 +99,7 @@ class Libp2pHost:
         self._meeting: asyncio.Task[None] | None = None
         self.uploads = Pacer()
         self.downloads = Pacer()
-        self.budgets = Budgets(self._gate.payer_of, max_streams=_max_streams())
+        self.budgets = Budgets(self._gate.payer_of, self._gate.is_on_probation, max_streams=_max_streams())
         self._strangers = itertools.count()
         self._closing = False
 
@@ -158,6 +158,9 @@ class Libp2pHost:
 
     def person_of(self, peer: PeerId, ticket: bytes = b"", /) -> PersonId | None:
         return self._gate.person_of(peer, ticket)
+
+    def is_on_probation(self, peer: PeerId, /) -> bool:
+        return self._gate.is_on_probation(peer)
 
     async def meet(self, peers: Sequence[PeerId]) -> bool:
         return self.members is not None and await self.members.meet(peers)
@@ -397,6 +400,8 @@ class Libp2pHost:
             on_news=config.on_news,
             on_admitted=lambda peer: self._running().keep_connected(peer),
             on_removed=lambda peers: self._running().cut_off(peers),
+            on_working=config.on_waiting,
+            origin_of=lambda peer: self._running().origin_of(peer),
         )
 
     async def _rejoin_forever(self) -> None:

@@ -99,6 +99,9 @@ class Host(Protocol):
     def person_of(self, peer: PeerId, ticket: bytes = b"", /) -> PersonId | None:
         """See `PersonOf`. In an open swarm each peer is a person."""
 
+    def is_on_probation(self, peer: PeerId, /) -> bool:
+        """Return whether a peer belongs to somebody who joined a public swarm lately."""
+
     async def meet(self, peers: Sequence[PeerId]) -> bool:
         """Present this node to peers that may be members it has not heard of; return whether it learned of any."""
 

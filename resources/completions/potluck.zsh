@@ -23,7 +23,7 @@ _shtab_potluck_commands() {
     gateway:'Let other programs on this computer use the swarm through OpenAI'"'"'s chat API. The gateway listens on loopback only. Each start makes a new token, and whoever has it spends your credit. The gateway ends after chat.end_after_s seconds without a request.'
     generate:'Let a swarm complete a prompt. The model'"'"'s embeddings and head run here, its blocks in the swarm. The servers you use can read what you write, so never send secrets through people you do not trust.'
     history:'List every change of state with its reason, newest last: when Potluck served, when it stepped aside, and for what.'
-    join:'Join a swarm and serve it. The command asks for the invite, the line that a member gave you; where it can'"'"'t ask, it reads standard input. A member has to be online to let you in. The people of a swarm can read what you send through it, so only use an invite from somebody you trust. If needed, this sets up the engine'"'"'s environment (as `potluck setup` does) and starts the daemon.'
+    join:'Join a swarm and serve it. The command asks for the invite, the line that a member gave you; where it can'"'"'t ask, it reads standard input. A member has to be online to let you in. The invite of a public swarm costs your computer about a minute of work, which the command shows. The people of a swarm can read what you send through it, so only use an invite from somebody you trust. If needed, this sets up the engine'"'"'s environment (as `potluck setup` does) and starts the daemon.'
     leave:'Leave a swarm and forget your key in it; only a new invite brings you back. If you joined another swarm, it is served next. Your ledger keeps what you earned. To stop for a while, use `potluck pause`.'
     ledger:'The ledger records where each credit came from; every entry follows from a receipt that the other side signed. A backup contains this machine'"'"'s identity. Keep it like a password: whoever has it can spend your credit. After a restore, the old machine must not serve any more.'
     logs:'Print the newest lines of the daemon'"'"'s log, which includes the engine'"'"'s output. Prompts, tokens and keys are never logged.'
@@ -38,7 +38,7 @@ _shtab_potluck_commands() {
     start:'Start the daemon in the background, unless it is already running. It serves blocks of the swarm you joined and steps aside when a game starts. If the service is installed, this starts the service, and as root also enables it.'
     status:'Show what this machine does for the swarm right now, and why: state, blocks, speed, load, and what it looks out for.'
     stop:'End the daemon and its engine: it finishes running steps and leaves the swarm. Open sessions continue on other servers. A daemon that does not respond is killed after ten seconds. To finish them here first, use `potluck drain`. To stop serving for a while, use `potluck pause`.'
-    swarm:'A swarm is one model and the people who share it. Only its members can serve and use it; the founder and admins invite. To start one: run `potluck bootstrap` on a machine that the others can reach, create the swarm with the address it prints, serve some blocks, and send an invite to friends over a channel you trust. Some people can join with it until it expires. `potluck members` shows and removes people.'
+    swarm:'A swarm is one model and the people who share it. Only its members can serve and use it; the founder and admins invite. With --public, anybody can become a member by about a minute of work, done by their computer. To start one: run `potluck bootstrap` on a machine that the others can reach, create the swarm with the address it prints, serve some blocks, and send an invite to friends over a channel you trust. Some people can join with it until it expires. `potluck members` shows and removes people.'
     top:'Show the page of `potluck status` with queue, pages and temperatures, and update it until Ctrl-C. A line shows the speed of the last minute. In a pipe, or on a terminal that cannot move its cursor, each change is one line.'
     update:'Look for a newer version at the address in the setting updates.url, show what changes, and switch to it. The new version is checked against the publisher'"'"'s key (updates.key), installed beside the old one, and started once open sessions have ended. If it does not start and keep running, the old version is used again. If a package manager or pip installed Potluck, this only shows what is available.'
   )
@@ -79,9 +79,9 @@ _shtab_potluck_members_commands() {
   local _commands=(
     add-computer:'show a code with which another computer becomes yours'
     backup:'write your keys to a file, encrypted with a password'
-    demote:'make an admin an ordinary member'
+    demote:'make an admin or enroller an ordinary member'
     list:'show the people, their computers and open invites (the default)'
-    promote:'let a person invite and remove others'
+    promote:'let a person invite and remove others, or enrol newcomers'
     recover:'become the founder again, with the recovery code'
     recovery-code:'show the code that brings the founder'"'"'s key to another computer'
     remove:'remove a person, or one of their computers'
@@ -458,6 +458,7 @@ _shtab_potluck_members_list_defaults_added=0
 
 _shtab_potluck_members_promote_options=(
   "(- : *)"{-h,--help}"[show this help message and exit]"
+  "--enroller[only let this person\'s computers enrol newcomers of a public swarm]"
   "--swarm[a swarm you joined (default\: the one you serve)]:NAME:"
   "--json[print JSON, for scripts]"
   ":the person\'s name or id, as the list shows it:"
@@ -712,6 +713,7 @@ _shtab_potluck_swarm_create_options=(
   "(- : *)"{-h,--help}"[show this help message and exit]"
   "--revision[branch, tag or commit on the hub (default\: the current main)]:revision:"
   "*--bootstrap[where members find the swarm\: an address printed by \`potluck bootstrap\`\; repeatable]:ADDRESS:"
+  "--public[let anybody become a member without an invite, for a minute of work, and on probation at first]"
   "--open[open to Petals peers, with none of the protections of members]"
   "--prefix[with --open\: name of the blocks in Petals (default\: the one that Petals derives from the model)]:prefix:"
   "--json[print JSON, for scripts]"

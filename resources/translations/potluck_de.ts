@@ -224,6 +224,10 @@
         <translation>Lädt Blöcke</translation>
     </message>
     <message>
+        <source>Doing the work that joining this swarm costs: {tries} of about {average} tries</source>
+        <translation>Leistet die Arbeit, die der Beitritt zu diesem Schwarm kostet: {tries} von etwa {average} Versuchen</translation>
+    </message>
+    <message>
         <source>Can&apos;t join the swarm yet: {why}</source>
         <translation>Der Schwarm ist noch nicht erreichbar: {why}</translation>
     </message>
@@ -1754,6 +1758,14 @@
         <translation>aus dem Schwarm entfernt</translation>
     </message>
     <message>
+        <source>too many people joined from your part of the network today; try again tomorrow</source>
+        <translation>aus deinem Teil des Netzes sind heute zu viele Leute beigetreten; versuche es morgen wieder</translation>
+    </message>
+    <message>
+        <source>the application is older than a day; leave the swarm and join it again</source>
+        <translation>der Antrag ist älter als ein Tag; verlasse den Schwarm und tritt ihm wieder bei</translation>
+    </message>
+    <message>
         <source>the invite has expired</source>
         <translation>die Einladung ist abgelaufen</translation>
     </message>
@@ -2250,6 +2262,10 @@
     <message>
         <source>Admin</source>
         <translation>Admin</translation>
+    </message>
+    <message>
+        <source>lets newcomers in</source>
+        <translation>lässt Neue herein</translation>
     </message>
     <message>
         <source>joined {day}</source>
@@ -3124,6 +3140,14 @@
     <message>
         <source>Made {day}</source>
         <translation>Erstellt am {day}</translation>
+    </message>
+    <message>
+        <source>Open to everybody, for some work</source>
+        <translation>Offen für alle, gegen etwas Rechenarbeit</translation>
+    </message>
+    <message>
+        <source>Invite copied. Anybody can join with it, so it&apos;s no secret.</source>
+        <translation>Einladung kopiert. Jeder kann damit beitreten, sie ist also kein Geheimnis.</translation>
     </message>
     <message numerus="yes">
         <source>Invite copied. %n people can join with it until {day}.</source>

@@ -224,6 +224,10 @@
         <translation>Cargando bloques</translation>
     </message>
     <message>
+        <source>Doing the work that joining this swarm costs: {tries} of about {average} tries</source>
+        <translation>Haciendo el trabajo que cuesta entrar en este enjambre: {tries} de unos {average} intentos</translation>
+    </message>
+    <message>
         <source>Can&apos;t join the swarm yet: {why}</source>
         <translation>Aún no se puede entrar en el enjambre: {why}</translation>
     </message>
@@ -1754,6 +1758,14 @@
         <translation>eliminado del enjambre</translation>
     </message>
     <message>
+        <source>too many people joined from your part of the network today; try again tomorrow</source>
+        <translation>hoy ha entrado demasiada gente desde tu parte de la red; vuelve a intentarlo mañana</translation>
+    </message>
+    <message>
+        <source>the application is older than a day; leave the swarm and join it again</source>
+        <translation>la solicitud tiene más de un día; sal del enjambre y vuelve a entrar</translation>
+    </message>
+    <message>
         <source>the invite has expired</source>
         <translation>la invitación ha caducado</translation>
     </message>
@@ -2250,6 +2262,10 @@
     <message>
         <source>Admin</source>
         <translation>Administra</translation>
+    </message>
+    <message>
+        <source>lets newcomers in</source>
+        <translation>deja entrar a los nuevos</translation>
     </message>
     <message>
         <source>joined {day}</source>
@@ -3124,6 +3140,14 @@
     <message>
         <source>Made {day}</source>
         <translation>Creada el {day}</translation>
+    </message>
+    <message>
+        <source>Open to everybody, for some work</source>
+        <translation>Abierto a todos, por un poco de trabajo</translation>
+    </message>
+    <message>
+        <source>Invite copied. Anybody can join with it, so it&apos;s no secret.</source>
+        <translation>Invitación copiada. Cualquiera puede entrar con ella, así que no es un secreto.</translation>
     </message>
     <message numerus="yes">
         <source>Invite copied. %n people can join with it until {day}.</source>

@@ -12,7 +12,7 @@ import itertools
 import logging
 import time
 from collections import Counter, deque
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TypeVar
 
@@ -52,6 +52,7 @@ class FakeNetwork:
     latencies_s: dict[tuple[PeerId, PeerId], float] = field(default_factory=dict)
     clock: Callable[[], float] = time.time
     person_of: PersonOf = each_for_itself
+    on_probation: Collection[PeerId] = ()
     nodes: dict[PeerId, FakeHost] = field(default_factory=dict)
     records: dict[DhtKey, dict[object, tuple[bytes, float]]] = field(default_factory=dict)
     _ports: itertools.count[int] = field(default_factory=lambda: itertools.count(1))
@@ -143,6 +144,9 @@ class FakeHost:
 
     def person_of(self, peer: PeerId, ticket: bytes = b"", /) -> PersonId | None:
         return self._network.person_of(peer, ticket)
+
+    def is_on_probation(self, peer: PeerId, /) -> bool:
+        return peer in self._network.on_probation
 
     async def meet(self, peers: Sequence[PeerId]) -> bool:
         return False

@@ -63,7 +63,9 @@ class InvitingCard(QWidget):
         name = self.tr("Invite {id}").format(id=invite.id[:4])
         withdraw.setAccessibleName(self.tr("Withdraw {invite}").format(invite=name))
         withdraw.clicked.connect(lambda: self._ask_withdraw(invite))
-        return Row(self.tr("Made {day}").format(day=dates.date(invite.made_at)), f"{used} · {ends}", withdraw)
+        made = self.tr("Made {day}").format(day=dates.date(invite.made_at))
+        title = self.tr("Open to everybody, for some work") if invite.is_public else made
+        return Row(title, f"{used} · {ends}", withdraw)
 
     def _invite(self) -> None:
         params = schema.InviteParams(int(self._people.value()), self._days.value())
@@ -71,6 +73,9 @@ class InvitingCard(QWidget):
 
     def _copied(self, invite: schema.SwarmInvite) -> None:
         QGuiApplication.clipboard().setText(invite.invite)
+        if not invite.expires_at:
+            self._page.tell(self.tr("Invite copied. Anybody can join with it, so it's no secret."))
+            return
         said = self.tr("Invite copied. %n people can join with it until {day}.", "", invite.people)
         self._page.tell(said.format(day=dates.date(invite.expires_at)))
 

@@ -107,13 +107,13 @@ class MembersCard(QWidget):
 
 def may_remove(member: Member, found: MembersList) -> bool:
     """Return whether the user may remove a person: admins remove ordinary members, the founder removes admins too."""
-    is_ordinary = member.rank == "member"
+    is_ordinary = member.rank in ("member", "enroller")
     return not member.is_you and member.rank != "founder" and (found.is_founder or (found.may_lead and is_ordinary))
 
 
 def described(member: Member) -> str:
     """Return a person's rank, when they joined and by whose invite, and below it their computers."""
-    ranks = {"founder": tr("Founder"), "admin": tr("Admin")}
+    ranks = {"founder": tr("Founder"), "admin": tr("Admin"), "enroller": tr("lets newcomers in")}
     joined = tr("joined {day}").format(day=dates.date(member.joined_at))
     by = tr("invited by {name}").format(name=member.invited_by) if member.invited_by else ""
     parts = (ranks.get(member.rank, ""), tr("on probation") if member.is_on_probation else "", joined, by)

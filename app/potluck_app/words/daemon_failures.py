@@ -58,6 +58,8 @@ FAILURES = (
     QT_TRANSLATE_NOOP("", "this machine's clock differs from the swarm's by more than 3 s"),
     QT_TRANSLATE_NOOP("", "the peer-to-peer process did not start within {number} s"),
     QT_TRANSLATE_NOOP("", "removed from the swarm"),
+    QT_TRANSLATE_NOOP("", "too many people joined from your part of the network today; try again tomorrow"),
+    QT_TRANSLATE_NOOP("", "the application is older than a day; leave the swarm and join it again"),
     QT_TRANSLATE_NOOP("", "the invite has expired"),
     QT_TRANSLATE_NOOP("", "the invite has been used up"),
     QT_TRANSLATE_NOOP("", "the invite was withdrawn, or it was not made by somebody who may invite"),

@@ -28,6 +28,7 @@ _STATES = (
     QT_TRANSLATE_NOOP("", "Checking whether you need the computer"),
     QT_TRANSLATE_NOOP("", "Starting the engine"),
     QT_TRANSLATE_NOOP("", "Loading blocks"),
+    QT_TRANSLATE_NOOP("", "Doing the work that joining this swarm costs: {tries} of about {average} tries"),
     QT_TRANSLATE_NOOP("", "Can't join the swarm yet: {why}"),
     QT_TRANSLATE_NOOP("", "Not serving: {file} changed on disk"),
     QT_TRANSLATE_NOOP("", "{file} changed on disk. You still serve what was loaded from it."),

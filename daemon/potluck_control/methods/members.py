@@ -36,7 +36,7 @@ class Member:
 
     name: str
     id: str
-    rank: str  # founder, admin or member
+    rank: str  # founder, admin, enroller or member
     joined_at: float
     invite: str
     is_you: bool
@@ -47,13 +47,17 @@ class Member:
 
 @dataclass(frozen=True, slots=True)
 class OpenInvite:
-    """An invite that nobody withdrew; it has ended if it expired or `used` reached `people`."""
+    """An invite that nobody withdrew; it has ended if it expired or `used` reached `people`.
+
+    `is_public`: it is the door of a public swarm, for which no invite is needed.
+    """
 
     id: str
     made_at: float
     expires_at: float
     people: int
     used: int
+    is_public: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +95,7 @@ class PromoteParams:
     name: str
     is_admin: bool
     swarm: str = ""
+    is_enroller: bool = False  # only lets newcomers into a public swarm
 
 
 @dataclass(frozen=True, slots=True)

@@ -36,7 +36,7 @@ from enum import Enum, StrEnum
 from potluck_control.engine_messages import MIN_DUTY
 from potluck_control.states import Certainty, Reason, State
 
-from potluck.membership.presentation import NOBODY_ONLINE
+from potluck.membership.presentation import NOBODY_ONLINE, WORKING
 from potluck_daemon.settings.schema import Settings, YieldSettings
 
 _WAITING = "Waiting until a member is online who lets this computer in"
@@ -427,6 +427,10 @@ def _working(inputs: Inputs, now: float) -> Decision:
         case Phase.STARTING | Phase.JOINING | Phase.RESTORING if engine.waiting:
             if inputs.is_applicant and NOBODY_ONLINE in engine.waiting:
                 return waiting
+            if engine.waiting.startswith(WORKING):
+                return Decision(
+                    State.JOINING, Reason.NONE, f"{engine.waiting[0].upper()}{engine.waiting[1:]}", Rung.ONLINE
+                )
             return Decision(State.JOINING, Reason.NONE, f"Can't join the swarm yet: {engine.waiting}", Rung.ONLINE)
         case Phase.ENDED | Phase.PREPARING | Phase.STARTING | Phase.STOPPING:
             return Decision(State.STARTING, Reason.NONE, "Starting the engine", Rung.ONLINE)

@@ -23,6 +23,8 @@ from potluck_daemon.topics.topic import Topic, answers
 log = logging.getLogger(__name__)
 
 _ID_LETTERS = 8
+_RELIST_S = 3600  # somebody's probation may have ended
+_RANKS = {Rank.ADMIN: "an admin", Rank.ENROLLER: "an enroller", Rank.MEMBER: "an ordinary member"}
 
 
 class MembersTopic(Topic):
@@ -36,9 +38,10 @@ class MembersTopic(Topic):
         membership = self._find(params.swarm)
         if membership.swarm.is_open:
             return methods.MembersList(membership.swarm.name, (), (), may_lead=True, is_founder=False, is_open=True)
-        if self._listed is None or self._listed[0] != _known_of(membership):
+        known = *_known_of(membership), int(time.time() // _RELIST_S)
+        if self._listed is None or self._listed[0] != known:
             roster = await asyncio.to_thread(membership.roster, time.time())  # checks thousands of signatures
-            self._listed = _known_of(membership), _list_of(membership, roster)
+            self._listed = known, _list_of(membership, roster)
         return self._listed[1]
 
     @answers(methods.REMOVE)
@@ -60,8 +63,8 @@ class MembersTopic(Topic):
     async def _promote(self, params: methods.PromoteParams) -> methods.MembersChanged:
         membership = self._membership(params.swarm)
         person = find_person(membership.roster(time.time()), params.name)
-        rank = Rank.ADMIN if params.is_admin else Rank.MEMBER
-        done = f"{person.name} is {'an admin' if params.is_admin else 'an ordinary member'} now"
+        rank = Rank.ADMIN if params.is_admin else Rank.ENROLLER if params.is_enroller else Rank.MEMBER
+        done = f"{person.name} is {_RANKS[rank]} now"
         return self._publish(membership, promote(membership, person, rank, time.time()), done)
 
     @answers(methods.WITHDRAW)
@@ -161,7 +164,7 @@ def _member(person: Person, roster: Roster, *, is_you: bool) -> methods.Member:
         float(person.joined_s),
         invite,
         is_you,
-        person.is_on_probation,
+        person.is_on_probation(time.time()),
         machines,
         inviter.name if inviter is not None else "",
     )
@@ -171,4 +174,5 @@ def _invites(roster: Roster) -> Iterable[methods.OpenInvite]:
     for invite in sorted(roster.invites, key=lambda each: each.at_s):
         used = roster.num_enrolled(invite.invite)
         ident = invite.invite.hex()[:_ID_LETTERS]
-        yield methods.OpenInvite(ident, float(invite.at_s), float(invite.expires_s), invite.max_people, used)
+        is_public = invite.work_bits > 0
+        yield methods.OpenInvite(ident, float(invite.at_s), float(invite.expires_s), invite.max_people, used, is_public)

@@ -14,7 +14,7 @@ from potluck_control.methods import swarms
 from potluck.errors import UsageError
 from potluck.membership.invite import Invite, encode_invite
 from potluck.membership.joined import free_name
-from potluck.membership.leadership import DAY_S, invite
+from potluck.membership.leadership import DAY_S, invite, public_invite
 from potluck.membership.membership import Membership
 from potluck.protocol.swarm import new_swarm
 from potluck_daemon.configuration import Configuration
@@ -60,6 +60,9 @@ class SwarmsTopic(Topic):
             return schema.SwarmInvite(swarm.name, encode_invite(Invite(swarm)))
         joined = configuration.swarms.find(swarm.name)
         now_s = time.time()
+        public = public_invite(joined, now_s)
+        if public is not None:
+            return schema.SwarmInvite(swarm.name, encode_invite(replace(public, swarm=swarm)))
         statement, made = invite(joined, now_s, people=params.people, days=params.days)
         configuration.learn_members(swarm, [statement.data])
         self._supervisor.tell(Members((statement.data,)))

@@ -15,6 +15,7 @@ from potluck.errors import UsageError
 from potluck.membership.invite import Invite, decode_invite, encode_invite
 from potluck.membership.joined import JoinedSwarms
 from potluck.membership.leadership import invite
+from potluck.membership.work import DEFAULT_BITS
 from potluck.protocol.swarm import new_swarm
 
 ADDRESS = "/ip4/127.0.0.1/tcp/31337/p2p/12D3KooWNzKKqPfbmrQqVZPkLfk52MCgPRZDirP7dSajsgaRG6WK"
@@ -51,6 +52,24 @@ def test_an_open_swarm_has_no_key_and_the_stock_prefix(capsys: pytest.CaptureFix
     swarm = decode_invite(said.out).swarm
     assert swarm.is_open
     assert swarm.prefix == "checkpoint-hf"  # a Llama
+
+
+def test_a_public_swarm_has_an_invite_that_is_no_secret(capsys: pytest.CaptureFixture[str]) -> None:
+    assert create("--public") == 0
+    said = capsys.readouterr()
+    assert "anybody may join with this invite, which is no secret" in said.err
+    made = decode_invite(said.out)
+    assert made.is_public
+    assert main(["swarm", "invite", "friends"]) == 0
+    assert decode_invite(capsys.readouterr().out) == made
+    door = JoinedSwarms().find("friends").roster(time.time()).door
+    assert door is not None
+    assert door.work_bits == DEFAULT_BITS
+
+
+def test_a_swarm_is_not_open_and_public_at_once(capsys: pytest.CaptureFixture[str]) -> None:
+    assert create("--open", "--public") == 2
+    assert "not allowed with" in capsys.readouterr().err
 
 
 def test_an_open_swarm_takes_a_prefix_and_a_private_one_does_not(capsys: pytest.CaptureFixture[str]) -> None:

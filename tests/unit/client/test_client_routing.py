@@ -65,6 +65,19 @@ def serving(there: World) -> BlockServer:
     return server
 
 
+def test_a_server_of_somebody_on_probation_serves_only_where_there_is_no_other(local: PreTrainedModel) -> None:
+    with world("0:4", "0:4") as there:
+        newcomer, other = there.servers
+        there.network.on_probation = {newcomer.record.peer_id}
+        other.on_quote = busy
+        there.model.generate(prompt(), **ONE)
+        assert serving(there) is other
+    with world("0:4", "0:2") as there:
+        newcomer, _ = there.servers
+        there.network.on_probation = {newcomer.record.peer_id}
+        assert torch.equal(there.model.generate(prompt(), **greedy(3)), local.generate(prompt(), **greedy(3)))
+
+
 @pytest.mark.parametrize("on_quote", [busy, crowded, full, refusing])
 def test_who_quotes_less_gets_the_session_whatever_the_records_say(on_quote: Any, local: PreTrainedModel) -> None:
     for loaded in (0, 1):

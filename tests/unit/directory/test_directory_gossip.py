@@ -289,6 +289,21 @@ async def test_complaints_of_a_server_that_answers_pings_change_nothing() -> Non
         assert all(victim.peer_id in server.sees() for server in others)
 
 
+async def test_newcomers_on_probation_have_nobody_pinged() -> None:
+    async with members(2) as (network, (victim, server)):
+        await victim.directory.stop()
+        victim.host.freeze()
+        for _ in range(5):
+            newcomer = network.start()
+            network.on_probation = {*network.on_probation, newcomer.peer_id}
+            report = encode_report(Report(victim.peer_id))
+            await newcomer.call(server.peer_id, exchange.REPORT, report, timeout_s=60)
+        assert not server.directory._gossip._doubted  # type: ignore[union-attr]
+        for _ in range(2):
+            await complain(network, [server], victim.peer_id)
+        assert server.directory._gossip._doubted == {victim.peer_id}  # type: ignore[union-attr]
+
+
 async def test_many_clients_of_one_person_have_nobody_pinged() -> None:
     async with members(2) as (network, (victim, server)):
         server.directory.table.person_of = lambda peer: PersonId(peer if peer == victim.peer_id else "mallory")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from potluck.membership.budgets import ADDRESS, ONE_STRANGER, PERSON, STRANGERS, Budgets, Lease, Refused
+from potluck.membership.budgets import ADDRESS, NEWCOMER, ONE_STRANGER, PERSON, STRANGERS, Budgets, Lease, Refused
 from potluck.protocol.blocks import PeerId, PersonId
 
 ANA, ANAS_OTHER, BEN = PeerId("ana-1"), PeerId("ana-2"), PeerId("ben-1")
@@ -140,3 +140,12 @@ def test_a_person_may_have_itself_dialled_a_few_times_a_minute_and_all_strangers
     budgets = Budgets(person_of)
     assert sum(budgets.may_dial(ANA, 1.0) for _ in range(100)) == PERSON.dials
     assert sum(budgets.may_dial(stranger(number), 1.0) for number in range(100)) == STRANGERS.dials
+
+
+def test_a_newcomer_has_a_small_budget_that_grows_when_the_probation_ends() -> None:
+    on_probation = {ANA}
+    budgets = Budgets(person_of, on_probation.__contains__)
+    assert spend_all(budgets, ANA) == NEWCOMER.burst < PERSON.burst
+    assert spend_all(budgets, BEN) == PERSON.burst
+    on_probation.clear()
+    assert spend_all(budgets, ANA, now=60.0) == PERSON.burst

@@ -20,7 +20,7 @@ from potluck_daemon.policy.decide import (
 )
 from potluck_daemon.settings.schema import Settings, WhenSettings, YieldSettings
 
-from potluck.membership.presentation import NOBODY_ONLINE
+from potluck.membership.presentation import NOBODY_ONLINE, WORKING
 
 SETTINGS = Settings(yield_=YieldSettings(quiet_certain_s=15, quiet_likely_s=90, end_engine_after_s=30))
 IDLE_ONLY = Settings(when=WhenSettings(only_when_idle=True))
@@ -108,6 +108,13 @@ def test_each_row_of_the_table(given: Inputs, state: State, reason: Reason, orde
 @pytest.mark.parametrize("phase", [Phase.STARTING, Phase.JOINING, Phase.RESTORING])
 def test_people_read_why_an_engine_is_not_online_yet(phase: Phase) -> None:
     assert decide(waiting(phase), NOW).text == "Can't join the swarm yet: nobody answers"
+
+
+def test_work_for_a_public_swarm_shows_how_far_it_is() -> None:
+    working = Inputs(SETTINGS, EngineView(Phase.JOINING, waiting=f"{WORKING}: 7 of about 9 tries"), is_applicant=True)
+    decision = decide(working, NOW)
+    assert (decision.state, decision.order) == (State.JOINING, EngineOrder.NOTHING)
+    assert decision.text == "Doing the work that joining this swarm costs: 7 of about 9 tries"
 
 
 def test_the_engine_is_ended_when_a_game_lasts() -> None:
