@@ -30,7 +30,7 @@ from potluck_control.resources import num_blocks_of
 from potluck.errors import PotluckError
 from potluck.membership.invite import Invite, encode_invite, link_of
 from potluck.membership.joined import JoinedSwarms
-from potluck.membership.leadership import invite
+from potluck.membership.leadership import invite, open_door, public_invite
 from potluck.membership.membership import Membership
 from potluck.processes import tied_to_parent
 from potluck.protocol.blocks import PeerId, Span
@@ -169,6 +169,7 @@ class LocalSwarm:
         threads: of each engine, and of each library in it.
         serve_options: more options for `potluck serve`.
         is_open: the swarm has no members; any peer may use it.
+        public_bits: price of joining without being invited; 0: the swarm is not public.
         host: the address at which everybody listens.
     """
 
@@ -177,6 +178,7 @@ class LocalSwarm:
     threads: int = 1
     serve_options: Sequence[str] = ()
     is_open: bool = False
+    public_bits: int = 0
     host: str = "127.0.0.1"
     engines: list[LocalEngine] = field(default_factory=list, init=False)
     _ports: set[int] = field(default_factory=set, init=False)
@@ -208,6 +210,8 @@ class LocalSwarm:
         """An invite for people who are not the founder."""
         if self.swarm.is_open:
             return encode_invite(Invite(self.swarm))
+        if (public := public_invite(self.membership, time.time())) is not None:
+            return encode_invite(public)
         _, made = invite(self.membership, time.time(), people=_INVITED)
         return encode_invite(made)
 
@@ -303,6 +307,9 @@ class LocalSwarm:
         self.bootstrap = LocalProcess("bootstrap", arguments, self.environment(), self.folder / "bootstrap.log")
         peers = tuple(self.bootstrap.wait_online()["addresses"])
         self.membership: Membership = replace(created, swarm=replace(created.swarm, bootstrap_peers=peers))
+        if self.public_bits:
+            door = open_door(self.membership, time.time(), bits=self.public_bits)
+            self.membership = self.membership.with_statements([door], time.time())
         joined.keep(self.membership)
         self.invite_file.write_text(self.invite)
         for span in self.spans:

@@ -119,9 +119,13 @@ def promote(membership: Membership, person: Person, rank: Rank, now_s: float) ->
     """Return the statements that give a person a rank; what a former admin or enroller signed is signed anew.
 
     Raises:
-        UsageError: only the founder gives ranks.
+        UsageError: only the founder gives ranks, and only a public swarm has enrollers.
     """
     founder, roster = _founder(membership), membership.roster(now_s)
+    if rank is Rank.ENROLLER and roster.door is None:
+        raise UsageError(
+            "only a public swarm has enrollers", hint="an admin may invite people: potluck members promote"
+        )
     statements = [sign(roster.swarm_key, Promotion(person.key, rank, int(now_s)), founder)]
     if person.rank is not Rank.MEMBER and rank not in (Rank.ADMIN, person.rank):
         led = [item for item in roster.signed_by(person) if not isinstance(item.content, Enrolment)]

@@ -152,8 +152,10 @@ def read_application(roster: Roster, shown: Presentation, now_s: float) -> Appli
         for item in known
     ):
         raise _stranger("the invite was withdrawn, or it was not made by somebody who may invite")
-    trial = Roster(roster.swarm_key)
-    trial.merge([*roster, *known], now_s=now_s)
+    trial = roster
+    if roster.invite(enrolment.invite) is None:  # otherwise a stranger at a public door would cost a whole roster
+        trial = Roster(roster.swarm_key)
+        trial.merge([*roster, *known], now_s=now_s)
     _refuse_removed(roster, enrolment.person)
     if roster.person(enrolment.person) is not None:  # enrolled before, without hearing of it
         return Application(application, enrolment, 0, known)

@@ -241,6 +241,8 @@ async def test_a_door_is_the_founders_only(there: World) -> None:
     ana = there.node(founder, ANA)
     theirs = joined(made, "Bob", BOB)
     await there.node(theirs.for_node(), BOB).present(ANA.peer_id)
+    with pytest.raises(UsageError, match="only a public swarm has enrollers"):
+        promote(known_by(founder, ana), person(ana, "Bob"), Rank.ENROLLER, NOW_S + 1)
     ana.publish(promote(known_by(founder, ana), person(ana, "Bob"), Rank.ADMIN, NOW_S + 1))
     admin = known_by(theirs, ana)
     with pytest.raises(UsageError, match="only the founder"):
