@@ -1,10 +1,16 @@
-"""Faults injected into a real swarm, one after another: `faults`. What they are: `tests/faults/`."""
+"""Faults injected into a real swarm, two at a time, and into two daemons: `faults`. What they are: `tests/faults/`.
+
+`python -m benchmarks.faults SEED COUNT SECONDS` carries out a part of a soak, as much of it as begins in that time.
+"""
 
 from __future__ import annotations
 
+import json
 import statistics
+import sys
 
 from benchmarks.figures import Measured
+from benchmarks.machine import describe_machine
 from tests.faults.injector import inject
 from tests.faults.plan import draw
 from tests.helpers.golden import CHECKPOINT
@@ -15,17 +21,30 @@ _WITHIN_S = 260.0  # leaves time to end everything within five minutes
 
 
 def faults(soak: bool) -> Measured:
-    count = 1000 if soak else 60
-    plan = draw(_SEED, count, _NUM_BLOCKS, is_long=soak)
-    outcome = inject(CHECKPOINT, plan, within_s=None if soak else _WITHIN_S)
+    return _part(_SEED, 1000 if soak else 60, None if soak else _WITHIN_S, is_long=soak)
+
+
+def _part(seed: int, count: int, within_s: float | None, *, is_long: bool) -> Measured:
+    outcome = inject(CHECKPOINT, draw(seed, count, _NUM_BLOCKS, is_long=is_long), within_s=within_s)
+    injected = outcome.kinds.total()
     detail = {
+        "injected": injected,
         "kinds": dict(outcome.kinds),
         "lost": outcome.lost,
         "differing": outcome.differing,
+        "silent": outcome.silent,
         "orphans": outcome.orphans,
         "failed_starts": outcome.failed_starts,
         "median_s": round(statistics.median(outcome.waits_s), 2),
         "worst_s": round(max(outcome.waits_s), 2),
-        "seed": _SEED,
+        "seed": seed,
     }
-    return Measured(outcome.faults, detail, holds=outcome.kinds.total() == count)
+    return Measured(outcome.faults, detail, holds=injected == count)
+
+
+if __name__ == "__main__":
+    seed, count, seconds = map(int, sys.argv[1:])
+    part = _part(seed, count, seconds, is_long=True)
+    print(
+        json.dumps({"figure": "faults", "value": part.value, "detail": part.detail | {"machine": describe_machine()}})
+    )

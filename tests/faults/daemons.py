@@ -29,6 +29,7 @@ from tests.helpers.daemon_process import LOOPBACK, DaemonProcess
 
 _DAEMONS = 2
 _END_S = 10.0  # in which everything of a killed daemon has ended
+_SETTINGS = f'{LOOPBACK}checkpoint = "{{checkpoint}}"\n[limits]\ndisk_free_mb = 0\n'  # the disk is a small one
 _STATE_SUFFIXES = {".json", ".jsonl", ".toml", ".sqlite", ".key", ".copy"}
 
 
@@ -65,7 +66,7 @@ class Daemons:
         with contextlib.ExitStack() as stack:
             stack.enter_context(self.local)
             for _ in range(_DAEMONS):
-                daemon = stack.enter_context(DaemonProcess(f'{LOOPBACK}checkpoint = "{self.folder}"\n'))
+                daemon = stack.enter_context(DaemonProcess(_SETTINGS.format(checkpoint=self.folder)))
                 daemon.become_founder(self.local)
                 self.all.append(daemon)
             for daemon in self.all:

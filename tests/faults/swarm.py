@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import os
+import random
 import shutil
 import socket
 import subprocess
@@ -17,6 +19,7 @@ from potluck.protocol.blocks import PeerId, Span
 from tests.faults.proxy import Proxy
 from tests.faults.surroundings import Clock, ControlGroup
 
+_PORTS = range(20_000, 32_000)  # below those that the system gives to connections
 _WRONG_S = (0.0, 1.4, -1.4)  # of servers' clocks: the DHT admits no node that is off by more than 3 s from another one
 _IN_TIME_NAMESPACE = ("unshare", "--time", "--monotonic", "1000000")  # s by which a monotonic clock is ahead
 
@@ -75,9 +78,7 @@ class ProxiedSwarm:
 
     def add_server(self, span: Span) -> Server:
         """Start one more server, without waiting until it is online."""
-        with socket.socket() as probe:
-            probe.bind(("127.0.0.1", 0))
-            port = probe.getsockname()[1]
+        port = _free_port()
         proxy = Proxy(port)
         proxy.start()
         way = ("--port", str(port), "--announce", f"/ip4/127.0.0.1/tcp/{proxy.port}")
@@ -111,6 +112,15 @@ class ProxiedSwarm:
         """Return who serves `block` in the latest session of `model`."""
         (route,) = model.last_route()  # type: ignore[attr-defined]
         return self.server_of(next(hop.peer_id for hop in route.hops if block in hop.span))
+
+
+def _free_port() -> int:
+    """Return a port that nobody has and no connection gets by itself before the server starts."""
+    while True:
+        port = random.choice(_PORTS)
+        with socket.socket() as probe, contextlib.suppress(OSError):
+            probe.bind(("127.0.0.1", port))
+            return port
 
 
 def _works(command: Sequence[str]) -> bool:
