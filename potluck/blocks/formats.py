@@ -1,8 +1,9 @@
 """Weights held in fewer bits: a block's matrices as int8 or int4 codes with scales; everything else stays as it is.
 
-For few tokens PyTorch's weight-only kernels are used where the processor has them (bfloat16 on x86). Otherwise the
-matrix is restored for one product. Codes and scales are ordinary parameters, so code that moves, shares, frees or
-counts a block's tensors need not know of them. docs/decisions/0009 explains why this is not bitsandbytes or torchao.
+For few tokens in bfloat16, `native_products` multiply, or PyTorch's weight-only kernels where those cannot be compiled.
+Otherwise the matrix is restored for one product. Codes and scales are ordinary parameters, so code that moves, shares,
+frees or counts a block's tensors need not know of them. docs/decisions/0009 explains why this is not bitsandbytes or
+torchao.
 
 int8: one symmetric scale for each row. int4: 16 levels between the least and the greatest of each group of 32 values.
 """
@@ -21,6 +22,7 @@ from torch.nn import functional
 from transformers.pytorch_utils import Conv1D
 
 from potluck.blocks.heap import trim_heap
+from potluck.blocks.native_products import NATIVE_ROWS, native_products
 from potluck.errors import CheckpointError, UsageError
 from potluck.protocol.records import QUANTIZATIONS
 
@@ -51,6 +53,8 @@ class Int8Matrix(nn.Module):
     def product(self, x: Tensor) -> Tensor:
         """Return x [..., columns] times the transposed matrix: [..., rows]."""
         if _is_for_kernel(x, _INT8_KERNEL_TOKENS):
+            if (native := native_products()) is not None:
+                return native.int8(x, self.codes, self.scales)
             flat = x.reshape(-1, x.shape[-1])
             return torch._weight_int8pack_mm(flat, self.codes, self.scales).view(*x.shape[:-1], -1)
         return functional.linear(x, self.codes.to(x.dtype)) * self.scales
@@ -101,7 +105,10 @@ class Int4Matrix(nn.Module):
 
     def product(self, x: Tensor) -> Tensor:
         """Return x [..., columns] times the transposed matrix: [..., rows]."""
-        if self.rows_together == _kernel_rows() and _is_for_kernel(x, _INT4_KERNEL_TOKENS):
+        is_for_kernel = _is_for_kernel(x, _INT4_KERNEL_TOKENS)
+        if is_for_kernel and self.rows_together % NATIVE_ROWS == 0 and (native := native_products()) is not None:
+            return native.int4(x, self.codes, self.levels, self.num_rows)
+        if is_for_kernel and self.rows_together == _kernel_rows():
             flat = x.reshape(-1, x.shape[-1])
             packed = self.codes.view(self.levels.shape[1], -1)
             output = torch._weight_int4pack_mm_for_cpu(flat, packed, GROUP, self.levels)

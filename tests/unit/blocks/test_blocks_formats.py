@@ -13,6 +13,7 @@ from torch.nn import functional
 
 from potluck.blocks import BlockSpan, formats, load_span
 from potluck.blocks.formats import Int4Matrix, Int8Matrix, QuantizedLinear, block_nbytes, quantize_block
+from potluck.blocks.native_products import native_products
 from potluck.checkpoint import open_checkpoint
 from potluck.errors import CheckpointError, UsageError
 from potluck.protocol.blocks import Span
@@ -53,6 +54,50 @@ def test_every_way_of_multiplying_gives_the_product_with_the_whole_matrix(
     x = random(2, tokens, 128, seed=1, dtype=dtype)
     wanted = functional.linear(x.float(), matrix.rows(0, 100).float())
     assert error(matrix.product(x), wanted) < (1e-5 if dtype is torch.float32 else 1e-2)
+
+
+@pytest.mark.parametrize("kind", MATRICES)
+def test_torch_multiplies_where_nothing_can_be_compiled(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(formats, "native_products", lambda: None)
+    matrix = MATRICES[kind][0](random(100, 128, dtype=torch.bfloat16))
+    x = random(3, 128, seed=1, dtype=torch.bfloat16)
+    assert error(matrix.product(x), functional.linear(x.float(), matrix.rows(0, 100).float())) < 1e-2
+
+
+def test_a_broken_compiler_is_reported_and_done_without(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setenv("CC", "/bin/false")
+    assert native_products.__wrapped__() is None
+    assert "/bin/false does not compile" in caplog.text
+
+
+@pytest.mark.skipif(native_products() is None, reason="no products can be compiled here")
+@pytest.mark.parametrize("kind", MATRICES)
+@pytest.mark.parametrize("threads", [1, 2])
+@pytest.mark.parametrize("tokens", [1, 2, 3, 4, 5, 9])
+def test_a_row_gets_the_same_product_whatever_rows_are_beside_it(kind: str, threads: int, tokens: int) -> None:
+    matrix = MATRICES[kind][0](random(100, 128, dtype=torch.bfloat16))
+    x = random(tokens, 128, seed=1, dtype=torch.bfloat16)
+    alone = torch.cat([matrix.product(row[None]) for row in x])
+    before = torch.get_num_threads()
+    torch.set_num_threads(threads)
+    try:
+        assert torch.equal(matrix.product(x), alone)
+    finally:
+        torch.set_num_threads(before)
+
+
+@pytest.mark.skipif(native_products() is None, reason="no products can be compiled here")
+@pytest.mark.parametrize("kind", MATRICES)
+@pytest.mark.parametrize("bad", [float("nan"), float("inf")])
+def test_a_row_that_is_no_number_stays_visible_and_alone(kind: str, bad: float) -> None:
+    matrix = MATRICES[kind][0](random(64, 64, dtype=torch.bfloat16))
+    x = random(2, 64, seed=1, dtype=torch.bfloat16)
+    x[0, 40] = bad
+    found = matrix.product(x)
+    assert not found[0].isfinite().any()
+    assert found[1].isfinite().all()
 
 
 @pytest.mark.parametrize("kind", MATRICES)

@@ -1,0 +1,210 @@
+/* Products of bfloat16 rows with an Int8Matrix or Int4Matrix (see formats.py) on x86 processors with AVX2.
+ *
+ * Each row of x becomes int8 codes with one scale for each group of 32 values, and integers are multiplied, which is
+ * the idea of ggml's products with Q8_0. int4 has the layout of PyTorch's kernel, with 16 or 32 rows of the matrix side
+ * by side, so no sums across a register are needed. A pair of its products fits into 16 bits, and so do eight pairs:
+ * 8 * 2 * 15 * 127 = 30480. Threads are OpenMP's, which are torch's.
+ */
+
+#include <immintrin.h>
+#include <stdint.h>
+#include <string.h>
+
+#define GROUP 32
+#define TOKENS_TOGETHER 4
+#define EXPORT __attribute__((visibility("default")))
+
+static inline float widened(uint16_t value) {
+    uint32_t bits = (uint32_t)value << 16;
+    float number;
+    memcpy(&number, &bits, sizeof number);
+    return number;
+}
+
+/* Round to nearest, ties to even, as torch does. */
+static inline uint16_t narrowed(float number) {
+    uint32_t bits;
+    memcpy(&bits, &number, sizeof bits);
+    if (number != number) return 0x7FC0;
+    return (uint16_t)((bits + 0x7FFF + ((bits >> 16) & 1)) >> 16);
+}
+
+EXPORT int potluck_products_run_here(void) { return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"); }
+
+/* x [numbers] -> codes int8 [numbers], scales and sums (of the codes) float [numbers / GROUP] */
+__attribute__((target("avx2,fma"))) static void quantise(
+    const uint16_t *x, int8_t *codes, float *scales, float *sums, int64_t numbers) {
+    for (int64_t group = 0; group < numbers / GROUP; group++) {
+        float values[GROUP], greatest = 0;
+        int is_number = 1;
+        for (int i = 0; i < GROUP; i++) {
+            values[i] = widened(x[group * GROUP + i]);
+            float size = values[i] < 0 ? -values[i] : values[i];
+            greatest = size > greatest ? size : greatest;
+            is_number &= values[i] - values[i] == 0; /* neither NaN nor infinite */
+        }
+        float scale = greatest / 127, factor = greatest > 0 ? 127 / greatest : 0;
+        int sum = 0;
+        for (int i = 0; i < GROUP; i++) {
+            int code = is_number ? (int)__builtin_rintf(values[i] * factor) : 0;
+            codes[group * GROUP + i] = (int8_t)code;
+            sum += code;
+        }
+        scales[group] = is_number ? scale : __builtin_nanf("");
+        sums[group] = (float)sum;
+    }
+}
+
+/* Put bytes of column c beside those of column c + 1, for 16 rows of the matrix. */
+__attribute__((target("avx2,fma"))) static inline __m256i beside(const uint8_t *column, int64_t half) {
+    __m128i first = _mm_loadu_si128((const __m128i *)column), second = _mm_loadu_si128((const __m128i *)(column + half));
+    return _mm256_set_m128i(_mm_unpackhi_epi8(first, second), _mm_unpacklo_epi8(first, second));
+}
+
+/* Multiply `tokens` rows of x, at most TOKENS_TOGETHER, with 16 low and 16 high rows of a block of the matrix.
+ *
+ * codes: the block's bytes from the first of the 16 rows on. levels: [groups, all rows, 2], from the first low row on.
+ * result: [tokens][32], low rows first. */
+__attribute__((target("avx2,fma"), always_inline)) static inline void multiply_int4(
+    const uint8_t *codes, const uint16_t *levels, const int8_t *x, const float *scales, const float *sums,
+    float *result, int64_t columns, int64_t padded_rows, int64_t half, const int tokens) {
+    const __m256i low_bits = _mm256_set1_epi8(15), upper = _mm256_set1_epi32((int)0xFFFF0000);
+    const __m256 eight = _mm256_set1_ps(8);
+    int64_t groups = columns / GROUP;
+    __m256 total[TOKENS_TOGETHER][4];
+    for (int token = 0; token < tokens; token++)
+        for (int part = 0; part < 4; part++) total[token][part] = _mm256_setzero_ps();
+    for (int64_t group = 0; group < groups; group++) {
+        __m256i whole[TOKENS_TOGETHER][4];
+        for (int stretch = 0; stretch < 2; stretch++) {
+            __m256i low[TOKENS_TOGETHER], high[TOKENS_TOGETHER];
+            for (int token = 0; token < tokens; token++) low[token] = high[token] = _mm256_setzero_si256();
+            int64_t start = group * GROUP + stretch * (GROUP / 2);
+#pragma GCC unroll 8
+            for (int pair = 0; pair < GROUP / 4; pair++) {
+                int64_t column = start + 2 * pair;
+                __m256i both = beside(codes + column * half, half);
+                __m256i lows = _mm256_and_si256(both, low_bits);
+                __m256i highs = _mm256_and_si256(_mm256_srli_epi16(both, 4), low_bits);
+                for (int token = 0; token < tokens; token++) {
+                    int16_t two;
+                    memcpy(&two, x + token * columns + column, sizeof two);
+                    __m256i factor = _mm256_set1_epi16(two);
+                    low[token] = _mm256_add_epi16(low[token], _mm256_maddubs_epi16(lows, factor));
+                    high[token] = _mm256_add_epi16(high[token], _mm256_maddubs_epi16(highs, factor));
+                }
+            }
+            for (int token = 0; token < tokens; token++) {
+                __m256i wide[4] = {
+                    _mm256_cvtepi16_epi32(_mm256_castsi256_si128(low[token])),
+                    _mm256_cvtepi16_epi32(_mm256_extracti128_si256(low[token], 1)),
+                    _mm256_cvtepi16_epi32(_mm256_castsi256_si128(high[token])),
+                    _mm256_cvtepi16_epi32(_mm256_extracti128_si256(high[token], 1)),
+                };
+                for (int part = 0; part < 4; part++)
+                    whole[token][part] = stretch ? _mm256_add_epi32(whole[token][part], wide[part]) : wide[part];
+            }
+        }
+        const uint16_t *here = levels + group * padded_rows * 2;
+        for (int part = 0; part < 4; part++) {
+            const uint16_t *pairs = here + ((part & 1) * 8 + (part >> 1) * half) * 2;
+            __m256i packed = _mm256_loadu_si256((const __m256i *)pairs);
+            __m256 steps = _mm256_castsi256_ps(_mm256_slli_epi32(packed, 16));
+            __m256 least = _mm256_fnmadd_ps(eight, steps, _mm256_castsi256_ps(_mm256_and_si256(packed, upper)));
+            for (int token = 0; token < tokens; token++) {
+                __m256 scale = _mm256_set1_ps(scales[token * groups + group]);
+                __m256 sum = _mm256_set1_ps(sums[token * groups + group]);
+                __m256 dot = _mm256_fmadd_ps(steps, _mm256_cvtepi32_ps(whole[token][part]), _mm256_mul_ps(least, sum));
+                total[token][part] = _mm256_fmadd_ps(scale, dot, total[token][part]);
+            }
+        }
+    }
+    for (int token = 0; token < tokens; token++)
+        for (int part = 0; part < 4; part++) _mm256_storeu_ps(result + token * 32 + part * 8, total[token][part]);
+}
+
+/* Compute output [tokens, rows] = x [tokens, columns] times the transposed matrix, all in bfloat16 but the codes.
+ *
+ * codes [blocks, columns, half], levels [columns / GROUP, blocks * 2 * half, 2]; half is a multiple of 16.
+ * scratch: (columns + 2 * 4 * columns / GROUP) * tokens bytes, aligned for floats. */
+EXPORT __attribute__((target("avx2,fma"))) void potluck_int4_product(
+    const uint16_t *x, const uint8_t *codes, const uint16_t *levels, uint16_t *output, void *scratch, int64_t tokens,
+    int64_t rows, int64_t columns, int64_t half, int threads) {
+    int64_t groups = columns / GROUP, blocks = (rows + 2 * half - 1) / (2 * half), strips = half / 16;
+    float *scales = scratch, *sums = scales + tokens * groups;
+    int8_t *quantised = (int8_t *)(sums + tokens * groups);
+    quantise(x, quantised, scales, sums, tokens * columns);
+#pragma omp parallel for num_threads(threads) if (threads > 1)
+    for (int64_t strip = 0; strip < blocks * strips; strip++) {
+        int64_t block = strip / strips, inside = strip % strips * 16, first = block * 2 * half + inside;
+        const uint8_t *bytes = codes + block * columns * half + inside;
+        for (int64_t token = 0; token < tokens; token += TOKENS_TOGETHER) {
+            float result[TOKENS_TOGETHER * 32] = {0};
+            int count = tokens - token < TOKENS_TOGETHER ? (int)(tokens - token) : TOKENS_TOGETHER;
+#define CASE_INT4(number)                                                                                                  \
+    case number:                                                                                                      \
+        multiply_int4(bytes, levels + first * 2, quantised + token * columns, scales + token * groups,                     \
+                 sums + token * groups, result, columns, blocks * 2 * half, half, number);                            \
+        break;
+            switch (count) {
+                CASE_INT4(1) CASE_INT4(2) CASE_INT4(3) CASE_INT4(4)
+            }
+            for (int which = 0; which < count; which++)
+                for (int i = 0; i < 32; i++) {
+                    int64_t row = first + (i < 16 ? i : i - 16 + half);
+                    if (row < rows) output[(token + which) * rows + row] = narrowed(result[which * 32 + i]);
+                }
+        }
+    }
+}
+
+/* Multiply `tokens` rows of x, at most TOKENS_TOGETHER, with one row of the matrix. */
+__attribute__((target("avx2,fma"), always_inline)) static inline void multiply_int8(
+    const int8_t *codes, const int8_t *x, const float *scales, float *result, int64_t columns, const int tokens) {
+    const __m256i ones = _mm256_set1_epi16(1);
+    int64_t groups = columns / GROUP;
+    __m256 total[TOKENS_TOGETHER];
+    for (int token = 0; token < tokens; token++) total[token] = _mm256_setzero_ps();
+    for (int64_t group = 0; group < groups; group++) {
+        __m256i weights = _mm256_loadu_si256((const __m256i *)(codes + group * GROUP));
+        __m256i sizes = _mm256_abs_epi8(weights);
+        for (int token = 0; token < tokens; token++) {
+            __m256i some = _mm256_loadu_si256((const __m256i *)(x + token * columns + group * GROUP));
+            __m256i pairs = _mm256_maddubs_epi16(sizes, _mm256_sign_epi8(some, weights)); /* 2 * 127 * 127 at most */
+            __m256 dot = _mm256_cvtepi32_ps(_mm256_madd_epi16(pairs, ones));
+            total[token] = _mm256_fmadd_ps(_mm256_set1_ps(scales[token * groups + group]), dot, total[token]);
+        }
+    }
+    for (int token = 0; token < tokens; token++) {
+        __m128 sum = _mm_add_ps(_mm256_castps256_ps128(total[token]), _mm256_extractf128_ps(total[token], 1));
+        sum = _mm_add_ps(sum, _mm_movehl_ps(sum, sum));
+        result[token] = _mm_cvtss_f32(_mm_add_ss(sum, _mm_movehdup_ps(sum)));
+    }
+}
+
+/* The same for int8: codes [rows, columns], row_scales [rows] in bfloat16. */
+EXPORT __attribute__((target("avx2,fma"))) void potluck_int8_product(
+    const uint16_t *x, const int8_t *codes, const uint16_t *row_scales, uint16_t *output, void *scratch, int64_t tokens,
+    int64_t rows, int64_t columns, int threads) {
+    int64_t groups = columns / GROUP;
+    float *scales = scratch, *sums = scales + tokens * groups;
+    int8_t *quantised = (int8_t *)(sums + tokens * groups);
+    quantise(x, quantised, scales, sums, tokens * columns);
+#pragma omp parallel for num_threads(threads) if (threads > 1)
+    for (int64_t row = 0; row < rows; row++) {
+        for (int64_t token = 0; token < tokens; token += TOKENS_TOGETHER) {
+            float result[TOKENS_TOGETHER] = {0};
+            int count = tokens - token < TOKENS_TOGETHER ? (int)(tokens - token) : TOKENS_TOGETHER;
+#define CASE_INT8(number)                                                                                                 \
+    case number:                                                                                                      \
+        multiply_int8(codes + row * columns, quantised + token * columns, scales + token * groups, result, columns,   \
+                      number);                                                                                        \
+        break;
+            switch (count) {
+                CASE_INT8(1) CASE_INT8(2) CASE_INT8(3) CASE_INT8(4)
+            }
+            for (int which = 0; which < count; which++)
+                output[(token + which) * rows + row] = narrowed(result[which] * widened(row_scales[row]));
+        }
+    }
+}
