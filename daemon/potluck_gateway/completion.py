@@ -14,11 +14,21 @@ from typing import Any
 
 import torch
 import transformers
+from transformers.generation.logits_process import (
+    LogitsProcessor,
+    LogitsProcessorList,
+    TemperatureLogitsWarper,
+    TopKLogitsWarper,
+    TopPLogitsWarper,
+)
 from transformers.generation.streamers import BaseStreamer
 
 from potluck.client import Session
 from potluck.errors import CheckpointError, UsageError
+from potluck_gateway.requests import ContextLengthError
 from potluck_gateway.templates import render_bounded
+
+_SMALLEST_TOP_P = 1e-6  # transformers refuses 0, which means the best token alone
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,18 +38,40 @@ class Options:
     max_new_tokens: int
     min_new_tokens: int = 0
     temperature: float = 0.0
+    top_p: float | None = None  # None: the checkpoint's
+    presence_penalty: float = 0.0
+    frequency_penalty: float = 0.0
     seed: int | None = None
 
-    def generate_options(self) -> dict[str, Any]:
-        """Return the options for transformers' `generate`."""
+    def generate_options(self, prompt_tokens: int, defaults: Any) -> dict[str, Any]:
+        """Return the options for transformers' `generate`. `defaults`: the model's generation config."""
         options: dict[str, Any] = {
             "max_new_tokens": self.max_new_tokens,
             "min_new_tokens": self.min_new_tokens,
-            "do_sample": self.temperature > 0,
+            "do_sample": self.temperature > 0 and self.seed is None,
         }
-        if self.temperature > 0:
+        processors: list[LogitsProcessor] = []
+        if self.presence_penalty or self.frequency_penalty:
+            processors.append(_Penalties(prompt_tokens, self.presence_penalty, self.frequency_penalty))
+        if self.temperature > 0 and self.seed is not None:
+            processors += self._seeded(defaults)
+        elif self.temperature > 0:
             options["temperature"] = self.temperature
-        return options
+            if self.top_p is not None:
+                options["top_p"] = max(self.top_p, _SMALLEST_TOP_P)
+        return options | ({"logits_processor": LogitsProcessorList(processors)} if processors else {})
+
+    def _seeded(self, defaults: Any) -> list[LogitsProcessor]:
+        """Return the steps of sampling, because `generate` draws from a state that all threads share."""
+        assert self.seed is not None
+        made: list[LogitsProcessor] = [TemperatureLogitsWarper(float(self.temperature))]
+        top_k = 50 if getattr(defaults, "top_k", None) is None else defaults.top_k  # 50 as in `generate`
+        top_p = getattr(defaults, "top_p", None) if self.top_p is None else self.top_p
+        if top_k > 0:
+            made.append(TopKLogitsWarper(top_k))
+        if top_p is not None and top_p < 1:
+            made.append(TopPLogitsWarper(max(float(top_p), _SMALLEST_TOP_P)))
+        return [*made, _Draw(self.seed)]
 
 
 @dataclass(slots=True)
@@ -101,10 +133,10 @@ class Text:
 
 
 def check_length(prompt: torch.Tensor, config: Any) -> None:
-    """Raise UsageError if the model has no position left after prompt [1, tokens]: beyond them it writes nonsense."""
+    """Raise ContextLengthError if the model has no position left after prompt [1, tokens]."""
     most = getattr(config.get_text_config(decoder=True), "max_position_embeddings", None)
     if most is not None and prompt.shape[1] >= most:
-        raise UsageError(
+        raise ContextLengthError(
             f"the prompt has {prompt.shape[1]} tokens, but this model can take {most - 1} at most",
             hint="shorten it, or choose a model for longer texts",
         )
@@ -127,8 +159,6 @@ def complete(
     """
     check_length(prompt, model.config)
     completion = Completion()
-    if options.seed is not None:
-        torch.manual_seed(options.seed)
     started = time.perf_counter()
 
     def note(token: int) -> None:
@@ -136,7 +166,9 @@ def complete(
         completion.times_s.append(time.perf_counter() - started)
         on_token(completion)
 
-    more = options.generate_options() if session is None else {**options.generate_options(), "session": session}
+    more = options.generate_options(prompt.shape[1], model.generation_config)
+    if session is not None:
+        more["session"] = session
     with torch.inference_mode():
         model.generate(prompt, attention_mask=torch.ones_like(prompt), streamer=_Streamer(note), **more)
     return completion
@@ -146,6 +178,34 @@ def quiet() -> None:
     """Switch off the progress bars and warnings of transformers."""
     transformers.utils.logging.set_verbosity_error()
     transformers.utils.logging.disable_progress_bar()
+
+
+class _Penalties(LogitsProcessor):  # type: ignore[misc]
+    """Lowers the scores of tokens that the answer has already. Source: OpenAI's "Frequency and presence penalties"."""
+
+    def __init__(self, prompt_tokens: int, presence: float, frequency: float) -> None:
+        self._prompt_tokens = prompt_tokens
+        self._presence = presence
+        self._frequency = frequency
+
+    def __call__(self, input_ids: torch.Tensor, scores: torch.Tensor) -> torch.Tensor:
+        """Shapes: input_ids [1, tokens] int64, scores [1, vocabulary]."""
+        answer = input_ids[:, self._prompt_tokens :]
+        counts = torch.zeros_like(scores).scatter_add_(1, answer, torch.ones_like(answer, dtype=scores.dtype))
+        return scores - self._frequency * counts - self._presence * (counts > 0)
+
+
+class _Draw(LogitsProcessor):  # type: ignore[misc]
+    """Draws a token from a state of its own, and leaves only that one. `generate` then takes it as the best."""
+
+    def __init__(self, seed: int) -> None:
+        self._random = torch.Generator().manual_seed(seed)
+
+    def __call__(self, input_ids: torch.Tensor, scores: torch.Tensor) -> torch.Tensor:
+        """Shapes: input_ids [1, tokens] int64, scores [1, vocabulary]."""
+        token = torch.multinomial(scores.softmax(-1, dtype=torch.float32).cpu(), 1, generator=self._random)
+        left = torch.full_like(scores, -torch.inf)
+        return left.scatter_(1, token.to(scores.device), 0.0)
 
 
 class _Streamer(BaseStreamer):  # type: ignore[misc]

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import contextlib
-import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import torch
 
 from potluck.client.outages import wait_text
+from potluck.protocol.blocks import Span
 from potluck_gateway.completion import Completion, Options, Text, complete
 from potluck_gateway.requests import ChatMessage, ChatRequest, visible
 
@@ -19,22 +19,22 @@ class _EnoughError(Exception):
 
 
 class SwarmChat:
-    """The chat model of a swarm. It answers one request at a time, because several would slow each other down."""
+    """The chat model of a swarm. Several threads may ask at once: servers compute the steps of sessions together."""
 
     def __init__(self, name: str, model: Any, text: Text) -> None:
         self.name = name
         self._model = model
         self._text = text
-        self._turn = threading.Lock()
+        self._waiting: dict[object, Callable[[str], None]] = {}  # answer -> its `on_wait`
+        model.tell_waits(self._tell_waits)
 
     def answer(
         self, request: ChatRequest, on_text: Callable[[str], None], on_wait: Callable[[str], None] = lambda _: None
     ) -> tuple[str, str, tuple[int, int]]:
         prompt = self._prompt(request.messages)
-        options = Options(request.max_tokens, temperature=request.temperature, seed=request.seed)
+        options = _options(request)
         follower = _Follower(self._text, request.stop, on_text)
-        with self._turn, contextlib.suppress(_EnoughError):
-            self._model.tell_waits(lambda missing: on_wait(wait_text(missing)) if missing else None)
+        with self._hearing(on_wait), contextlib.suppress(_EnoughError):
             most = int(prompt.shape[1]) + request.max_tokens
             with self._model.session(max_length=most, max_wait_s=request.max_wait_s) as session:
                 complete(self._model, prompt, options, follower.note, session=session)
@@ -42,11 +42,38 @@ class SwarmChat:
         is_full = follower.num_tokens >= request.max_tokens and not follower.is_stopped
         return text, "length" if is_full else "stop", (int(prompt.shape[1]), follower.num_tokens)
 
+    @contextlib.contextmanager
+    def _hearing(self, on_wait: Callable[[str], None]) -> Iterator[None]:
+        """Report waits to `on_wait` for as long as the block runs."""
+        key = object()
+        self._waiting[key] = on_wait
+        try:
+            yield
+        finally:
+            self._waiting.pop(key, None)
+
+    def _tell_waits(self, missing: tuple[Span, ...]) -> None:
+        """Report a wait to everyone. One who is gone ends at its next token, and doesn't keep it from the others."""
+        for on_wait in list(self._waiting.values()) if missing else ():
+            with contextlib.suppress(OSError):
+                on_wait(wait_text(missing))
+
     def _prompt(self, messages: Sequence[ChatMessage]) -> torch.Tensor:
         """Apply the model's chat template, or use the plain text if it has none. Raises UsageError."""
         plain = [{"role": message.role, "content": message.content} for message in messages]
         tokens = self._text.encode_chat(plain)
         return tokens if tokens is not None else self._text.encode(plain_prompt(messages))
+
+
+def _options(request: ChatRequest) -> Options:
+    return Options(
+        request.max_tokens,
+        temperature=request.temperature,
+        top_p=request.top_p,
+        presence_penalty=request.presence_penalty,
+        frequency_penalty=request.frequency_penalty,
+        seed=request.seed,
+    )
 
 
 class _Follower:

@@ -19,18 +19,19 @@ from typing import Any, Protocol
 
 from potluck.errors import PotluckError, UsageError
 from potluck_gateway import requests
-from potluck_gateway.requests import BadRequestError, ChatRequest
+from potluck_gateway.requests import BadRequestError, ChatRequest, ContextLengthError
 
 log = logging.getLogger(__name__)
 
 TELL_S = 4.0  # shorter than the shortest time after which an unused gateway ends
 SOCKET_TIMEOUT_S = 60.0  # for a client that neither sends nor reads
+RETRY_AFTER_S = 15  # the client reads the directory this often
 MAX_UNPROVEN = 32  # connections that have not shown the token
 _MAX_LENGTH_DIGITS = 12
 
 
 class ChatModel(Protocol):
-    """A model that answers one request at a time; others wait for their turn."""
+    """A model that several threads may ask at once."""
 
     name: str
 
@@ -125,6 +126,7 @@ class _Handler(BaseHTTPRequestHandler):
     server_version = "potluck"
     sys_version = ""
     timeout = SOCKET_TIMEOUT_S
+    _headers: dict[str, str]  # of the answer, beside the usual ones
 
     def do_GET(self) -> None:
         self._serve("/v1/models", lambda: self._send(200, requests.model_list(self.server.model.name)))
@@ -136,6 +138,7 @@ class _Handler(BaseHTTPRequestHandler):
         """Log nothing, because paths and addresses are private."""
 
     def _serve(self, path: str, work: Callable[[], None]) -> None:
+        self._headers = {}
         try:
             self._admit()
             if self.path.partition("?")[0].rstrip("/") != path:
@@ -144,7 +147,7 @@ class _Handler(BaseHTTPRequestHandler):
                 work()
         except BadRequestError as error:
             self.close_connection = True  # the body may be unread
-            self._send(error.status, requests.error_body(str(error), error.status))
+            self._refuse(error)
 
     def _admit(self) -> None:
         host = self.headers.get("Host", "").rpartition(":")[0] or self.headers.get("Host", "")
@@ -159,17 +162,18 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _chat(self) -> None:
         request = requests.parse_request(self._body(), self.server.max_tokens)
+        name = self.server.model.name
+        if request.model not in (None, "", name):
+            raise BadRequestError(f"the model here is {name}, not {request.model}", 404, "model_not_found")
+        self._headers = {"X-Potluck-Ignored": ", ".join(request.ignored)} if request.ignored else {}
         if request.is_streamed:
             self._stream(request)
             return
         try:
             text, reason, counts = self.server.model.answer(request, lambda _: None, lambda _: None)
-        except UsageError as error:
-            self._send(400, requests.error_body(_sentence(error), 400))
         except PotluckError as error:
-            self._send(503, requests.error_body(_sentence(error), 503))
-        else:
-            self._send(200, requests.completion(requests.answer_head(self.server.model.name), text, reason, counts))
+            raise _refusal(error) from error
+        self._send(200, requests.completion(requests.answer_head(name), text, reason, counts))
 
     def _body(self) -> bytes:
         length = self.headers.get("Content-Length", "")
@@ -180,40 +184,69 @@ class _Handler(BaseHTTPRequestHandler):
         return self.rfile.read(int(length))
 
     def _stream(self, request: ChatRequest) -> None:
+        """Send the answer part by part. Its head waits for the first part: earlier failures have their own status."""
         head = requests.answer_head(self.server.model.name)
+        start = threading.Lock()  # waits are reported by another thread
+        is_started = False
+
+        def write(data: bytes) -> None:
+            nonlocal is_started
+            with start:
+                if not is_started:
+                    is_started = True
+                    self._begin_stream(requests.chunk(head, None))
+                self._write(data)
+
+        try:
+            _, reason, counts = self.server.model.answer(
+                request,
+                lambda part: write(requests.chunk(head, part)),
+                lambda sentence: write(requests.comment(sentence)),
+            )
+        except PotluckError as error:
+            if not is_started:
+                raise _refusal(error) from error
+            write(requests.error_event(_sentence(error)))
+            return
+        write(requests.chunk(head, "", reason))
+        if request.with_usage:
+            write(requests.usage_chunk(head, counts))
+        write(requests.DONE)
+
+    def _begin_stream(self, first: bytes) -> None:
         self.close_connection = True
         self.send_response(200)
         self.send_header("Content-Type", "text/event-stream")
         self.send_header("Cache-Control", "no-store")
         self.send_header("Connection", "close")
+        for name, text in self._headers.items():
+            self.send_header(name, text)
         self.end_headers()
-        self.wfile.write(requests.chunk(head, None))
-        try:
-            _, reason, counts = self.server.model.answer(
-                request,
-                lambda part: self._write(requests.chunk(head, part)),
-                lambda sentence: self._write(requests.comment(sentence)),
-            )
-        except PotluckError as error:
-            self._write(requests.error_event(_sentence(error)))
-            return
-        self._write(requests.chunk(head, "", reason))
-        if request.with_usage:
-            self._write(requests.usage_chunk(head, counts))
-        self._write(requests.DONE)
+        self._write(first)
 
     def _write(self, data: bytes) -> None:
         """Send a part at once. Raises OSError if the client is gone, which ends the generation."""
         self.wfile.write(data)
         self.wfile.flush()
 
+    def _refuse(self, error: BadRequestError) -> None:
+        self._headers = {"Retry-After": str(RETRY_AFTER_S)} if error.status == 503 else {}
+        self._send(error.status, requests.error_body(str(error), error.status, error.code))
+
     def _send(self, status: int, body: bytes) -> None:
         self.send_response(status)
         self.send_header("Content-Type", "application/json")
         self.send_header("Content-Length", str(len(body)))
         self.send_header("Cache-Control", "no-store")
+        for name, text in self._headers.items():
+            self.send_header(name, text)
         self.end_headers()
         self.wfile.write(body)
+
+
+def _refusal(error: PotluckError) -> BadRequestError:
+    code = "context_length_exceeded" if isinstance(error, ContextLengthError) else None
+    return BadRequestError(_sentence(error), 400 if isinstance(error, UsageError) else 503, code)
 
 
 def _sentence(error: PotluckError) -> str:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
+from threading import Barrier
 from types import SimpleNamespace
 
 import pytest
@@ -18,6 +20,7 @@ from potluck_gateway.templates import TemplateLimits, render_bounded
 from transformers import LlamaConfig
 
 from potluck.errors import UsageError
+from potluck.protocol.blocks import Span
 
 ASKED = (ChatMessage("user", "Hello"),)
 
@@ -37,8 +40,8 @@ class Silent:
 
     waited_s: float | None = None
 
-    def tell_waits(self, on_wait: object) -> None:
-        pass
+    def tell_waits(self, on_wait: Callable[[tuple[Span, ...]], None]) -> None:
+        self.on_wait = on_wait
 
     @contextmanager
     def session(self, *, max_length: int, max_wait_s: float | None) -> Iterator[None]:
@@ -113,6 +116,50 @@ def test_a_prompt_longer_than_the_model_is_refused_before_anything_is_computed(t
         return
     with pytest.raises(UsageError, match="4 tokens, but this model can take 3 at most"):
         complete(SimpleNamespace(config=config), torch.zeros(1, tokens), Options(1), lambda _: None)
+
+
+def test_answers_are_made_at_once_and_a_wait_is_told_to_all_but_those_who_are_gone(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    model, all_three = Silent(), Barrier(3)
+
+    def complete(*_: object, **__: object) -> Completion:
+        all_three.wait(60)  # raises unless both answers get here
+        all_three.wait(60)
+        return Completion()
+
+    def gone(_: str) -> None:
+        raise BrokenPipeError
+
+    monkeypatch.setattr(gateway_model, "complete", complete)
+    told: list[str] = []
+    chat = SwarmChat("m", model, Letters())
+    with ThreadPoolExecutor(2) as pool:
+        first = pool.submit(chat.answer, ChatRequest(ASKED, 9), lambda _: None, gone)
+        second = pool.submit(chat.answer, ChatRequest(ASKED, 9), lambda _: None, told.append)
+        all_three.wait(60)
+        model.on_wait((Span(3, 4),))
+        all_three.wait(60)
+        assert first.result()[0] == second.result()[0] == ""
+    assert len(told) == 1
+
+
+def test_penalties_lower_what_the_answer_has_and_not_what_the_prompt_has() -> None:
+    options = Options(1, presence_penalty=1.0, frequency_penalty=0.5).generate_options(2, None)
+    (penalties,) = options["logits_processor"]
+    lowered = penalties(torch.tensor([[0, 1, 2, 3, 3]]), torch.zeros(1, 5))
+    assert lowered.tolist() == [[0.0, 0.0, -1.5, -2.0, 0.0]]
+
+
+def test_a_seed_draws_the_same_whatever_other_threads_draw() -> None:
+    def drawn() -> list[int]:
+        steps = Options(1, temperature=1.0, seed=5).generate_options(1, None)["logits_processor"]
+        torch.rand(3)
+        return [int(steps(torch.zeros(1, 1, dtype=torch.int64), torch.zeros(1, 40)).argmax()) for _ in range(9)]
+
+    first = drawn()
+    assert drawn() == first
+    assert len(set(first)) > 2
 
 
 def test_a_model_without_a_template_goes_on_from_a_script() -> None:

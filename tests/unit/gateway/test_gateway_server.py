@@ -9,15 +9,23 @@ import socket
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, suppress
+from dataclasses import replace
 from typing import Any
 
 import pytest
 from potluck_control.methods.gateway import GatewayState, GatewayStatus
 from potluck_gateway.client import ask
-from potluck_gateway.requests import BadRequestError, ChatMessage, ChatRequest, parse_request, visible
+from potluck_gateway.requests import (
+    BadRequestError,
+    ChatMessage,
+    ChatRequest,
+    ContextLengthError,
+    parse_request,
+    visible,
+)
 from potluck_gateway.server import MAX_UNPROVEN, GatewayServer
 
-from potluck.errors import PotluckError, SwarmError
+from potluck.errors import PotluckError, SwarmError, UsageError
 
 TOKEN = "secret-token"
 HELLO = {"messages": [{"role": "user", "content": "Hello"}]}
@@ -32,12 +40,15 @@ class Words:
         self.words = ["Guten ", "Tag ", "ä"]
         self.asked: list[ChatRequest] = []
         self.failure: PotluckError | None = None
+        self.early_failure: PotluckError | None = None
         self.is_cut = threading.Event()
 
     def answer(
         self, request: ChatRequest, on_text: Callable[[str], None], on_wait: Callable[[str], None]
     ) -> tuple[str, str, tuple[int, int]]:
         self.asked.append(request)
+        if self.early_failure is not None:
+            raise self.early_failure
         try:
             on_wait("Layer 5 is gone. Waiting for a server.")
             for word in self.words:
@@ -159,6 +170,13 @@ def test_strangers_are_refused(
         (HELLO | {"temperature": "hot"}, 400),
         (HELLO | {"max_tokens": -1}, 400),
         (HELLO | {"stop": [1]}, 400),
+        (HELLO | {"n": 2}, 400),
+        (HELLO | {"tools": [{"type": "function"}]}, 400),
+        (HELLO | {"no_such_field": 1}, 400),
+        (HELLO | {"model": 5}, 400),
+        (HELLO | {"model": "other"}, 404),
+        ({"messages": [{"role": "user", "content": [{"type": "image_url", "image_url": {"url": "x"}}]}]}, 400),
+        ({"messages": [{"role": "assistant", "content": "", "tool_calls": [{}]}]}, 400),
     ],
 )
 def test_a_request_that_is_not_understood_says_why(server: GatewayServer, body: object, status: int) -> None:
@@ -182,6 +200,36 @@ def test_a_failure_of_the_swarm_is_told_before_and_in_a_stream(server: GatewaySe
         list(ask(ready(server, "wrong"), [ChatMessage("user", "Hello")]))
 
 
+@pytest.mark.parametrize("is_streamed", [False, True])
+@pytest.mark.parametrize(
+    ("failure", "status", "code"),
+    [
+        (ContextLengthError("too long"), 400, "context_length_exceeded"),
+        (UsageError("the template refuses"), 400, None),
+        (SwarmError("nobody serves block 3"), 503, None),
+    ],
+)
+def test_a_failure_before_the_first_part_has_its_own_status(
+    server: GatewayServer, model: Words, is_streamed: bool, failure: PotluckError, status: int, code: str | None
+) -> None:
+    model.early_failure = failure
+    connection = http.client.HTTPConnection("127.0.0.1", server.server_port, timeout=60)
+    body = json.dumps(HELLO | {"stream": is_streamed})
+    connection.request("POST", "/v1/chat/completions", body, {"Authorization": f"Bearer {TOKEN}"})
+    answer = connection.getresponse()
+    assert (answer.status, json.loads(answer.read())["error"]["code"]) == (status, code)
+    assert bool(answer.headers["Retry-After"]) == (status == 503)
+    connection.close()
+
+
+def test_a_field_without_effect_is_named_in_the_answer(server: GatewayServer) -> None:
+    connection = http.client.HTTPConnection("127.0.0.1", server.server_port, timeout=60)
+    body = json.dumps(HELLO | {"user": "me", "store": False})
+    connection.request("POST", "/v1/chat/completions", body, {"Authorization": f"Bearer {TOKEN}"})
+    assert connection.getresponse().headers["X-Potluck-Ignored"] == "store, user"
+    connection.close()
+
+
 def test_a_client_that_goes_away_ends_its_generation(server: GatewayServer, model: Words) -> None:
     model.words = ["word " * 100] * 1_000_000
     parts = ask(ready(server), [ChatMessage("user", "Hello")])
@@ -196,7 +244,7 @@ def test_a_request_is_read_as_the_reference_says() -> None:
             {"role": "developer", "content": "Be kind."},
             {
                 "role": "user",
-                "content": [{"type": "text", "text": "a"}, {"type": "image_url"}, {"type": "text", "text": "b"}],
+                "content": [{"type": "text", "text": "a"}, {"type": "text", "text": "b"}],
             },
         ],
         "max_tokens": 1000,
@@ -205,11 +253,13 @@ def test_a_request_is_read_as_the_reference_says() -> None:
         "stream": True,
         "stream_options": {"include_usage": True},
         "seed": 7,
-        "unknown": {},
+        "n": 1,
+        "user": "someone",
     }
     read = parse_request(json.dumps(asked).encode(), 100)
     messages = (ChatMessage("system", "Be kind."), ChatMessage("user", "ab"))
-    assert read == ChatRequest(messages, 100, 0.5, 7, ("END",), is_streamed=True, with_usage=True)
+    wanted = ChatRequest(messages, 100, 0.5, seed=7, stop=("END",), is_streamed=True, with_usage=True)
+    assert read == replace(wanted, ignored=("user",))
     with pytest.raises(BadRequestError):
         parse_request(b'{"messages": 1}', 100)
 
