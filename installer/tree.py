@@ -33,7 +33,7 @@ _PROGRAMS = {
     "potluck": ("potluck_cli.main", "program"),
     "potluckd": ("potluck_cli.daemon", "main"),
 }
-_APP = {"potluck-app": ("potluck_app.main", "main")}
+_APP = {"potluck-app": ("potluck_app.start", "main")}
 _SCRIPT = """\
 #!{python}
 import sys

@@ -1,5 +1,5 @@
 """`python -m potluck_app`."""
 
-from potluck_app.main import main
+from potluck_app.start import main
 
 raise SystemExit(main())

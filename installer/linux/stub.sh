@@ -89,6 +89,7 @@ rm -f "$SHARE/applications/potluck.desktop" # a link into a folder that changes 
 sed "s|^Exec=.*|Exec=$BIN/potluck-app|" "$target/share/applications/potluck.desktop" >"$SHARE/applications/potluck.desktop"
 
 say "Potluck $VERSION is installed in $ROOT."
+"$ROOT/current/bin/python3" -c 'from potluck_app.start import complaint; text = complaint(); text and print(text)' 2>/dev/null || true
 case :$PATH: in *:$BIN:*) ;; *) say "Add $BIN to your PATH, or call $BIN/potluck." ;; esac
 say "Next: potluck join, or start Potluck from the menu."
 exit 0
