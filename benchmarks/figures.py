@@ -306,6 +306,14 @@ FIGURES = {
             "made-up computers on which set-up ends with packages that the index has, by a dated listing",
         ),
         Figure(
+            "comes_back",
+            "events",
+            "lower",
+            0,
+            "coming_back:lost",
+            "kill, power cut, upgrade (also drained), downgrade, with --soak the loss of Python: the server stays away",
+        ),
+        Figure(
             "lintian",
             "errors",
             "lower",

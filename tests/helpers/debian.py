@@ -67,15 +67,38 @@ class Debian:
     Args:
         binds: folders of this machine, by where they are seen inside; read only.
         has_apt: apt sees this machine's network. For everything else there is loopback alone.
+        has_disk: what was written is still there after `cut_power`.
     """
 
     suite: str = "bookworm"
     is_booted: bool = True
     has_apt: bool = False
     binds: Mapping[str, Path] = field(default_factory=dict)
+    has_disk: bool = False
 
     def __enter__(self) -> Debian:
         self.name = f"potluck-{os.getpid()}-{next(_numbers)}"
+        if self.has_disk:
+            self._mount_disk()
+        self._start()
+        return self
+
+    def cut_power(self) -> None:
+        """End everything at once, and boot again from the same disk."""
+        assert self.has_disk
+        self._kill()
+        self._start()
+
+    def _mount_disk(self) -> None:
+        """Lay a disk in memory over the root file system."""
+        self._disk = Path(tempfile.mkdtemp(prefix="potluck-disk-"))
+        subprocess.run(["mount", "-t", "tmpfs", "disk", self._disk], check=True)
+        for name in ("upper", "work", "root"):
+            (self._disk / name).mkdir(mode=0o755)
+        layers = f"lowerdir={make_root(self.suite)},upperdir={self._disk}/upper,workdir={self._disk}/work"
+        subprocess.run(["mount", "-t", "overlay", "disk", "-o", layers, self._disk / "root"], check=True)
+
+    def _start(self) -> None:
         self._guard = subprocess.Popen(
             ["sh", "-c", _GUARD, "guard", *self._command()],
             stdin=subprocess.PIPE,
@@ -86,12 +109,15 @@ class Debian:
         try:
             self._wait_ready()
         except BaseException:
-            self._kill()
+            self.__exit__()
             raise
-        return self
 
     def __exit__(self, *_: object) -> None:
         self._kill()
+        if self.has_disk:
+            for folder in (self._disk / "root", self._disk):
+                subprocess.run(["umount", "--lazy", folder], check=True)
+            self._disk.rmdir()
 
     def run(
         self, *command: str | Path, user: str | None = None, environment: dict[str, str] | None = None
@@ -141,10 +167,10 @@ class Debian:
     def _command(self) -> list[str]:
         start = ["--boot"] if self.is_booted else ["--as-pid2", "sh", "-c", f"touch {_READY}; exec sleep infinity"]
         binds = [f"--bind-ro={here}:{there}" for there, here in self.binds.items()]
-        root = make_root(self.suite)
+        root = self._disk / "root" if self.has_disk else make_root(self.suite)
         return [
-            *("systemd-nspawn", "--quiet", f"--directory={root}"),
-            *("--register=no", "--keep-unit", "--console=pipe", "--volatile=overlay", f"--machine={self.name}"),
+            *("systemd-nspawn", "--quiet", f"--directory={root}", *(() if self.has_disk else ("--volatile=overlay",))),
+            *("--register=no", "--keep-unit", "--console=pipe", f"--machine={self.name}"),
             *("--private-network", *(self._apt() if self.has_apt else ())),
             *binds,
             *start,

@@ -61,10 +61,10 @@ def engine_wheels() -> Path:
     return folder
 
 
-def fresh_debian(packages: Path, suite: str = "bookworm", *, is_booted: bool = True) -> Debian:
+def fresh_debian(packages: Path, suite: str = "bookworm", *, is_booted: bool = True, has_disk: bool = False) -> Debian:
     """Debian's own packages, the folder of ours, the engine's wheels, and a Python 3.11 of nobody's."""
     binds = {"/packages": packages, "/wheels": engine_wheels(), str(_PYTHON): Path(sys.base_prefix)}
-    return Debian(suite, is_booted, has_apt=True, binds=binds)
+    return Debian(suite, is_booted, has_apt=True, binds=binds, has_disk=has_disk)
 
 
 def get_ready(machine: Debian, *, needs_xz: bool = False) -> None:
