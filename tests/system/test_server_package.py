@@ -75,7 +75,7 @@ def test_after_joining_the_service_serves_as_its_own_user(machine: Debian, headl
     answer = machine.output("potluck", "generate", "Count from 7 to 18:")
     assert "7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18." in answer
     assert "friends" in machine.output("potluck", "swarm", "show")
-    assert machine.output("find", "/root/.config", "/root/.local", "-iname", "*potluck*") == ""
+    assert machine.output("find", "/root", "-iname", "*potluck*") == ""
 
 
 def test_somebody_outside_the_services_group_is_told_that_it_is_not_theirs(served: Debian) -> None:
