@@ -46,6 +46,7 @@ from potluck.membership.presentation import (
     WORKING,
     Application,
     Presentation,
+    RemovedError,
     decode_presentation,
     encode_presentation,
     judge,
@@ -195,6 +196,7 @@ class MembersGate:
         self._admitted: set[PeerId] = set()
         self._owners: dict[PeerId, bytes] = {}  # people behind nodes whose key is made for one run
         self._presented: set[PeerId] = set()
+        self._shown_to: set[PeerId] = set()  # they may bring the removal for which they refuse this node
         self._presenting: dict[PeerId, asyncio.Task[None]] = {}
         self._application = membership.application
         self._is_removed = False
@@ -241,7 +243,8 @@ class MembersGate:
 
     def may_call(self, peer: PeerId, protocol: str) -> bool:
         is_for_plain = protocol in self._calls_of_outsiders or protocol.startswith(_DHT)
-        return protocol == PRESENT or peer in self._admitted or (is_for_plain and peer in self._plain)
+        is_for_shown = protocol == ROSTER and peer in self._shown_to
+        return protocol == PRESENT or peer in self._admitted or (is_for_plain and peer in self._plain) or is_for_shown
 
     def is_presented(self, peer: PeerId, protocol: str) -> bool:
         return protocol == PRESENT or peer in self._presented
@@ -296,6 +299,7 @@ class MembersGate:
 
     async def _show(self, peer: PeerId) -> Presentation:
         """Show what is needed: hardly anything to a peer that has heard of this node."""
+        self._shown_to.add(peer)
         shown = self._shown()
         if not shown.application and shown.proof:
             try:
@@ -355,7 +359,12 @@ class MembersGate:
             if enrolled.challenge:
                 return encode_presentation(enrolled)
             witnessed = enrolled.witnessed
-        person, news = judge(self.roster, peer, shown, self._clock())
+        try:
+            person, news = judge(self.roster, peer, shown, self._clock())
+        except RemovedError as error:
+            proof = [statement.data for statement in self.roster.proof_of_removal(error.key)]
+            self._tasks.start(self._tell_removed([peer], proof))
+            raise
         self._wait_for_removals(person)
         self._learn(news)
         self._remember(peer, person)
@@ -492,6 +501,8 @@ class MembersGate:
         """
         message = _read_message(body)
         self._learn(read_all(self.roster.swarm_key, message.news))
+        if peer not in self._admitted and peer not in self._plain:
+            return bytes(msgpack.packb({}))
         if message.application:
             shown = decode_presentation(message.application)
             application = read_application(self.roster, shown, self._clock())

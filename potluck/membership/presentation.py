@@ -64,6 +64,14 @@ class Presentation:
     nonce: bytes = b""
 
 
+class RemovedError(RemoteError):
+    """Refuses a person or computer that was removed, by their key."""
+
+    def __init__(self, key: bytes) -> None:
+        super().__init__(Code.NOT_A_MEMBER, REMOVED)
+        self.key = key
+
+
 def encode_presentation(presentation: Presentation) -> bytes:
     return bytes(msgpack.packb({name: getattr(presentation, name) for name in presentation.__slots__}))
 
@@ -234,7 +242,7 @@ def _is_promoted(key: bytes, roster: Roster, known: Sequence[Statement]) -> bool
 
 def _refuse_removed(roster: Roster, key: bytes) -> None:
     if roster.is_removed(key):
-        raise _stranger(REMOVED)
+        raise RemovedError(key)
 
 
 def _stranger(reason: str) -> RemoteError:

@@ -11,6 +11,8 @@ list cannot undo one. The rules:
 - Of too many enrolments with one invite the earliest count, and of equally early ones those with the smallest key.
   People who were removed since count, too, so that a removal frees no place.
 - A person certifies a machine together with the machine's own key. The person, an admin or the founder removes them.
+  Of a person's statements about one machine the earliest counts. A machine that certified itself for several members
+  belongs to whoever of them enrolled first or, in the same second, has the smaller key.
 - What an admin signed ends with the rank, so whoever takes it away signs anew what shall stay (`leadership.py`).
 
 No I/O and no clock.
@@ -21,8 +23,8 @@ from __future__ import annotations
 import hashlib
 import math
 from collections import defaultdict, deque
-from collections.abc import Collection, Iterable, Iterator
-from dataclasses import dataclass, field
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 
 from potluck.membership.identity import public_key_of
 from potluck.membership.statements import (
@@ -72,7 +74,7 @@ class _Facts:
     invites: dict[bytes, tuple[Delegation, bytes]] = field(default_factory=dict)  # with the author
     withdrawals: list[tuple[Withdrawal, bytes]] = field(default_factory=list)
     enrolments: list[tuple[Enrolment, tuple[bytes, ...]]] = field(default_factory=list)
-    machines: dict[bytes, Machine] = field(default_factory=dict)
+    machines: defaultdict[bytes, dict[bytes, Machine]] = field(default_factory=lambda: defaultdict(dict))  # by person
     removals: list[tuple[Removal, bytes]] = field(default_factory=list)
 
     def add(self, statement: Statement, swarm_key: bytes) -> None:
@@ -87,7 +89,8 @@ class _Facts:
             case Enrolment() as enrolment:
                 self.enrolments.append((enrolment, statement.authors))
             case Machine() as machine if statement.authors == (machine.person, machine.machine):
-                self.machines.setdefault(machine.machine, machine)
+                said = self.machines[machine.machine]
+                said[machine.person] = min(said.get(machine.person, machine), machine, key=_order)
             case Removal() as removal:
                 self.removals.append((removal, author))
 
@@ -110,7 +113,7 @@ class Roster:
         self._witnesses: dict[bytes, bytes] = {}  # of each person's enrolment
         self._facts = _Facts()
         self._leaders: Collection[bytes] = (swarm_key,)
-        self._removed: Collection[bytes] = ()
+        self._removed: Mapping[bytes, list[tuple[int, bytes]]] = {}  # when, and by whom
 
     def __iter__(self) -> Iterator[Statement]:
         return iter(self._statements.values())
@@ -170,8 +173,13 @@ class Roster:
 
     def remover(self, key: bytes) -> bytes | None:
         """Return the key that removed a person or a machine, or None if nobody did."""
-        authors = [author for removal, author in self._facts.removals if removal.key == key]
-        return authors[0] if key in self._removed and authors else None
+        removals = self._removed.get(key)
+        return min(removals)[1] if removals else None
+
+    def proof_of_removal(self, key: bytes) -> list[Statement]:
+        """Return what proves to anybody who knows the swarm's key that a person or machine has been removed."""
+        removals = [item for item in self if isinstance(item.content, Removal) and item.content.key == key]
+        return [*removals, *(item for removal in removals for item in self.proof_of(removal.authors[0]))]
 
     def is_removed_peer(self, peer: PeerId) -> bool:
         key = public_key_of(peer)
@@ -255,9 +263,14 @@ class Roster:
                 chosen = self._witnesses.get(enrolment.person)
                 return chosen is not None and (witness == chosen or witness in self._leaders)
             case Machine() as machine:
-                return machine.machine in self._owners or machine.machine in self._removed
+                owner = self._owners.get(machine.machine)
+                if owner is not None:
+                    return machine in owner.machines
+                said = self._facts.machines.get(machine.machine, {})
+                is_known = machine.person in self._witnesses and said.get(machine.person) == machine
+                return is_known and machine.machine in self._removed
             case Removal() as removal:
-                return removal.key in self._removed
+                return (removal.at_s, statement.authors[0]) in self._removed.get(removal.key, ())
             case Promotion() | Delegation() | Withdrawal():
                 return statement.authors[0] in self._leaders
 
@@ -300,8 +313,8 @@ def _settle(
 ) -> _Settled:
     """Return who enrolled, without `surplus`. It starts with the founder and adds whom members witnessed."""
     machines: defaultdict[bytes, list[Machine]] = defaultdict(list)
-    for machine in sorted(facts.machines.values(), key=lambda each: (each.at_s, each.machine)):
-        if machine.machine not in removed and len(machines[machine.person]) < MAX_MACHINES:
+    for machine in sorted((each for said in facts.machines.values() for each in said.values()), key=_order):
+        if machine.machine not in removed:
             machines[machine.person].append(machine)
     settled = _Settled()
     faults = _faults(facts, leaders)
@@ -324,11 +337,24 @@ def _settle(
             invite, _ = facts.invites.get(enrolment.invite, (None, b""))
             is_new = invite is not None and invite.work_bits > 0 and key not in facts.promotions
             ends_s = max(enrolment.at_s, faults.get(key, 0)) + PROBATION_S if is_new else 0
-            person = Person(key, enrolment.name, enrolment.at_s, enrolment.invite, rank, ends_s, tuple(machines[key]))
+            theirs = tuple(machines[key][:MAX_MACHINES])
+            person = Person(key, enrolment.name, enrolment.at_s, enrolment.invite, rank, ends_s, theirs)
             settled.people[key] = person
             witnesses |= dict.fromkeys((key, *(machine.machine for machine in person.machines)), person)
         if not found:
-            return settled
+            return replace(settled, people=_with_own_machines(settled.people))
+
+
+def _with_own_machines(people: dict[bytes, Person]) -> dict[bytes, Person]:
+    """Leave each machine to the first of those who certified it."""
+    owner: dict[bytes, bytes] = {}
+    for person in sorted(people.values(), key=lambda each: (each.joined_s, each.key)):
+        for machine in person.machines:
+            owner.setdefault(machine.machine, person.key)
+    return {
+        key: replace(person, machines=tuple(each for each in person.machines if owner[each.machine] == key))
+        for key, person in people.items()
+    }
 
 
 def _is_admitted(
@@ -360,9 +386,9 @@ def _faults(facts: _Facts, leaders: Collection[bytes]) -> dict[bytes, int]:
     """Return when an admin or the founder last removed a computer of each person, whose probation then begins anew."""
     faults: dict[bytes, int] = {}
     for removal, author in facts.removals:
-        machine = facts.machines.get(removal.key)
-        if machine is not None and author in leaders and author != machine.person:
-            faults[machine.person] = max(faults.get(machine.person, 0), removal.at_s)
+        owners = facts.machines.get(removal.key, {}).keys() - {author}
+        if author in leaders:
+            faults |= {owner: max(faults.get(owner, 0), removal.at_s) for owner in owners}
     return faults
 
 
@@ -372,23 +398,31 @@ def _end_of(invite: bytes, facts: _Facts, leaders: Collection[bytes]) -> float:
     return min(ends, default=math.inf)
 
 
-def _leaders_and_removed(facts: _Facts, swarm_key: bytes) -> tuple[set[bytes], set[bytes]]:
-    """Return the keys that may lead, and the people and machines that somebody removed who might do so."""
+def _leaders_and_removed(facts: _Facts, swarm_key: bytes) -> tuple[set[bytes], dict[bytes, list[tuple[int, bytes]]]]:
+    """Return the keys that may lead, and the people and machines that were removed: when, and by whom who might."""
     admins = {person for person in facts.promotions if _rank_of(person, facts) is Rank.ADMIN}
     admins |= {enrolment.person for enrolment, authors in facts.enrolments if authors == (swarm_key, swarm_key)}
-    removed = {removal.key for removal, author in facts.removals if author == swarm_key}
-    leaders = {swarm_key, *(admins - removed)}
+    removed: defaultdict[bytes, list[tuple[int, bytes]]] = defaultdict(list)
     for removal, author in facts.removals:
-        machine = facts.machines.get(removal.key)
-        person = removal.key if machine is None else machine.person
-        if (author in leaders and person not in admins) or (machine is not None and author == person):
-            removed.add(removal.key)
-    return leaders, removed
+        if author == swarm_key:
+            removed[removal.key].append((removal.at_s, author))
+    leaders = {swarm_key, *(admins - removed.keys())}
+    for removal, author in facts.removals:
+        if author == swarm_key:
+            continue
+        said = facts.machines.get(removal.key, {})
+        if author in said or (author in leaders and admins.isdisjoint(said or (removal.key,))):
+            removed[removal.key].append((removal.at_s, author))
+    return leaders, dict(removed)
 
 
 def _rank_of(person: bytes, facts: _Facts) -> Rank:
     latest = max(facts.promotions.get(person, ()), key=lambda each: (each.at_s, each.rank), default=None)
     return Rank.MEMBER if latest is None else Rank(latest.rank)
+
+
+def _order(machine: Machine) -> tuple[int, bytes, str]:
+    return machine.at_s, machine.machine, machine.name
 
 
 def _subject(statement: Statement) -> bytes | None:

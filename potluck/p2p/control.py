@@ -39,7 +39,7 @@ from potluck.wire.refusals import decode_refusal, encode_refusal
 
 log = logging.getLogger(__name__)
 
-_MAX_REFUSED = 64  # streams at a time that are told why they end; further ones end without a word
+MAX_REFUSED = 64  # streams at a time that are told why they end; further ones end without a word
 _WHOLE_BYTES = 2 * MAX_PRESENTATION_BYTES  # a message above it is not kept before it is known who calls
 _MAX_UNACCEPTED = 4096  # streams that wait while the loop is busy; p2pd resets those that find no room (default: 100)
 _CALL_ID_BYTES = 16
@@ -276,7 +276,7 @@ class P2pdClient:
             self._run(self._serve(stream, caller, handler, refuse)).add_done_callback(
                 lambda _: self._budgets.end(lease)
             )
-        elif lease is Refused.FOR_NOW and self._refusing < _MAX_REFUSED:
+        elif lease is Refused.FOR_NOW and self._refusing < MAX_REFUSED:
             self._run(self._say_why(stream, encode_refusal(_beyond_budget())))
         else:
             stream.close_now()

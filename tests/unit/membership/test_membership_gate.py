@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import AsyncIterator
 from dataclasses import replace
 
+import msgpack
 import pytest
 import pytest_asyncio
 from helpers.members import NOW_S, World, founded, invited, joined, names, person
@@ -101,6 +102,29 @@ async def test_a_removed_member_is_told_by_whom(there: World) -> None:
     for _ in range(10):
         await asyncio.sleep(0)
     assert theirs.with_statements(there.kept[BOB.peer_id], NOW_S).remover(BOB.public_key, NOW_S) == "Ana"
+
+
+async def test_a_member_who_was_away_learns_who_removed_them_when_they_come_back(there: World) -> None:
+    founder, made = invited(founded(ANA))
+    ana = there.node(founder, ANA)
+    theirs = joined(made, "Bob", BOB)
+    await there.node(theirs.for_node(), BOB).present(ANA.peer_id)
+    theirs = theirs.with_statements(there.kept[BOB.peer_id], NOW_S)
+    del there.nodes[BOB.peer_id]
+    ana.publish(remove(founder.with_statements(list(ana.roster), NOW_S), person(ana, "Bob"), NOW_S + 1))
+    for _ in range(10):
+        await asyncio.sleep(0)
+    there.kept[BOB.peer_id].clear()
+    back = there.node(theirs.for_node(), BOB)
+    with pytest.raises(RemoteError, match="removed"):
+        await back.present(ANA.peer_id)
+    for _ in range(10):
+        await asyncio.sleep(0)
+    assert theirs.with_statements(there.kept[BOB.peer_id], NOW_S).remover(BOB.public_key, NOW_S) == "Ana"
+    assert not back.may_call(EVE.peer_id, ROSTER)
+    assert back.may_call(ANA.peer_id, ROSTER)
+    answer = await back.answer_roster(msgpack.packb({"have": b""}), LEA.peer_id)
+    assert msgpack.unpackb(answer) == {}, "only those who were let in may compare"
 
 
 async def test_a_removed_computer_knows_that_its_owner_did_it() -> None:

@@ -1,0 +1,85 @@
+"""Nodes that saw the same statements in different orders agree."""
+
+from __future__ import annotations
+
+from itertools import permutations
+
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from helpers.members import NOW_S, founded, invited, joined
+
+from potluck.membership.identity import Identity
+from potluck.membership.leadership import remove_machine
+from potluck.membership.membership import Membership
+from potluck.membership.presentation import Presentation, read_application, witness
+from potluck.membership.roster import Roster
+from potluck.membership.statements import Machine, Removal, Statement, sign
+
+ANA, BOB, EVE, SHARED = (Identity.generate() for _ in range(4))
+
+
+def _people() -> tuple[Membership, list[Statement], list[Ed25519PrivateKey]]:
+    """Return the founder's membership, a swarm of three people, and the keys of Bob and Eve, who joined later."""
+    founder, made = invited(founded(ANA))
+    roster, keys = founder.roster(NOW_S), []
+    for name, machine in (("Bob", BOB), ("Eve", EVE)):
+        member = joined(made, name, machine)
+        assert member.person_key is not None
+        keys.append(member.person_key)
+        shown = Presentation(member.statements, b"", member.application)
+        application = read_application(roster, shown, NOW_S)
+        roster.merge([witness(roster, application, ANA.private_key, NOW_S)], now_s=NOW_S)
+    return founder, list(roster), keys
+
+
+def _certificate(founder: Membership, person: Ed25519PrivateKey, name: str, at_s: float) -> Statement:
+    content = Machine(SHARED.public_key, person.public_key().public_bytes_raw(), name, int(at_s))
+    swarm_key = founder.roster(NOW_S).swarm_key
+    return sign(swarm_key, content, person, SHARED.private_key)
+
+
+def _merged(founder: Membership, *batches: list[Statement]) -> Roster:
+    roster = Roster(founder.roster(NOW_S).swarm_key)
+    for batch in batches:
+        roster.merge(batch, now_s=NOW_S)
+    return roster
+
+
+def test_a_machine_that_certified_itself_twice_belongs_to_the_same_person_everywhere() -> None:
+    founder, people, (bob, eve) = _people()
+    nobody = Ed25519PrivateKey.generate()
+    said = [
+        _certificate(founder, bob, "Bob's", NOW_S),
+        _certificate(founder, eve, "Eve's", NOW_S - 9),  # a machine says any time it likes
+        _certificate(founder, eve, "Eve's again", NOW_S - 8),
+        _certificate(founder, nobody, "nobody's", NOW_S - 99),
+    ]
+    rosters = [_merged(founder, people, *([item] for item in order)) for order in permutations(said)]
+    rosters += [_merged(founder, [*order, *people]) for order in permutations(said)]
+    owners = {owner.key for roster in rosters if (owner := roster.owner_of_key(SHARED.public_key)) is not None}
+    first = min((person for person in rosters[0].people if person.name != "Ana"), key=lambda each: each.key)
+    assert owners == {first.key}, "both enrolled in the same second, so the smaller key comes first"
+    assert len({roster.digest for roster in rosters}) == 1
+    assert all(roster.owner_of_key(SHARED.public_key) is not None for roster in rosters)
+
+
+def test_of_a_persons_statements_about_one_machine_the_earliest_counts() -> None:
+    founder, people, (bob, _) = _people()
+    said = [_certificate(founder, bob, name, NOW_S - age_s) for name, age_s in (("new", 0), ("old", 9), ("older", 9))]
+    rosters = [_merged(founder, people, *([item] for item in order)) for order in permutations(said)]
+    machines = [machine for roster in rosters for person in roster.people for machine in person.machines]
+    assert {machine.name for machine in machines if machine.machine == SHARED.public_key} == {"old"}
+    assert len({roster.digest for roster in rosters}) == 1
+
+
+def test_the_first_removal_that_counts_names_the_remover_in_any_order() -> None:
+    founder, people, (bob, eve) = _people()
+    swarm_key = founder.roster(NOW_S).swarm_key
+    own = _certificate(founder, bob, "Bob's", NOW_S)
+    removals = [
+        sign(swarm_key, Removal(SHARED.public_key, int(NOW_S) - 9), eve),  # it isn't hers
+        sign(swarm_key, Removal(SHARED.public_key, int(NOW_S) + 1), bob),
+        *remove_machine(founder.with_statements([*people, own], NOW_S), SHARED.public_key, NOW_S + 2),
+    ]
+    rosters = [_merged(founder, [*people, own], *([item] for item in order)) for order in permutations(removals)]
+    assert {roster.remover(SHARED.public_key) for roster in rosters} == {bob.public_key().public_bytes_raw()}
+    assert len({roster.digest for roster in rosters}) == 1
