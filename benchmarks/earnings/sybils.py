@@ -20,7 +20,7 @@ from potluck_engine.compute.turns import shares_by_worth
 
 from benchmarks.figures import Measured
 from potluck.membership.identity import Identity
-from potluck.protocol.blocks import PeerId
+from potluck.protocol.blocks import PersonId
 from potluck.protocol.receipts import countersign
 from tests.helpers.receipts import Session
 
@@ -54,8 +54,8 @@ def _share(work: list[int], steps: int) -> float:
             ledger.keep_vouchers([_voucher(name, other, now) for other in others if other is not name], now)
         worth = ledger.worths([honest.peer_id, *(name.peer_id for name in names)])
         ledger.close()
-    served = _serve(worth, steps)
-    return sum(served[name.peer_id] for name in names) / sum(served.values())
+    served = _serve({PersonId(name): value for name, value in worth.items()}, steps)
+    return sum(served[PersonId(name.peer_id)] for name in names) / sum(served.values())
 
 
 def _did(giver: Identity, receiver: Identity, microcredits: int, now: float) -> Booking:
@@ -68,7 +68,7 @@ def _voucher(giver: Identity, receiver: Identity, now: float) -> bytes:
     return countersign(session.signed(10**9), giver.sign).data + session.delegation
 
 
-def _serve(worth: dict[PeerId, int], steps: int) -> Counter[PeerId]:
+def _serve(worth: dict[PersonId, int], steps: int) -> Counter[PersonId]:
     """Tokens that each client got, all of them asking without end."""
     scheduler = StepScheduler(
         max_queued_jobs=10**6,
@@ -79,7 +79,7 @@ def _serve(worth: dict[PeerId, int], steps: int) -> Counter[PeerId]:
     cost = StepCost()
     for client in [*worth, *worth]:  # two at a time: whoever has nothing waiting for a moment loses its turn
         _ask(scheduler, client, cost)
-    served: Counter[PeerId] = Counter()
+    served: Counter[PersonId] = Counter()
     for number in range(steps):
         action = scheduler.next(float(number), cost)
         assert isinstance(action, Batch)
@@ -90,7 +90,7 @@ def _serve(worth: dict[PeerId, int], steps: int) -> Counter[PeerId]:
     return served
 
 
-def _ask(scheduler: StepScheduler, client: PeerId, cost: StepCost) -> None:
+def _ask(scheduler: StepScheduler, client: PersonId, cost: StepCost) -> None:
     job = StepJob(object(), client, rows=1, tokens=1000, submitted_at=0.0, deadline=1e12)
     scheduler.add(job, 0.0, cost)
     scheduler.arrived()

@@ -143,11 +143,12 @@ class Handlers:
         batch, tokens = request.hidden.shape[:2]
         if tokens == 0:
             raise RemoteError(Code.BAD_REQUEST, "hidden states of no tokens")
+        person = state.admission.person_of(peer)
         tab = state.tabs.tab_of_calls(peer, request.span, request.caller)
         priority, pieces = self._work_of(request, adapter)
         with state.sessions.calling(request.span):
             computed = await state.calls.run(
-                priority, pieces, client=peer, tokens=batch * tokens, timeout_s=state.limits.request_timeout_s
+                priority, pieces, client=person, tokens=batch * tokens, timeout_s=state.limits.request_timeout_s
             )
         timing = replace(computed.timing, cache_tokens_left=state.free_tokens)
         state.tabs.note(tab, batch * tokens, is_backward=priority is Priority.BACKWARD)

@@ -210,7 +210,7 @@ class SessionStream:
         now, memory = time.monotonic(), session.memory
         step = SessionStep(
             session=memory,
-            client=memory.client,
+            client=memory.person,
             rows=memory.rows,
             tokens=plan.end - plan.start,
             submitted_at=now,

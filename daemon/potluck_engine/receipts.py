@@ -14,7 +14,7 @@ import asyncio
 import contextlib
 import logging
 import time
-from collections import OrderedDict
+from collections import Counter, OrderedDict
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -22,7 +22,7 @@ from pathlib import Path
 from potluck_control.outbox import Booking, Outbox
 
 from potluck.membership.identity import Identity, peer_id_of, public_key_of
-from potluck.protocol.blocks import PeerId, Span
+from potluck.protocol.blocks import PeerId, PersonId, Span, each_for_itself
 from potluck.protocol.codes import Code, RemoteError
 from potluck.protocol.messages import Caller, Timing
 from potluck.protocol.receipts import (
@@ -132,17 +132,26 @@ class Tabs:
         self._tabs: OrderedDict[bytes, ServerTab] = OrderedDict()
         self._calls: OrderedDict[tuple[PeerId, Span], ServerTab] = OrderedDict()
         self._worth: Mapping[PeerId, int] = {}
-        self._client_worth: Mapping[PeerId, int] = {}  # replaced, never changed, because other threads read it
+        self._person_of: Callable[[PeerId], PersonId | None] = each_for_itself
+        self._client_worth: Mapping[PersonId, int] = {}  # replaced, never changed, because other threads read it
         self._shown_at: OrderedDict[PeerId, float] = OrderedDict()
         self._next_show_at = 0.0
         self._booked = asyncio.Event()  # replaced when it is set
 
-    def begin(self, identity: Identity, swarm: Swarm, parameters: tuple[int, ...]) -> None:
+    def begin(
+        self,
+        identity: Identity,
+        swarm: Swarm,
+        parameters: tuple[int, ...],
+        person_of: Callable[[PeerId], PersonId | None] = each_for_itself,
+    ) -> None:
         """Keep tabs from now on, if there is an outbox to put receipts into.
 
         Args:
             parameters: of each block of the model.
+            person_of: names who runs a client.
         """
+        self._person_of = person_of
         if self._folder is None:
             return
         try:
@@ -299,15 +308,17 @@ class Tabs:
             clients.setdefault(tab.account, {})[tab.client] = None
             if tab.is_late:
                 late.add(tab.client)
-        self._client_worth = {
-            client: max(self._worth.get(account, 0) - owed[account], 0) // len(names)
-            for account, names in clients.items()
-            for client in names
-            if client not in late
-        }
+        worth: Counter[PersonId] = Counter()
+        for account, names in clients.items():
+            part = max(self._worth.get(account, 0) - owed[account], 0) // len(names)
+            for client in names.keys() - late:
+                person = self._person_of(client)
+                if person is not None:
+                    worth[person] += part
+        self._client_worth = worth
 
-    def shares(self, clients: Collection[PeerId]) -> Mapping[PeerId, float]:
-        """Return the shares of clients by the credit of their donors, for the threads that compute."""
+    def shares(self, clients: Collection[PersonId]) -> Mapping[PersonId, float]:
+        """Return the shares of people by the credit of their donors, for the threads that compute."""
         return shares_by_worth(self._client_worth, clients)
 
     def _account(self, client: PeerId, caller: Caller) -> tuple[PeerId, bytes | None]:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from enum import IntEnum
 from typing import Any
 
-from potluck.protocol.blocks import PeerId
+from potluck.protocol.blocks import PersonId
 from potluck.protocol.codes import Code, RemoteError
 from potluck_engine.compute.turns import Shares, Turns, equal_shares
 
@@ -33,7 +33,7 @@ class Call:
     """Work for the call thread; `tokens` counts every row."""
 
     priority: Priority
-    client: PeerId
+    client: PersonId
     pieces: Pieces
     tokens: int
     submitted_at: float  # monotonic seconds
@@ -48,7 +48,7 @@ class CallScheduler:
     def __init__(self, *, max_queued_jobs: int, max_queued_tokens: int, shares: Shares = equal_shares) -> None:
         self._max_calls = max_queued_jobs
         self._max_tokens = max_queued_tokens
-        self._lines: tuple[dict[PeerId, deque[Call]], ...] = tuple({} for _ in Priority)
+        self._lines: tuple[dict[PersonId, deque[Call]], ...] = tuple({} for _ in Priority)
         self._begun: list[Call | None] = [None for _ in Priority]  # the call of each kind that has more pieces
         self._turns = Turns(shares)
         self._tokens = [0 for _ in Priority]

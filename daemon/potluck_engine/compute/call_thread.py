@@ -26,7 +26,7 @@ import torch
 from potluck_control.launch_spec import ServingLimits
 
 from potluck.errors import PotluckError
-from potluck.protocol.blocks import PeerId
+from potluck.protocol.blocks import PersonId
 from potluck.protocol.codes import Code, RemoteError
 from potluck.protocol.messages import Timing
 from potluck_engine.compute.call_scheduler import Call, CallScheduler, Pieces, Priority
@@ -98,7 +98,7 @@ class CallThread:
         self._thread.start()
 
     async def run(
-        self, priority: Priority, pieces: Pieces, *, client: PeerId, tokens: int, timeout_s: float
+        self, priority: Priority, pieces: Pieces, *, client: PersonId, tokens: int, timeout_s: float
     ) -> Computed:
         """Run all pieces; cancelling it drops the pieces that have not begun.
 

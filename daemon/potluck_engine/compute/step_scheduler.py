@@ -6,7 +6,7 @@ which their rows are away, in pieces that end when the first row is expected bac
 step to themselves. Where the pauses are too short, prefill joins the decode rows, and the step may cost
 `PREFILL_STRETCH` times as much as it would without prefill. Steps that have to run alone take turns with batches.
 
-Clients (peers), not sessions, share the prefill budget by `Shares`, so that opening more sessions gains nothing.
+Clients (people), not sessions, share the prefill budget by `Shares`, so that opening more sessions gains nothing.
 
 Rows that were answered together tend to come back together. A step waits for rows that are expected within the time
 that it saves to run one step instead of two; otherwise sixteen sessions fall into two convoys that wait for each other.
@@ -24,7 +24,7 @@ from collections import deque
 from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass, field
 
-from potluck.protocol.blocks import PeerId
+from potluck.protocol.blocks import PersonId
 from potluck.protocol.codes import Code, RemoteError
 from potluck_engine.compute.steps import Action, Alone, Batch, Hold, Part, StepCost, StepJob
 from potluck_engine.compute.turns import Shares, Turns, equal_shares
@@ -92,7 +92,7 @@ class StepScheduler:
         self._max_step_tokens = max_step_tokens
         self._jobs: dict[StepJob, None] = {}  # all, by arrival
         self._arrived: list[StepJob] = []
-        self._ready: dict[PeerId, list[StepJob]] = {}
+        self._ready: dict[PersonId, list[StepJob]] = {}
         self._turns = Turns(shares)
         self._ready_alone: list[StepJob] = []
         self._is_turn_of_alone = False
@@ -252,7 +252,7 @@ class StepScheduler:
             parts.append(Part(job, 1))
             room -= job.rows
         if is_contested:
-            given: dict[PeerId, int] = dict.fromkeys(clients, 0)
+            given: dict[PersonId, int] = dict.fromkeys(clients, 0)
             for part in parts:
                 given[part.job.client] += part.total
             self._turns.charge(given)
@@ -268,7 +268,7 @@ class StepScheduler:
             allowed_s = max(allowed_s, min(pace.soon_at for pace in decoding) - now)
         return max(cost.tokens_within(allowed_s, self._max_step_tokens) - decode_tokens, MIN_PIECE_TOKENS)
 
-    def _prefill_parts(self, prefills: Mapping[PeerId, list[StepJob]], budget: int) -> list[Part]:
+    def _prefill_parts(self, prefills: Mapping[PersonId, list[StepJob]], budget: int) -> list[Part]:
         """Divide `budget` by the clients' shares into pieces of at least `MIN_PIECE_TOKENS`."""
         wanted = {client: sum(job.left * job.rows for job in jobs) for client, jobs in prefills.items()}
         parts = []

@@ -7,7 +7,7 @@ from collections.abc import Hashable
 from dataclasses import dataclass, field
 from itertools import accumulate
 
-from potluck.protocol.blocks import PeerId
+from potluck.protocol.blocks import PersonId
 
 
 @dataclass(slots=True, eq=False)
@@ -15,7 +15,7 @@ class StepJob:
     """One step of one session: `tokens` new ones for each of its `rows`, `done` of which are computed."""
 
     session: Hashable
-    client: PeerId
+    client: PersonId
     rows: int
     tokens: int
     submitted_at: float  # monotonic seconds, as all times here

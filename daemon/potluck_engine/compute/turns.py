@@ -1,34 +1,34 @@
-"""Shares compute between clients that compete for it. Pure: no lock, no clock.
+"""Shares compute between people who compete for it. Pure: no lock, no clock.
 
-Start-time fair queueing (Goyal, Vin and Cheng, 1996): each client has a virtual time that advances by what it was given
-over its share, and the client that is furthest behind is next. A client that was away begins at the present time, so
-nothing can be saved up.
+Start-time fair queueing (Goyal, Vin and Cheng, 1996): each client (a person with all their machines; in an open swarm a
+peer) has a virtual time that advances by what it was given over its share, and the client that is furthest behind is
+next. A client that was away begins at the present time, so nothing can be saved up.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
 
-from potluck.protocol.blocks import PeerId
+from potluck.protocol.blocks import PersonId
 
 LEFTOVER = 1 / 32
 """Part of the compute that all clients share equally, whatever their credit.
 
-With more, opening a hundred names would pay; with less, strangers would starve beside a busy donor.
+With more, opening a hundred names in an open swarm would pay; with less, strangers would starve beside a busy donor.
 """
 
 _FINE = 4
 """Tokens by which the shares of one step may be off."""
 
-Shares = Callable[[Collection[PeerId]], Mapping[PeerId, float]]
+Shares = Callable[[Collection[PersonId]], Mapping[PersonId, float]]
 """Returns a share above 0 for each of the clients that want something now."""
 
 
-def equal_shares(clients: Collection[PeerId]) -> Mapping[PeerId, float]:
+def equal_shares(clients: Collection[PersonId]) -> Mapping[PersonId, float]:
     return dict.fromkeys(clients, 1.0)
 
 
-def shares_by_worth(worth: Mapping[PeerId, int], clients: Collection[PeerId]) -> Mapping[PeerId, float]:
+def shares_by_worth(worth: Mapping[PersonId, int], clients: Collection[PersonId]) -> Mapping[PersonId, float]:
     """Return shares in proportion to the clients' credit; equal ones if nobody has any.
 
     Because of the proportion, splitting credit over several names gains nothing.
@@ -45,10 +45,10 @@ class Turns:
 
     def __init__(self, shares: Shares = equal_shares) -> None:
         self._shares = shares
-        self._times: dict[PeerId, float] = {}
+        self._times: dict[PersonId, float] = {}
         self._now = 0.0
 
-    def first(self, wanted: Mapping[PeerId, int]) -> PeerId:
+    def first(self, wanted: Mapping[PersonId, int]) -> PersonId:
         """Choose the next client and charge it what it wants; of equals, the first one."""
         times = self._current(wanted)
         chosen = min(wanted, key=times.__getitem__)
@@ -56,14 +56,14 @@ class Turns:
         times[chosen] += wanted[chosen] / self._shares(wanted)[chosen]
         return chosen
 
-    def divide(self, wanted: Mapping[PeerId, int], budget: int, piece: int) -> dict[PeerId, int]:
+    def divide(self, wanted: Mapping[PersonId, int], budget: int, piece: int) -> dict[PersonId, int]:
         """Divide `budget`, each part to the client that is furthest behind; clients that get nothing are left out.
 
         Args:
             piece: the size of a client's first part.
         """
         left = dict(wanted)
-        given: dict[PeerId, int] = {}
+        given: dict[PersonId, int] = {}
         times = self._current(left)
         shares = self._shares(left)
         while budget > 0 and left:
@@ -78,18 +78,18 @@ class Turns:
                 del left[client]
         return given
 
-    def order(self, clients: Collection[PeerId]) -> list[PeerId]:
+    def order(self, clients: Collection[PersonId]) -> list[PersonId]:
         """Return the clients, the one that is furthest behind first."""
         return sorted(clients, key=self._current(clients).__getitem__)
 
-    def charge(self, given: Mapping[PeerId, int]) -> None:
+    def charge(self, given: Mapping[PersonId, int]) -> None:
         """Charge clients that were served outside their turn."""
         shares = self._shares(given)
         times = self._current(given)
         for client, amount in given.items():
             times[client] += amount / shares[client]
 
-    def _current(self, clients: Collection[PeerId]) -> dict[PeerId, float]:
+    def _current(self, clients: Collection[PersonId]) -> dict[PersonId, float]:
         """Return the virtual times, with those of `clients` brought to the present and old ones dropped."""
         if len(self._times) > 4 * len(clients) + 64:
             self._times = {client: time for client, time in self._times.items() if time > self._now}

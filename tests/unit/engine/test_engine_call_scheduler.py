@@ -5,12 +5,12 @@ from __future__ import annotations
 import pytest
 from potluck_engine.compute.call_scheduler import Call, CallScheduler, Priority
 
-from potluck.protocol.blocks import PeerId
+from potluck.protocol.blocks import PersonId
 from potluck.protocol.codes import Code, RemoteError
 
 
 def call(priority: Priority, tokens: int = 1, client: str = "c") -> Call:
-    return Call(priority, PeerId(client), lambda: iter(()), tokens, submitted_at=0.0)  # type: ignore[arg-type, return-value]
+    return Call(priority, PersonId(client), lambda: iter(()), tokens, submitted_at=0.0)  # type: ignore[arg-type, return-value]
 
 
 def scheduler(jobs: int = 3, tokens: int = 100) -> CallScheduler:
@@ -60,7 +60,7 @@ def test_shares_decide_whose_calls_come_first():
     )
     admit(queue, *(call(Priority.BACKWARD, client=client) for client in ("poor", "rich") for _ in range(20)))
     taken = [found.client for _ in range(20) if (found := queue.take()) is not None]
-    assert taken.count(PeerId("rich")) == 16
+    assert taken.count(PersonId("rich")) == 16
 
 
 def test_a_call_under_way_that_is_forgotten_leaves_the_queue():

@@ -13,7 +13,7 @@ from potluck_control.launch_spec import ServingLimits
 from potluck_engine.compute.call_scheduler import Priority
 from potluck_engine.compute.call_thread import CallThread
 
-from potluck.protocol.blocks import PeerId
+from potluck.protocol.blocks import PersonId
 from potluck.protocol.codes import Code, RemoteError
 
 
@@ -55,7 +55,7 @@ def submit(calls: CallThread, priority: Priority, pieces: Callable[[], Generator
     return asyncio.create_task(calls.run(priority, pieces, client=ME, tokens=1, timeout_s=60))
 
 
-ME = PeerId("me")
+ME = PersonId("me")
 
 
 async def held(calls: CallThread, pieces: int = 1) -> tuple[Gate, asyncio.Task]:

@@ -11,7 +11,7 @@ from potluck_engine.compute.call_scheduler import Priority
 from potluck_engine.compute.call_thread import CallThread
 from potluck_engine.compute.failures import DeviceWatch
 
-from potluck.protocol.blocks import PeerId
+from potluck.protocol.blocks import PersonId
 from potluck.protocol.codes import Code, RemoteError
 
 ILLEGAL = RuntimeError("CUDA error: an illegal memory access was encountered")
@@ -63,7 +63,7 @@ async def test_steps_on_a_lost_device_are_refused_so_that_clients_continue_elsew
     calls = CallThread(ServingLimits(), threads=1, is_lost=watch.is_lost)
     calls.start()
     with pytest.raises(RemoteError) as refused:
-        await calls.run(Priority.FORWARD, fail, client=PeerId("somebody"), tokens=1, timeout_s=10)
+        await calls.run(Priority.FORWARD, fail, client=PersonId("somebody"), tokens=1, timeout_s=10)
     await calls.stop()
     assert refused.value.code is Code.DRAINING
     assert told == [ILLEGAL]

@@ -15,7 +15,7 @@ from potluck_engine import receipts as module
 from potluck_engine.receipts import ServerTab, Tabs
 
 from potluck.membership.identity import Identity
-from potluck.protocol.blocks import PeerId, Span
+from potluck.protocol.blocks import PersonId, Span
 from potluck.protocol.codes import Code, RemoteError
 from potluck.protocol.messages import Caller, StepRequest, Timing
 from potluck.protocol.receipts import (
@@ -188,18 +188,19 @@ def test_calls_of_one_client_through_one_span_share_a_tab(bench: Bench) -> None:
 
 
 def test_credit_comes_first_until_more_is_owed_than_it_is_worth(bench: Bench) -> None:
-    tab, stranger = bench.open(), PeerId("stranger")
-    both = [bench.client.peer_id, stranger]
+    tab, stranger = bench.open(), PersonId("stranger")
+    me = PersonId(bench.client.peer_id)
+    both = [me, stranger]
     assert bench.tabs.accounts() == (bench.owner.peer_id,)
     bench.tabs.value({bench.owner.peer_id: 100})
     shares = bench.tabs.shares(both)
-    assert shares[bench.client.peer_id] > 10 * shares[stranger] > 0
+    assert shares[me] > 10 * shares[stranger] > 0
     bench.tabs.note(tab, 50)  # 100 microcredits that nobody has signed for
     bench.tabs.refresh()
     assert len(set(bench.tabs.shares(both).values())) == 1
     bench.tabs.take(tab, bench.sign(bench.receipt(tab, 1, 50)))
     bench.tabs.refresh()
-    assert bench.tabs.shares(both)[bench.client.peer_id] > bench.tabs.shares(both)[stranger]
+    assert bench.tabs.shares(both)[me] > bench.tabs.shares(both)[stranger]
 
 
 def test_who_is_late_with_receipts_waits_with_the_others_however_rich(bench: Bench) -> None:
@@ -208,7 +209,7 @@ def test_who_is_late_with_receipts_waits_with_the_others_however_rich(bench: Ben
     for _ in range(1000):
         bench.tabs.note(tab, 1)
     bench.tabs.refresh()
-    assert len(set(bench.tabs.shares([bench.client.peer_id, PeerId("stranger")]).values())) == 1
+    assert len(set(bench.tabs.shares([PersonId(bench.client.peer_id), PersonId("stranger")]).values())) == 1
 
 
 def test_two_programs_of_a_donor_share_its_credit(bench: Bench) -> None:
@@ -217,8 +218,20 @@ def test_two_programs_of_a_donor_share_its_credit(bench: Bench) -> None:
     paper = delegate(bench.owner.public_key, second.public_key, 1 << 40, bench.owner.sign)
     bench.tabs.open(second.peer_id, SPAN, Caller(delegation=paper))
     bench.tabs.value({bench.owner.peer_id: 100})
-    shares = bench.tabs.shares([bench.client.peer_id, second.peer_id, PeerId("stranger")])
-    assert shares[bench.client.peer_id] == shares[second.peer_id]
+    both = PersonId(bench.client.peer_id), PersonId(second.peer_id)
+    assert len({bench.tabs.shares([*both, PersonId("stranger")])[each] for each in both}) == 1
+
+
+def test_machines_of_one_person_have_one_share_between_them(bench: Bench) -> None:
+    ana, bob, second, other = PersonId("Ana"), PersonId("Bob"), Identity.generate(), Identity.generate()
+    people = {bench.client.peer_id: ana, second.peer_id: ana, other.peer_id: bob}
+    bench.tabs.begin(bench.server, SWARM, (EACH,) * 4, people.get)
+    bench.open()
+    bench.tabs.open(second.peer_id, SPAN, Caller())
+    bench.tabs.open(other.peer_id, SPAN, Caller())
+    bench.tabs.value({bench.owner.peer_id: 60, second.peer_id: 40, other.peer_id: 100})
+    shares = bench.tabs.shares([ana, bob])
+    assert shares[ana] == shares[bob]
 
 
 def test_a_delegation_that_is_forged_expired_or_anothers_is_no_credit(bench: Bench) -> None:

@@ -7,7 +7,7 @@ from potluck_engine.compute.step_scheduler import MIN_PIECE_TOKENS, PREFILL_STRE
 from potluck_engine.compute.steps import Alone, Batch, CostMeter, Hold, StepCost, StepJob
 from potluck_engine.compute.turns import Shares, equal_shares
 
-from potluck.protocol.blocks import PeerId
+from potluck.protocol.blocks import PersonId
 from potluck.protocol.codes import Code, RemoteError
 
 FREE = StepCost()
@@ -16,7 +16,7 @@ ONE_STEP_LESS_S = 0.010
 
 
 def job(session: object = "s", client: str = "c", rows: int = 1, tokens: int = 1, *, alone: bool = False) -> StepJob:
-    return StepJob(session, PeerId(client), rows, tokens, submitted_at=0.0, deadline=100.0, is_alone=alone)
+    return StepJob(session, PersonId(client), rows, tokens, submitted_at=0.0, deadline=100.0, is_alone=alone)
 
 
 def scheduler(
