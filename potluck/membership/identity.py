@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import dataclass, field
+from functools import lru_cache
 from pathlib import Path
 
 from cryptography.exceptions import InvalidSignature
@@ -113,6 +114,7 @@ def _verify(peer_id: str, data: bytes, signature: bytes) -> bool:
     return True
 
 
+@lru_cache(maxsize=4096)  # of each call and stream it is asked who pays, and decoding takes longer than the rest
 def public_key_of(peer_id: str) -> bytes | None:
     """The 32 bytes of the Ed25519 key inside a peer id, or None (RSA ids hold only a hash)."""
     try:
