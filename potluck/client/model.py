@@ -34,6 +34,14 @@ from potluck.protocol.swarm import LOCAL_REVISION, Swarm
 if TYPE_CHECKING:
     from potluck.checkpoint import Checkpoint
 
+_LOCAL_ONLY = {  # options of transformers' `from_pretrained` -> why they are refused
+    "device_map": "the blocks are at the servers, and the ends are loaded on the processor",
+    "attn_implementation": "each server chooses its own attention",
+    "trust_remote_code": "Potluck never runs code that comes with a checkpoint",
+    "quantization_config": "give quantization= to demand a format of every server",
+    "cache_dir": "set HF_HOME or HF_HUB_CACHE before Python starts",
+}
+
 
 class AutoDistributedModelForCausalLM:
     """Loads the two ends of a model here and finds its blocks in a swarm."""
@@ -47,8 +55,9 @@ class AutoDistributedModelForCausalLM:
     def from_pretrained(
         model: str | None = None,
         *,
-        swarm: str | Membership,
-        dtype: torch.dtype | None = None,
+        swarm: str | Membership | None = None,
+        dtype: torch.dtype | str | None = None,
+        torch_dtype: torch.dtype | str | None = None,
         token: str | None = None,
         revision: str | None = None,
         adapter: str | None = None,
@@ -56,26 +65,33 @@ class AutoDistributedModelForCausalLM:
         compute_dtype: torch.dtype | None = None,
         max_wait_s: float | None = None,
         config: ClientConfig | None = None,
+        **local_only: Any,
     ) -> Any:
         """Load a model for generation and training. Close it after use, or use it as a context manager.
 
         Args:
             model: a hub name or a folder with the checkpoint; None takes the swarm's own model.
-            swarm: the name of a swarm that this user joined, an invite, which is accepted once, or a membership.
-            dtype: of the ends and of what is sent; None takes the checkpoint's.
+            swarm: the name of a swarm that this user joined, an invite, which is accepted once, or a membership; None
+                takes the only swarm that this user joined.
+            dtype: of the ends and of what is sent, also by name; None and "auto" take the checkpoint's.
+            torch_dtype: the older name of `dtype`.
             token: for gated models of the hub.
             revision: of the checkpoint; None takes the swarm's.
             adapter: a LoRA adapter that the servers have, by its name, its hash, or both as name@hash.
             quantization: demanded of every server: "none", "int8", "int4"; None takes what most servers have.
             compute_dtype: demanded of every server; None takes what most servers have.
             max_wait_s: how long a generation waits for blocks that nobody serves; None takes `ClientConfig.max_wait_s`.
+            local_only: options of transformers for local models. They are refused with a reason, unless they are None,
+                False or "auto", or `device_map="cpu"`.
 
         Raises:
-            UsageError: a damaged invite, or a checkpoint that is not the swarm's model.
+            UsageError: a damaged invite, a checkpoint that is not the swarm's model, or an option for local models.
             CheckpointError: the ends cannot be loaded.
             NetworkError: nobody of the swarm answers.
         """
-        membership = JoinedSwarms().find(swarm) if isinstance(swarm, str) else swarm
+        _refuse_local_only(local_only)
+        ends_dtype = _dtype(dtype, torch_dtype)
+        membership = swarm if isinstance(swarm, Membership) else JoinedSwarms().find(swarm)
         joined = membership.swarm
         checkpoint = open_checkpoint(model or joined.model, revision=revision or _hub_revision(joined), token=token)
         _check_fits(checkpoint, joined)
@@ -90,7 +106,7 @@ class AutoDistributedModelForCausalLM:
         client = SwarmClient(membership, demanding, block_parameters=block_parameters(checkpoint))
         client.start()
         try:
-            return attach(checkpoint, client, dtype)
+            return attach(checkpoint, client, ends_dtype)
         except BaseException:
             client.close()
             raise
@@ -221,6 +237,29 @@ def attach(checkpoint: Checkpoint, client: SwarmClient, dtype: torch.dtype | Non
     _decoder_around(model, blocks).register_forward_pre_hook(blocks.note_inputs, with_kwargs=True)
     weakref.finalize(model, client.close)
     return model
+
+
+def _refuse_local_only(given: dict[str, Any]) -> None:
+    """Raise UsageError for options that change nothing here, and TypeError for those that transformers lacks too."""
+    for name, value in given.items():
+        if name not in _LOCAL_ONLY:
+            raise TypeError(f"from_pretrained() got an unexpected keyword argument {name!r}")
+        is_cpu = name == "device_map" and isinstance(value, str | torch.device) and str(value) == "cpu"
+        if not (value is None or value is False or value == "auto" or is_cpu):
+            raise UsageError(f"{name} is for local models: {_LOCAL_ONLY[name]}", hint="leave it out")
+
+
+def _dtype(dtype: torch.dtype | str | None, older: torch.dtype | str | None) -> torch.dtype | None:
+    """Return the type that `dtype` or its older name ask for; None for the checkpoint's."""
+    if dtype is not None and older is not None:
+        raise UsageError("dtype and torch_dtype were both given", hint="give only dtype")
+    wanted = older if dtype is None else dtype
+    if wanted is None or wanted == "auto":
+        return None
+    found = getattr(torch, wanted.removeprefix("torch."), None) if isinstance(wanted, str) else wanted
+    if not isinstance(found, torch.dtype) or not found.is_floating_point:
+        raise UsageError(f"{wanted!r} is no floating-point type", hint='give for example torch.bfloat16 or "auto"')
+    return found
 
 
 def _name_of(dtype: torch.dtype | None) -> str | None:

@@ -1,0 +1,64 @@
+"""The options of `from_pretrained` that people know from transformers work as there, or are refused with a reason."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+from potluck.client import AutoDistributedModelForCausalLM
+from potluck.client.model import _dtype, _refuse_local_only
+from potluck.errors import UsageError
+
+
+@pytest.mark.parametrize(
+    ("dtype", "older", "wanted"),
+    [
+        (None, None, None),
+        ("auto", None, None),
+        (None, "auto", None),
+        ("bfloat16", None, torch.bfloat16),
+        (None, "torch.float16", torch.float16),
+        (torch.float32, None, torch.float32),
+    ],
+)
+def test_a_type_is_given_as_in_transformers(
+    dtype: torch.dtype | str | None, older: torch.dtype | str | None, wanted: torch.dtype | None
+) -> None:
+    assert _dtype(dtype, older) is wanted
+
+
+@pytest.mark.parametrize(
+    ("dtype", "older"), [("float32", "float32"), ("float", "auto"), ("int8", None), ("nn", None), (torch.int64, None)]
+)
+def test_a_type_that_is_unclear_or_no_float_is_refused(
+    dtype: torch.dtype | str | None, older: torch.dtype | str | None
+) -> None:
+    with pytest.raises(UsageError):
+        _dtype(dtype, older)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("device_map", "cuda:0"),
+        ("device_map", {"": 0}),
+        ("attn_implementation", "eager"),
+        ("trust_remote_code", True),
+        ("quantization_config", object()),
+        ("cache_dir", "/tmp/models"),
+    ],
+)
+def test_an_option_for_local_models_is_refused_with_a_reason(name: str, value: object) -> None:
+    with pytest.raises(UsageError, match=f"{name} is for local models: ."):
+        AutoDistributedModelForCausalLM.from_pretrained(swarm="no such swarm", **{name: value})
+
+
+def test_options_that_ask_for_nothing_special_are_taken() -> None:
+    _refuse_local_only({"device_map": "auto", "trust_remote_code": False, "cache_dir": None})
+    _refuse_local_only({"device_map": "cpu"})
+    _refuse_local_only({"device_map": torch.device("cpu")})
+
+
+def test_an_unknown_option_is_a_mistake() -> None:
+    with pytest.raises(TypeError, match="no_such_option"):
+        AutoDistributedModelForCausalLM.from_pretrained(swarm="no such swarm", no_such_option=1)
