@@ -65,7 +65,8 @@ class ProcessTable:
         self._proc = str(surroundings.proc)
         self._own_pid = surroundings.own_pid
         self._clock = clock
-        self._first_seen: dict[int, float] = {}
+        self._listed: set[int] = set()  # all process ids, also of those that could not be read
+        self._young: dict[int, float] = {}  # when each was seen first
         self._all: dict[int, Program] = {}  # with our own, to know what runs below us
         self._reread_at = 0.0
         self._looked_at = -math.inf
@@ -81,7 +82,8 @@ class ProcessTable:
         self._looked_at = now
         with open(f"{self._proc}/loadavg", "rb", buffering=0) as file:
             last_pid = file.read(100).rsplit(b" ", 1)[-1]
-        young = {pid for pid, first in self._first_seen.items() if now - first < YOUNG_S}
+        self._young = {pid: first for pid, first in self._young.items() if now - first < YOUNG_S}
+        young = self._young.keys()
         if now >= self._reread_at:
             self._reread_at = now + REREAD_S
             self._scan(now, again=self._all.keys())
@@ -109,23 +111,38 @@ class ProcessTable:
     def _scan(self, now: float, *, again: Collection[int]) -> None:
         """List all processes, read those that are new and those of `again`."""
         pids = {int(entry) for entry in os.listdir(self._proc) if entry.isdigit()}
-        first_seen = {pid: self._first_seen.get(pid, now) for pid in pids}
-        found: dict[int, Program] = {}
-        for pid in first_seen:
-            known = self._all.get(pid)
-            if known is None or pid in again:
-                read = _read(self._proc, pid)
-                known = known if read == known else read  # keep the same object: probes remember judgements by it
-            if known is not None:
-                found[pid] = known
-        self._first_seen = first_seen
-        if found != self._all:
+        self._young.update(dict.fromkeys(pids - self._listed, now))
+        self._listed = pids
+        found = {pid: program for pid, program in self._all.items() if pid in pids}
+        has_change = len(found) != len(self._all)
+        for pid in (pids - found.keys()) | (pids & set(again)):
+            read = _read(self._proc, pid)
+            if read == found.get(pid):
+                continue  # keep the same object: probes remember judgements by it
+            has_change = True
+            if read is None:
+                del found[pid]
+            else:
+                found[pid] = read
+        if has_change:
             self._all = found
-            self.programs = {pid: program for pid, program in found.items() if not self._is_ours(program)}
+            ours = below(self._own_pid, found)
+            self.programs = {pid: program for pid, program in found.items() if pid not in ours}
             self.version += 1
 
-    def _is_ours(self, program: Program) -> bool:
-        return program.pid == self._own_pid or any(item.pid == self._own_pid for item in self.ancestors(program))
+
+def below(root: int, programs: Mapping[int, Program]) -> set[int]:
+    """Return the ids of `root` and of all its descendants among `programs`."""
+    is_known = {root: True}
+    for pid in programs:
+        path = []
+        while pid in programs and pid not in is_known:
+            is_known[pid] = False  # until its root is known; ids that were given anew may make a circle
+            path.append(pid)
+            pid = programs[pid].parent
+        if is_known.get(pid, False):
+            is_known.update(dict.fromkeys(path, True))
+    return {pid for pid, is_below_root in is_known.items() if is_below_root}
 
 
 def program_of(proc: Path, pid: int) -> Program | None:

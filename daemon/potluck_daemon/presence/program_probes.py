@@ -48,16 +48,15 @@ class ProgramProbe:
                 before, judged = judged, {}
                 for pid, program in programs.items():
                     known = before.get(pid)
-                    judged[pid] = (program, self._again(known, program))
+                    is_same = known is not None and known[0] is program
+                    judged[pid] = known if known and is_same else (program, self._again(known, program))
                 found = frozenset(pid for pid, (_, sighting) in judged.items() if sighting is not None)
                 seen = tuple(dict.fromkeys(sighting for _, sighting in judged.values() if sighting is not None))
             report(seen)
             await asyncio.sleep(RELAXED_INTERVAL_S if situation.is_relaxed else self._interval_s)
 
     def _again(self, known: tuple[Program, Sighting | None] | None, program: Program) -> Sighting | None:
-        """Return the earlier judgement of an unchanged program, also of one that outlived what started it."""
-        if known is not None and known[0] is program:
-            return known[1]
+        """Judge a program that is new or has changed; one that only outlived what started it stays what it was."""
         sighting = self._judge(program, self._table)
         is_orphaned = known is not None and replace(known[0], parent=program.parent) == program
         return known[1] or sighting if known is not None and is_orphaned else sighting

@@ -14,7 +14,7 @@ from potluck_control.states import Certainty, Reason
 from potluck_daemon.presence.full_screen import tree_of
 from potluck_daemon.presence.launchers import launched_game
 from potluck_daemon.presence.probe import Sighting, Surroundings
-from potluck_daemon.presence.processes import ProcessTable
+from potluck_daemon.presence.processes import ProcessTable, Program, below
 from potluck_daemon.presence.program_probes import Judge, gamescope_game, listed_program, steam_game
 from potluck_daemon.presence.x11_windows import covers_screen
 
@@ -75,6 +75,31 @@ def test_a_dead_process_and_all_below_ourselves_do_not_count(made: MadeProcesses
     made.add(501, "python", "python", "-m", "engine", parent=OWN_PID)
     made.add(502, "blender", "blender", parent=501)
     assert Looker(made).listed("blender", "potluckd") == []
+
+
+def test_descendants_are_found_in_any_order_and_circles_end() -> None:
+    parents = {12: 11, 11: 10, 10: 1, 20: 21, 21: 20, 13: 11, 30: 1}
+    programs = {pid: Program(pid, parent, "x", ()) for pid, parent in parents.items()}
+    assert below(10, programs) == {10, 11, 12, 13}
+    assert below(20, programs) == {20, 21}
+    assert below(99, programs) == {99}
+
+
+def test_a_start_and_an_end_leave_the_other_programs_as_they_were(made: MadeProcesses) -> None:
+    looker = Looker(made)
+    made.add(500, "blender", "blender")
+    made.add(501, "vim", "vim")
+    looker.listed()
+    first, version = dict(looker.table.programs), looker.table.version
+    made.add(502, "sleep", "sleep")
+    looker.listed()
+    assert list(looker.table.programs) == [*first, 502]
+    assert all(looker.table.programs[pid] is program for pid, program in first.items())
+    made.remove(502)
+    made.add(503, "sleep", "sleep", state="Z")
+    looker.listed()
+    assert looker.table.programs == first
+    assert looker.table.version == version + 2
 
 
 @pytest.mark.parametrize("comm", ["tricky) S 1 (", "a b", "", ")"])
