@@ -14,12 +14,11 @@ import os
 import sys
 import threading
 from collections.abc import Callable, Sequence
-from importlib.metadata import version
 from typing import NoReturn, Protocol, cast
 
 from potluck.errors import NetworkError, PotluckError, SwarmError, UsageError
 from potluck.protocol.codes import RemoteError
-from potluck_cli.as_root import become_user_of
+from potluck_cli.interrupts import EXIT_INTERRUPTED
 from potluck_cli.parser import Parser, actions_of
 
 COMMANDS = {
@@ -69,7 +68,6 @@ EXIT_FAILED = 1
 EXIT_USAGE = 2
 EXIT_NETWORK = 3
 EXIT_INTERNAL = 70
-EXIT_INTERRUPTED = 130
 
 ABOUT = "Everyone brings a few blocks; together they serve a model that fits on nobody's machine."
 EXIT_CODES_HELP = """\
@@ -195,6 +193,8 @@ def _go_on_in_the_engines_environment(arguments: list[str]) -> None:
 
 
 def _run(name: str, arguments: list[str]) -> int:
+    from potluck_cli.as_root import become_user_of  # takes a while, in which Ctrl-C must work too
+
     command = load(name)
     parser = parser_of(name, command)
     if arguments in ([], ["--json"]):  # `potluck models` lists them
@@ -220,6 +220,8 @@ def parser_of(name: str, command: Command, make: Callable[..., Parser] = Parser)
 
 
 def top_parser() -> Parser:
+    from importlib.metadata import version
+
     width = max(map(len, COMMANDS))
     table = "\n".join(f"  {name:{width}}  {summary}" for name, summary in COMMANDS.items())
     parser = Parser(
