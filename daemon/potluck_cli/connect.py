@@ -23,6 +23,7 @@ from potluck_control.schema import DaemonHello, Status
 from potluck_control.states import State
 from potluck_daemon.host.instance import is_locked
 from potluck_daemon.host.units import installed, stop_service
+from potluck_daemon.settings.store import load
 
 from potluck.errors import PotluckError, UsageError
 from potluck.membership.membership import Membership
@@ -83,6 +84,11 @@ def hello() -> DaemonHello:
 
 def _hello(place: Path, timeout_s: float) -> DaemonHello:
     return ControlClient(place, timeout_s=timeout_s).hello("potluck command line")
+
+
+def find_nearby() -> bool:
+    """Return whether the settings let members be looked for on the local network."""
+    return load(find_places().settings_file).settings.serve.find_nearby
 
 
 def hello_or_none(*, or_hung: bool = True) -> DaemonHello | None:

@@ -9,8 +9,9 @@ from dataclasses import dataclass
 from potluck_control.daemon_credit import DaemonPurse
 
 from potluck.protocol.records import QUANTIZATIONS
-from potluck_cli.connect import hello_or_none, with_own_daemon
+from potluck_cli.connect import find_nearby, hello_or_none, with_own_daemon
 from potluck_cli.durations import parse_duration
+from potluck_cli.interrupts import ending_at_once
 from potluck_cli.invites import add_swarm, swarm_of
 from potluck_cli.options import add_max_wait, model_of, positive, print_json, show_wait
 from potluck_cli.overview import short_id
@@ -76,21 +77,23 @@ def run(args: argparse.Namespace) -> int:
     membership = with_own_daemon(membership)
     prompt = sys.stdin.read() if args.prompt == "-" else args.prompt
 
-    from potluck_gateway.completion import Completion, Options, Text, check_length, complete, quiet
+    with ending_at_once():
+        from potluck_gateway.completion import Completion, Options, Text, check_length, complete, quiet
 
-    from potluck.checkpoint import open_checkpoint
-    from potluck.client import AutoDistributedModelForCausalLM, ClientConfig
-    from potluck.client.outages import wait_text
+        from potluck.checkpoint import open_checkpoint
+        from potluck.client import AutoDistributedModelForCausalLM, ClientConfig
+        from potluck.client.outages import wait_text
 
-    quiet()
-    checkpoint = open_checkpoint(name, revision=membership.swarm.revision, progress=True)
-    text = Text(checkpoint.folder)
-    tokens = text.encode(prompt)
-    check_length(tokens, checkpoint.config)  # before anything starts that would have to be waited for
-    demands = {"adapter": args.adapter, "quantization": args.quantization}
-    purse = DaemonPurse() if hello_or_none() is not None else None
-    config = ClientConfig(max_wait_s=max_wait_s, on_waiting=_show_joining, purse=purse)
-    with AutoDistributedModelForCausalLM.from_pretrained(name, swarm=membership, config=config, **demands) as model:
+        quiet()
+        checkpoint = open_checkpoint(name, revision=membership.swarm.revision, progress=True)
+        text = Text(checkpoint.folder)
+        tokens = text.encode(prompt)
+        check_length(tokens, checkpoint.config)  # before anything starts that would have to be waited for
+        demands = {"adapter": args.adapter, "quantization": args.quantization}
+        purse = DaemonPurse() if hello_or_none() is not None else None
+        config = ClientConfig(max_wait_s=max_wait_s, on_waiting=_show_joining, finds_nearby=find_nearby(), purse=purse)
+        model = AutoDistributedModelForCausalLM.from_pretrained(name, swarm=membership, config=config, **demands)
+    with model:
         model.tell_waits(lambda missing: show_wait(wait_text(missing)) if missing else None)
         shown = ""
 

@@ -13,6 +13,7 @@ from potluck.membership.invite import link_of
 from potluck.membership.membership import Membership
 from potluck.protocol.records import LiveServer, ServerState
 from potluck.protocol.swarm import Swarm
+from potluck_cli.connect import find_nearby
 from potluck_cli.terminal import STRIP_LEGEND, Style, Terminal, ranges, strip
 
 _MAX_NAMED = 4
@@ -127,6 +128,7 @@ async def live_servers(membership: Membership) -> tuple[LiveServer, ...]:
         membership=membership,
         bootstrap_peers=swarm.bootstrap_peers,
         dht_client=True,
+        finds_nearby=find_nearby(),
         record_checks=record_checks(swarm, time.time),
     )
     host = await Libp2pHost.start(config)

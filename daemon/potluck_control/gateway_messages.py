@@ -20,6 +20,7 @@ class GatewayOpening:
     checkpoint: str  # folder or hub name
     max_tokens: int
     socket: str
+    find_nearby: bool
 
 
 @dataclass(frozen=True, slots=True)

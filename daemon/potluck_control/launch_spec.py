@@ -62,6 +62,7 @@ class LaunchSpec:
     grows_cache: bool = True  # sessions may have more than `limits.cache_tokens` where memory is free
     link_mbps: float = 0.0  # of the network link, until it is measured; 0: what stock servers assume
     relay_for_others: bool = True  # carry the traffic of peers that nobody can dial
+    find_nearby: bool = True  # look for members on the local network, and be found there
     heartbeat_s: float = 10.0
     stop_timeout_s: float = 5.0  # for open sessions to finish their step when the engine leaves
     limits: ServingLimits = field(default_factory=ServingLimits)

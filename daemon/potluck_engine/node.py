@@ -202,6 +202,7 @@ class Node:
             record_checks=record_checks(config.swarm, time.time),
             runtime_dir=config.runtime_dir,
             relays_for_others=config.relay_for_others,
+            finds_nearby=config.find_nearby,
             patience_s=math.inf,
             on_waiting=self.on_waiting,
         )

@@ -53,7 +53,7 @@ def _serve(wanted: GatewayOpening) -> None:
         if reason:
             _tell(GatewayReport(step=joining_text(reason)))
 
-    config = ClientConfig(purse=purse, on_waiting=show_joining)
+    config = ClientConfig(purse=purse, on_waiting=show_joining, finds_nearby=wanted.find_nearby)
     with AutoDistributedModelForCausalLM.from_pretrained(
         wanted.checkpoint, swarm=wanted.membership, config=config
     ) as model:

@@ -31,6 +31,7 @@ class ClientConfig:
     request_timeout_s: float = 180.0  # for an answer of a server that still answers pings; the limit of Petals servers
     max_wait_s: float = 120.0  # for a member that answers, and for servers of blocks that nobody serves
     on_waiting: OnWaiting = log_waiting  # told why the client cannot join yet
+    finds_nearby: bool = False  # also ask the local network for members
     refresh_period_s: float = 15.0  # between two readings of the directory
     silence_before_ping_s: float = 1.0  # at most, before the client pings a server that has not answered
     ping_timeout_s: float = 1.0  # at most; less where a server's pace is known and another one could take over

@@ -194,6 +194,7 @@ async def _start_libp2p(membership: Membership, config: ClientConfig) -> Host:
             on_met=in_thread(partial(remember_met, membership.swarm.name)),
             bootstrap_peers=membership.swarm.bootstrap_peers,
             dht_client=True,
+            finds_nearby=config.finds_nearby,
             record_checks=record_checks(membership.swarm, time.time),
             patience_s=config.max_wait_s,
             on_waiting=config.on_waiting,

@@ -36,6 +36,7 @@ from potluck.p2p.dht_node import DhtNode, StoredValue
 from potluck.p2p.joining import TryAgainError, any_of, delays_s, patiently
 from potluck.p2p.meeting import greet, keep_meeting, met_before, ways_in
 from potluck.p2p.nameless import nameless_node
+from potluck.p2p.nearby import Nearby
 from potluck.p2p.network import DhtKey, DhtSubkey, Refusal, Stream, StreamHandler, UnaryHandler
 from potluck.p2p.pacing import Pacer
 from potluck.p2p.runtime_dir import RuntimeDir
@@ -58,6 +59,7 @@ _OTHERS_S = 1.0  # for further bootstrap peers after one has answered; the rest 
 _IDENTITY_CHECKS, _IDENTITY_PAUSE_S = 6, 0.5  # a peer needs a moment to notice that an earlier run of ours has ended
 _VOUCH_S = 1.5  # p2pd asks whoever connects at once, and the dial back takes milliseconds; nothing tells when it did
 _OWN_IDENTITY_HINT = "stop the other one, or start this one with an identity file of its own"
+_GREETING_PAUSE_S = 5.0  # between rounds, however many announcements come
 _EMPTY_TABLE = "failed to find any peer in table"  # p2pd's words
 _ROUTE_ATTEMPTS, _ROUTE_PAUSE_S, _ROUTE_ANSWER_S = 40, 0.02, 0.5
 _SEEN: Final = "PotluckNode.rpc_seen"  # unary: how many connections the peer has from the caller
@@ -97,6 +99,8 @@ class Libp2pHost:
         self._dht: DhtNode | None = None
         self._rejoining: asyncio.Task[None] | None = None
         self._meeting: asyncio.Task[None] | None = None
+        self._nearby = self._neighbourhood(config)
+        self._greeting: asyncio.Task[None] | None = None
         self.uploads = Pacer()
         self.downloads = Pacer()
         self.budgets = Budgets(self._gate.payer_of, self._gate.is_on_probation, max_streams=_max_streams())
@@ -128,6 +132,8 @@ class Libp2pHost:
                 self._identity_lock = _lock_identity(config.identity_path)
             if self.members is not None:
                 self.members.start()
+            if self._nearby is not None:
+                self._nearby.start()
             await self._patiently(partial(self._reach, checks_identity=is_known_identity))
             relays = await find_relays(self) if find_relays is not None else ()
             if relays:
@@ -139,6 +145,9 @@ class Libp2pHost:
             await self.close()
             raise
         self._meeting = asyncio.create_task(self._meet_members())
+        if self._nearby is not None:
+            self._nearby.is_joined = bool(self._bootstrap)
+            self._greeting = asyncio.create_task(self._greet_neighbours(self._nearby))
         return self
 
     @property
@@ -277,7 +286,9 @@ class Libp2pHost:
         if self._closing:
             return
         self._closing = True
-        await cancel_and_wait(self._rejoining, self._meeting)
+        await cancel_and_wait(self._rejoining, self._meeting, self._greeting)
+        if self._nearby is not None:
+            await self._nearby.close()
         if self.members is not None:
             await self.members.stop()
         await self._stop_p2pd()
@@ -313,7 +324,13 @@ class Libp2pHost:
             await self._dht.explore()
 
     async def _with_any(self, attempt: Callable[[PeerId], Coroutine[Any, Any, None]]) -> None:
-        await any_of((attempt(peer) for peer, _ in self._bootstrap), grace_s=stretched(_OTHERS_S))
+        named = dict.fromkeys(peer for peer, _ in self._bootstrap)
+        heard = [_of_neighbour(attempt(peer)) for peer in self._neighbours() if peer not in named]
+        await any_of((*map(attempt, named), *heard), grace_s=stretched(_OTHERS_S))
+
+    def _neighbours(self) -> Mapping[PeerId, str]:
+        """Return where peers were heard on the local network; an invite may name them with addresses of the past."""
+        return self._nearby.found.addresses if self._nearby is not None else {}
 
     async def _present(self, peer: PeerId) -> None:
         if self.members is not None:
@@ -324,7 +341,8 @@ class Libp2pHost:
         if not self._bootstrap:
             return
         control, timeout_s = self._running(), stretched(_DIAL_TIMEOUT_S)
-        dials = (control.connect(peer, [addr], timeout_s=timeout_s) for peer, addr in self._bootstrap)
+        ways = (*self._bootstrap, *self._neighbours().items())
+        dials = (control.connect(peer, [addr], timeout_s=timeout_s) for peer, addr in ways)
         await any_of(dials, grace_s=stretched(_OTHERS_S))
         await _wait_for_routes(control)
 
@@ -383,6 +401,15 @@ class Libp2pHost:
         )
         if self._config.identity_path is None:
             identity_path.unlink()  # p2pd has read it
+        if self._nearby is not None and not self._config.dht_client:
+            self._nearby.port = ports.tcp_port(await self.addresses())
+            self._nearby.announce(asks=not self._nearby.is_joined)
+
+    def _neighbourhood(self, config: HostConfig) -> Nearby | None:
+        membership = config.membership
+        if membership is None or membership.swarm.founder_key is None or not config.finds_nearby or is_alone(config):
+            return None
+        return Nearby(membership.swarm.founder_key, self.identity.peer_id)
 
     def _members_gate(self, config: HostConfig) -> MembersGate | None:
         if config.membership is None or config.membership.swarm.is_open:
@@ -431,6 +458,22 @@ class Libp2pHost:
             await greet(met_before(self._config), dial, members.meet)
         await keep_meeting(members.computers, find, self._config.on_met)
 
+    async def _greet_neighbours(self, nearby: Nearby) -> None:
+        """Enter the DHT of members that appear on the local network, unless they are connected already."""
+        while True:
+            await nearby.news.wait()
+            nearby.news.clear()
+            for peer, addr in nearby.found.addresses.items():
+                try:
+                    if peer not in await self.neighbours():
+                        await self._running().connect(peer, [addr], timeout_s=stretched(_DIAL_TIMEOUT_S))
+                        if self._dht is not None:
+                            await self._dht.greet(peer)
+                            nearby.is_joined = True
+                except PotluckError as error:
+                    log.debug("what was heard on the local network leads nowhere: %s", error)
+            await asyncio.sleep(_GREETING_PAUSE_S)
+
     async def _is_identity_taken(self) -> bool:
         """Return whether a bootstrap peer stays connected to another node with our peer id."""
         for _ in range(_IDENTITY_CHECKS):
@@ -457,10 +500,21 @@ class Libp2pHost:
         return self._control
 
 
+def is_alone(config: HostConfig) -> bool:
+    """Return whether the network lies within one computer."""
+    return all(addresses.is_loopback(addr) for addr in (*config.listen_addrs, *config.bootstrap_peers))
+
+
+async def _of_neighbour(attempt: Awaitable[None]) -> None:
+    """Make an attempt with somebody heard on the local network, whose refusal says nothing about the swarm."""
+    try:
+        await attempt
+    except PotluckError as error:
+        raise TryAgainError(error.message) from error
+
+
 def _p2pd_arguments(config: HostConfig, identity_path: Path | None, control_path: Path) -> list[str]:
-    nat = config.nat
-    if nat is None:
-        nat = not all(addresses.is_loopback(addr) for addr in (*config.listen_addrs, *config.bootstrap_peers))
+    nat = config.nat if config.nat is not None else not is_alone(config)
     serves = nat and not config.dht_client
     relays = serves and config.relays_for_others and not config.relays
     arguments: dict[str, object] = {

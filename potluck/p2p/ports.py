@@ -87,6 +87,12 @@ def _obstacle(addr: str) -> OSError | None:
     return None
 
 
+def tcp_port(addrs: Sequence[str]) -> int:
+    """Return the TCP port at which a node listens for IPv4, of its own multiaddrs; 0: at none."""
+    direct = [addr for addr in addrs if part(addr, "ip4") is not None and "/p2p-circuit" not in addr]
+    return next((int(port) for addr in direct if (port := part(addr, "tcp")) is not None), 0)
+
+
 def part(addr: str, name: str) -> str | None:
     """Return what follows a name in a multiaddr, such as the host after `ip4`; None if it is not there."""
     parts = addr.split("/")

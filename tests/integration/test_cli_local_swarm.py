@@ -114,3 +114,25 @@ def test_leftovers_name_what_runs_and_listens_and_a_closed_swarm_has_none() -> N
     assert "socket " in left
     assert f"file {swarm.folder}" in left
     assert swarm.leftovers() == []
+
+
+@pytest.mark.parametrize("library", ["torch", "transformers.utils"])
+def test_ctrl_c_ends_generate_without_a_traceback_while_it_imports(
+    swarm: LocalSwarm, folder: Path, library: str
+) -> None:
+    environment = {**swarm.environment(), "PYTHONVERBOSE": "1"}
+    command = subprocess.Popen(
+        [*POTLUCK, "generate", "--swarm", swarm.invite, "--model", str(folder), "--", "two words"],
+        env=environment,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    assert command.stderr is not None
+    while f"{library.replace('.', '/')}/" not in (line := command.stderr.readline()):
+        assert line, "it ended by itself"
+    command.send_signal(signal.SIGINT)
+    errors = command.communicate()[1]
+    assert command.returncode == 130, errors[-2000:]
+    assert "Traceback" not in errors
+    assert "internal error" not in errors

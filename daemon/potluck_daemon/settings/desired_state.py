@@ -64,6 +64,7 @@ def _launch(settings: Settings, membership: Membership, places: Places, port: in
         public_name=serve.name,
         link_mbps=serve.link_mbps,
         relay_for_others=serve.relay_for_others,
+        find_nearby=serve.find_nearby,
         listen=serve.listen or (f"/ip4/0.0.0.0/tcp/{port}",),
         may_move_port=True,
         disk_mb=settings.limits.disk_mb,

@@ -83,6 +83,7 @@ class ServeSettings:
     relay_for_others: bool = _engine_setting(
         True, "relay traffic for members behind NAT, if others can reach this computer"
     )
+    find_nearby: bool = _engine_setting(True, "find members on the local network, and be found by them")
     python: str = _engine_setting("", "interpreter of the engine; empty: the one that runs the daemon")
 
 

@@ -61,6 +61,7 @@ class GatewayTopic(Topic):
             checkpoint=folder or str(bundled_checkpoint(swarm.model) or swarm.model),
             max_tokens=settings.chat.max_tokens,
             socket=str(configuration.places.socket),
+            find_nearby=settings.serve.find_nearby,
         )
 
     @answers(gateway.STOP)

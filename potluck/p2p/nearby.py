@@ -1,0 +1,244 @@
+"""Finds members of one's own swarm on the local network, when no address of an invite leads anywhere.
+
+Nodes send each other small datagrams by IPv4 multicast that never leave the link. Each is encrypted with a key made of
+the swarm's public key and the day, so only those who have an invite or a link of the swarm learn that a node of it is
+here, and where. To others all datagrams look alike. What is heard is an address to try and nothing more: whoever is
+dialled proves its peer id, and the gate decides whether it belongs to the swarm.
+
+    ask: "I am here. Who else is?" while a node has not joined | here: "I am here", each minute and as an answer
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import hashlib
+import hmac
+import ipaddress
+import logging
+import os
+import socket
+import struct
+import sys
+import time
+from collections import Counter
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from cryptography.exceptions import InvalidTag
+from cryptography.hazmat.primitives.ciphers.aead import ChaCha20Poly1305
+
+from potluck.membership.identity import base58_decode, base58_encode
+from potluck.p2p.joining import delays_s
+from potluck.protocol.blocks import PeerId
+from potluck.tasks import cancel_and_wait
+
+log = logging.getLogger(__name__)
+
+GROUP, PORT = "239.255.80.76", 31329  # of the block that RFC 2365 leaves to local networks
+_MAGIC = b"PLN1"
+_NONCE_BYTES = 12
+_BODY = struct.Struct(">?HB40s")  # asks, TCP port or 0, bytes of the peer id, peer id
+DATAGRAM_BYTES = len(_MAGIC) + _NONCE_BYTES + _BODY.size + 16
+_DAY_S = 86_400
+_MAX_FOUND = 16
+_MAX_OF_SOURCE = 4  # peers at one address: few people run more nodes on a computer
+_READ_A_SECOND, _READ_OF_SOURCE = 256, 16  # datagrams; the kernel drops more
+_ANSWER_PAUSE_S = 1.0  # one answer serves all who asked meanwhile
+_HERE_INTERVAL_S = 60.0
+_MAX_INTERFACES = 16
+
+
+@dataclass(frozen=True, slots=True)
+class Announcement:
+    """What one datagram says. A node that nobody can dial, such as a client, has port 0."""
+
+    peer: PeerId
+    port: int
+    asks: bool
+
+
+def encode(announcement: Announcement, swarm_key: bytes, now_s: float) -> bytes:
+    """Return the datagram; `now_s` in Unix seconds chooses the day's key."""
+    peer = base58_decode(announcement.peer)
+    body = _BODY.pack(announcement.asks, announcement.port, len(peer), peer)
+    nonce = os.urandom(_NONCE_BYTES)
+    return _MAGIC + nonce + _cipher(swarm_key, int(now_s // _DAY_S)).encrypt(nonce, body, _MAGIC)
+
+
+def decode(data: bytes, swarm_key: bytes, now_s: float) -> Announcement | None:
+    """Return what a datagram says, or None if it is not of this swarm. The sender's clock may be a day off."""
+    if len(data) != DATAGRAM_BYTES or not data.startswith(_MAGIC):
+        return None
+    nonce, sealed = data[len(_MAGIC) :][:_NONCE_BYTES], data[len(_MAGIC) + _NONCE_BYTES :]
+    day = int(now_s // _DAY_S)
+    for each in (day, day - 1, day + 1):
+        with contextlib.suppress(InvalidTag):
+            asks, port, length, peer = _BODY.unpack(_cipher(swarm_key, each).decrypt(nonce, sealed, _MAGIC))
+            return Announcement(PeerId(base58_encode(peer[:length])), port, asks) if 0 < length <= len(peer) else None
+    return None
+
+
+def _cipher(swarm_key: bytes, day: int) -> ChaCha20Poly1305:
+    return ChaCha20Poly1305(hmac.digest(swarm_key, b"potluck nearby %d" % day, hashlib.sha256))
+
+
+class Found:
+    """Where nodes of the swarm were heard, bounded: a few at each address, and the newest of all."""
+
+    def __init__(self) -> None:
+        self._where: dict[PeerId, tuple[str, int]] = {}
+
+    def note(self, announcement: Announcement, source: str) -> bool:
+        """Remember a node that can be dialled; return whether it is new, or is elsewhere now."""
+        where = source, announcement.port
+        if not announcement.port or not _is_local(source):
+            return False
+        is_new = self._where.pop(announcement.peer, None) != where
+        self._where[announcement.peer] = where
+        of_source = [peer for peer, (host, _) in self._where.items() if host == source]
+        for peer in of_source[:-_MAX_OF_SOURCE] or list(self._where)[:-_MAX_FOUND]:
+            del self._where[peer]
+        return is_new
+
+    @property
+    def addresses(self) -> Mapping[PeerId, str]:
+        """Return a multiaddr without /p2p/ for each node."""
+        return {peer: f"/ip4/{host}/tcp/{port}" for peer, (host, port) in self._where.items()}
+
+
+def _is_local(source: str) -> bool:
+    try:
+        return not ipaddress.IPv4Address(source).is_multicast
+    except ValueError:
+        return False
+
+
+class Budget:
+    """How many datagrams are read in a second, of everybody and of each source."""
+
+    def __init__(self) -> None:
+        self._second = -1
+        self._of_source: Counter[str] = Counter()
+
+    def is_used_up(self, now_s: float) -> bool:
+        """Return whether nothing more is read in this second."""
+        if int(now_s) != self._second:
+            self._second = int(now_s)
+            self._of_source.clear()
+        return self._of_source.total() >= _READ_A_SECOND
+
+    def admits(self, source: str) -> bool:
+        """Count a datagram; return whether it is worth decrypting."""
+        self._of_source[source] += 1
+        return self._of_source[source] <= _READ_OF_SOURCE
+
+
+class Nearby:
+    """Asks and answers on the local network between `start` and `close`.
+
+    Attributes:
+        port: at which this node can be dialled; 0: nobody has to know of it.
+        is_joined: a node that has joined no longer asks.
+        found: where others are.
+        news: set when a node was found that is new, or is elsewhere now.
+    """
+
+    def __init__(self, swarm_key: bytes, peer: PeerId, clock: Callable[[], float] = time.time) -> None:
+        self.port = 0
+        self.is_joined = False
+        self.found = Found()
+        self.news = asyncio.Event()
+        self._swarm_key = swarm_key
+        self._peer = peer
+        self._clock = clock
+        self._budget = Budget()
+        self._answered_s = -_ANSWER_PAUSE_S
+        self._socket: socket.socket | None = None
+        self._sending: asyncio.Task[None] | None = None
+
+    def start(self) -> None:
+        """Begin to ask and to listen. A computer where that is not possible finds nobody."""
+        try:
+            self._socket = _multicast_socket()
+        except OSError as error:
+            log.debug("no member is looked for on the local network: %s", error)
+            return
+        self._listen()
+        self._sending = asyncio.create_task(self._announce_forever())
+
+    async def close(self) -> None:
+        await cancel_and_wait(self._sending)
+        if self._socket is not None:
+            asyncio.get_running_loop().remove_reader(self._socket)
+            self._socket.close()
+            self._socket = None
+
+    def announce(self, *, asks: bool) -> None:
+        """Send one datagram on each interface."""
+        if self._socket is None:
+            return
+        data = encode(Announcement(self._peer, self.port, asks), self._swarm_key, self._clock())
+        for interface in _interfaces():
+            with contextlib.suppress(OSError):  # it has no IPv4 address, or is down
+                self._socket.setsockopt(socket.IPPROTO_IP, socket.IP_MULTICAST_IF, interface)
+                self._socket.sendto(data, (GROUP, PORT))
+
+    def hear(self, data: bytes, source: str) -> None:
+        """Act on a datagram that came from an IPv4 address."""
+        heard = decode(data, self._swarm_key, self._clock())
+        if heard is None or heard.peer == self._peer:
+            return
+        if self.found.note(heard, source):
+            log.info("a member may be on the local network")
+            self.news.set()
+        if heard.asks and self.port and time.monotonic() - self._answered_s >= _ANSWER_PAUSE_S:
+            self._answered_s = time.monotonic()
+            self.announce(asks=False)
+
+    async def _announce_forever(self) -> None:
+        delays = delays_s()
+        while True:
+            assert self._socket is not None
+            for interface in _interfaces():  # again each time: the computer may have come to another network
+                with contextlib.suppress(OSError):
+                    self._socket.setsockopt(socket.IPPROTO_IP, socket.IP_ADD_MEMBERSHIP, interface)
+            self.announce(asks=not self.is_joined)
+            await asyncio.sleep(_HERE_INTERVAL_S if self.is_joined else next(delays))
+
+    def _listen(self) -> None:
+        if self._socket is not None:
+            asyncio.get_running_loop().add_reader(self._socket, self._read, self._socket)
+
+    def _read(self, sock: socket.socket) -> None:
+        if self._budget.is_used_up(time.monotonic()):
+            loop = asyncio.get_running_loop()
+            loop.remove_reader(sock)
+            loop.call_later(1.0, self._listen)
+            return
+        with contextlib.suppress(OSError):
+            data, (source, _) = sock.recvfrom(DATAGRAM_BYTES + 1)
+            if self._budget.admits(source):
+                self.hear(data, source)
+
+
+def _multicast_socket() -> socket.socket:
+    """Raises OSError."""
+    made = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+    try:
+        made.setblocking(False)
+        made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # several nodes on one computer
+        if sys.platform == "darwin":
+            made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)  # what the option above does elsewhere
+        made.setsockopt(socket.IPPROTO_IP, socket.IP_MULTICAST_TTL, 1)
+        made.bind((GROUP, PORT))  # nothing but what is sent to the group
+    except OSError:
+        made.close()
+        raise
+    return made
+
+
+def _interfaces() -> list[bytes]:
+    """Return a `struct ip_mreqn` for each interface, as joining and sending take it."""
+    indexes = [index for index, _ in socket.if_nameindex()][:_MAX_INTERFACES]
+    return [struct.pack("4s4si", socket.inet_aton(GROUP), bytes(4), index) for index in indexes]

@@ -1,0 +1,120 @@
+"""What is heard on the local network: hostile bytes, floods, and what outsiders can read."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+
+from potluck.membership.identity import Identity
+from potluck.p2p.nearby import DATAGRAM_BYTES, Announcement, Budget, Found, Nearby, decode, encode
+from potluck.protocol.blocks import PeerId
+
+KEY, OTHER_KEY = bytes(range(32)), bytes(32)
+DAY_S = 86_400.0
+NOW_S = 20_000 * DAY_S + 5.0
+PEER = Identity.generate().peer_id
+HERE = Announcement(PEER, 31330, asks=False)
+
+
+def named(number: int) -> PeerId:
+    return PeerId(f"peer-{number}")
+
+
+def test_members_read_what_a_node_announces() -> None:
+    for said in (HERE, Announcement(PEER, 0, asks=True)):
+        assert decode(encode(said, KEY, NOW_S), KEY, NOW_S) == said
+
+
+@pytest.mark.parametrize("days_off", [-1, 1])
+def test_a_clock_may_be_a_day_off_and_no_more(days_off: int) -> None:
+    datagram = encode(HERE, KEY, NOW_S + days_off * DAY_S)
+    assert decode(datagram, KEY, NOW_S) == HERE
+    assert decode(datagram, KEY, NOW_S - days_off * DAY_S) is None
+
+
+def test_outsiders_cannot_read_or_compare_datagrams() -> None:
+    first, second = encode(HERE, KEY, NOW_S), encode(HERE, KEY, NOW_S)
+    assert decode(first, OTHER_KEY, NOW_S) is None
+    assert len(first) == len(second) == DATAGRAM_BYTES
+    assert first[4:16] != second[4:16]
+    assert first[16:] != second[16:]
+
+
+def test_hostile_bytes_are_ignored() -> None:
+    rng, datagram = random.Random(1), encode(HERE, KEY, NOW_S)
+    for _ in range(300):
+        changed = bytearray(datagram)
+        changed[rng.randrange(len(changed))] ^= 1 << rng.randrange(8)
+        assert decode(bytes(changed), KEY, NOW_S) is None
+        assert decode(rng.randbytes(rng.randrange(200)), KEY, NOW_S) is None
+        assert decode(datagram[: rng.randrange(len(datagram))], KEY, NOW_S) is None
+    assert decode(datagram + b"x", KEY, NOW_S) is None
+
+
+def test_a_node_that_nobody_can_dial_is_not_noted() -> None:
+    found = Found()
+    assert not found.note(Announcement(PEER, 0, asks=True), "10.0.0.2")
+    assert not found.note(HERE, "239.255.80.76")
+    assert not found.note(HERE, "not an address")
+    assert found.addresses == {}
+
+
+def test_a_node_is_news_once_and_again_when_it_moved() -> None:
+    found = Found()
+    assert found.note(HERE, "10.0.0.2")
+    assert not found.note(HERE, "10.0.0.2")
+    assert found.note(HERE, "10.0.0.3")
+    assert found.addresses == {PEER: "/ip4/10.0.0.3/tcp/31330"}
+
+
+def test_one_computer_cannot_crowd_out_the_others() -> None:
+    found = Found()
+    found.note(HERE, "10.0.0.2")
+    for number in range(1000):
+        found.note(Announcement(named(number), 1, asks=False), "10.0.0.66")
+    assert PEER in found.addresses
+    assert len(found.addresses) == 5
+
+
+def test_many_computers_fill_no_more_than_a_bounded_table() -> None:
+    found = Found()
+    for number in range(1000):
+        found.note(Announcement(named(number), 1, asks=False), f"10.0.{number // 250}.{number % 250}")
+    assert len(found.addresses) == 16
+
+
+def test_a_flood_leaves_room_for_quiet_sources_and_ends_the_reading() -> None:
+    budget = Budget()
+    loud = [budget.admits("10.0.0.66") for _ in range(100)]
+    assert loud == [True] * 16 + [False] * 84
+    assert budget.admits("10.0.0.2")
+    assert not budget.is_used_up(5.0)
+    for _ in range(256):
+        budget.admits("10.0.0.66")
+    assert budget.is_used_up(5.9)
+    assert not budget.is_used_up(6.0)
+
+
+async def test_a_node_notes_others_of_its_swarm_and_never_itself() -> None:
+    nearby = Nearby(KEY, PEER, clock=lambda: NOW_S)
+    other = Announcement(Identity.generate().peer_id, 31331, asks=False)
+    nearby.hear(encode(HERE, KEY, NOW_S), "10.0.0.2")
+    nearby.hear(encode(other, OTHER_KEY, NOW_S), "10.0.0.2")
+    assert not nearby.news.is_set()
+    nearby.hear(encode(other, KEY, NOW_S), "10.0.0.2")
+    assert nearby.news.is_set()
+    assert list(nearby.found.addresses) == [other.peer]
+
+
+async def test_one_answer_serves_all_who_ask_within_a_second(monkeypatch: pytest.MonkeyPatch) -> None:
+    said: list[bool] = []
+    monkeypatch.setattr(Nearby, "announce", lambda self, *, asks: said.append(asks))
+    nearby = Nearby(KEY, PEER, clock=lambda: NOW_S)
+    asks = encode(Announcement(Identity.generate().peer_id, 0, asks=True), KEY, NOW_S)
+    nearby.hear(asks, "10.0.0.2")
+    assert said == []  # nobody can dial this node
+    nearby.port = 31330
+    for _ in range(20):
+        nearby.hear(asks, "10.0.0.2")
+    assert said == [False]
