@@ -84,6 +84,19 @@ def test_somebody_outside_the_services_group_is_told_that_it_is_not_theirs(serve
     assert "the daemon is not running" in said.stderr
 
 
+def test_a_machine_that_was_given_an_invite_joins_by_itself(packages: Path, headless: Path) -> None:
+    with installing.fresh_debian(packages) as machine:
+        installing.get_ready(machine)
+        folder = " ".join(f"{name}={value}" for name, value in installing.FROM_FOLDER.items())
+        machine.write("/etc/systemd/system/potluck-join.service.d/folder.conf", f"[Service]\nEnvironment={folder}\n")
+        line = f"potluck-headless potluck-headless/invite password {installing.INVITE}"
+        machine.output("sh", "-c", f"echo '{line}' | debconf-set-selections")
+        installing.install(machine, installing.placed(headless))
+        status(machine)
+        assert machine.run("test", "-e", "/etc/potluck/invite").returncode == 1
+        assert machine.run("grep", "-r", installing.INVITE, "/var/cache/debconf").returncode == 1
+
+
 def test_its_sandbox_is_tight(served: Debian) -> None:
     said = served.output("systemd-analyze", "security", "potluckd", "--no-pager")
     found = re.search(r"Overall exposure level .*: ([\d.]+)", said)
