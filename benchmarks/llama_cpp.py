@@ -1,0 +1,170 @@
+"""A decode step of our blocks over llama.cpp's: `cpu_llama_q4`, `cpu_llama_q8`, `cpu_llama_bf16`. x86 Linux only.
+
+Both compute the same weights with one thread, each in its own format. Models of two and of four blocks are measured in
+turn, as CPU time, and the least counts. The difference is the cost of two blocks, without embeddings, head and
+sampling. It needs two packages that nothing else needs: xllamacpp and gguf.
+"""
+
+from __future__ import annotations
+
+import json
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from functools import partial
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import torch
+from safetensors import safe_open
+
+from benchmarks.figures import Measured
+from benchmarks.models import checkpoint
+from potluck.blocks import BlockSpan, load_span
+from potluck.blocks.plans import StepRow, plan_step
+from potluck.checkpoint import open_checkpoint
+from potluck.errors import UsageError
+from potluck.protocol.blocks import Span
+
+HIDDEN_SIZE = 2048
+_SIZES = (2, 4)
+_STEPS, _ROUNDS = 32, 6
+_VOCABULARY = 1024  # of the checkpoint
+_NAMES = {
+    "self_attn.q_proj": "attn_q",
+    "self_attn.k_proj": "attn_k",
+    "self_attn.v_proj": "attn_v",
+    "self_attn.o_proj": "attn_output",
+    "mlp.gate_proj": "ffn_gate",
+    "mlp.up_proj": "ffn_up",
+    "mlp.down_proj": "ffn_down",
+    "input_layernorm": "attn_norm",
+    "post_attention_layernorm": "ffn_norm",
+}
+
+
+def q4(soak: bool) -> Measured:
+    return _ratio("int4", "Q4_0")
+
+
+def q8(soak: bool) -> Measured:
+    return _ratio("int8", "Q8_0")
+
+
+def bf16(soak: bool) -> Measured:
+    return _ratio("none", "BF16")
+
+
+def _ratio(quantization: str, kind: str) -> Measured:
+    try:
+        gguf, xllamacpp = import_module("gguf"), import_module("xllamacpp")
+    except ImportError as error:
+        raise UsageError(f"{error.name} is missing", hint="install xllamacpp and gguf beside Potluck") from None
+    torch.set_num_threads(1)
+    source = checkpoint(HIDDEN_SIZE, max(_SIZES))
+    with tempfile.TemporaryDirectory() as folder:
+        runs: dict[tuple[str, int], Callable[[], None]] = {}
+        for size in _SIZES:
+            path = Path(folder) / f"{size}.gguf"
+            _write(gguf, kind, source, size, path)
+            runs["llama.cpp", size] = partial(_complete, _server(xllamacpp, path))
+            blocks = load_span(
+                open_checkpoint(str(source)), Span(0, size), dtype=torch.bfloat16, quantization=quantization
+            )
+            runs["potluck", size] = partial(_decode, blocks)
+        least = dict.fromkeys(runs, float("inf"))
+        for _ in range(_ROUNDS):
+            for key, run in runs.items():
+                least[key] = min(least[key], _cpu_ms(run))
+        runs.clear()  # ends the servers
+    small, large = _SIZES
+    block_ms = {who: (least[who, large] - least[who, small]) / (large - small) for who in ("potluck", "llama.cpp")}
+    return Measured(block_ms["potluck"] / block_ms["llama.cpp"], {"ms_a_block": block_ms})
+
+
+def _cpu_ms(run: Callable[[], None]) -> float:
+    """Return the CPU time of one of `run`'s steps, in all threads of this process."""
+    start = time.process_time()
+    run()
+    return (time.process_time() - start) * 1e3 / _STEPS
+
+
+def _decode(blocks: BlockSpan) -> None:
+    memory = blocks.new_memory(_STEPS)
+    sequence = memory.new_sequence()
+    hidden = torch.randn((1, HIDDEN_SIZE), generator=torch.Generator().manual_seed(0)).to(blocks.dtype)
+    for step in range(_STEPS):
+        memory.reserve(sequence, step + 1)
+        blocks.run_step(plan_step(memory, [StepRow(sequence, 1)]), hidden, memory)
+        memory.advance(sequence, 1)
+
+
+def _server(xllamacpp: Any, path: Path) -> Any:
+    params = xllamacpp.CommonParams()
+    params.model.path = str(path)
+    params.cpuparams.n_threads = params.cpuparams_batch.n_threads = 1
+    params.n_ctx, params.n_gpu_layers, params.verbosity = 256, 0, -1
+    return xllamacpp.Server(params)
+
+
+def _complete(server: Any) -> None:
+    """Decode `_STEPS` tokens, the prompt's only one included."""
+    wanted = {"prompt": [1], "n_predict": _STEPS, "ignore_eos": True, "temperature": 0.0, "cache_prompt": False}
+    answer: dict[str, Any] = {}
+    server.handle_completions(wanted, answer.update)
+    made = answer["usage"]["completion_tokens"]
+    if made != _STEPS:
+        raise RuntimeError(f"llama.cpp made {made} tokens instead of {_STEPS}")
+
+
+def _write(gguf: Any, kind: str, source: Path, size: int, path: Path) -> None:
+    """Write the first `size` blocks, the embeddings and the head as a GGUF file."""
+    config = json.loads((source / "config.json").read_text())
+    heads, quantised = config["num_attention_heads"], gguf.GGMLQuantizationType[kind]
+    writer = gguf.GGUFWriter(path, "llama")
+    writer.add_context_length(config["max_position_embeddings"])
+    writer.add_embedding_length(HIDDEN_SIZE)
+    writer.add_block_count(size)
+    writer.add_feed_forward_length(config["intermediate_size"])
+    writer.add_head_count(heads)
+    writer.add_head_count_kv(heads)
+    writer.add_rope_dimension_count(HIDDEN_SIZE // heads)
+    writer.add_layer_norm_rms_eps(config["rms_norm_eps"])
+    _add_tokenizer(gguf, writer)
+    for name, weight in _tensors(source, size):
+        if name.endswith(("attn_q.weight", "attn_k.weight")):  # GGUF rotates neighbours, not halves
+            weight = weight.view(heads, 2, -1, HIDDEN_SIZE).transpose(1, 2).reshape(weight.shape)
+        if weight.dim() == 2:
+            writer.add_tensor(name, gguf.quants.quantize(weight.numpy(), quantised), raw_dtype=quantised)
+        else:
+            writer.add_tensor(name, weight.numpy())
+    writer.write_header_to_file()
+    writer.write_kv_data_to_file()
+    writer.write_tensors_to_file()
+    writer.close()
+
+
+def _tensors(source: Path, size: int) -> Iterator[tuple[str, torch.Tensor]]:
+    """Yield float32 tensors by their names in GGUF."""
+    wanted = {"model.embed_tokens": "token_embd", "lm_head": "output", "model.norm": "output_norm"}
+    for block in range(size):
+        wanted |= {f"model.layers.{block}.{theirs}": f"blk.{block}.{name}" for theirs, name in _NAMES.items()}
+    files = json.loads((source / "model.safetensors.index.json").read_text())["weight_map"]
+    for theirs, name in wanted.items():
+        with safe_open(source / files[f"{theirs}.weight"], "pt") as file:
+            yield f"{name}.weight", file.get_tensor(f"{theirs}.weight").float()
+
+
+def _add_tokenizer(gguf: Any, writer: Any) -> None:
+    """Add a vocabulary of special tokens, bytes and words, without which llama.cpp loads no model."""
+    kinds = gguf.TokenType
+    known = [("<unk>", kinds.UNKNOWN), ("<s>", kinds.CONTROL), ("</s>", kinds.CONTROL)]
+    known += [(f"<0x{byte:02X}>", kinds.BYTE) for byte in range(256)]
+    known += [(f"word{index}", kinds.NORMAL) for index in range(_VOCABULARY - len(known))]
+    writer.add_tokenizer_model("llama")
+    writer.add_token_list([word for word, _ in known])
+    writer.add_token_scores([0.0] * _VOCABULARY)
+    writer.add_token_types([kind for _, kind in known])
+    writer.add_bos_token_id(1)
+    writer.add_eos_token_id(2)
