@@ -24,8 +24,9 @@ help: ## what each target does
 demo: $(VENV)/.engine ## a private swarm on this machine, generating; PROMPT="..." takes any prompt
 	@$(PY) -m benchmarks.demo
 
-test: check system-packages ## checks, unit and integration tests; TESTS="tests/unit/cli -x" for a part
-	$(PYTEST) $(TESTS)
+# Much of a test's time is waiting for other processes, so two files are tried at once whatever the number of cores.
+test: check system-packages ## checks, unit and integration tests; TESTS="tests/unit/cli -x" for a part, with -n0 one by one
+	$(PYTEST) -n2 --dist=loadfile $(TESTS)
 
 test-system: $(VENV)/.dev system-packages ## tests of the installed product: packages, services, faults
 	$(PYTEST) tests/system tests/faults

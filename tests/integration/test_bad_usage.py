@@ -48,9 +48,11 @@ def swarm(model: Path, folder: Path) -> Iterator[LocalSwarm]:
 
 @pytest.fixture(scope="module", autouse=True)
 def patient(swarm: LocalSwarm) -> Iterator[subprocess.Popen[str]]:
-    """A `generate` that waits for the missing blocks for as long as it does by default, beside all other tests."""
+    """A `generate` that waits for the missing blocks beside all other tests."""
     folder = Path(tempfile.mkdtemp(prefix="potluck-bad-"))
-    command = CommandLine(folder).start("generate", "--swarm", swarm.invite, "--model", str(swarm.checkpoint), "hello")
+    command = CommandLine(folder).start(
+        "generate", "--swarm", swarm.invite, "--model", str(swarm.checkpoint), "--max-wait", "20s", "hello"
+    )
     yield command
     command.kill()
     command.communicate()

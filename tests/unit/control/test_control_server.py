@@ -213,7 +213,7 @@ async def test_connections_above_the_limit_are_refused_and_places_come_back(tmp_
 
 
 async def test_callers_without_a_request_make_room_for_one_with(tmp_path: Path, daemon: Daemon) -> None:
-    async with serving(daemon, tmp_path / "s.sock", ServerLimits(max_connections=3)) as path:
+    async with serving(daemon, tmp_path / "s.sock", ServerLimits(max_connections=3, idle_timeout_s=1.0)) as path:
         silent = [await asyncio.open_unix_connection(path) for _ in range(9)]
         assert (await exchange(path, request(call_body()))).startswith(b"HTTP/1.1 200 ")
         assert await silent[0][0].read() == b""

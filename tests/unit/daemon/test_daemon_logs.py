@@ -13,11 +13,10 @@ import pytest
 from potluck_control.redaction import OwnNames, redact, redact_person
 from potluck_daemon.reporting import logs
 
-from potluck.membership.identity import Identity
 from potluck.membership.invite import Invite, encode_invite
 from potluck.protocol.swarm import new_swarm
 
-PEER = str(Identity.generate().peer_id)
+PEER = "12D3KooWGH1Ya4eAJ4JJT5EKEnEoGquPVrwRCgPQ6HPfKsYzncdh"
 SWARM = new_swarm("friends", "owner/model", 4)
 
 

@@ -27,7 +27,7 @@ from potluck_daemon.settings.schema import LimitSettings, ServeSettings, Setting
 from potluck.errors import PotluckError
 
 NOW = datetime(2026, 11, 23, 18, 0)  # a Monday
-TODAY = "2026-11-23"
+TODAY = NOW.strftime("%Y-%m-%d")
 MIB = 1 << 20
 LIMITS = LimitSettings(cpu_core_w=10)
 
@@ -183,7 +183,7 @@ def test_todays_use_is_shown_with_its_cost_and_yesterdays_is_not() -> None:
     budget = Budget({}, FakeReader(), FakeMeter())
     budget.use = DayUse(datetime.now().strftime("%Y-%m-%d"), 1, 2, 1.23456)
     assert budget.status(LimitSettings(price_kwh=1000)) == UseStatus(1, 2, 1.235, 1.2346)
-    budget.use = replace(budget.use, day=TODAY)
+    budget.use = replace(budget.use, day="2020-02-20")
     assert budget.status(LimitSettings()) == UseStatus()
 
 
