@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import argparse
+import shlex
 
+from potluck_control import schema
 from potluck_control.formatting import size
 from potluck_control.methods import programs
 from potluck_control.methods.programs import PlacedProgram, PlaceParams, ProgramPlace, Programs
@@ -15,7 +17,8 @@ from potluck_cli.terminal import Terminal
 
 DESCRIPTION = """\
 List running programs, and choose those that Potluck always or never steps aside for. It judges all others by what they
-do. `potluck history` tells what it stepped aside for."""
+do. Where it is not sure, `list` asks whether a program is a game: answer with `always` or `never`. `potluck history`
+tells what it stepped aside for."""
 EXAMPLES = """\
   potluck programs list
   potluck programs always blender
@@ -42,7 +45,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     if args.action == "list":
         found = daemon().call(programs.RUNNING)
-        return answer(args, found, _page(found))
+        return answer(args, found, _page(found) + _questions(daemon().call(schema.STATUS)))
     try:
         params = PlaceParams(args.app, _PLACES[args.action])
     except ValueError as error:
@@ -52,6 +55,14 @@ def run(args: argparse.Namespace) -> int:
     how = {"always": "always steps aside for", "never": "never steps aside for", "judge": "itself judges"}
     reverse = f" Undo: potluck programs {undo} {done.app}" if done.before is not done.place else ""
     return answer(args, done, [f"Potluck {how[args.action]} {done.app}.{reverse}"])
+
+
+def _questions(status: schema.Status) -> list[str]:
+    return [
+        f"Is {item.title} a game? potluck programs always {shlex.quote(item.app)} "
+        f"or: potluck programs never {shlex.quote(item.app)}"
+        for item in status.questions
+    ]
 
 
 def _page(found: Programs) -> list[str]:

@@ -118,6 +118,15 @@ class ProbeStatus:
 
 
 @dataclass(frozen=True, slots=True)
+class ProgramQuestion:
+    """Is this program a game? `programs.place` answers: always or never."""
+
+    app: str
+    title: str  # the name that people know
+    is_open: bool = True  # False: answered, and never asked again
+
+
+@dataclass(frozen=True, slots=True)
 class Status:
     """Everything that a status page shows. `text` is the state and its reason in one sentence."""
 
@@ -142,6 +151,7 @@ class Status:
     notices: tuple[str, ...] = ()  # e.g. that the settings file cannot be read
     loading: Progress | None = None  # of blocks from the hub or the disk; None: nothing is loaded
     network: NetworkReport = field(default_factory=NetworkReport)  # as the engine last reported it
+    questions: tuple[ProgramQuestion, ...] = ()  # that are open, the oldest first
 
 
 @dataclass(frozen=True, slots=True)

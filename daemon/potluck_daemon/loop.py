@@ -25,6 +25,7 @@ from potluck_daemon.environment.interpreter import has_torch
 from potluck_daemon.lookout import Lookout
 from potluck_daemon.metering.load import available_memory_bytes
 from potluck_daemon.policy.decide import Decision, Inputs, Rung, decide, is_finished
+from potluck_daemon.policy.questions import follow
 from potluck_daemon.policy.standing_by import is_short, stands_by
 from potluck_daemon.policy.terms import network_caps
 from potluck_daemon.presence.watch import Level
@@ -164,6 +165,7 @@ class ServingLoop:
         watch.situation.engine_gpu = supervisor.facts.report.gpu
         watch.situation.needed_bytes = supervisor.needed_bytes
         watch.set_level(Level.RELAXED if inputs.is_pause_of_game else _level(decision))
+        self._ask(decision)
         self._show(decision)
         is_climbing_down = bool(watch.presence.evidence) and supervisor.pid is not None
         times = (decision.wake_in_s, MEMORY_LOOK_S if is_climbing_down else None)
@@ -202,6 +204,14 @@ class ServingLoop:
 
     def _set_pause(self, pause: Pause | None) -> None:
         self._memory.state = replace(self._memory.state, pause=pause)
+
+    def _ask(self, decision: Decision) -> None:
+        """Ask about a program that may be no game, and close the questions that a list answers."""
+        given, before = self._configuration.settings.yield_, self._memory.state.questions
+        questions = follow(before, decision, (*given.always, *given.never))
+        if questions != before:
+            self._memory.state = replace(self._memory.state, questions=questions)
+            self._memory.try_to_save()
 
     def _show(self, decision: Decision) -> None:
         self.decision = decision

@@ -150,7 +150,7 @@ complete -c potluck -n '_shtab_potluck_using models move' -l usual -d 'the hub'"
 complete -c potluck -n '_shtab_potluck_using models move' -l leave-files -d 'leave what is already downloaded where it is'
 complete -c potluck -n '_shtab_potluck_using models move' -l json -d 'print JSON, for scripts'
 complete -c potluck -n '_shtab_potluck_using models move; and test $_shtab_potluck_npos -eq 0' -ka "(__fish_complete_path (commandline -ct))" -d 'a folder on a disk with room'
-complete -c potluck -n '_shtab_potluck_using; and test $_shtab_potluck_npos -eq 0' -a programs -d 'List running programs, and choose those that Potluck always or never steps aside for. It judges all others by what they do. `potluck history` tells what it stepped aside for.'
+complete -c potluck -n '_shtab_potluck_using; and test $_shtab_potluck_npos -eq 0' -a programs -d 'List running programs, and choose those that Potluck always or never steps aside for. It judges all others by what they do. Where it is not sure, `list` asks whether a program is a game: answer with `always` or `never`. `potluck history` tells what it stepped aside for.'
 complete -c potluck -n '_shtab_potluck_using programs' -s h -l help -d 'show this help message and exit'
 complete -c potluck -n '_shtab_potluck_using programs; and test $_shtab_potluck_npos -eq 0' -a list -d 'running programs, and both lists'
 complete -c potluck -n '_shtab_potluck_using programs list' -s h -l help -d 'show this help message and exit'

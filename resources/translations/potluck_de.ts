@@ -3018,6 +3018,21 @@
     </message>
 </context>
 <context>
+    <name>GameQuestion</name>
+    <message>
+        <source>It is a game</source>
+        <translation>Es ist ein Spiel</translation>
+    </message>
+    <message>
+        <source>Not a game</source>
+        <translation>Kein Spiel</translation>
+    </message>
+    <message>
+        <source>Potluck stepped aside for {program}. Is it a game?</source>
+        <translation>Potluck hat für {program} Platz gemacht. Ist das ein Spiel?</translation>
+    </message>
+</context>
+<context>
     <name>HomePage</name>
     <message>
         <source>Home</source>

@@ -3018,6 +3018,21 @@
     </message>
 </context>
 <context>
+    <name>GameQuestion</name>
+    <message>
+        <source>It is a game</source>
+        <translation>Es un juego</translation>
+    </message>
+    <message>
+        <source>Not a game</source>
+        <translation>No es un juego</translation>
+    </message>
+    <message>
+        <source>Potluck stepped aside for {program}. Is it a game?</source>
+        <translation>Potluck se apartó por {program}. ¿Es un juego?</translation>
+    </message>
+</context>
+<context>
     <name>HomePage</name>
     <message>
         <source>Home</source>

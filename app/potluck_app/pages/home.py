@@ -16,6 +16,7 @@ from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QHBoxLayout, QMenu
 
 from potluck_app.pages.credit import CreditCard
+from potluck_app.pages.game_question import GameQuestion
 from potluck_app.pages.inviting import who_invites
 from potluck_app.pages.load import MachineCard, NowCard
 from potluck_app.pages.never import NeverYield
@@ -49,7 +50,7 @@ class HomePage(Page):
         self._reason, self._ending = text(), text("muted")
         self._button, self._longer = Button(style="primary"), Button(self.tr("Pause longer"), "down", is_trailing=True)
         self._pauses = QMenu(self)
-        self.never = NeverYield()
+        self.never, self._question = NeverYield(), GameQuestion()
         self._strip, self._layers = LayerStrip(), text("muted")
         self._credit, self._now, self._machine = CreditCard(link), NowCard(), MachineCard()
         self._model, self._invite = text(kind=Type.HEADING), Button(self.tr("Copy invite"), "copy")
@@ -72,6 +73,7 @@ class HomePage(Page):
         self._show_buttons(status)
         focused = self.focusWidget()
         self.never.show_status(status)
+        self._question.show_status(status)
         if self.never.isHidden() and focused is not None and self.never.isAncestorOf(focused):
             self._button.setFocus()  # the keyboard must not fall on whatever comes next
         self._show_swarm(status)
@@ -156,6 +158,7 @@ class HomePage(Page):
         self.column.addLayout(row(column(self._pot, None), (texts, 1), spacing=theme.SPACE_L))
         self.column.addLayout(self._build_buttons())
         self.column.addWidget(self.never)
+        self.column.addWidget(self._question)
         self.column.addLayout(row((self._now, 1), (self._credit, 1), spacing=theme.SPACE_L))
         self._invite.setToolTip(self.tr("Copies an invite. 10 people can join with it within 14 days."))
         self._invite.clicked.connect(lambda: self.ask(schema.INVITE, None, self._copy))
@@ -165,6 +168,7 @@ class HomePage(Page):
         self._watching.setToolTip(self.tr("Show all detectors"))
         self._watching.clicked.connect(self.watching_wanted)
         self.never.never_wanted.connect(self._never_yield)
+        self._question.answered.connect(lambda params: self.ask(programs.PLACE, params, lambda _: None))
         self._credit.pressed.connect(self.earnings_wanted)
         foot = row(self._watching, None)
         foot.setContentsMargins(theme.SPACE_S, 0, 0, 0)  # its text stands under those of the cards

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from potluck_control.codec import dumps, from_json, loads
-from potluck_control.schema import SwarmStatus
+from potluck_control.schema import ProgramQuestion, SwarmStatus
 
 from potluck.checked_files import CheckedFile, DamagedError
 from potluck.errors import PotluckError
@@ -42,6 +42,7 @@ class RememberedState:
     use: DayUse = field(default_factory=DayUse)
     swarm: SwarmStatus | None = None
     port: int = 0  # the engine's, chosen once so that invites stay good; 0: not chosen yet
+    questions: tuple[ProgramQuestion, ...] = ()  # all that were ever asked
 
 
 class StateFile:

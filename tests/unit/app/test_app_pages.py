@@ -15,6 +15,7 @@ from potluck_app.pages.catalogue import SIDEBAR
 from potluck_app.pages.diagnostics import DiagnosticsPage
 from potluck_app.pages.earnings import EarningsPage
 from potluck_app.pages.export import Export
+from potluck_app.pages.home import HomePage
 from potluck_app.shell.away import Absence
 from potluck_app.shell.window import MainWindow
 from potluck_app.widgets.segments import Segments
@@ -49,6 +50,7 @@ from potluck_control.schema import (
     Logs,
     ProbeState,
     ProbeStatus,
+    ProgramQuestion,
     Status,
     SwarmStatus,
     Transition,
@@ -177,6 +179,21 @@ def test_an_export_that_cannot_be_written_says_so(tmp_path: Path, qtbot: QtBot) 
     with qtbot.waitSignal(export.failed) as failure:
         export.write(tmp_path / "nowhere" / "all.csv")
     assert "No such file" in failure.args[0]
+
+
+# -- home --------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("said", "place"), [("It is a game", ProgramPlace.ALWAYS), ("Not a game", ProgramPlace.NEVER)])
+def test_an_open_question_about_a_game_is_shown_until_it_is_answered(said: str, place: ProgramPlace) -> None:
+    page, link = opened(HomePage, ANSWERS)
+    page.show_status(replace(SERVING, questions=(ProgramQuestion("hedgewars", "Hedgewars"),)))
+    question = "Potluck stepped aside for Hedgewars. Is it a game?"
+    assert question in shown(page)
+    press(page, said)
+    assert link.named("programs.place") == [PlaceParams("hedgewars", place)]
+    page.show_status(SERVING)
+    assert question not in shown(page)
 
 
 # -- activity ----------------------------------------------------------------------------------------------------------

@@ -7,10 +7,14 @@ from pathlib import Path
 
 import pytest
 from helpers.own_daemon import Ask
+from potluck_control import schema
 from potluck_control.client import ControlError
 from potluck_control.methods import programs
 from potluck_control.methods.programs import PlaceParams, ProgramPlace
+from potluck_control.schema import ProgramQuestion
+from potluck_control.states import Reason, State
 from potluck_daemon.daemon import Daemon
+from potluck_daemon.policy.decide import Decision, Rung
 from potluck_daemon.presence.menu import MenuEntry, read_menu
 from potluck_daemon.presence.running import MAX_SHOWN, UserProcess, choose, look, placed
 
@@ -106,3 +110,14 @@ async def test_running_programs_are_those_of_this_user(ask: Ask) -> None:
 async def test_what_is_no_name_is_refused(ask: Ask, app: str) -> None:
     with pytest.raises((ControlError, ValueError), match="a program's name"):
         await ask(programs.PLACE, PlaceParams(app, ProgramPlace.NEVER))
+
+
+async def test_a_question_stands_in_the_status_until_a_list_answers_it(ask: Ask, daemon: Daemon) -> None:
+    unsure = Decision(State.YIELDED, Reason.FULL_SCREEN, "Giving way", Rung.ENDED, app="game", app_title="The Game")
+    daemon._loop._ask(unsure)
+    assert (await ask(schema.STATUS)).questions == (ProgramQuestion("game", "The Game"),)
+    await ask(programs.PLACE, PlaceParams("game", ProgramPlace.NEVER))
+    assert (await ask(schema.STATUS)).questions == ()
+    await ask(programs.PLACE, PlaceParams("game", ProgramPlace.NONE))
+    daemon._loop._ask(unsure)
+    assert (await ask(schema.STATUS)).questions == ()

@@ -1,0 +1,39 @@
+"""The question whether a program that Potluck stepped aside for is a game. The answer puts it on a list."""
+
+from __future__ import annotations
+
+from potluck_control.methods.programs import PlaceParams, ProgramPlace
+from potluck_control.schema import Status
+from PySide6.QtCore import Signal
+from PySide6.QtWidgets import QWidget
+
+from potluck_app.widgets.button import Button
+from potluck_app.widgets.card import Card, text
+from potluck_app.widgets.layout import column, row
+from potluck_app.words import sentences
+
+
+class GameQuestion(QWidget):
+    """Hidden unless a question is open; the oldest comes first. Signal: `answered(PlaceParams)`."""
+
+    answered = Signal(object)
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._app, self._question = "", text()
+        yes, no = Button(self.tr("It is a game")), Button(self.tr("Not a game"))
+        yes.clicked.connect(lambda: self._answer(ProgramPlace.ALWAYS))
+        no.clicked.connect(lambda: self._answer(ProgramPlace.NEVER))
+        self.setLayout(column(Card("", self._question, row(None, yes, no))))
+        self.hide()
+
+    def show_status(self, status: Status) -> None:
+        question = next((item for item in status.questions if item.is_open), None)
+        self._app = question.app if question is not None else ""
+        if question is not None:
+            asked = self.tr("Potluck stepped aside for {program}. Is it a game?")
+            self._question.setText(asked.format(program=sentences.short(question.title)))
+        self.setVisible(question is not None)
+
+    def _answer(self, place: ProgramPlace) -> None:
+        self.answered.emit(PlaceParams(self._app, place))
