@@ -71,7 +71,8 @@ class _Facts:
     """Statements by what they are about."""
 
     promotions: defaultdict[bytes, list[Promotion]] = field(default_factory=lambda: defaultdict(list))
-    invites: dict[bytes, tuple[Delegation, bytes]] = field(default_factory=dict)  # with the author
+    delegations: list[tuple[Delegation, bytes]] = field(default_factory=list)  # with the author
+    invites: dict[bytes, tuple[Delegation, bytes]] = field(default_factory=dict)  # those that count, with the author
     withdrawals: list[tuple[Withdrawal, bytes]] = field(default_factory=list)
     enrolments: list[tuple[Enrolment, tuple[bytes, ...]]] = field(default_factory=list)
     machines: defaultdict[bytes, dict[bytes, Machine]] = field(default_factory=lambda: defaultdict(dict))  # by person
@@ -83,7 +84,7 @@ class _Facts:
             case Promotion() as promotion if author == swarm_key:
                 self.promotions[promotion.person].append(promotion)
             case Delegation() as invite:
-                self.invites[invite.invite] = invite, author
+                self.delegations.append((invite, author))
             case Withdrawal() as withdrawal:
                 self.withdrawals.append((withdrawal, author))
             case Enrolment() as enrolment:
@@ -93,6 +94,15 @@ class _Facts:
                 said[machine.person] = min(said.get(machine.person, machine), machine, key=_order)
             case Removal() as removal:
                 self.removals.append((removal, author))
+
+    def settle_invites(self, swarm_key: bytes, leaders: Collection[bytes]) -> None:
+        """Choose what was said about each invite: the founder's latest statement, else an admin's latest.
+
+        An invite's key is public, so what others sign about it must not replace it.
+        """
+        for invite, author in sorted(self.delegations, key=lambda each: (each[1] == swarm_key, _invite_order(*each))):
+            if author in leaders:
+                self.invites[invite.invite] = invite, author
 
 
 class Roster:
@@ -140,6 +150,7 @@ class Roster:
         for statement in self._statements.values():
             self._facts.add(statement, self.swarm_key)
         self._leaders, self._removed = _leaders_and_removed(self._facts, self.swarm_key)
+        self._facts.settle_invites(self.swarm_key, self._leaders)
         settled = _settled(self._facts, self.swarm_key, self._leaders, self._removed)
         self._people, self._former, self._witnesses = settled.people, settled.former, settled.witnesses
         self._owners = {machine.machine: person for person in self._people.values() for machine in person.machines}
@@ -203,9 +214,8 @@ class Roster:
 
     def invite(self, key: bytes) -> Delegation | None:
         """Return an invite that nobody withdrew, or None; it may have expired or be used up."""
-        invite, author = self._facts.invites.get(key, (None, b""))
-        is_over = author not in self._leaders or _end_of(key, self._facts, self._leaders) < math.inf
-        return None if is_over else invite
+        invite, _ = self._facts.invites.get(key, (None, b""))
+        return None if _end_of(key, self._facts, self._leaders) < math.inf else invite
 
     @property
     def invites(self) -> tuple[Delegation, ...]:
@@ -375,7 +385,7 @@ def _is_admitted(
     if witness_key == swarm_key:
         return True
     witness = witnesses.get(witness_key)
-    if invite is None or inviter not in leaders or witness is None:
+    if invite is None or witness is None:
         return False
     if is_public and (inviter != swarm_key or not (witness.key in leaders or witness.rank is Rank.ENROLLER)):
         return False
@@ -419,6 +429,10 @@ def _leaders_and_removed(facts: _Facts, swarm_key: bytes) -> tuple[set[bytes], d
 def _rank_of(person: bytes, facts: _Facts) -> Rank:
     latest = max(facts.promotions.get(person, ()), key=lambda each: (each.at_s, each.rank), default=None)
     return Rank.MEMBER if latest is None else Rank(latest.rank)
+
+
+def _invite_order(invite: Delegation, author: bytes) -> tuple[int, bytes, int, int, int]:
+    return invite.at_s, author, invite.expires_s, invite.max_people, invite.work_bits
 
 
 def _order(machine: Machine) -> tuple[int, bytes, str]:

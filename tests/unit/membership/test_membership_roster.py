@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import permutations
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
@@ -12,7 +13,7 @@ from potluck.membership.leadership import remove_machine
 from potluck.membership.membership import Membership
 from potluck.membership.presentation import Presentation, read_application, witness
 from potluck.membership.roster import Roster
-from potluck.membership.statements import Machine, Removal, Statement, sign
+from potluck.membership.statements import Delegation, Machine, Removal, Statement, sign
 
 ANA, BOB, EVE, SHARED = (Identity.generate() for _ in range(4))
 
@@ -69,6 +70,19 @@ def test_of_a_persons_statements_about_one_machine_the_earliest_counts() -> None
     machines = [machine for roster in rosters for person in roster.people for machine in person.machines]
     assert {machine.name for machine in machines if machine.machine == SHARED.public_key} == {"old"}
     assert len({roster.digest for roster in rosters}) == 1
+
+
+def test_what_others_sign_about_an_invite_removes_nobody_who_came_with_it() -> None:
+    founder, people, (bob, eve) = _people()
+    swarm_key = founder.roster(NOW_S).swarm_key
+    (invite,) = _merged(founder, people).invites
+    forged = replace(invite, expires_s=int(NOW_S) - 9, max_people=1, at_s=int(NOW_S))
+    said = [sign(swarm_key, forged, key) for key in (bob, eve, Ed25519PrivateKey.generate())]
+    for order in permutations(said):
+        for roster in (_merged(founder, people, list(order)), _merged(founder, [*order, *people])):
+            assert {person.name for person in roster.people} == {"Ana", "Bob", "Eve"}
+            assert roster.invites == (invite,)
+            assert not any(isinstance(item.content, Delegation) and item.content == forged for item in roster)
 
 
 def test_the_first_removal_that_counts_names_the_remover_in_any_order() -> None:
