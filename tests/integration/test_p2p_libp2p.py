@@ -377,7 +377,7 @@ async def test_of_too_many_streams_some_are_refused_and_the_rest_closed(
     network: Starter, far: Libp2pHost, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(far.budgets, "max_streams", 2)
-    monkeypatch.setattr(control, "_MAX_REFUSED", 3)
+    monkeypatch.setattr(control, "MAX_REFUSED", 3)
     monkeypatch.setattr(control, "_LAST_WORDS_S", WAIT_S)
     many = await network.start(dht_client=True)
     streams = [await opened(many, far, echo) for _ in range(9)]

@@ -8,10 +8,14 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from helpers.members import founded, invited
 from potluck_cli import join, service, start
 from potluck_control import schema
 from potluck_daemon.host import units
 from potluck_daemon.host.units import STARTS_WITH_MACHINE, UNIT, enable_system_service
+
+from potluck.membership.identity import Identity
+from potluck.membership.invite import encode_invite
 
 PRERM = Path(__file__).parents[3] / "installer" / "linux" / "debian" / "prerm"
 ENABLE = ("systemctl", "enable", UNIT)
@@ -53,7 +57,8 @@ def test_start_as_root_has_the_service_start_with_the_machine_and_says_so_once(
 def test_join_as_root_has_the_service_start_with_the_machine_and_says_so(
     calls: list[tuple[str, ...]], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(join, "read_invite", lambda args: "potluck2:x")
+    _, invite = invited(founded(Identity.generate()))
+    monkeypatch.setattr(join, "read_invite", lambda args: encode_invite(invite))
     monkeypatch.setattr(join, "lacks_engine", lambda places: False)
     monkeypatch.setattr(join, "daemon", Daemon)
     join.run(argparse.Namespace(json=False, code=False))
