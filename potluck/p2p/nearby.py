@@ -50,7 +50,7 @@ _MAX_INTERFACES = 16
 
 
 @dataclass(frozen=True, slots=True)
-class Announcement:
+class Datagram:
     """What one datagram says. A node that nobody can dial, such as a client, has port 0."""
 
     peer: PeerId
@@ -58,15 +58,15 @@ class Announcement:
     asks: bool
 
 
-def encode(announcement: Announcement, swarm_key: bytes, now_s: float) -> bytes:
+def encode(datagram: Datagram, swarm_key: bytes, now_s: float) -> bytes:
     """Return the datagram; `now_s` in Unix seconds chooses the day's key."""
-    peer = base58_decode(announcement.peer)
-    body = _BODY.pack(announcement.asks, announcement.port, len(peer), peer)
+    peer = base58_decode(datagram.peer)
+    body = _BODY.pack(datagram.asks, datagram.port, len(peer), peer)
     nonce = os.urandom(_NONCE_BYTES)
     return _MAGIC + nonce + _cipher(swarm_key, int(now_s // _DAY_S)).encrypt(nonce, body, _MAGIC)
 
 
-def decode(data: bytes, swarm_key: bytes, now_s: float) -> Announcement | None:
+def decode(data: bytes, swarm_key: bytes, now_s: float) -> Datagram | None:
     """Return what a datagram says, or None if it is not of this swarm. The sender's clock may be a day off."""
     if len(data) != DATAGRAM_BYTES or not data.startswith(_MAGIC):
         return None
@@ -75,7 +75,7 @@ def decode(data: bytes, swarm_key: bytes, now_s: float) -> Announcement | None:
     for each in (day, day - 1, day + 1):
         with contextlib.suppress(InvalidTag):
             asks, port, length, peer = _BODY.unpack(_cipher(swarm_key, each).decrypt(nonce, sealed, _MAGIC))
-            return Announcement(PeerId(base58_encode(peer[:length])), port, asks) if 0 < length <= len(peer) else None
+            return Datagram(PeerId(base58_encode(peer[:length])), port, asks) if 0 < length <= len(peer) else None
     return None
 
 
@@ -83,19 +83,19 @@ def _cipher(swarm_key: bytes, day: int) -> ChaCha20Poly1305:
     return ChaCha20Poly1305(hmac.digest(swarm_key, b"potluck nearby %d" % day, hashlib.sha256))
 
 
-class Found:
-    """Where nodes of the swarm were heard, bounded: a few at each address, and the newest of all."""
+class NodesNearby:
+    """Keeps where nodes of the swarm were heard: a few at each address, and the newest of all."""
 
     def __init__(self) -> None:
         self._where: dict[PeerId, tuple[str, int]] = {}
 
-    def note(self, announcement: Announcement, source: str) -> bool:
+    def note(self, datagram: Datagram, source: str) -> bool:
         """Remember a node that can be dialled; return whether it is new, or is elsewhere now."""
-        where = source, announcement.port
-        if not announcement.port or not _is_local(source):
+        where = source, datagram.port
+        if not datagram.port or not _is_dialable(source):
             return False
-        is_new = self._where.pop(announcement.peer, None) != where
-        self._where[announcement.peer] = where
+        is_new = self._where.pop(datagram.peer, None) != where
+        self._where[datagram.peer] = where
         of_source = [peer for peer, (host, _) in self._where.items() if host == source]
         for peer in of_source[:-_MAX_OF_SOURCE] or list(self._where)[:-_MAX_FOUND]:
             del self._where[peer]
@@ -107,15 +107,15 @@ class Found:
         return {peer: f"/ip4/{host}/tcp/{port}" for peer, (host, port) in self._where.items()}
 
 
-def _is_local(source: str) -> bool:
+def _is_dialable(source: str) -> bool:
     try:
         return not ipaddress.IPv4Address(source).is_multicast
     except ValueError:
         return False
 
 
-class Budget:
-    """How many datagrams are read in a second, of everybody and of each source."""
+class DatagramRate:
+    """Limits how many datagrams are read in a second, of everybody and of each source."""
 
     def __init__(self) -> None:
         self._second = -1
@@ -147,12 +147,12 @@ class Nearby:
     def __init__(self, swarm_key: bytes, peer: PeerId, clock: Callable[[], float] = time.time) -> None:
         self.port = 0
         self.is_joined = False
-        self.found = Found()
+        self.found = NodesNearby()
         self.news = asyncio.Event()
         self._swarm_key = swarm_key
         self._peer = peer
         self._clock = clock
-        self._budget = Budget()
+        self._rate = DatagramRate()
         self._answered_s = -_ANSWER_PAUSE_S
         self._socket: socket.socket | None = None
         self._sending: asyncio.Task[None] | None = None
@@ -178,7 +178,7 @@ class Nearby:
         """Send one datagram on each interface."""
         if self._socket is None:
             return
-        data = encode(Announcement(self._peer, self.port, asks), self._swarm_key, self._clock())
+        data = encode(Datagram(self._peer, self.port, asks), self._swarm_key, self._clock())
         for interface in _interfaces():
             with contextlib.suppress(OSError):  # it has no IPv4 address, or is down
                 self._socket.setsockopt(socket.IPPROTO_IP, socket.IP_MULTICAST_IF, interface)
@@ -211,14 +211,14 @@ class Nearby:
             asyncio.get_running_loop().add_reader(self._socket, self._read, self._socket)
 
     def _read(self, sock: socket.socket) -> None:
-        if self._budget.is_used_up(time.monotonic()):
+        if self._rate.is_used_up(time.monotonic()):
             loop = asyncio.get_running_loop()
             loop.remove_reader(sock)
             loop.call_later(1.0, self._listen)
             return
         with contextlib.suppress(OSError):
             data, (source, _) = sock.recvfrom(DATAGRAM_BYTES + 1)
-            if self._budget.admits(source):
+            if self._rate.admits(source):
                 self.hear(data, source)
 
 

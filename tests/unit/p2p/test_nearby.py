@@ -7,14 +7,14 @@ import random
 import pytest
 
 from potluck.membership.identity import Identity
-from potluck.p2p.nearby import DATAGRAM_BYTES, Announcement, Budget, Found, Nearby, decode, encode
+from potluck.p2p.nearby import DATAGRAM_BYTES, Datagram, DatagramRate, Nearby, NodesNearby, decode, encode
 from potluck.protocol.blocks import PeerId
 
 KEY, OTHER_KEY = bytes(range(32)), bytes(32)
 DAY_S = 86_400.0
 NOW_S = 20_000 * DAY_S + 5.0
 PEER = Identity.generate().peer_id
-HERE = Announcement(PEER, 31330, asks=False)
+HERE = Datagram(PEER, 31330, asks=False)
 
 
 def named(number: int) -> PeerId:
@@ -22,7 +22,7 @@ def named(number: int) -> PeerId:
 
 
 def test_members_read_what_a_node_announces() -> None:
-    for said in (HERE, Announcement(PEER, 0, asks=True)):
+    for said in (HERE, Datagram(PEER, 0, asks=True)):
         assert decode(encode(said, KEY, NOW_S), KEY, NOW_S) == said
 
 
@@ -53,15 +53,15 @@ def test_hostile_bytes_are_ignored() -> None:
 
 
 def test_a_node_that_nobody_can_dial_is_not_noted() -> None:
-    found = Found()
-    assert not found.note(Announcement(PEER, 0, asks=True), "10.0.0.2")
+    found = NodesNearby()
+    assert not found.note(Datagram(PEER, 0, asks=True), "10.0.0.2")
     assert not found.note(HERE, "239.255.80.76")
     assert not found.note(HERE, "not an address")
     assert found.addresses == {}
 
 
 def test_a_node_is_news_once_and_again_when_it_moved() -> None:
-    found = Found()
+    found = NodesNearby()
     assert found.note(HERE, "10.0.0.2")
     assert not found.note(HERE, "10.0.0.2")
     assert found.note(HERE, "10.0.0.3")
@@ -69,36 +69,36 @@ def test_a_node_is_news_once_and_again_when_it_moved() -> None:
 
 
 def test_one_computer_cannot_crowd_out_the_others() -> None:
-    found = Found()
+    found = NodesNearby()
     found.note(HERE, "10.0.0.2")
     for number in range(1000):
-        found.note(Announcement(named(number), 1, asks=False), "10.0.0.66")
+        found.note(Datagram(named(number), 1, asks=False), "10.0.0.66")
     assert PEER in found.addresses
     assert len(found.addresses) == 5
 
 
 def test_many_computers_fill_no_more_than_a_bounded_table() -> None:
-    found = Found()
+    found = NodesNearby()
     for number in range(1000):
-        found.note(Announcement(named(number), 1, asks=False), f"10.0.{number // 250}.{number % 250}")
+        found.note(Datagram(named(number), 1, asks=False), f"10.0.{number // 250}.{number % 250}")
     assert len(found.addresses) == 16
 
 
 def test_a_flood_leaves_room_for_quiet_sources_and_ends_the_reading() -> None:
-    budget = Budget()
-    loud = [budget.admits("10.0.0.66") for _ in range(100)]
+    rate = DatagramRate()
+    loud = [rate.admits("10.0.0.66") for _ in range(100)]
     assert loud == [True] * 16 + [False] * 84
-    assert budget.admits("10.0.0.2")
-    assert not budget.is_used_up(5.0)
+    assert rate.admits("10.0.0.2")
+    assert not rate.is_used_up(5.0)
     for _ in range(256):
-        budget.admits("10.0.0.66")
-    assert budget.is_used_up(5.9)
-    assert not budget.is_used_up(6.0)
+        rate.admits("10.0.0.66")
+    assert rate.is_used_up(5.9)
+    assert not rate.is_used_up(6.0)
 
 
 async def test_a_node_notes_others_of_its_swarm_and_never_itself() -> None:
     nearby = Nearby(KEY, PEER, clock=lambda: NOW_S)
-    other = Announcement(Identity.generate().peer_id, 31331, asks=False)
+    other = Datagram(Identity.generate().peer_id, 31331, asks=False)
     nearby.hear(encode(HERE, KEY, NOW_S), "10.0.0.2")
     nearby.hear(encode(other, OTHER_KEY, NOW_S), "10.0.0.2")
     assert not nearby.news.is_set()
@@ -111,7 +111,7 @@ async def test_one_answer_serves_all_who_ask_within_a_second(monkeypatch: pytest
     said: list[bool] = []
     monkeypatch.setattr(Nearby, "announce", lambda self, *, asks: said.append(asks))
     nearby = Nearby(KEY, PEER, clock=lambda: NOW_S)
-    asks = encode(Announcement(Identity.generate().peer_id, 0, asks=True), KEY, NOW_S)
+    asks = encode(Datagram(Identity.generate().peer_id, 0, asks=True), KEY, NOW_S)
     nearby.hear(asks, "10.0.0.2")
     assert said == []  # nobody can dial this node
     nearby.port = 31330
