@@ -28,6 +28,7 @@ def sway(config: str = "") -> Iterator[dict[str, str]]:
     """
     with tempfile.TemporaryDirectory(prefix="sway-") as name:
         (Path(name) / "config").write_text(config)
+        (Path(name) / "config").chmod(0o644)
         hidden = ("DISPLAY", "WAYLAND_DISPLAY")
         environment = {key: value for key, value in os.environ.items() if key not in hidden}
         environment |= {"XDG_RUNTIME_DIR": name, "WLR_BACKENDS": "headless", "WLR_LIBINPUT_NO_DEVICES": "1"}

@@ -32,6 +32,7 @@ def key(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
 def package(folder: Path, version: str) -> Path:
     control = folder / version / "DEBIAN" / "control"
     control.parent.mkdir(parents=True)
+    control.parent.chmod(0o755)  # dpkg-deb refuses less, and mkdir heeds the umask
     control.write_text(
         f"Package: potluck\nVersion: {version}\nArchitecture: all\nMaintainer: A <{KEY}>\nDescription: made\n of it\n"
     )
