@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hmac
 import logging
 import os
 import sys
@@ -58,12 +59,15 @@ def _serve(wanted: GatewayOpening) -> None:
         wanted.checkpoint, swarm=wanted.membership, config=config
     ) as model:
         chat = SwarmChat(swarm.model, model, text)
+        token = wanted.token.encode()
         server = GatewayServer(
-            chat, wanted.token, lambda: _tell(GatewayReport(asked=True)), max_tokens=wanted.max_tokens
+            chat,
+            lambda key: hmac.compare_digest(key.encode(), token),
+            lambda: _tell(GatewayReport(asked=True)),
+            max_tokens=wanted.max_tokens,
         )
-        with server:
-            _tell(GatewayReport(url=server.url))
-            server.serve_forever()
+        _tell(GatewayReport(url=server.url))
+        server.run()
 
 
 def _tell(told: GatewayReport) -> None:

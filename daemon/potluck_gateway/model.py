@@ -11,7 +11,7 @@ import torch
 from potluck.client.outages import wait_text
 from potluck.protocol.blocks import Span
 from potluck_gateway.completion import Completion, Options, Text, complete
-from potluck_gateway.requests import ChatMessage, ChatRequest, visible
+from potluck_gateway.requests import Answer, ChatMessage, ChatRequest, visible
 
 
 class _EnoughError(Exception):
@@ -30,7 +30,7 @@ class SwarmChat:
 
     def answer(
         self, request: ChatRequest, on_text: Callable[[str], None], on_wait: Callable[[str], None] = lambda _: None
-    ) -> tuple[str, str, tuple[int, int]]:
+    ) -> Answer:
         prompt = self._prompt(request.messages)
         options = _options(request)
         follower = _Follower(self._text, request.stop, on_text)
@@ -40,7 +40,7 @@ class SwarmChat:
                 complete(self._model, prompt, options, follower.note, session=session)
         text = follower.finish()
         is_full = follower.num_tokens >= request.max_tokens and not follower.is_stopped
-        return text, "length" if is_full else "stop", (int(prompt.shape[1]), follower.num_tokens)
+        return Answer(text, "length" if is_full else "stop", int(prompt.shape[1]), follower.num_tokens)
 
     @contextlib.contextmanager
     def _hearing(self, on_wait: Callable[[str], None]) -> Iterator[None]:

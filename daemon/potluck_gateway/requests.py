@@ -1,4 +1,4 @@
-"""Parses chat requests and writes answers in the format of OpenAI's chat completions, as far as a chat needs it. Pure.
+"""Parses requests in the format of OpenAI's chat completions. Pure.
 
 Source: the published API reference, "Create chat completion". A field that would change the answer is refused, unless
 it has the value that changes nothing. `max_wait_s` is ours: how long to wait for blocks that nobody serves.
@@ -6,8 +6,6 @@ it has the value that changes nothing. `max_wait_s` is ours: how long to wait fo
 
 from __future__ import annotations
 
-import json
-import time
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,6 +13,7 @@ from potluck_control.codec import CodecError, loads
 
 from potluck.errors import UsageError
 
+COMMENT = ": "  # begins a line for people in a stream of events
 MAX_BODY_BYTES = 4 << 20
 MAX_MESSAGES = 2000
 MAX_WAIT_S = 86400.0
@@ -56,10 +55,13 @@ _NEUTRAL: dict[str, tuple[object, ...]] = {  # the values of unsupported fields 
 class BadRequestError(Exception):
     """A request that is refused with `status`; the text is for the author of the client, `code` for programs."""
 
-    def __init__(self, text: str, status: int = 400, code: str | None = None) -> None:
+    def __init__(
+        self, text: str, status: int = 400, code: str | None = None, *, retry_after_s: int | None = None
+    ) -> None:
         super().__init__(text)
         self.status = status
         self.code = code
+        self.retry_after_s = retry_after_s
 
 
 class ContextLengthError(UsageError):
@@ -89,6 +91,21 @@ class ChatRequest:
     ignored: tuple[str, ...] = ()  # the names of fields that were given and have no effect here
 
 
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """A whole answer.
+
+    Attributes:
+        reason: of its end, `stop` or `length`.
+        prompt_tokens, answer_tokens: how many tokens both have.
+    """
+
+    text: str
+    reason: str
+    prompt_tokens: int
+    answer_tokens: int
+
+
 def parse_request(body: bytes, most_tokens: int) -> ChatRequest:
     """Parse a request; `most_tokens` limits the answer even if more are asked for. Raises BadRequestError."""
     try:
@@ -115,60 +132,6 @@ def parse_request(body: bytes, most_tokens: int) -> ChatRequest:
         model=_model(asked.get("model")),
         ignored=ignored,
     )
-
-
-@dataclass(frozen=True, slots=True)
-class AnswerHead:
-    """The fields that all parts of one answer share."""
-
-    id: str
-    created: int  # Unix seconds
-    model: str
-
-
-def answer_head(model: str) -> AnswerHead:
-    return AnswerHead(f"chatcmpl-{time.monotonic_ns():x}", int(time.time()), model)
-
-
-def completion(head: AnswerHead, text: str, reason: str, counts: tuple[int, int]) -> bytes:
-    """Return a whole answer. `counts`: tokens of the prompt and of the answer."""
-    message = {"role": "assistant", "content": text}
-    choice = {"index": 0, "message": message, "finish_reason": reason}
-    return _dumps({**_fields(head, "chat.completion"), "choices": [choice], "usage": _usage(counts)})
-
-
-def chunk(head: AnswerHead, text: str | None, reason: str | None = None) -> bytes:
-    """Return an event of a streamed answer; without `text` the first one, which names the role."""
-    delta = {"role": "assistant", "content": ""} if text is None else {"content": text}
-    choice = {"index": 0, "delta": delta if reason is None else {}, "finish_reason": reason}
-    return _event({**_fields(head, "chat.completion.chunk"), "choices": [choice]})
-
-
-def usage_chunk(head: AnswerHead, counts: tuple[int, int]) -> bytes:
-    return _event({**_fields(head, "chat.completion.chunk"), "choices": [], "usage": _usage(counts)})
-
-
-def error_body(text: str, status: int, code: str | None = None) -> bytes:
-    kind = "invalid_request_error" if status < 500 else "server_error"
-    return _dumps({"error": {"message": text, "type": kind, "param": None, "code": code}})
-
-
-def comment(text: str) -> bytes:
-    """Return a line for people; readers of events skip it."""
-    return f"{COMMENT}{text}\n\n".encode()
-
-
-def error_event(text: str) -> bytes:
-    """Return an error for the middle of a stream, when the status has already been sent."""
-    return _event(json.loads(error_body(text, 500)))
-
-
-def model_list(model: str) -> bytes:
-    return _dumps({"object": "list", "data": [{"id": model, "object": "model", "created": 0, "owned_by": "swarm"}]})
-
-
-COMMENT = ": "
-DONE = b"data: [DONE]\n\n"
 
 
 def visible(text: str, stop: tuple[str, ...]) -> tuple[str, bool]:
@@ -234,20 +197,3 @@ def _number(value: object, name: str, low: float, high: float) -> float:
     if isinstance(value, bool) or not isinstance(value, int | float) or not low <= value <= high:
         raise BadRequestError(f"{name} must be a number from {low} to {high}")
     return value
-
-
-def _fields(head: AnswerHead, kind: str) -> dict[str, Any]:
-    return {"id": head.id, "object": kind, "created": head.created, "model": head.model}
-
-
-def _usage(counts: tuple[int, int]) -> dict[str, int]:
-    prompt, answer = counts
-    return {"prompt_tokens": prompt, "completion_tokens": answer, "total_tokens": prompt + answer}
-
-
-def _event(value: object) -> bytes:
-    return b"data: " + _dumps(value) + b"\n\n"
-
-
-def _dumps(value: object) -> bytes:
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode()

@@ -67,8 +67,8 @@ def answered(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_letters_are_shown_as_they_come(answered: None) -> None:
     parts: list[str] = []
-    text, reason, (_, tokens) = SwarmChat("m", Silent(), Letters()).answer(ChatRequest(ASKED, 100), parts.append)
-    assert (text, reason, tokens) == ("one END two", "stop", 11)
+    answer = SwarmChat("m", Silent(), Letters()).answer(ChatRequest(ASKED, 100), parts.append)
+    assert (answer.text, answer.reason, answer.answer_tokens) == ("one END two", "stop", 11)
     assert parts == list("one END two")
 
 
@@ -81,20 +81,20 @@ def test_a_request_says_how_long_to_wait_for_missing_blocks(answered: None) -> N
 def test_a_stop_text_ends_the_answer_and_no_part_of_it_is_shown(answered: None) -> None:
     parts: list[str] = []
     chat = SwarmChat("m", Silent(), Letters())
-    text, reason, (_, tokens) = chat.answer(ChatRequest(ASKED, 100, stop=("END",)), parts.append)
-    assert (text, reason, tokens) == ("one ", "stop", 7)
+    answer = chat.answer(ChatRequest(ASKED, 100, stop=("END",)), parts.append)
+    assert (answer.text, answer.reason, answer.answer_tokens) == ("one ", "stop", 7)
     assert "".join(parts) == "one "
 
 
 def test_the_start_of_a_stop_text_is_shown_once_it_is_none(answered: None) -> None:
     parts: list[str] = []
-    text, _, _ = SwarmChat("m", Silent(), Letters()).answer(ChatRequest(ASKED, 100, stop=("ENDE",)), parts.append)
-    assert text == "".join(parts) == "one END two"
+    answer = SwarmChat("m", Silent(), Letters()).answer(ChatRequest(ASKED, 100, stop=("ENDE",)), parts.append)
+    assert answer.text == "".join(parts) == "one END two"
     assert "END " in parts
 
 
 def test_an_answer_that_was_cut_says_so(answered: None) -> None:
-    assert SwarmChat("m", Silent(), Letters()).answer(ChatRequest(ASKED, 11), lambda _: None)[1] == "length"
+    assert SwarmChat("m", Silent(), Letters()).answer(ChatRequest(ASKED, 11), lambda _: None).reason == "length"
 
 
 def test_what_a_listener_raises_ends_the_generation_and_the_next_one_has_its_turn(answered: None) -> None:
@@ -105,7 +105,7 @@ def test_what_a_listener_raises_ends_the_generation_and_the_next_one_has_its_tur
 
     with pytest.raises(BrokenPipeError):
         chat.answer(ChatRequest(ASKED, 100), gone)
-    assert chat.answer(ChatRequest(ASKED, 100), lambda _: None)[0] == "one END two"
+    assert chat.answer(ChatRequest(ASKED, 100), lambda _: None).text == "one END two"
 
 
 @pytest.mark.parametrize("tokens", [3, 4])
@@ -140,7 +140,7 @@ def test_answers_are_made_at_once_and_a_wait_is_told_to_all_but_those_who_are_go
         all_three.wait(60)
         model.on_wait((Span(3, 4),))
         all_three.wait(60)
-        assert first.result()[0] == second.result()[0] == ""
+        assert first.result().text == second.result().text == ""
     assert len(told) == 1
 
 
