@@ -76,10 +76,10 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
-def wait_until_ready(client: ControlClient, swarm: str, *, shows: bool) -> GatewayStatus:
+def wait_until_ready(client: ControlClient, swarm: str, *, shows: bool, stays: bool = False) -> GatewayStatus:
     """Start the gateway, wait until it is ready, and show its steps. Raises PotluckError."""
     wait_until_found(client)
-    status = client.call(gateway.START, StartParams(swarm))
+    status = client.call(gateway.START, StartParams(swarm, stays))
     status = follow(client, gateway.STATUS, status, _step, shows=shows)
     if status.state is not GatewayState.READY:
         raise PotluckError(status.problem or "the gateway was stopped", hint="potluck logs")

@@ -3,46 +3,83 @@
 from __future__ import annotations
 
 import argparse
+import time
 
 from potluck_control.methods import gateway
-from potluck_control.methods.gateway import GatewayState, GatewayStatus
+from potluck_control.methods.gateway import GatewayState, GatewayStatus, KeyList, KeyName, MadeKey
 
 from potluck_cli.chat import wait_until_ready
 from potluck_cli.connect import daemon
 from potluck_cli.options import answer
 
 DESCRIPTION = """\
-Let other programs on this computer use the swarm through OpenAI's chat API. The gateway listens on loopback only. Each
-start makes a new token, and whoever has it spends your credit. The gateway ends after chat.end_after_s seconds without
-a request."""
+Let other programs on this computer use the swarm through OpenAI's and Ollama's APIs. The gateway listens on loopback
+only, at gateway.port. Each program needs a key, and whoever has one spends your credit. The gateway ends after
+chat.end_after_s seconds without a request, unless it was started with --stay. gateway.start_with_daemon keeps it
+running always."""
 EXAMPLES = """\
-  potluck gateway start
-  potluck gateway status --json | jq -r .token
+  potluck gateway key webui
+  potluck gateway start --stay
+  potluck gateway keys
+  potluck gateway revoke webui
+  potluck config set gateway.start_with_daemon true
   potluck gateway stop"""
-RESULT = GatewayStatus
+RESULT = {
+    "start": GatewayStatus,
+    "status": GatewayStatus,
+    "stop": GatewayStatus,
+    "key": MadeKey,
+    "keys": KeyList,
+    "revoke": KeyList,
+}
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     actions = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
     start = actions.add_parser("start", help="start it, wait until it is ready, and print its address")
     start.add_argument("--swarm", default="", metavar="NAME", help="a swarm you joined (default: the one you serve)")
+    start.add_argument("--stay", action="store_true", help="don't end it when nobody uses it")
     actions.add_parser("status", help="whether it runs, at which address and with which token")
     actions.add_parser("stop", help="end it")
+    key = actions.add_parser("key", help="make a key for a program, and show it this once")
+    key.add_argument("name", metavar="NAME", help="what you call it, such as the name of the program")
+    actions.add_parser("keys", help="list the names of the keys")
+    revoke = actions.add_parser("revoke", help="refuse a key from now on")
+    revoke.add_argument("name", metavar="NAME", help="which one")
 
 
 def run(args: argparse.Namespace) -> int:
     client = daemon()
-    if args.action == "start":
-        status = wait_until_ready(client, args.swarm, shows=not args.json)
-    else:
-        status = client.call(gateway.STOP if args.action == "stop" else gateway.STATUS)
+    match args.action:
+        case "start":
+            status = wait_until_ready(client, args.swarm, shows=not args.json, stays=args.stay)
+        case "stop":
+            status = client.call(gateway.STOP)
+        case "key":
+            made = client.call(gateway.MAKE_KEY, KeyName(args.name))
+            return answer(args, made, [made.key])
+        case "keys":
+            keys = client.call(gateway.KEYS)
+            return answer(args, keys, _key_lines(keys))
+        case "revoke":
+            keys = client.call(gateway.REVOKE_KEY, KeyName(args.name))
+            return answer(args, keys, [f"{args.name} is revoked."])
+        case _:
+            status = client.call(gateway.STATUS)
     return answer(args, status, _lines(status))
+
+
+def _key_lines(found: KeyList) -> list[str]:
+    if not found.keys:
+        return ["There are no keys."]
+    return [f"{key.name}  {time.strftime('%Y-%m-%d', time.localtime(key.made_at))}" for key in found.keys]
 
 
 def _lines(status: GatewayStatus) -> list[str]:
     match status.state:
         case GatewayState.READY:
-            return [f"{status.model} at {status.url}", f"Authorization: Bearer {status.token}"]
+            notice = [f"Note: {status.notice}."] if status.notice else []
+            return [f"{status.model} at {status.url}", f"Authorization: Bearer {status.token}", *notice]
         case GatewayState.STARTING:
             return [f"Starting: {status.step}"]
         case GatewayState.FAILED:

@@ -1,4 +1,4 @@
-"""Messages between the daemon and its gateway process: one JSON line to standard input, JSON lines back.
+"""Messages between the daemon and its gateway process: JSON lines to standard input, JSON lines back.
 
 Keys and the token travel this way because others may read the command line and the environment. The process ends
 when its standard input does.
@@ -6,6 +6,7 @@ when its standard input does.
 
 from __future__ import annotations
 
+import hashlib
 from dataclasses import dataclass, field
 
 from potluck.membership.membership import Membership
@@ -21,6 +22,16 @@ class GatewayOpening:
     max_tokens: int
     socket: str
     find_nearby: bool
+    port: int  # 0: any free one
+    at_once: int  # requests that are answered at the same time
+    key_hashes: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class GatewayKeyHashes:
+    """The keys that hold from now on, beside the token; sent whenever they change."""
+
+    hashes: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,5 +40,11 @@ class GatewayReport:
 
     step: str = ""
     url: str = ""
+    notice: str = ""  # with the url: what its user should know
     asked: bool = False
     problem: str = ""
+
+
+def key_hash(key: str) -> str:
+    """Return what is kept of a key. Keys are random and long, so a plain hash is enough."""
+    return hashlib.sha256(key.encode()).hexdigest()

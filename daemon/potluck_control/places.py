@@ -49,6 +49,11 @@ class Places:
         return self.state / "identity.key"
 
     @property
+    def gateway_keys_file(self) -> Path:
+        """The names and hashes of the keys with which programs use the gateway."""
+        return self.state / "gateway_keys.json"
+
+    @property
     def ledger_file(self) -> Path:
         return self.state / "ledger.sqlite"
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hmac
 import logging
 import os
 import sys
@@ -11,7 +10,7 @@ from pathlib import Path
 
 from potluck_control.codec import dumps, from_json, loads
 from potluck_control.daemon_credit import DaemonPurse
-from potluck_control.gateway_messages import GatewayOpening, GatewayReport
+from potluck_control.gateway_messages import GatewayKeyHashes, GatewayOpening, GatewayReport, key_hash
 from potluck_control.redaction import RedactingFormatter
 
 from potluck.errors import PotluckError
@@ -27,15 +26,30 @@ def main() -> None:
     handler.setFormatter(RedactingFormatter("%(levelname)s %(name)s: %(message)s"))
     logging.basicConfig(level=logging.WARNING, handlers=[handler])
     wanted = from_json(GatewayOpening, loads(sys.stdin.buffer.readline()))
-    threading.Thread(target=_end_with_daemon, daemon=True).start()
+    keys = _Keys(wanted)
+    threading.Thread(target=_follow_daemon, args=(keys,), daemon=True).start()
     try:
-        _serve(wanted)
+        _serve(wanted, keys)
     except PotluckError as error:
         _tell(GatewayReport(problem=f"{error.message} ({error.hint})" if error.hint else error.message))
         sys.exit(1)
 
 
-def _serve(wanted: GatewayOpening) -> None:
+class _Keys:
+    """The keys that let a request in: those of programs, and the token."""
+
+    def __init__(self, wanted: GatewayOpening) -> None:
+        self._token_hash = key_hash(wanted.token)
+        self.replace(wanted.key_hashes)
+
+    def replace(self, hashes: tuple[str, ...]) -> None:
+        self._hashes = frozenset((self._token_hash, *hashes))
+
+    def has(self, key: str) -> bool:
+        return key_hash(key) in self._hashes
+
+
+def _serve(wanted: GatewayOpening, keys: _Keys) -> None:
     """Serve until standard input ends. Raises PotluckError."""
     _tell(GatewayReport(step="Importing"))
     from potluck.checkpoint import open_checkpoint
@@ -59,14 +73,17 @@ def _serve(wanted: GatewayOpening) -> None:
         wanted.checkpoint, swarm=wanted.membership, config=config
     ) as model:
         chat = SwarmChat(swarm.model, model, text)
-        token = wanted.token.encode()
         server = GatewayServer(
             chat,
-            lambda key: hmac.compare_digest(key.encode(), token),
+            keys.has,
             lambda: _tell(GatewayReport(asked=True)),
             max_tokens=wanted.max_tokens,
+            at_once=wanted.at_once,
+            port=wanted.port,
         )
-        _tell(GatewayReport(url=server.url))
+        is_elsewhere = wanted.port not in (0, server.port)
+        notice = f"port {wanted.port} is taken (gateway.port): this address is for now" if is_elsewhere else ""
+        _tell(GatewayReport(url=server.url, notice=notice))
         server.run()
 
 
@@ -75,10 +92,10 @@ def _tell(told: GatewayReport) -> None:
         os.write(1, dumps(told) + b"\n")
 
 
-def _end_with_daemon() -> None:
-    """Exit at once when the daemon closes the input, because a generation may be waiting for servers."""
-    while os.read(0, 1 << 16):
-        pass
+def _follow_daemon(keys: _Keys) -> None:
+    """Hear of changed keys. Exit at once when the daemon closes the input: a generation may be waiting for servers."""
+    for line in sys.stdin.buffer:
+        keys.replace(from_json(GatewayKeyHashes, loads(line)).hashes)
     os._exit(0)
 
 

@@ -28,6 +28,7 @@ from potluck_gateway.requests import BadRequestError, ChatRequest
 
 TELL_S = 4.0  # shorter than the shortest time after which an unused gateway ends
 _TEND_S = 0.5
+_ADDRESS, _BACKLOG = "127.0.0.1", 128
 _MAX_HEAD_BYTES = 1 << 16
 _MAX_LENGTH_DIGITS = 12
 
@@ -43,8 +44,9 @@ class GatewayServer:
         *,
         max_tokens: int,
         at_once: int = 16,
+        port: int = 0,
     ) -> None:
-        """Open the port.
+        """Open the port, or another one if it is taken.
 
         Args:
             is_key: whether a text is a key that lets a request in.
@@ -66,7 +68,7 @@ class GatewayServer:
             ],
             exception_handlers={BadRequestError: _refuse, HTTPException: _refuse_path},
         )
-        self._socket = socket.create_server(("127.0.0.1", 0), backlog=128)
+        self._socket = _listening(port)
         self.port: int = self._socket.getsockname()[1]
         self._server = uvicorn.Server(
             uvicorn.Config(
@@ -104,7 +106,11 @@ class GatewayServer:
             await self._server.serve(sockets=[self._socket])
         finally:
             await cancel_and_wait(tending)
-            self._socket.close()
+            self.close()
+
+    def close(self) -> None:
+        """Give up the port of a server that doesn't run."""
+        self._socket.close()
 
     async def _tend(self) -> None:
         """Report a long answer again, and end late strangers."""
@@ -153,6 +159,13 @@ class GatewayServer:
             raise BadRequestError(f"the model here is {name}, not {asked.model}", 404, "model_not_found")
         headers = {"X-Potluck-Ignored": ", ".join(asked.ignored)} if asked.ignored else {}
         return Reply(self._answering.parts(asked), form, is_streamed=asked.is_streamed, headers=headers)
+
+
+def _listening(port: int) -> socket.socket:
+    try:
+        return socket.create_server((_ADDRESS, port), backlog=_BACKLOG)
+    except OSError:
+        return socket.create_server((_ADDRESS, 0), backlog=_BACKLOG)
 
 
 async def _body(request: Request) -> bytes:

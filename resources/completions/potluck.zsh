@@ -20,7 +20,7 @@ _shtab_potluck_commands() {
     doctor:'Check this machine: daemon, packages, GPU and driver, memory, disk, clock, port, network and swarm. Each finding says what to do. The exit code is 1 if something does not work, else 0. Nothing is changed, and only the addresses in your invite are contacted.'
     drain:'Accept no new work, let open sessions end, then end the daemon: before an update, or before you switch the machine off. Sessions still open when the time is up continue on other servers. The command waits until the daemon has ended; Ctrl-C ends only the waiting, and `potluck resume` cancels the drain.'
     earnings:'Report credits, tokens, people helped, time served, traffic and energy, today and in total, or for the last periods. Clients sign for credits: one is 10^12 parameter-tokens, so a token through a block of 200 million parameters is 0.0002 credits, a backward pass twice that. Credits move your requests up the queue of those you served, and of those they trust. They are not money and cannot be bought or sold. Energy is measured if this machine can do that, else estimated; its cost uses your own price (limits.price_kwh).'
-    gateway:'Let other programs on this computer use the swarm through OpenAI'"'"'s chat API. The gateway listens on loopback only. Each start makes a new token, and whoever has it spends your credit. The gateway ends after chat.end_after_s seconds without a request.'
+    gateway:'Let other programs on this computer use the swarm through OpenAI'"'"'s and Ollama'"'"'s APIs. The gateway listens on loopback only, at gateway.port. Each program needs a key, and whoever has one spends your credit. The gateway ends after chat.end_after_s seconds without a request, unless it was started with --stay. gateway.start_with_daemon keeps it running always.'
     generate:'Let a swarm complete a prompt. The model'"'"'s embeddings and head run here, its blocks in the swarm. The servers you use can read what you write, so never send secrets through people you do not trust.'
     history:'List every change of state with its reason, newest last: when Potluck served, when it stepped aside, and for what.'
     join:'Join a swarm and serve it. The command asks for the invite, the line that a member gave you; where it can'"'"'t ask, it reads standard input. A member has to be online to let you in. The invite of a public swarm costs your computer about a minute of work, which the command shows. The people of a swarm can read what you send through it, so only use an invite from somebody you trust. If needed, this sets up the engine'"'"'s environment (as `potluck setup` does) and starts the daemon.'
@@ -58,6 +58,9 @@ _shtab_potluck_config_commands() {
 
 _shtab_potluck_gateway_commands() {
   local _commands=(
+    key:'make a key for a program, and show it this once'
+    keys:'list the names of the keys'
+    revoke:'refuse a key from now on'
     start:'start it, wait until it is ready, and print its address'
     status:'whether it runs, at which address and with which token'
     stop:'end it'
@@ -200,7 +203,7 @@ _shtab_potluck_config_edit_defaults_added=0
 _shtab_potluck_config_get_options=(
   "(- : *)"{-h,--help}"[show this help message and exit]"
   "--json[print JSON, for scripts]"
-  ":such as serve.num_blocks:(serve.enabled serve.swarm serve.blocks serve.num_blocks serve.checkpoint serve.models_folder serve.device serve.devices serve.dtype serve.quantization serve.adapters serve.memory_limit_mb serve.max_memory serve.threads serve.name serve.listen serve.link_mbps serve.relay_for_others serve.find_nearby serve.python yield.gamemode yield.steam yield.wine yield.gamescope yield.full_screen yield.gpu_use yield.memory yield.other_users yield.same_gpu_only yield.always yield.never yield.busy_percent yield.likely_interval_s yield.quiet_certain_s yield.quiet_likely_s yield.end_engine_after_s yield.reserve_mb metrics.port metrics.address metrics.allow_remote when.hours when.only_when_idle when.idle_after_s when.active_percent when.on_battery when.on_metered limits.gpu_temperature_c limits.cpu_temperature_c limits.gpu_power_w limits.ram_mb limits.disk_free_mb limits.disk_mb limits.upload_mbps limits.download_mbps limits.upload_mb_day limits.download_mb_day limits.cost_day limits.price_kwh limits.cpu_core_w limits.serving_w chat.end_after_s chat.max_tokens updates.check updates.url updates.key setup.index)"
+  ":such as serve.num_blocks:(serve.enabled serve.swarm serve.blocks serve.num_blocks serve.checkpoint serve.models_folder serve.device serve.devices serve.dtype serve.quantization serve.adapters serve.memory_limit_mb serve.max_memory serve.threads serve.name serve.listen serve.link_mbps serve.relay_for_others serve.find_nearby serve.python yield.gamemode yield.steam yield.wine yield.gamescope yield.full_screen yield.gpu_use yield.memory yield.other_users yield.same_gpu_only yield.always yield.never yield.busy_percent yield.likely_interval_s yield.quiet_certain_s yield.quiet_likely_s yield.end_engine_after_s yield.reserve_mb metrics.port metrics.address metrics.allow_remote when.hours when.only_when_idle when.idle_after_s when.active_percent when.on_battery when.on_metered limits.gpu_temperature_c limits.cpu_temperature_c limits.gpu_power_w limits.ram_mb limits.disk_free_mb limits.disk_mb limits.upload_mbps limits.download_mbps limits.upload_mb_day limits.download_mb_day limits.cost_day limits.price_kwh limits.cpu_core_w limits.serving_w chat.end_after_s chat.max_tokens gateway.port gateway.start_with_daemon gateway.swarm gateway.at_once updates.check updates.url updates.key setup.index)"
 )
 
 # guard to ensure default positional specs are added only once per session
@@ -217,7 +220,7 @@ _shtab_potluck_config_list_defaults_added=0
 _shtab_potluck_config_set_options=(
   "(- : *)"{-h,--help}"[show this help message and exit]"
   "--json[print JSON, for scripts]"
-  ":such as serve.num_blocks:(serve.enabled serve.swarm serve.blocks serve.num_blocks serve.checkpoint serve.models_folder serve.device serve.devices serve.dtype serve.quantization serve.adapters serve.memory_limit_mb serve.max_memory serve.threads serve.name serve.listen serve.link_mbps serve.relay_for_others serve.find_nearby serve.python yield.gamemode yield.steam yield.wine yield.gamescope yield.full_screen yield.gpu_use yield.memory yield.other_users yield.same_gpu_only yield.always yield.never yield.busy_percent yield.likely_interval_s yield.quiet_certain_s yield.quiet_likely_s yield.end_engine_after_s yield.reserve_mb metrics.port metrics.address metrics.allow_remote when.hours when.only_when_idle when.idle_after_s when.active_percent when.on_battery when.on_metered limits.gpu_temperature_c limits.cpu_temperature_c limits.gpu_power_w limits.ram_mb limits.disk_free_mb limits.disk_mb limits.upload_mbps limits.download_mbps limits.upload_mb_day limits.download_mb_day limits.cost_day limits.price_kwh limits.cpu_core_w limits.serving_w chat.end_after_s chat.max_tokens updates.check updates.url updates.key setup.index)"
+  ":such as serve.num_blocks:(serve.enabled serve.swarm serve.blocks serve.num_blocks serve.checkpoint serve.models_folder serve.device serve.devices serve.dtype serve.quantization serve.adapters serve.memory_limit_mb serve.max_memory serve.threads serve.name serve.listen serve.link_mbps serve.relay_for_others serve.find_nearby serve.python yield.gamemode yield.steam yield.wine yield.gamescope yield.full_screen yield.gpu_use yield.memory yield.other_users yield.same_gpu_only yield.always yield.never yield.busy_percent yield.likely_interval_s yield.quiet_certain_s yield.quiet_likely_s yield.end_engine_after_s yield.reserve_mb metrics.port metrics.address metrics.allow_remote when.hours when.only_when_idle when.idle_after_s when.active_percent when.on_battery when.on_metered limits.gpu_temperature_c limits.cpu_temperature_c limits.gpu_power_w limits.ram_mb limits.disk_free_mb limits.disk_mb limits.upload_mbps limits.download_mbps limits.upload_mb_day limits.download_mb_day limits.cost_day limits.price_kwh limits.cpu_core_w limits.serving_w chat.end_after_s chat.max_tokens gateway.port gateway.start_with_daemon gateway.swarm gateway.at_once updates.check updates.url updates.key setup.index)"
   ":separate several texts by commas:"
 )
 
@@ -227,7 +230,7 @@ _shtab_potluck_config_set_defaults_added=0
 _shtab_potluck_config_unset_options=(
   "(- : *)"{-h,--help}"[show this help message and exit]"
   "--json[print JSON, for scripts]"
-  ":such as serve.num_blocks:(serve.enabled serve.swarm serve.blocks serve.num_blocks serve.checkpoint serve.models_folder serve.device serve.devices serve.dtype serve.quantization serve.adapters serve.memory_limit_mb serve.max_memory serve.threads serve.name serve.listen serve.link_mbps serve.relay_for_others serve.find_nearby serve.python yield.gamemode yield.steam yield.wine yield.gamescope yield.full_screen yield.gpu_use yield.memory yield.other_users yield.same_gpu_only yield.always yield.never yield.busy_percent yield.likely_interval_s yield.quiet_certain_s yield.quiet_likely_s yield.end_engine_after_s yield.reserve_mb metrics.port metrics.address metrics.allow_remote when.hours when.only_when_idle when.idle_after_s when.active_percent when.on_battery when.on_metered limits.gpu_temperature_c limits.cpu_temperature_c limits.gpu_power_w limits.ram_mb limits.disk_free_mb limits.disk_mb limits.upload_mbps limits.download_mbps limits.upload_mb_day limits.download_mb_day limits.cost_day limits.price_kwh limits.cpu_core_w limits.serving_w chat.end_after_s chat.max_tokens updates.check updates.url updates.key setup.index)"
+  ":such as serve.num_blocks:(serve.enabled serve.swarm serve.blocks serve.num_blocks serve.checkpoint serve.models_folder serve.device serve.devices serve.dtype serve.quantization serve.adapters serve.memory_limit_mb serve.max_memory serve.threads serve.name serve.listen serve.link_mbps serve.relay_for_others serve.find_nearby serve.python yield.gamemode yield.steam yield.wine yield.gamescope yield.full_screen yield.gpu_use yield.memory yield.other_users yield.same_gpu_only yield.always yield.never yield.busy_percent yield.likely_interval_s yield.quiet_certain_s yield.quiet_likely_s yield.end_engine_after_s yield.reserve_mb metrics.port metrics.address metrics.allow_remote when.hours when.only_when_idle when.idle_after_s when.active_percent when.on_battery when.on_metered limits.gpu_temperature_c limits.cpu_temperature_c limits.gpu_power_w limits.ram_mb limits.disk_free_mb limits.disk_mb limits.upload_mbps limits.download_mbps limits.upload_mb_day limits.download_mb_day limits.cost_day limits.price_kwh limits.cpu_core_w limits.serving_w chat.end_after_s chat.max_tokens gateway.port gateway.start_with_daemon gateway.swarm gateway.at_once updates.check updates.url updates.key setup.index)"
 )
 
 # guard to ensure default positional specs are added only once per session
@@ -284,9 +287,36 @@ _shtab_potluck_gateway_options=(
 # guard to ensure default positional specs are added only once per session
 _shtab_potluck_gateway_defaults_added=0
 
+_shtab_potluck_gateway_key_options=(
+  "(- : *)"{-h,--help}"[show this help message and exit]"
+  "--json[print JSON, for scripts]"
+  ":what you call it, such as the name of the program:"
+)
+
+# guard to ensure default positional specs are added only once per session
+_shtab_potluck_gateway_key_defaults_added=0
+
+_shtab_potluck_gateway_keys_options=(
+  "(- : *)"{-h,--help}"[show this help message and exit]"
+  "--json[print JSON, for scripts]"
+)
+
+# guard to ensure default positional specs are added only once per session
+_shtab_potluck_gateway_keys_defaults_added=0
+
+_shtab_potluck_gateway_revoke_options=(
+  "(- : *)"{-h,--help}"[show this help message and exit]"
+  "--json[print JSON, for scripts]"
+  ":which one:"
+)
+
+# guard to ensure default positional specs are added only once per session
+_shtab_potluck_gateway_revoke_defaults_added=0
+
 _shtab_potluck_gateway_start_options=(
   "(- : *)"{-h,--help}"[show this help message and exit]"
   "--swarm[a swarm you joined (default\: the one you serve)]:NAME:"
+  "--stay[don\'t end it when nobody uses it]"
   "--json[print JSON, for scripts]"
 )
 
@@ -891,6 +921,9 @@ _shtab_potluck_gateway() {
       (( CURRENT += 1 ))
       curcontext="${curcontext%:*:*}:_shtab_potluck_gateway-$line[1]:"
       case $line[1] in
+        key) _arguments -C -s $_shtab_potluck_gateway_key_options ;;
+        keys) _arguments -C -s $_shtab_potluck_gateway_keys_options ;;
+        revoke) _arguments -C -s $_shtab_potluck_gateway_revoke_options ;;
         start) _arguments -C -s $_shtab_potluck_gateway_start_options ;;
         status) _arguments -C -s $_shtab_potluck_gateway_status_options ;;
         stop) _arguments -C -s $_shtab_potluck_gateway_stop_options ;;

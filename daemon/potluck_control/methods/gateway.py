@@ -1,7 +1,8 @@
-"""`gateway.*`: an OpenAI-compatible server on loopback, started when somebody wants to chat.
+"""`gateway.*`: an OpenAI-compatible server on loopback, and the keys with which programs use it.
 
-It answers `POST {url}/chat/completions` with `Authorization: Bearer {token}`; `"stream": true` streams. It ends with
-the daemon, on request, and when nobody has used it for `chat.end_after_s`.
+It answers `POST {url}/chat/completions` with `Authorization: Bearer {token}`, or a key instead of the token;
+`"stream": true` streams. It ends with the daemon, on request, and when nobody has used it for `chat.end_after_s`,
+unless it was asked to stay.
 """
 
 from __future__ import annotations
@@ -22,9 +23,10 @@ class GatewayState(OpenEnum):
 
 @dataclass(frozen=True, slots=True)
 class StartParams:
-    """`swarm`: a joined one; empty: the one that is served."""
+    """`swarm`: a joined one; empty: the one that is served. `stays`: it doesn't end by itself."""
 
     swarm: str = ""
+    stays: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,9 +40,39 @@ class GatewayStatus:
     model: str = ""
     step: str = ""  # of its start, for people
     problem: str = ""  # one sentence, with the advice if there is any
-    ends_at: float | None = None  # Unix; when it ends by itself if nobody asks
+    ends_at: float | None = None  # Unix; when it ends by itself if nobody asks; None: it stays
+    notice: str = ""  # what its user should know, such as that its port was taken
+
+
+@dataclass(frozen=True, slots=True)
+class KeyName:
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class KeyInfo:
+    """A key without what is secret about it."""
+
+    name: str
+    made_at: float  # Unix
+
+
+@dataclass(frozen=True, slots=True)
+class KeyList:
+    keys: tuple[KeyInfo, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class MadeKey:
+    """A new key, which nobody can read again."""
+
+    name: str
+    key: str = field(repr=False)
 
 
 START = Method("gateway.start", StartParams, GatewayStatus)  # returns at once; ask `gateway.status` until it is ready
 STOP = Method("gateway.stop", Empty, GatewayStatus)
 STATUS = Method("gateway.status", Empty, GatewayStatus)
+KEYS = Method("gateway.keys", Empty, KeyList)
+MAKE_KEY = Method("gateway.make_key", KeyName, MadeKey)
+REVOKE_KEY = Method("gateway.revoke_key", KeyName, KeyList)

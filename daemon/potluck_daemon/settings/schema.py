@@ -202,6 +202,16 @@ class ChatSettings:
 
 
 @dataclass(frozen=True, slots=True)
+class GatewaySettings:
+    """The gateway for programs."""
+
+    port: int = _setting(8737, "TCP port on loopback; 0: any free one, a new one at each start", low=0, high=65535)
+    start_with_daemon: bool = _setting(False, "start the gateway with the daemon, and keep it running")
+    swarm: str = _setting("", "name of the swarm that it starts with; empty: the one that is served")
+    at_once: int = _setting(16, "requests that are answered at the same time; more have to wait", low=1, high=256)
+
+
+@dataclass(frozen=True, slots=True)
 class UpdateSettings:
     """Updates: the publisher, and whether the daemon looks for new versions. It never installs one by itself."""
 
@@ -229,6 +239,7 @@ class Settings:
     when: WhenSettings = field(default_factory=WhenSettings)
     limits: LimitSettings = field(default_factory=LimitSettings)
     chat: ChatSettings = field(default_factory=ChatSettings)
+    gateway: GatewaySettings = field(default_factory=GatewaySettings)
     updates: UpdateSettings = field(default_factory=UpdateSettings)
     setup: SetupSettings = field(default_factory=SetupSettings)
 

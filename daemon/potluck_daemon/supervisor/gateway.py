@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from potluck_control.codec import CodecError, dumps, from_json, loads
-from potluck_control.gateway_messages import GatewayOpening, GatewayReport
+from potluck_control.gateway_messages import GatewayKeyHashes, GatewayOpening, GatewayReport
 from potluck_control.methods.gateway import GatewayState, GatewayStatus
 
 from potluck.tasks import cancel_and_wait
@@ -26,19 +26,39 @@ class Gateway:
     def __init__(self) -> None:
         self._status = GatewayStatus(GatewayState.STOPPED)
         self._task: asyncio.Task[None] | None = None
+        self._child: Child | None = None
         self._end_after_s = 0.0
+        self._stays = False
 
     @property
     def status(self) -> GatewayStatus:
         return self._status
 
-    def start(self, python: str, environment: Mapping[str, str], wanted: GatewayOpening, *, end_after_s: float) -> None:
-        """Start the process. None may be running."""
+    def start(
+        self,
+        python: str,
+        environment: Mapping[str, str],
+        wanted: GatewayOpening,
+        *,
+        end_after_s: float,
+        stays: bool = False,
+    ) -> None:
+        """Start the process. None may be running. `stays`: it does not end when nobody uses it."""
         swarm = wanted.membership.swarm
-        self._end_after_s = end_after_s
+        self._end_after_s, self._stays = end_after_s, stays
         self._status = GatewayStatus(GatewayState.STARTING, swarm=swarm.name, model=swarm.model, step="Starting")
         command = (python, "-m", "potluck_gateway")
         self._task = asyncio.create_task(self._life(command, environment, wanted))
+
+    def stay(self) -> None:
+        """Keep the process that runs, even if nobody uses it."""
+        self._stays = True
+        self._status = replace(self._status, ends_at=None)
+
+    async def tell_keys(self, hashes: tuple[str, ...]) -> None:
+        """Let in only those with one of these keys, and those with the token."""
+        if self._child is not None:
+            await self._child.say(dumps(GatewayKeyHashes(hashes)) + b"\n")
 
     async def stop(self) -> None:
         await cancel_and_wait(self._task)
@@ -65,7 +85,11 @@ class Gateway:
         """Return why it failed; empty if it ended because nobody used it."""
         async with started(command, environment) as child:
             await child.say(dumps(wanted) + b"\n")
-            was_idle = await self._follow(child, wanted.token)
+            self._child = child
+            try:
+                was_idle = await self._follow(child, wanted.token)
+            finally:
+                self._child = None
         if was_idle:
             return ""
         return self._status.problem or f"it ended: {await child.last_words() or 'without a reason'}"
@@ -79,6 +103,8 @@ class Gateway:
                     line = await child.line()
             except TimeoutError:
                 is_ready = self._status.state is GatewayState.READY
+                if is_ready and self._stays:
+                    continue
                 if not is_ready:
                     self._status = replace(self._status, problem="it did not start in time")
                 return is_ready
@@ -87,12 +113,14 @@ class Gateway:
             self._hear(from_json(GatewayReport, loads(line)), token)
             if self._status.state is GatewayState.READY:
                 wait_s = self._end_after_s
-                self._status = replace(self._status, ends_at=time.time() + wait_s)
+                self._status = replace(self._status, ends_at=None if self._stays else time.time() + wait_s)
 
     def _hear(self, report: GatewayReport, token: str) -> None:
         if report.url:
             ready = GatewayState.READY
-            self._status = replace(self._status, state=ready, url=report.url, token=token, step="")
+            self._status = replace(
+                self._status, state=ready, url=report.url, token=token, step="", notice=report.notice
+            )
         elif report.problem:
             self._status = replace(self._status, problem=report.problem)
         elif report.step:

@@ -2,23 +2,29 @@
 
 from __future__ import annotations
 
+import logging
 import secrets
 from dataclasses import replace
 
 from potluck_control.gateway_messages import GatewayOpening
 from potluck_control.method import Empty
 from potluck_control.methods import gateway
-from potluck_control.methods.gateway import GatewayState, GatewayStatus, StartParams
+from potluck_control.methods.gateway import GatewayState, GatewayStatus, KeyList, KeyName, MadeKey, StartParams
 from potluck_control.resources import bundled_checkpoint
 
 from potluck.errors import UsageError
 from potluck.membership.membership import Membership
+from potluck.tasks import BackgroundTasks
 from potluck_daemon.configuration import Configuration
+from potluck_daemon.gateway_keys import GatewayKeys
 from potluck_daemon.supervisor.gateway import Gateway
 from potluck_daemon.supervisor.supervisor import Supervisor
 from potluck_daemon.topics.topic import Topic, answers
 
+log = logging.getLogger(__name__)
+
 _TOKEN_BYTES = 32
+_RETRY_S = 60.0  # after a gateway that should run could not be started, or ended
 _RUNS = (GatewayState.STARTING, GatewayState.READY)
 
 
@@ -27,21 +33,45 @@ class GatewayTopic(Topic):
         self._configuration = configuration
         self._supervisor = supervisor
         self._gateway = Gateway()
+        self._keys = GatewayKeys(configuration.places.gateway_keys_file)
+        self._was_stopped = False  # by its user, who wants it to stay so until somebody starts it
+        self._retry_at = 0.0  # Unix
+        self._background = BackgroundTasks()
+
+    def tick(self, now: float) -> None:
+        """Start the gateway if it should always run."""
+        wanted = self._configuration.settings.gateway
+        is_due = now >= self._retry_at and not self._was_stopped and self._gateway.status.state not in _RUNS
+        if wanted.start_with_daemon and is_due:
+            self._retry_at = now + _RETRY_S
+            self._background.start(self._start_by_itself(StartParams(wanted.swarm, stays=True)))
+
+    async def _start_by_itself(self, params: StartParams) -> None:
+        try:
+            await self._start(params)
+        except UsageError as error:  # a swarm that is not joined yet, or that nobody can find yet
+            log.debug("the gateway cannot start yet: %s", error.message)
 
     @answers(gateway.START)
     async def _start(self, params: StartParams) -> GatewayStatus:
         """Start a gateway, unless one runs for the same swarm. One that runs for another swarm ends."""
+        self._was_stopped = False
         configuration = self._configuration
         name = params.swarm or (configuration.swarm.name if configuration.swarm is not None else None)
         membership = configuration.swarms.find(name)
         now = self._gateway.status
         if now.state in _RUNS and now.swarm == membership.swarm.name:
-            return now
+            if params.stays:
+                self._gateway.stay()
+            return self._gateway.status
         opening = self._opening(membership)
         await self._gateway.stop()
-        idle_s = configuration.settings.chat.end_after_s
         self._gateway.start(
-            configuration.engine_python, configuration.engine_environment(), opening, end_after_s=idle_s
+            configuration.engine_python,
+            configuration.engine_environment(),
+            opening,
+            end_after_s=configuration.settings.chat.end_after_s,
+            stays=params.stays,
         )
         return self._gateway.status
 
@@ -62,10 +92,14 @@ class GatewayTopic(Topic):
             max_tokens=settings.chat.max_tokens,
             socket=str(configuration.places.socket),
             find_nearby=settings.serve.find_nearby,
+            port=settings.gateway.port,
+            at_once=settings.gateway.at_once,
+            key_hashes=self._keys.hashes(),
         )
 
     @answers(gateway.STOP)
     async def _stop(self, _: Empty) -> GatewayStatus:
+        self._was_stopped = True
         await self._gateway.stop()
         return self._gateway.status
 
@@ -73,5 +107,22 @@ class GatewayTopic(Topic):
     async def _status(self, _: Empty) -> GatewayStatus:
         return self._gateway.status
 
+    @answers(gateway.KEYS)
+    async def _list_keys(self, _: Empty) -> KeyList:
+        return KeyList(self._keys.listed())
+
+    @answers(gateway.MAKE_KEY)
+    async def _make_key(self, params: KeyName) -> MadeKey:
+        made = self._keys.make(params.name)
+        await self._gateway.tell_keys(self._keys.hashes())
+        return MadeKey(params.name, made)
+
+    @answers(gateway.REVOKE_KEY)
+    async def _revoke_key(self, params: KeyName) -> KeyList:
+        self._keys.revoke(params.name)
+        await self._gateway.tell_keys(self._keys.hashes())
+        return KeyList(self._keys.listed())
+
     async def close(self) -> None:
+        await self._background.cancel()
         await self._gateway.stop()

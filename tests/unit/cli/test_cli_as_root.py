@@ -45,7 +45,7 @@ LINES = {  # at least one a command; `setup` and `service` must not get as far a
     "serve": ["serve"],
     "generate": ["generate hello"],
     "chat": ["chat hello"],
-    "gateway": ["gateway status"],
+    "gateway": ["gateway status", "gateway key app", "gateway keys", "gateway revoke app"],
     "swarm": ["swarm list", "swarm join", "swarm leave friends"],
     "bootstrap": ["bootstrap --port 0 --host 127.0.0.1"],
     "control": ["control --wait 0"],

@@ -8,12 +8,14 @@ import random
 import socket
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, suppress
+from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import replace
 from typing import Any
 
 import pytest
 from potluck_control.methods.gateway import GatewayState, GatewayStatus
+from potluck_gateway import answering
 from potluck_gateway.client import ask
 from potluck_gateway.door import MAX_UNPROVEN
 from potluck_gateway.requests import (
@@ -73,12 +75,19 @@ def asked() -> list[int]:
 
 @pytest.fixture
 def server(model: Words, asked: list[int]) -> Iterator[GatewayServer]:
-    made = GatewayServer(model, lambda key: key == TOKEN, lambda: asked.append(1), max_tokens=100)
-    thread = threading.Thread(target=made.run)
+    with running(GatewayServer(model, lambda key: key == TOKEN, lambda: asked.append(1), max_tokens=100)) as made:
+        yield made
+
+
+@contextmanager
+def running(server: GatewayServer) -> Iterator[GatewayServer]:
+    thread = threading.Thread(target=server.run)
     thread.start()
-    yield made
-    made.stop()
-    thread.join()
+    try:
+        yield server
+    finally:
+        server.stop()
+        thread.join()
 
 
 def send(server: GatewayServer, body: object, *, path: str = "/v1/chat/completions", **headers: str) -> tuple[int, Any]:
@@ -300,3 +309,34 @@ def test_half_a_pair_of_surrogates_is_a_bad_request(server: GatewayServer, body:
     status, answer = send(server, body)
     assert status == 400
     assert "not JSON" in answer["error"]["message"]
+
+
+def test_a_key_may_stand_before_the_path_for_programs_that_send_no_headers(server: GatewayServer) -> None:
+    assert send(server, HELLO, path=f"/{TOKEN}/v1/chat/completions", Authorization="")[0] == 200
+    assert send(server, HELLO, path="/guess/v1/chat/completions", Authorization="")[0] == 401
+
+
+def test_a_taken_port_is_replaced_by_another(server: GatewayServer, model: Words) -> None:
+    other = GatewayServer(model, lambda _: False, lambda: None, max_tokens=1, port=server.port)
+    assert other.port not in (0, server.port)
+    other.close()
+
+
+def test_requests_wait_in_order_until_too_many_do(model: Words, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(answering, "MAX_WAITING", 1)
+    is_open = threading.Event()
+    answer = model.answer
+
+    def slow(*args: Any) -> Answer:
+        is_open.wait(60)
+        return answer(*args)
+
+    monkeypatch.setattr(model, "answer", slow)
+    made = GatewayServer(model, lambda key: key == TOKEN, lambda: None, max_tokens=100, at_once=1)
+    with running(made) as server, ThreadPoolExecutor(3) as pool:
+        asked = [pool.submit(send, server, HELLO) for _ in range(3)]
+        done, _ = wait(asked, return_when=FIRST_COMPLETED)
+        is_open.set()
+        statuses = sorted(one.result()[0] for one in asked)
+    assert [one.result()[0] for one in done] == [429]
+    assert statuses == [200, 200, 429]

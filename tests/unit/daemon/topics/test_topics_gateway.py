@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from helpers.own_daemon import Ask
 from potluck_control.client import ControlError
+from potluck_control.gateway_messages import key_hash
 from potluck_control.methods import gateway, settings
-from potluck_control.methods.gateway import GatewayState, GatewayStatus
+from potluck_control.methods.gateway import GatewayState, GatewayStatus, KeyName
 from potluck_control.methods.settings import Change, SetParams
 from potluck_daemon.daemon import Daemon
 from potluck_daemon.supervisor.gateway import Gateway
+from potluck_daemon.topics.gateway import GatewayTopic
 
 from potluck.membership.identity import Identity
 from potluck.membership.joined import JoinedSwarms
@@ -38,11 +42,11 @@ def write(script: Path, text: str) -> None:
     script.chmod(0o755)
 
 
-async def started(ask: Ask, script: Path, *lines: str, swarm: str = "friends") -> GatewayStatus:
+async def started(ask: Ask, script: Path, *lines: str, swarm: str = "friends", stays: bool = False) -> GatewayStatus:
     """The first status that is not STARTING."""
     write(script, "\n".join(("#!/bin/sh", f"echo $$ > {script}.pid", *lines)))
     await ask(settings.SET, SetParams((Change("serve.enabled", False), Change("serve.python", str(script)))))
-    status = await ask(gateway.START, gateway.StartParams(swarm))
+    status = await ask(gateway.START, gateway.StartParams(swarm, stays))
     assert status.state is GatewayState.STARTING
     return await until(ask, lambda now: now.state is not GatewayState.STARTING)
 
@@ -89,11 +93,72 @@ async def test_another_swarm_takes_its_place_with_another_token(ask: Ask, script
 
 async def test_it_ends_when_nobody_asks(ask: Ask, script: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     start = Gateway.start
-    monkeypatch.setattr(Gateway, "start", lambda *args, end_after_s: start(*args, end_after_s=0.5))
+    monkeypatch.setattr(Gateway, "start", lambda *args, end_after_s, stays: start(*args, end_after_s=0.5, stays=stays))
     await started(ask, script, READY, "echo '{\"asked\": true}'", "sleep 600")
     ended = await until(ask, lambda now: now.state is GatewayState.STOPPED)
     assert (ended.problem, ended.token) == ("", "")
     assert not is_alive(script)
+
+
+async def test_it_stays_when_it_was_asked_to(ask: Ask, script: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    start = Gateway.start
+    monkeypatch.setattr(Gateway, "start", lambda *args, end_after_s, stays: start(*args, end_after_s=0.2, stays=stays))
+    await started(
+        ask, script, "sleep 0.1", READY, "sleep 0.6", 'echo \'{"step": "still here"}\'', "sleep 600", stays=True
+    )
+    now = await until(ask, lambda now: now.step == "still here")
+    assert (now.state, now.ends_at) == (GatewayState.READY, None)
+    await ask(gateway.STOP)
+
+
+async def test_it_starts_with_the_daemon_until_somebody_stops_it(ask: Ask, daemon: Daemon, script: Path) -> None:
+    write(script, f"#!/bin/sh\n{READY}\nsleep 600")
+    changes = (Change("gateway.start_with_daemon", True), Change("gateway.swarm", "family"))
+    await ask(settings.SET, SetParams((Change("serve.enabled", False), Change("serve.python", str(script)), *changes)))
+    topic = next(topic for topic in daemon._topics if isinstance(topic, GatewayTopic))
+    topic.tick(1000.0)
+    now = await until(ask, lambda now: now.state is GatewayState.READY)
+    assert (now.swarm, now.ends_at) == ("family", None)
+    await ask(gateway.STOP)
+    topic.tick(5000.0)
+    await asyncio.sleep(0)
+    assert (await ask(gateway.STATUS)).state is GatewayState.STOPPED
+
+
+async def test_keys_are_kept_as_hashes_and_told_to_the_gateway_at_once(ask: Ask, daemon: Daemon, script: Path) -> None:
+    first = await ask(gateway.MAKE_KEY, KeyName("webui"))
+    await started(ask, script, READY, f"cat > {script}.heard")
+    second = await ask(gateway.MAKE_KEY, KeyName("editor"))
+    assert [key.name for key in (await ask(gateway.KEYS)).keys] == ["webui", "editor"]
+    assert [key.name for key in (await ask(gateway.REVOKE_KEY, KeyName("webui"))).keys] == ["editor"]
+    heard: list[dict[str, Any]] = []
+    async with asyncio.timeout(60):
+        while len(heard) < 3:
+            await asyncio.sleep(0.05)
+            heard = _lines_of(Path(f"{script}.heard"))
+    hashes = [key_hash(first.key), key_hash(second.key)]
+    assert heard[0]["key_hashes"] == hashes[:1]
+    assert [line["hashes"] for line in heard[1:]] == [hashes, hashes[1:]]
+    file = daemon.places.gateway_keys_file
+    assert file.stat().st_mode & 0o777 == 0o600
+    assert second.key not in file.read_text()
+    assert second.key not in repr(second)
+    await ask(gateway.STOP)
+
+
+def _lines_of(file: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in file.read_bytes().splitlines(keepends=True) if line.endswith(b"\n")]
+
+
+@pytest.mark.parametrize("name", ["", "two words", "-x", "a/b", "x" * 65])
+async def test_a_key_needs_a_plain_name_of_its_own(ask: Ask, name: str) -> None:
+    with pytest.raises(ControlError, match="no name for a key"):
+        await ask(gateway.MAKE_KEY, KeyName(name))
+    await ask(gateway.MAKE_KEY, KeyName("webui"))
+    with pytest.raises(ControlError, match="already"):
+        await ask(gateway.MAKE_KEY, KeyName("webui"))
+    with pytest.raises(ControlError, match="no key"):
+        await ask(gateway.REVOKE_KEY, KeyName("other"))
 
 
 @pytest.mark.parametrize(

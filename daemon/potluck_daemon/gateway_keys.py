@@ -1,0 +1,80 @@
+"""Keeps the keys with which programs use the gateway: their names and hashes, never the keys themselves."""
+
+from __future__ import annotations
+
+import re
+import secrets
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+from potluck_control.codec import dumps, from_json, loads
+from potluck_control.gateway_messages import key_hash
+from potluck_control.methods.gateway import KeyInfo
+
+from potluck.checked_files import CheckedFile, DamagedError
+from potluck.errors import UsageError
+
+MAX_KEYS = 100
+_PREFIX, _KEY_BYTES = "potluck-", 32
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
+
+
+@dataclass(frozen=True, slots=True)
+class _Key:
+    name: str
+    hash: str
+    made_at: float  # Unix seconds
+
+
+@dataclass(frozen=True, slots=True)
+class _Content:
+    keys: tuple[_Key, ...] = ()
+
+
+class GatewayKeys:
+    """The file of keys, readable by its user only. Every method raises UsageError if it cannot be read or written."""
+
+    def __init__(self, path: Path) -> None:
+        self._file = CheckedFile(path, lambda data: from_json(_Content, loads(data), path.name))
+
+    def listed(self) -> tuple[KeyInfo, ...]:
+        return tuple(KeyInfo(key.name, key.made_at) for key in self._read())
+
+    def hashes(self) -> tuple[str, ...]:
+        return tuple(key.hash for key in self._read())
+
+    def make(self, name: str) -> str:
+        """Return a new key, which is shown this once."""
+        keys = self._read()
+        if not _NAME.fullmatch(name):
+            raise UsageError(f"{name!r} is no name for a key", hint="use letters, digits, dots, dashes, underscores")
+        if any(key.name == name for key in keys):
+            raise UsageError(f"there is a key {name!r} already", hint=f"potluck gateway revoke {name}")
+        if len(keys) >= MAX_KEYS:
+            raise UsageError(f"there are {MAX_KEYS} keys already", hint="potluck gateway revoke NAME")
+        made = _PREFIX + secrets.token_urlsafe(_KEY_BYTES)
+        self._write((*keys, _Key(name, key_hash(made), time.time())))
+        return made
+
+    def revoke(self, name: str) -> None:
+        keys = self._read()
+        left = tuple(key for key in keys if key.name != name)
+        if left == keys:
+            raise UsageError(f"there is no key {name!r}", hint="potluck gateway keys")
+        self._write(left)
+
+    def _read(self) -> tuple[_Key, ...]:
+        try:
+            return (self._file.read() or _Content()).keys
+        except OSError as error:
+            raise UsageError(f"cannot read {self._file.path}: {error.strerror}") from error
+        except DamagedError as error:
+            text = f"{error.message}; it is now called {self._file.set_aside().name}"
+            raise UsageError(text, hint="make the keys again: potluck gateway key NAME") from error
+
+    def _write(self, keys: tuple[_Key, ...]) -> None:
+        try:
+            self._file.write(dumps(_Content(keys)))
+        except OSError as error:
+            raise UsageError(f"cannot write {self._file.path}: {error.strerror}", hint="potluck doctor") from error
