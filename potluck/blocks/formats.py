@@ -28,6 +28,7 @@ from potluck.protocol.records import QUANTIZATIONS
 
 GROUP = 32  # values of a row that share levels in int4: 5 bits a value with bfloat16 levels
 _MIN_ROWS = 64  # smaller matrices are gates and routers: converting them saves little and changes much
+_BFLOAT16_KERNEL_TOKENS = 3  # for more, torch is as fast
 _INT8_KERNEL_TOKENS = 16  # for more, restoring the matrix is faster (measured with AVX-512, hidden 2048)
 _INT4_KERNEL_TOKENS = 128  # restoring int4 takes longer
 _CHUNK_ROWS = 128  # converted at a time, which limits the memory needed besides a block and its codes
@@ -167,6 +168,17 @@ class QuantizedLinear(nn.Module):
         return output if self.bias is None else output + self.bias
 
 
+class NativeLinear(nn.Linear):
+    """A linear layer whose bfloat16 matrix `native_products` multiply for few tokens."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        native = native_products() if _is_for_kernel(x, _BFLOAT16_KERNEL_TOKENS) else None
+        if native is None or (x.requires_grad and torch.is_grad_enabled()):
+            return super().forward(x)
+        output = native.bfloat16(x, self.weight)
+        return output if self.bias is None else output + self.bias
+
+
 class QuantizedExperts(nn.Module):
     """Stands for a mixture's parameter [experts, rows, columns]; `experts[i]` restores one matrix."""
 
@@ -219,6 +231,13 @@ def quantize_block(block: nn.Module, quantization: str, *, is_for_cpu: bool = Tr
     while targets:  # each target keeps its original alive
         _replace(targets.pop(), quantization, is_for_cpu=is_for_cpu)
     trim_heap()  # or freed originals stay in gaps between the codes, which doubles the peak
+
+
+def multiply_natively(block: nn.Module) -> None:
+    """Let `native_products` multiply few tokens by a block's bfloat16 matrices, which stay as they are."""
+    for module in block.modules():
+        if type(module) is nn.Linear and module.weight.dtype is torch.bfloat16 and module.in_features % 16 == 0:
+            module.__class__ = NativeLinear  # others hold the module itself
 
 
 def block_nbytes(block: nn.Module, quantization: str) -> int:

@@ -1,6 +1,7 @@
-/* Products of bfloat16 rows with an Int8Matrix or Int4Matrix (see formats.py) on x86 processors with AVX2.
+/* Products of bfloat16 rows with matrices (see formats.py) on x86 processors with AVX2.
  *
- * Each row of x becomes int8 codes with one scale for each group of 32 values, and integers are multiplied, which is
+ * A bfloat16 matrix is read once, in the order of memory and ahead of use, with sums in float. For an Int8Matrix or
+ * Int4Matrix, each row of x becomes int8 codes with one scale for each group of 32 values, and integers are multiplied, which is
  * the idea of ggml's products with Q8_0. int4 has the layout of PyTorch's kernel, with 16 or 32 rows of the matrix side
  * by side, so no sums across a register are needed. A pair of its products fits into 16 bits, and so do eight pairs:
  * 8 * 2 * 15 * 127 = 30480. Threads are OpenMP's, which are torch's.
@@ -12,6 +13,7 @@
 
 #define GROUP 32
 #define TOKENS_TOGETHER 4
+#define AHEAD 2048 /* numbers of a bfloat16 matrix to fetch in advance: processors stop doing so at each page's end */
 #define EXPORT __attribute__((visibility("default")))
 
 static inline float widened(uint16_t value) {
@@ -27,6 +29,12 @@ static inline uint16_t narrowed(float number) {
     memcpy(&bits, &number, sizeof bits);
     if (number != number) return 0x7FC0;
     return (uint16_t)((bits + 0x7FFF + ((bits >> 16) & 1)) >> 16);
+}
+
+__attribute__((target("avx2,fma"))) static inline float summed(__m256 eight) {
+    __m128 sum = _mm_add_ps(_mm256_castps256_ps128(eight), _mm256_extractf128_ps(eight, 1));
+    sum = _mm_add_ps(sum, _mm_movehl_ps(sum, sum));
+    return _mm_cvtss_f32(_mm_add_ss(sum, _mm_movehdup_ps(sum)));
 }
 
 EXPORT int potluck_products_run_here(void) { return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"); }
@@ -175,11 +183,7 @@ __attribute__((target("avx2,fma"), always_inline)) static inline void multiply_i
             total[token] = _mm256_fmadd_ps(_mm256_set1_ps(scales[token * groups + group]), dot, total[token]);
         }
     }
-    for (int token = 0; token < tokens; token++) {
-        __m128 sum = _mm_add_ps(_mm256_castps256_ps128(total[token]), _mm256_extractf128_ps(total[token], 1));
-        sum = _mm_add_ps(sum, _mm_movehl_ps(sum, sum));
-        result[token] = _mm_cvtss_f32(_mm_add_ss(sum, _mm_movehdup_ps(sum)));
-    }
+    for (int token = 0; token < tokens; token++) result[token] = summed(total[token]);
 }
 
 /* The same for int8: codes [rows, columns], row_scales [rows] in bfloat16. */
@@ -205,6 +209,55 @@ EXPORT __attribute__((target("avx2,fma"))) void potluck_int8_product(
             }
             for (int which = 0; which < count; which++)
                 output[(token + which) * rows + row] = narrowed(result[which] * widened(row_scales[row]));
+        }
+    }
+}
+
+/* Multiply `tokens` rows of x, at most TOKENS_TOGETHER, with one row of a bfloat16 matrix. x: see `spread`. */
+__attribute__((target("avx2,fma"), always_inline)) static inline void multiply_bfloat16(
+    const uint16_t *weights, const float *x, float *result, int64_t columns, const int tokens) {
+    const __m256i upper = _mm256_set1_epi32((int)0xFFFF0000);
+    __m256 even[TOKENS_TOGETHER], odd[TOKENS_TOGETHER];
+    for (int token = 0; token < tokens; token++) even[token] = odd[token] = _mm256_setzero_ps();
+    for (int64_t column = 0; column < columns; column += 16) {
+        __m256i pairs = _mm256_loadu_si256((const __m256i *)(weights + column));
+        _mm_prefetch((const char *)(weights + column + AHEAD), _MM_HINT_T0);
+        __m256 lower = _mm256_castsi256_ps(_mm256_slli_epi32(pairs, 16));
+        __m256 higher = _mm256_castsi256_ps(_mm256_and_si256(pairs, upper));
+        for (int token = 0; token < tokens; token++) {
+            const float *some = x + token * columns + column;
+            even[token] = _mm256_fmadd_ps(lower, _mm256_loadu_ps(some), even[token]);
+            odd[token] = _mm256_fmadd_ps(higher, _mm256_loadu_ps(some + 8), odd[token]);
+        }
+    }
+    for (int token = 0; token < tokens; token++) result[token] = summed(_mm256_add_ps(even[token], odd[token]));
+}
+
+/* Widen x, with the eight even numbers of each 16 before the eight odd ones. */
+static void spread(const uint16_t *x, float *wide, int64_t numbers) {
+    for (int64_t start = 0; start < numbers; start += 16)
+        for (int i = 0; i < 16; i++) wide[start + i % 2 * 8 + i / 2] = widened(x[start + i]);
+}
+
+/* The same for bfloat16: weights [rows, columns]; columns is a multiple of 16. scratch: columns * tokens floats. */
+EXPORT __attribute__((target("avx2,fma"))) void potluck_bfloat16_product(
+    const uint16_t *x, const uint16_t *weights, uint16_t *output, float *scratch, int64_t tokens, int64_t rows,
+    int64_t columns, int threads) {
+    spread(x, scratch, tokens * columns);
+#pragma omp parallel for num_threads(threads) if (threads > 1)
+    for (int64_t row = 0; row < rows; row++) {
+        for (int64_t token = 0; token < tokens; token += TOKENS_TOGETHER) {
+            float result[TOKENS_TOGETHER] = {0};
+            int count = tokens - token < TOKENS_TOGETHER ? (int)(tokens - token) : TOKENS_TOGETHER;
+#define CASE_BFLOAT16(number)                                                                             \
+    case number:                                                                                         \
+        multiply_bfloat16(weights + row * columns, scratch + token * columns, result, columns, number);   \
+        break;
+            switch (count) {
+                CASE_BFLOAT16(1) CASE_BFLOAT16(2) CASE_BFLOAT16(3) CASE_BFLOAT16(4)
+            }
+            for (int which = 0; which < count; which++)
+                output[(token + which) * rows + row] = narrowed(result[which]);
         }
     }
 }

@@ -1,4 +1,4 @@
-"""Compiles products with quantised matrices for this processor, and calls them.
+"""Compiles products of few tokens with matrices for this processor, and calls them.
 
 The code is `native_products.c`. It is compiled when the first product asks for it, in about a second, into a folder
 that only this user can write to and that is removed at once. Without a compiler, and on processors other than x86 with
@@ -33,9 +33,9 @@ log = logging.getLogger(__name__)
 
 
 class NativeProducts:
-    """Products of bfloat16 rows with quantised matrices, through a library compiled from `native_products.c`.
+    """Products of bfloat16 rows with matrices, through a library compiled from `native_products.c`.
 
-    Each row of x is rounded to int8 in groups of 32 values, which adds an error of 0.6 %.
+    For quantised ones, each row of x is rounded to int8 in groups of 32 values, which adds an error of 0.6 %.
     """
 
     def __init__(self, library: ctypes.CDLL) -> None:
@@ -45,6 +45,21 @@ class NativeProducts:
         self._int4 = library.potluck_int4_product
         self._int4.argtypes = (*[_POINTER] * 5, *[_SIZE] * 4, ctypes.c_int)
         self._int4.restype = None
+
+        self._bfloat16 = library.potluck_bfloat16_product
+        self._bfloat16.argtypes = (*[_POINTER] * 4, *[_SIZE] * 3, ctypes.c_int)
+        self._bfloat16.restype = None
+
+    def bfloat16(self, x: Tensor, weight: Tensor) -> Tensor:
+        """Return x [..., columns] times the transposed `weight` [rows, columns], [..., rows]; columns: 16, 32, 48..."""
+        rows, columns = weight.shape
+        x, output = x.contiguous(), torch.empty((*x.shape[:-1], rows), dtype=x.dtype)
+        scratch = torch.empty(x.numel(), dtype=torch.float32)
+        self._bfloat16(
+            *(tensor.data_ptr() for tensor in (x, weight, output, scratch)),
+            *(x.numel() // columns, rows, columns, torch.get_num_threads()),
+        )
+        return output
 
     def int8(self, x: Tensor, codes: Tensor, scales: Tensor) -> Tensor:
         """Return x [..., columns] times the transposed matrix, [..., rows]. See `Int8Matrix`."""
@@ -74,12 +89,12 @@ def native_products() -> NativeProducts | None:
         return None
     compiler = os.environ.get("CC") or shutil.which("gcc") or shutil.which("clang")
     if compiler is None:
-        log.warning("quantised blocks run on PyTorch's slower kernels: there is no C compiler (gcc or clang)")
+        log.warning("blocks run on PyTorch's slower kernels: there is no C compiler (gcc or clang)")
         return None
     try:
         library = _compiled(compiler)
     except (OSError, subprocess.SubprocessError) as error:
-        log.warning("quantised blocks run on PyTorch's slower kernels: %s does not compile: %s", compiler, error)
+        log.warning("blocks run on PyTorch's slower kernels: %s does not compile: %s", compiler, error)
         return None
     return NativeProducts(library) if library.potluck_products_run_here() else None
 

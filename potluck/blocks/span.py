@@ -15,7 +15,7 @@ from torch import Tensor, nn
 
 from potluck.blocks.adapters import Adapters
 from potluck.blocks.cache import KvCache
-from potluck.blocks.formats import block_nbytes, check_quantization, quantize_block
+from potluck.blocks.formats import block_nbytes, check_quantization, multiply_natively, quantize_block
 from potluck.blocks.kernel_support import NoKernels
 from potluck.blocks.kv import KvLayout, KvMemory
 from potluck.blocks.loop import FamilyLoop
@@ -227,7 +227,10 @@ def load_span(
         filler.fill({f"{stack_name}.{index}.{rest}": read[name] for name, rest in block.items()})
         if ranks is not None:
             keep_local(layers[index])
-        quantize_block(layers[index], quantization, is_for_cpu=torch.device(device).type == "cpu")
+        is_for_cpu = torch.device(device).type == "cpu"
+        quantize_block(layers[index], quantization, is_for_cpu=is_for_cpu)
+        if is_for_cpu and ranks is None:
+            multiply_natively(layers[index])
         weights.take(index, digests[index], read)
         del read  # before the next block is read
     filler.finish()

@@ -12,7 +12,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from potluck.blocks import BlockSpan, formats, load_span
-from potluck.blocks.formats import Int4Matrix, Int8Matrix, QuantizedLinear, block_nbytes, quantize_block
+from potluck.blocks.formats import Int4Matrix, Int8Matrix, NativeLinear, QuantizedLinear, block_nbytes, quantize_block
 from potluck.blocks.native_products import native_products
 from potluck.checkpoint import open_checkpoint
 from potluck.errors import CheckpointError, UsageError
@@ -24,6 +24,9 @@ MATRICES: dict[str, tuple[Callable[[Tensor], Any], float]] = {  # and the error 
     "int4": (lambda weight: Int4Matrix(weight, 64), 0.1),
     "int4, other rows": (lambda weight: Int4Matrix(weight, 32), 0.1),
 }
+
+
+needs_compiler = pytest.mark.skipif(native_products() is None, reason="no products can be compiled here")
 
 
 def random(*shape: int, seed: int = 0, dtype: torch.dtype = torch.float32) -> Tensor:
@@ -72,7 +75,7 @@ def test_a_broken_compiler_is_reported_and_done_without(
     assert "/bin/false does not compile" in caplog.text
 
 
-@pytest.mark.skipif(native_products() is None, reason="no products can be compiled here")
+@needs_compiler
 @pytest.mark.parametrize("kind", MATRICES)
 @pytest.mark.parametrize("threads", [1, 2])
 @pytest.mark.parametrize("tokens", [1, 2, 3, 4, 5, 9])
@@ -88,7 +91,7 @@ def test_a_row_gets_the_same_product_whatever_rows_are_beside_it(kind: str, thre
         torch.set_num_threads(before)
 
 
-@pytest.mark.skipif(native_products() is None, reason="no products can be compiled here")
+@needs_compiler
 @pytest.mark.parametrize("kind", MATRICES)
 @pytest.mark.parametrize("bad", [float("nan"), float("inf")])
 def test_a_row_that_is_no_number_stays_visible_and_alone(kind: str, bad: float) -> None:
@@ -98,6 +101,70 @@ def test_a_row_that_is_no_number_stays_visible_and_alone(kind: str, bad: float) 
     found = matrix.product(x)
     assert not found[0].isfinite().any()
     assert found[1].isfinite().all()
+
+
+def linear(*, bias: bool = True) -> nn.Linear:
+    """In bfloat16, [48] -> [100]."""
+    layer = nn.Linear(48, 100, bias=bias, dtype=torch.bfloat16)
+    with torch.no_grad():
+        for seed, parameter in enumerate(layer.parameters()):
+            parameter.copy_(random(*parameter.shape, seed=seed))
+    return layer
+
+
+@needs_compiler
+@pytest.mark.parametrize("bias", [True, False])
+@pytest.mark.parametrize("threads", [1, 2])
+@pytest.mark.parametrize("tokens", [1, 2, 3, 4])
+@torch.inference_mode()
+def test_a_bfloat16_matrix_is_multiplied_as_by_torch(
+    bias: bool, threads: int, tokens: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    block = nn.Sequential(linear(bias=bias))
+    x = random(1, tokens, 48, seed=5, dtype=torch.bfloat16)
+    wanted = block.float()(x.float())
+    block.to(torch.bfloat16)
+    formats.multiply_natively(block)
+    used: list[int] = []
+    native = native_products()
+    assert native is not None
+    product = native.bfloat16
+    monkeypatch.setattr(native, "bfloat16", lambda x, weight: used.append(x.shape[-2]) or product(x, weight))
+    before = torch.get_num_threads()
+    torch.set_num_threads(threads)
+    try:
+        found = block(x)
+    finally:
+        torch.set_num_threads(before)
+    assert used == ([tokens] if tokens < 4 else [])
+    assert found.shape == (1, tokens, 100)
+    assert error(found, wanted) < 5e-3
+
+
+@needs_compiler
+def test_a_bfloat16_product_keeps_what_is_no_number_to_its_row() -> None:
+    native = native_products()
+    assert native is not None
+    x = random(2, 48, dtype=torch.bfloat16)
+    x[0, 40] = float("nan")
+    found = native.bfloat16(x, linear().weight)
+    assert found[0].isnan().all()
+    assert found[1].isfinite().all()
+
+
+def test_a_bfloat16_layer_has_gradients_and_its_own_names() -> None:
+    block, plain = nn.Sequential(linear()), nn.Sequential(linear())
+    formats.multiply_natively(block)
+    x = random(1, 48, dtype=torch.bfloat16).requires_grad_()
+    assert isinstance(block[0], NativeLinear)
+    assert block.state_dict().keys() == plain.state_dict().keys()
+    assert torch.equal(*(torch.autograd.grad(layer(x).sum(), x)[0] for layer in (block, plain)))
+
+
+def test_only_bfloat16_layers_are_multiplied_natively() -> None:
+    block = nn.Sequential(linear().float(), nn.Linear(40, 8, dtype=torch.bfloat16))
+    formats.multiply_natively(block)
+    assert not any(isinstance(module, NativeLinear) for module in block)
 
 
 @pytest.mark.parametrize("kind", MATRICES)
