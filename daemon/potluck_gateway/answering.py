@@ -9,17 +9,19 @@ from __future__ import annotations
 import asyncio
 import logging
 import threading
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, TypeVar
 
 from potluck.errors import PotluckError
+from potluck_gateway.embedding_format import Embeddings
 from potluck_gateway.requests import Answer, BadRequestError, ChatRequest
 
 _log = logging.getLogger(__name__)
 
+R = TypeVar("R")
 MAX_WAITING = 64  # requests beside those that are being answered
 _RETRY_AFTER_S = 5
 
@@ -35,6 +37,9 @@ class ChatModel(Protocol):
         `on_text` is called with each new part of the text, `on_wait` with a sentence when the answer has to wait for
         servers; an OSError from them ends the generation. Raises PotluckError.
         """
+
+    def embed(self, texts: Sequence[str]) -> Embeddings:
+        """Return a vector for each text. Raises PotluckError."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,13 +70,6 @@ class Answering:
 
         Raises PotluckError, and BadRequestError if too many requests wait.
         """
-        if self._accepted >= self._most:
-            raise BadRequestError(
-                f"{self._accepted} requests are waiting already: try again soon",
-                429,
-                "rate_limit_exceeded",
-                retry_after_s=_RETRY_AFTER_S,
-            )
         loop = asyncio.get_running_loop()
         items: asyncio.Queue[Part | Waiting | Answer | Exception] = asyncio.Queue()
         is_gone = threading.Event()
@@ -98,9 +96,7 @@ class Answering:
                 _log.exception("an answer failed")
                 tell(PotluckError(f"the gateway failed: {type(error).__name__}"))
 
-        self._accepted += 1
-        future = loop.run_in_executor(self._threads, run)
-        future.add_done_callback(self._note_end)
+        self._begin(run)
         try:
             while True:
                 item = await items.get()
@@ -111,6 +107,24 @@ class Answering:
                     return
         finally:
             is_gone.set()
+
+    async def embed(self, texts: Sequence[str]) -> Embeddings:
+        """Return the embeddings of texts. Raises PotluckError, and BadRequestError if too many requests wait."""
+        return await self._begin(lambda: self._model.embed(texts))
+
+    def _begin(self, work: Callable[[], R]) -> asyncio.Future[R]:
+        """Run `work` in a thread when its turn comes. Raises BadRequestError if too many requests wait."""
+        if self._accepted >= self._most:
+            raise BadRequestError(
+                f"{self._accepted} requests are waiting already: try again soon",
+                429,
+                "rate_limit_exceeded",
+                retry_after_s=_RETRY_AFTER_S,
+            )
+        self._accepted += 1
+        future = asyncio.get_running_loop().run_in_executor(self._threads, work)
+        future.add_done_callback(self._note_end)
+        return future
 
     def _note_end(self, _: object) -> None:
         self._accepted -= 1

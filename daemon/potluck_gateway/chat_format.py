@@ -8,7 +8,7 @@ from typing import Any
 from potluck_gateway.answer_format import EVENTS, comment, error_body, event, new_id
 from potluck_gateway.requests import Answer
 
-_DONE = b"data: [DONE]\n\n"
+DONE = b"data: [DONE]\n\n"
 
 
 class ChatFormat:
@@ -35,7 +35,7 @@ class ChatFormat:
 
     def end(self, answer: Answer) -> bytes:
         counts = self._event([], usage=usage(answer)) if self._with_usage else b""
-        return self._chunk({}, answer.reason) + counts + _DONE
+        return self._chunk({}, answer.reason) + counts + DONE
 
     def failure(self, sentence: str) -> bytes:
         return event(error_body(sentence, 500))

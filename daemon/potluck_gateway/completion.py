@@ -42,6 +42,7 @@ class Options:
     presence_penalty: float = 0.0
     frequency_penalty: float = 0.0
     seed: int | None = None
+    grammar: LogitsProcessor | None = None  # what the answer has to match
 
     def generate_options(self, prompt_tokens: int, defaults: Any) -> dict[str, Any]:
         """Return the options for transformers' `generate`. `defaults`: the model's generation config."""
@@ -50,7 +51,7 @@ class Options:
             "min_new_tokens": self.min_new_tokens,
             "do_sample": self.temperature > 0 and self.seed is None,
         }
-        processors: list[LogitsProcessor] = []
+        processors: list[LogitsProcessor] = [] if self.grammar is None else [self.grammar]
         if self.presence_penalty or self.frequency_penalty:
             processors.append(_Penalties(prompt_tokens, self.presence_penalty, self.frequency_penalty))
         if self.temperature > 0 and self.seed is not None:
@@ -102,6 +103,11 @@ class Text:
         except (OSError, ValueError, KeyError) as error:
             raise CheckpointError(f"{folder} has no usable tokenizer", hint="copy the tokenizer files too") from error
 
+    @property
+    def tokenizer(self) -> Any:
+        """Return transformers' tokenizer."""
+        return self._tokenizer
+
     def encode(self, prompt: str) -> torch.Tensor:
         """Return token ids [1, tokens], int64. Raises UsageError for an empty prompt."""
         tokens: torch.Tensor = self._tokenizer(prompt, return_tensors="pt").input_ids
@@ -132,9 +138,15 @@ class Text:
         return "" if text.endswith("�") else text[len(shown) :]
 
 
+def max_positions(config: Any) -> int | None:
+    """Return how many tokens prompt and answer may have together; None if the model does not say."""
+    most: int | None = getattr(config.get_text_config(decoder=True), "max_position_embeddings", None)
+    return most
+
+
 def check_length(prompt: torch.Tensor, config: Any) -> None:
     """Raise ContextLengthError if the model has no position left after prompt [1, tokens]."""
-    most = getattr(config.get_text_config(decoder=True), "max_position_embeddings", None)
+    most = max_positions(config)
     if most is not None and prompt.shape[1] >= most:
         raise ContextLengthError(
             f"the prompt has {prompt.shape[1]} tokens, but this model can take {most - 1} at most",

@@ -10,12 +10,14 @@ import torch
 
 from potluck.client.outages import wait_text
 from potluck.protocol.blocks import Span
-from potluck_gateway.completion import Completion, Options, Text, complete
+from potluck_gateway.completion import Completion, Options, Text, check_length, complete, max_positions
+from potluck_gateway.embedding_format import Embeddings
+from potluck_gateway.grammar import Grammar, Grammars
 from potluck_gateway.requests import Answer, ChatMessage, ChatRequest, visible
 
 
 class _EnoughError(Exception):
-    """A stop text was reached."""
+    """A stop text was reached, or the end of what a schema allows."""
 
 
 class SwarmChat:
@@ -25,22 +27,43 @@ class SwarmChat:
         self.name = name
         self._model = model
         self._text = text
+        self._grammars = Grammars(text.tokenizer)
         self._waiting: dict[object, Callable[[str], None]] = {}  # answer -> its `on_wait`
         model.tell_waits(self._tell_waits)
 
     def answer(
         self, request: ChatRequest, on_text: Callable[[str], None], on_wait: Callable[[str], None] = lambda _: None
     ) -> Answer:
-        prompt = self._prompt(request.messages)
-        options = _options(request)
-        follower = _Follower(self._text, request.stop, on_text)
-        with self._hearing(on_wait), contextlib.suppress(_EnoughError):
-            most = int(prompt.shape[1]) + request.max_tokens
-            with self._model.session(max_length=most, max_wait_s=request.max_wait_s) as session:
-                complete(self._model, prompt, options, follower.note, session=session)
+        prompt = self._prompt(request)
+        check_length(prompt, self._model.config)
+        length = int(prompt.shape[1])
+        most = max_positions(self._model.config)
+        max_tokens = request.max_tokens if most is None else min(request.max_tokens, most - length)
+        grammar = None if request.schema is None else self._grammars.of_schema(request.schema)
+        follower = _Follower(self._text, request.stop, on_text, grammar)
+        options = _options(request, max_tokens, grammar)
+        with (
+            self._hearing(on_wait),
+            contextlib.suppress(_EnoughError),
+            self._model.session(max_length=length + max_tokens, max_wait_s=request.max_wait_s) as session,
+        ):
+            complete(self._model, prompt, options, follower.note, session=session)
         text = follower.finish()
-        is_full = follower.num_tokens >= request.max_tokens and not follower.is_stopped
-        return Answer(text, "length" if is_full else "stop", int(prompt.shape[1]), follower.num_tokens)
+        is_full = follower.num_tokens >= max_tokens and not follower.is_stopped
+        return Answer(text, "length" if is_full else "stop", length, follower.num_tokens)
+
+    def embed(self, texts: Sequence[str]) -> Embeddings:
+        """Return the mean of the last hidden states of each text, of length 1. Raises PotluckError."""
+        vectors, num_tokens = [], 0
+        with torch.inference_mode():
+            for text in texts:
+                tokens = self._text.encode(text)  # [1, tokens]
+                check_length(tokens, self._model.config)
+                hidden = self._model.get_decoder()(tokens, use_cache=False).last_hidden_state  # [1, tokens, hidden]
+                mean = hidden[0].float().mean(0)
+                vectors.append(torch.nn.functional.normalize(mean, dim=0).tolist())
+                num_tokens += int(tokens.shape[1])
+        return Embeddings(tuple(vectors), num_tokens)
 
     @contextlib.contextmanager
     def _hearing(self, on_wait: Callable[[str], None]) -> Iterator[None]:
@@ -58,31 +81,38 @@ class SwarmChat:
             with contextlib.suppress(OSError):
                 on_wait(wait_text(missing))
 
-    def _prompt(self, messages: Sequence[ChatMessage]) -> torch.Tensor:
+    def _prompt(self, request: ChatRequest) -> torch.Tensor:
         """Apply the model's chat template, or use the plain text if it has none. Raises UsageError."""
+        messages = request.messages
+        if not messages:
+            return self._text.encode(request.prompt)
         plain = [{"role": message.role, "content": message.content} for message in messages]
         tokens = self._text.encode_chat(plain)
         return tokens if tokens is not None else self._text.encode(plain_prompt(messages))
 
 
-def _options(request: ChatRequest) -> Options:
+def _options(request: ChatRequest, max_tokens: int, grammar: Grammar | None) -> Options:
     return Options(
-        request.max_tokens,
+        max_tokens,
         temperature=request.temperature,
         top_p=request.top_p,
         presence_penalty=request.presence_penalty,
         frequency_penalty=request.frequency_penalty,
         seed=request.seed,
+        grammar=grammar,
     )
 
 
 class _Follower:
     """Passes on text as it becomes certain, and holds back what may be the start of a stop text."""
 
-    def __init__(self, text: Text, stop: tuple[str, ...], on_text: Callable[[str], None]) -> None:
+    def __init__(
+        self, text: Text, stop: tuple[str, ...], on_text: Callable[[str], None], grammar: Grammar | None = None
+    ) -> None:
         self._text = text
         self._stop = stop
         self._on_text = on_text
+        self._grammar = grammar
         self._full = ""
         self._shown = 0
         self._tokens: list[int] = []
@@ -97,6 +127,9 @@ class _Follower:
         self._full += self._text.new_part(self._tokens, self._full)
         seen, self.is_stopped = visible(self._full, self._stop)
         self._show(seen if self.is_stopped else seen[: len(seen) - _held_back(seen, self._stop)])
+        if self._grammar is not None:
+            self._grammar.take(self._tokens[-1])
+            self.is_stopped = self.is_stopped or self._grammar.is_complete
         if self.is_stopped:
             raise _EnoughError
 

@@ -1,4 +1,4 @@
-"""Parses requests in the format of OpenAI's chat completions. Pure.
+"""Parses requests for answers: what all formats share, and OpenAI's chat completions. Pure.
 
 Source: the published API reference, "Create chat completion". A field that would change the answer is refused, unless
 it has the value that changes nothing. `max_wait_s` is ours: how long to wait for blocks that nobody serves.
@@ -6,6 +6,7 @@ it has the value that changes nothing. `max_wait_s` is ours: how long to wait fo
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,39 +18,55 @@ COMMENT = ": "  # begins a line for people in a stream of events
 MAX_BODY_BYTES = 4 << 20
 MAX_MESSAGES = 2000
 MAX_WAIT_S = 86400.0
+ANY_OBJECT = '{"type": "object"}'
+_TEXT_PARTS = ("text", "input_text", "output_text")
 _ROLES = ("system", "developer", "user", "assistant", "tool")
-_USED = frozenset(
-    [
-        "messages",
-        "model",
-        "max_tokens",
-        "max_completion_tokens",
-        "temperature",
-        "top_p",
-        "presence_penalty",
-        "frequency_penalty",
-        "seed",
-        "stop",
-        "stream",
-        "stream_options",
-        "max_wait_s",
-    ]
+
+
+@dataclass(frozen=True, slots=True)
+class FieldRules:
+    """Which fields a kind of request may have.
+
+    Attributes:
+        used: those that are read.
+        without_effect: those that concern accounts and caches elsewhere; they are named in the answer's header.
+        refused: those that would change the answer, with the values that change nothing, and what to do instead.
+    """
+
+    used: frozenset[str]
+    without_effect: frozenset[str]
+    refused: dict[str, tuple[tuple[object, ...], str]]
+
+
+SAMPLING = frozenset(
+    ["temperature", "top_p", "presence_penalty", "frequency_penalty", "seed", "stop", "stream", "stream_options"]
 )
-_WITHOUT_EFFECT = frozenset(  # on the answer; they serve OpenAI's accounts and caches
+ACCOUNTS = frozenset(
     ["user", "metadata", "store", "service_tier", "safety_identifier", "prompt_cache_key", "prompt_cache_retention"]
 )
-_NEUTRAL: dict[str, tuple[object, ...]] = {  # the values of unsupported fields that change nothing
-    "n": (1,),
-    "logprobs": (False,),
-    "top_logprobs": (0,),
-    "logit_bias": ({},),
-    "tools": ([],),
-    "tool_choice": ("none", "auto"),
-    "parallel_tool_calls": (True, False),
-    "functions": ([],),
-    "response_format": ({"type": "text"},),
-    "modalities": (["text"],),
+_LEAVE_OUT = "leave it out"
+NO_TOOLS: dict[str, tuple[tuple[object, ...], str]] = {
+    "tools": (([],), "the model is not given tools; describe them in a message, or ask for JSON"),
+    "tool_choice": (("none", "auto"), _LEAVE_OUT),
+    "parallel_tool_calls": ((True, False), _LEAVE_OUT),
 }
+NO_CHOICES: dict[str, tuple[tuple[object, ...], str]] = {
+    "n": ((1,), "ask again for each further answer"),
+    "top_logprobs": ((0,), "scores are not returned"),
+    "logit_bias": (({},), _LEAVE_OUT),
+}
+_CHAT = FieldRules(
+    SAMPLING | {"messages", "model", "max_tokens", "max_completion_tokens", "response_format", "max_wait_s"},
+    ACCOUNTS,
+    {
+        **NO_TOOLS,
+        **NO_CHOICES,
+        "logprobs": ((False,), "scores are not returned"),
+        "functions": (([],), _LEAVE_OUT),
+        "modalities": ((["text"],), "answers are texts"),
+        "reasoning_effort": ((), _LEAVE_OUT),
+    },
+)
 
 
 class BadRequestError(Exception):
@@ -76,6 +93,8 @@ class ChatMessage:
 
 @dataclass(frozen=True, slots=True)
 class ChatRequest:
+    """A request for an answer to `messages`, or, without any, for how the text `prompt` goes on."""
+
     messages: tuple[ChatMessage, ...]
     max_tokens: int
     temperature: float = 0.0
@@ -88,6 +107,8 @@ class ChatRequest:
     with_usage: bool = False  # a last chunk with the counts
     max_wait_s: float | None = None  # for blocks that nobody serves
     model: str | None = None
+    prompt: str = ""
+    schema: str | None = None  # JSON schema that the answer has to match
     ignored: tuple[str, ...] = ()  # the names of fields that were given and have no effect here
 
 
@@ -106,32 +127,46 @@ class Answer:
     answer_tokens: int
 
 
-def parse_request(body: bytes, most_tokens: int) -> ChatRequest:
+def parse_chat(body: bytes, most_tokens: int) -> ChatRequest:
     """Parse a request; `most_tokens` limits the answer even if more are asked for. Raises BadRequestError."""
+    asked = parse_object(body)
+    ignored = check_fields(asked, _CHAT)
+    wanted = asked.get("max_completion_tokens") or asked.get("max_tokens") or most_tokens
+    waits = asked.get("max_wait_s")
+    return ChatRequest(
+        messages=parse_messages(asked.get("messages")),
+        max_tokens=parse_max_tokens(wanted, most_tokens),
+        max_wait_s=None if waits is None else parse_number(waits, "max_wait_s", 0, MAX_WAIT_S),
+        schema=parse_response_format(asked.get("response_format")),
+        ignored=ignored,
+        **parse_sampling(asked),
+    )
+
+
+def parse_object(body: bytes) -> dict[str, Any]:
     try:
         asked = loads(body)
     except CodecError as error:
         raise BadRequestError(str(error)) from None
     if not isinstance(asked, dict):
         raise BadRequestError("expected a JSON object")
-    ignored = _check_fields(asked)
-    wanted = asked.get("max_completion_tokens") or asked.get("max_tokens") or most_tokens
-    options, waits = asked.get("stream_options"), asked.get("max_wait_s")
-    return ChatRequest(
-        messages=_messages(asked.get("messages")),
-        max_tokens=min(int(_number(wanted, "max_tokens", 1, 1 << 31)), most_tokens),
-        temperature=_number(asked.get("temperature") or 0.0, "temperature", 0, 100),
-        top_p=None if asked.get("top_p") is None else _number(asked["top_p"], "top_p", 0, 1),
-        presence_penalty=_number(asked.get("presence_penalty") or 0.0, "presence_penalty", -2, 2),
-        frequency_penalty=_number(asked.get("frequency_penalty") or 0.0, "frequency_penalty", -2, 2),
-        seed=None if asked.get("seed") is None else int(_number(asked["seed"], "seed", -(1 << 62), 1 << 62)),
-        stop=_stop(asked.get("stop")),
-        is_streamed=asked.get("stream") is True,
-        with_usage=isinstance(options, dict) and options.get("include_usage") is True,
-        max_wait_s=None if waits is None else _number(waits, "max_wait_s", 0, MAX_WAIT_S),
-        model=_model(asked.get("model")),
-        ignored=ignored,
-    )
+    return asked
+
+
+def parse_sampling(asked: dict[str, Any]) -> dict[str, Any]:
+    """Return the fields of ChatRequest that OpenAI's ways to ask for text share."""
+    options = asked.get("stream_options")
+    return {
+        "temperature": parse_number(asked.get("temperature") or 0.0, "temperature", 0, 100),
+        "top_p": None if asked.get("top_p") is None else parse_number(asked["top_p"], "top_p", 0, 1),
+        "presence_penalty": parse_number(asked.get("presence_penalty") or 0.0, "presence_penalty", -2, 2),
+        "frequency_penalty": parse_number(asked.get("frequency_penalty") or 0.0, "frequency_penalty", -2, 2),
+        "seed": None if asked.get("seed") is None else int(parse_number(asked["seed"], "seed", -(1 << 62), 1 << 62)),
+        "stop": parse_stop(asked.get("stop")),
+        "is_streamed": asked.get("stream") is True,
+        "with_usage": isinstance(options, dict) and options.get("include_usage") is True,
+        "model": parse_model(asked.get("model")),
+    }
 
 
 def visible(text: str, stop: tuple[str, ...]) -> tuple[str, bool]:
@@ -140,36 +175,43 @@ def visible(text: str, stop: tuple[str, ...]) -> tuple[str, bool]:
     return (text[:cut], True) if cut >= 0 else (text, False)
 
 
-def _check_fields(asked: dict[str, Any]) -> tuple[str, ...]:
+def check_fields(asked: dict[str, Any], rules: FieldRules) -> tuple[str, ...]:
     """Return the given fields that have no effect. Raises BadRequestError for those that are unsupported or unknown."""
-    given = {name: value for name, value in asked.items() if value is not None and name not in _USED}
+    given = {name: value for name, value in asked.items() if value is not None and name not in rules.used}
     for name, value in given.items():
-        if name in _NEUTRAL and value not in _NEUTRAL[name]:
-            raise BadRequestError(f"{name} is not supported here: leave it out", code="unsupported_parameter")
-        if name not in _NEUTRAL and name not in _WITHOUT_EFFECT:
+        neutral, advice = rules.refused.get(name, ((), ""))
+        if name in rules.refused and value not in neutral:
+            raise BadRequestError(f"{name} is not supported here: {advice}", code="unsupported_parameter")
+        if name not in rules.refused and name not in rules.without_effect:
             raise BadRequestError(f"unknown field {name[:64]!r}: leave it out", code="unknown_parameter")
-    return tuple(sorted(_WITHOUT_EFFECT & given.keys()))
+    return tuple(sorted(rules.without_effect & given.keys()))
 
 
-def _model(value: object) -> str | None:
+def parse_model(value: object) -> str | None:
     if value is not None and not isinstance(value, str):
         raise BadRequestError("model must be a text")
     return value
 
 
-def _messages(value: object) -> tuple[ChatMessage, ...]:
+def parse_max_tokens(value: object, most: int) -> int:
+    return min(int(parse_number(value, "max_tokens", 1, 1 << 31)), most)
+
+
+def parse_messages(value: object) -> tuple[ChatMessage, ...]:
     if not isinstance(value, list) or not 1 <= len(value) <= MAX_MESSAGES:
         raise BadRequestError(f"messages must be a list of 1 to {MAX_MESSAGES} messages")
-    return tuple(_message(item) for item in value)
+    return tuple(parse_message(item) for item in value)
 
 
-def _message(value: object) -> ChatMessage:
+def parse_message(value: object) -> ChatMessage:
     role = value.get("role") if isinstance(value, dict) else None
     if not isinstance(value, dict) or role not in _ROLES:
         raise BadRequestError(f"a message needs a role: one of {', '.join(_ROLES)}")
     content = value.get("content")
     if value.get("tool_calls"):
         raise BadRequestError("tool_calls are not supported here", code="unsupported_parameter")
+    if value.get("images"):
+        raise BadRequestError("this model takes only text, no images", code="unsupported_content")
     if isinstance(content, list):
         content = "".join(_text_part(part) for part in content)
     if not isinstance(content, str):
@@ -179,21 +221,34 @@ def _message(value: object) -> ChatMessage:
 
 def _text_part(part: object) -> str:
     kind = part.get("type") if isinstance(part, dict) else None
-    if not isinstance(part, dict) or kind != "text":
+    if not isinstance(part, dict) or kind not in _TEXT_PARTS:
         raise BadRequestError(f"this model takes only text, not {str(kind)[:64]!r}", code="unsupported_content")
     if not isinstance(part.get("text"), str):
         raise BadRequestError("a text part needs a text")
     return str(part["text"])
 
 
-def _stop(value: object) -> tuple[str, ...]:
+def parse_response_format(value: object) -> str | None:
+    """Return the JSON schema that a `response_format` asks for; None if any text will do."""
+    kind = value.get("type") if isinstance(value, dict) else "text" if value is None else None
+    if kind == "text":
+        return None
+    if kind == "json_object":
+        return ANY_OBJECT
+    given = value.get("json_schema") if isinstance(value, dict) and kind == "json_schema" else None
+    if not isinstance(given, dict) or not isinstance(given.get("schema"), dict):
+        raise BadRequestError("response_format must be of type text, json_object, or json_schema with a schema")
+    return json.dumps(given["schema"])
+
+
+def parse_stop(value: object) -> tuple[str, ...]:
     words = [value] if isinstance(value, str) else value or []
     if not isinstance(words, list) or len(words) > 16 or not all(isinstance(word, str) for word in words):
         raise BadRequestError("stop must be a text or a list of at most 16 texts")
     return tuple(word for word in words if word)
 
 
-def _number(value: object, name: str, low: float, high: float) -> float:
+def parse_number(value: object, name: str, low: float, high: float) -> float:
     if isinstance(value, bool) or not isinstance(value, int | float) or not low <= value <= high:
         raise BadRequestError(f"{name} must be a number from {low} to {high}")
     return value

@@ -17,14 +17,31 @@ from starlette.responses import Response
 from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 
+from potluck.errors import PotluckError
 from potluck.tasks import cancel_and_wait
 from potluck_gateway import requests
 from potluck_gateway.answer_format import AnswerFormat, dumps, error_body
 from potluck_gateway.answering import Answering, ChatModel
 from potluck_gateway.chat_format import ChatFormat
+from potluck_gateway.completions_format import CompletionFormat, parse_completion
 from potluck_gateway.door import Door, Guard
-from potluck_gateway.reply import SOCKET_TIMEOUT_S, Reply
+from potluck_gateway.embedding_format import (
+    EmbeddingRequest,
+    Embeddings,
+    embedding_list,
+    ollama_embeddings,
+    parse_embedding_request,
+)
+from potluck_gateway.ollama_format import (
+    VERSION,
+    OllamaFormat,
+    model_entry,
+    parse_ollama_chat,
+    parse_ollama_generate,
+)
+from potluck_gateway.reply import SOCKET_TIMEOUT_S, Reply, refusal
 from potluck_gateway.requests import BadRequestError, ChatRequest
+from potluck_gateway.responses_format import ResponseFormat, parse_response_request
 
 TELL_S = 4.0  # shorter than the shortest time after which an unused gateway ends
 _TEND_S = 0.5
@@ -64,7 +81,17 @@ class GatewayServer:
         self._app = Starlette(
             routes=[
                 Route("/v1/models", self._models),
+                Route("/v1/models/{name:path}", self._one_model),
                 Route("/v1/chat/completions", self._chat, methods=["POST"]),
+                Route("/v1/completions", self._completion, methods=["POST"]),
+                Route("/v1/responses", self._response, methods=["POST"]),
+                Route("/v1/embeddings", self._embeddings, methods=["POST"]),
+                Route("/api/version", self._ollama_version),
+                Route("/api/tags", self._ollama_tags),
+                Route("/api/show", self._ollama_show, methods=["POST"]),
+                Route("/api/chat", self._ollama_chat, methods=["POST"]),
+                Route("/api/generate", self._ollama_generate, methods=["POST"]),
+                Route("/api/embed", self._ollama_embed, methods=["POST"]),
             ],
             exception_handlers={BadRequestError: _refuse, HTTPException: _refuse_path},
         )
@@ -146,19 +173,79 @@ class GatewayServer:
             await self._app(admitted, receive, send)
 
     async def _models(self, _: Request) -> Response:
-        model = {"id": self._model.name, "object": "model", "created": 0, "owned_by": "swarm"}
-        return _json({"object": "list", "data": [model]})
+        return _json({"object": "list", "data": [self._model_entry()]})
+
+    async def _one_model(self, request: Request) -> Response:
+        self._check_model(request.path_params["name"])
+        return _json(self._model_entry())
+
+    def _model_entry(self) -> dict[str, object]:
+        return {"id": self._model.name, "object": "model", "created": 0, "owned_by": "swarm"}
 
     async def _chat(self, request: Request) -> Reply:
-        asked = requests.parse_request(await _body(request), self._max_tokens)
+        asked = requests.parse_chat(await _body(request), self._max_tokens)
         return self._reply(asked, ChatFormat(self._model.name, with_usage=asked.with_usage))
 
+    async def _completion(self, request: Request) -> Reply:
+        asked = parse_completion(await _body(request), self._max_tokens)
+        return self._reply(asked, CompletionFormat(self._model.name, with_usage=asked.with_usage))
+
+    async def _response(self, request: Request) -> Reply:
+        asked = parse_response_request(await _body(request), self._max_tokens)
+        return self._reply(asked, ResponseFormat(self._model.name))
+
+    async def _embeddings(self, request: Request) -> Response:
+        asked = parse_embedding_request(await _body(request))
+        found = await self._embedded(asked)
+        return _json(embedding_list(self._model.name, found, is_base64=asked.is_base64), 200, _named(asked.ignored))
+
+    async def _ollama_version(self, _: Request) -> Response:
+        return _json({"version": VERSION})
+
+    async def _ollama_tags(self, _: Request) -> Response:
+        return _json({"models": [model_entry(self._model.name)]})
+
+    async def _ollama_show(self, request: Request) -> Response:
+        asked = requests.parse_object(await _body(request))
+        self._check_model(requests.parse_model(asked.get("model")), is_ollama=True)
+        entry = model_entry(self._model.name)
+        return _json({"details": entry["details"], "model_info": {}, "capabilities": ["completion", "embedding"]})
+
+    async def _ollama_chat(self, request: Request) -> Reply:
+        asked = parse_ollama_chat(await _body(request), self._max_tokens)
+        return self._reply(asked, OllamaFormat(self._model.name, is_chat=True))
+
+    async def _ollama_generate(self, request: Request) -> Reply:
+        asked = parse_ollama_generate(await _body(request), self._max_tokens)
+        return self._reply(asked, OllamaFormat(self._model.name, is_chat=False))
+
+    async def _ollama_embed(self, request: Request) -> Response:
+        asked = parse_embedding_request(await _body(request), is_ollama=True)
+        found = await self._embedded(asked)
+        return _json(ollama_embeddings(self._model.name, found), 200, _named(asked.ignored))
+
+    async def _embedded(self, asked: EmbeddingRequest) -> Embeddings:
+        self._check_model(asked.model)
+        try:
+            return await self._answering.embed(asked.texts)
+        except PotluckError as error:
+            raise refusal(error) from error
+
     def _reply(self, asked: ChatRequest, form: AnswerFormat) -> Reply:
+        self._check_model(asked.model)
+        parts = self._answering.parts(asked)
+        return Reply(parts, form, is_streamed=asked.is_streamed, headers=_named(asked.ignored))
+
+    def _check_model(self, wanted: str | None, *, is_ollama: bool = False) -> None:
         name = self._model.name
-        if asked.model not in (None, "", name):
-            raise BadRequestError(f"the model here is {name}, not {asked.model}", 404, "model_not_found")
-        headers = {"X-Potluck-Ignored": ", ".join(asked.ignored)} if asked.ignored else {}
-        return Reply(self._answering.parts(asked), form, is_streamed=asked.is_streamed, headers=headers)
+        wanted = wanted.removesuffix(":latest") if wanted and is_ollama else wanted
+        if wanted not in (None, "", name):
+            raise BadRequestError(f"the model here is {name}, not {wanted}", 404, "model_not_found")
+
+
+def _named(ignored: tuple[str, ...]) -> dict[str, str]:
+    """Return the header that names fields without effect."""
+    return {"X-Potluck-Ignored": ", ".join(ignored)} if ignored else {}
 
 
 def _listening(port: int) -> socket.socket:
@@ -196,11 +283,13 @@ def _json(value: object, status: int = 200, headers: dict[str, str] | None = Non
     return Response(dumps(value), status, headers, media_type="application/json")
 
 
-def _refuse(_: Request, error: Exception) -> Response:
+def _refuse(request: Request, error: Exception) -> Response:
     """Say why a request is refused, and end its connection, because its body may be unread."""
     assert isinstance(error, BadRequestError)
     again = {} if error.retry_after_s is None else {"Retry-After": str(error.retry_after_s)}
-    return _json(error_body(str(error), error.status, error.code), error.status, {"Connection": "close", **again})
+    is_ollama = request.url.path.startswith("/api/")
+    body = {"error": str(error)} if is_ollama else error_body(str(error), error.status, error.code)
+    return _json(body, error.status, {"Connection": "close", **again})
 
 
 def _refuse_path(request: Request, error: Exception) -> Response:

@@ -39,6 +39,7 @@ class Silent:
     """A model that never waits for servers."""
 
     waited_s: float | None = None
+    config = LlamaConfig(max_position_embeddings=4096)
 
     def tell_waits(self, on_wait: Callable[[tuple[Span, ...]], None]) -> None:
         self.on_wait = on_wait

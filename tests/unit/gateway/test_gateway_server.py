@@ -24,7 +24,7 @@ from potluck_gateway.requests import (
     ChatMessage,
     ChatRequest,
     ContextLengthError,
-    parse_request,
+    parse_chat,
     visible,
 )
 from potluck_gateway.server import GatewayServer
@@ -265,12 +265,12 @@ def test_a_request_is_read_as_the_reference_says() -> None:
         "n": 1,
         "user": "someone",
     }
-    read = parse_request(json.dumps(asked).encode(), 100)
+    read = parse_chat(json.dumps(asked).encode(), 100)
     messages = (ChatMessage("system", "Be kind."), ChatMessage("user", "ab"))
     wanted = ChatRequest(messages, 100, 0.5, seed=7, stop=("END",), is_streamed=True, with_usage=True)
     assert read == replace(wanted, ignored=("user",))
     with pytest.raises(BadRequestError):
-        parse_request(b'{"messages": 1}', 100)
+        parse_chat(b'{"messages": 1}', 100)
 
 
 def test_a_text_ends_before_its_first_stop_text() -> None:

@@ -1,0 +1,134 @@
+"""The gateway before the official clients: `gateway_conformance`, `gateway_16` and `gateway_first_token`.
+
+The gateway runs in this process, the servers in others, as in an installation with one torch thread each.
+"""
+
+from __future__ import annotations
+
+import statistics
+import threading
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import openai
+import torch
+from potluck_control.resources import DEMO_MODEL, resource
+from potluck_gateway.completion import Text, quiet
+from potluck_gateway.model import SwarmChat
+from potluck_gateway.server import GatewayServer
+
+from benchmarks.figures import Measured
+from benchmarks.gateway_cases import CASES, not_as_documented
+from benchmarks.local_swarm import LocalSwarm
+from benchmarks.models import checkpoint
+from potluck import AutoDistributedModelForCausalLM
+from potluck.protocol.blocks import Span
+
+KEY = "key-of-the-benchmark"
+_HIDDEN_SIZE, _NUM_BLOCKS = 512, 8
+_TOKENS = 32  # of an answer
+_TOGETHER = 16
+_LONG = "The quick brown fox jumps over the lazy dog, and then it rests. "
+_LONG_TOKENS = 1000
+
+
+def conformance(soak: bool) -> Measured:
+    """Requests that neither answer nor refuse as documented."""
+    folder = resource(DEMO_MODEL)
+    with LocalSwarm(folder, [Span(0, 12)]) as swarm, gateway(folder, swarm) as url:
+        wrong = not_as_documented(url, KEY)
+    return Measured(float(len(wrong)), {"requests": len(CASES), "wrong": wrong})
+
+
+def together(soak: bool) -> Measured:
+    """Tokens a second of 16 requests at once over one."""
+    rounds = 10 if soak else 3
+    rates: dict[int, list[float]] = {1: [], _TOGETHER: []}
+    with _large_gateway() as url, ThreadPoolExecutor(_TOGETHER) as threads:
+        client = openai.OpenAI(base_url=url, api_key=KEY, max_retries=0)
+
+        def ask(number: int) -> None:
+            _ask(client, [{"role": "user", "content": f"{number}: count from {number} to 18."}])
+
+        for warm_up in range(rounds + 1):
+            for count, found in rates.items():
+                begin = time.perf_counter()
+                list(threads.map(ask, range(100 * warm_up, 100 * warm_up + count)))
+                if warm_up:
+                    found.append(count * _TOKENS / (time.perf_counter() - begin))
+    gains = [many / one for many, one in zip(rates[_TOGETHER], rates[1], strict=True)]
+    detail = {"tokens_per_s": {str(count): round(statistics.median(found), 1) for count, found in rates.items()}}
+    return Measured(statistics.median(gains), detail)
+
+
+def first_token(soak: bool) -> Measured:
+    """First token of the second turn of a long conversation over the first turn's."""
+    rounds = 10 if soak else 3
+    firsts: list[list[float]] = [[], []]
+    prompt_tokens: list[int] = []
+    with _large_gateway() as url:
+        client = openai.OpenAI(base_url=url, api_key=KEY, max_retries=0)
+        _first_token(client, [{"role": "user", "content": "Warm up."}])
+        for number in range(rounds):
+            text = f"{number}: " + _LONG * (_LONG_TOKENS // 21)
+            talk = [{"role": "system", "content": "Be brief."}, {"role": "user", "content": text}]
+            for found in firsts:
+                first_s, said, tokens = _first_token(client, talk)
+                found.append(first_s)
+                prompt_tokens.append(tokens)
+                talk += [{"role": "assistant", "content": said}, {"role": "user", "content": "Go on."}]
+    ratios = [second / first for first, second in zip(*firsts, strict=True)]
+    milliseconds = [round(1000 * statistics.median(found), 1) for found in firsts]
+    return Measured(statistics.median(ratios), {"first_token_ms": milliseconds, "prompt_tokens": prompt_tokens[:2]})
+
+
+@contextmanager
+def gateway(folder: Path, swarm: LocalSwarm, *, tokenizer: Path | None = None) -> Iterator[str]:
+    """Run a gateway for the model of `folder`, and yield its address."""
+    quiet()
+    torch.set_num_threads(1)
+    with AutoDistributedModelForCausalLM.from_pretrained(str(folder), swarm=swarm.membership) as model:
+        chat = SwarmChat(folder.name, model, Text(tokenizer or folder))
+        server = GatewayServer(chat, lambda key: key == KEY, lambda: None, max_tokens=512)
+        thread = threading.Thread(target=server.run)
+        thread.start()
+        try:
+            yield server.url
+        finally:
+            server.stop()
+            thread.join()
+
+
+@contextmanager
+def _large_gateway() -> Iterator[str]:
+    """Run a gateway for a model of random weights, which never ends an answer early."""
+    folder = checkpoint(_HIDDEN_SIZE, _NUM_BLOCKS)
+    with (
+        LocalSwarm(folder, [Span(0, _NUM_BLOCKS)]) as swarm,
+        gateway(folder, swarm, tokenizer=resource(DEMO_MODEL)) as url,
+    ):
+        yield url
+
+
+def _ask(client: openai.OpenAI, talk: list[Any]) -> None:
+    answer = client.chat.completions.create(model="", messages=talk, max_tokens=_TOKENS)
+    assert answer.usage is not None
+    assert answer.usage.completion_tokens == _TOKENS
+
+
+def _first_token(client: openai.OpenAI, talk: list[Any]) -> tuple[float, str, int]:
+    """Return when the first part came, in seconds, the answer, and the tokens of the prompt."""
+    begin = time.perf_counter()
+    first_s, parts, tokens = 0.0, [], 0
+    options: Any = {"stream_options": {"include_usage": True}}
+    for chunk in client.chat.completions.create(model="", messages=talk, max_tokens=_TOKENS, stream=True, **options):
+        if chunk.usage is not None:
+            tokens = chunk.usage.prompt_tokens
+        elif chunk.choices[0].delta.content:
+            first_s = first_s or time.perf_counter() - begin
+            parts.append(chunk.choices[0].delta.content)
+    return first_s, "".join(parts), tokens

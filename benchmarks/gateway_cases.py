@@ -1,0 +1,198 @@
+"""Requests over the surface of OpenAI's client, each with what docs/gateway.md promises: an answer, or a refusal."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import openai
+
+_HELLO: list[Any] = [{"role": "user", "content": "Count from 7 to 18:"}]
+_SCHEMA = {
+    "type": "object",
+    "properties": {"count": {"enum": [7, 18]}, "is_even": {"type": "boolean"}},
+    "required": ["count", "is_even"],
+    "additionalProperties": False,
+}
+_TOOL = {"type": "function", "function": {"name": "add", "parameters": {"type": "object"}}}
+_IMAGE = [{"type": "image_url", "image_url": {"url": "data:image/png;base64,AA=="}}]
+ANSWERED = 200
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """A request. `is_right` judges the answer; `status` and `code` are those of the documented refusal."""
+
+    name: str
+    ask: Callable[[openai.OpenAI], Any]
+    is_right: Callable[[Any], bool] = lambda _: True
+    status: int = ANSWERED
+    code: str | None = None
+
+
+def _chat(**more: Any) -> Callable[[openai.OpenAI], Any]:
+    fields = {"model": "", "messages": _HELLO, "max_tokens": 12, **more}
+    return lambda client: client.chat.completions.create(**fields)
+
+
+def _completion(**more: Any) -> Callable[[openai.OpenAI], Any]:
+    fields = {"model": "", "prompt": "Count from 7 to 18:", "max_tokens": 12, **more}
+    return lambda client: client.completions.create(**fields)
+
+
+def _response(**more: Any) -> Callable[[openai.OpenAI], Any]:
+    fields = {"model": "", "input": "Count from 7 to 18:", "max_output_tokens": 12, **more}
+    return lambda client: client.responses.create(**fields)
+
+
+def _embedding(**more: Any) -> Callable[[openai.OpenAI], Any]:
+    fields = {"model": "", "input": "a text", **more}
+    return lambda client: client.embeddings.create(**fields)
+
+
+def _says_something(answer: Any) -> bool:
+    choice, usage = answer.choices[0], answer.usage
+    text = choice.message.content if hasattr(choice, "message") else choice.text
+    return bool(text) and choice.finish_reason in ("stop", "length") and usage.completion_tokens > 0
+
+
+def _streams(chunks: Any) -> bool:
+    """Whether several parts come, then the reason of the end, then the counts."""
+    *parts, last, counts = list(chunks)
+    return len(parts) > 2 and last.choices[0].finish_reason in ("stop", "length") and counts.usage.prompt_tokens > 0
+
+
+def _streams_response(events: Any) -> bool:
+    kinds = [event.type for event in events]
+    return (kinds[0], kinds[-1]) in (
+        ("response.created", "response.completed"),
+        ("response.created", "response.incomplete"),
+    ) and "response.output_text.delta" in kinds
+
+
+def _fits_schema(text: str) -> bool:
+    return set(json.loads(text)) == {"count", "is_even"}
+
+
+def _is_object(answer: Any) -> bool:
+    choice = answer.choices[0]
+    return choice.message.content.lstrip().startswith("{") and (
+        choice.finish_reason == "length" or isinstance(json.loads(choice.message.content), dict)
+    )
+
+
+def _twice(client: openai.OpenAI) -> list[str | None]:
+    asked = _chat(temperature=1.0, seed=7)
+    return [asked(client).choices[0].message.content for _ in range(2)]
+
+
+_JSON_SCHEMA = {"type": "json_schema", "json_schema": {"name": "count", "schema": _SCHEMA, "strict": True}}
+_TEXT_SCHEMA = {"format": {"type": "json_schema", "name": "count", "schema": _SCHEMA, "strict": True}}
+_USAGE = {"include_usage": True}
+_UNSUPPORTED: Any = {"status": 400, "code": "unsupported_parameter"}
+_ABSENT: Any = {"status": 404}
+
+CASES: tuple[Case, ...] = (
+    Case("models", lambda client: client.models.list(), lambda found: len(found.data) == 1),
+    Case("one model", lambda client: client.models.retrieve(client.models.list().data[0].id)),
+    Case("another model", lambda client: client.models.retrieve("gpt-4o"), status=404, code="model_not_found"),
+    Case("chat", _chat(), _says_something),
+    Case("chat streamed", _chat(stream=True, stream_options=_USAGE), _streams),
+    Case("chat with every option", _chat(top_p=0.9, temperature=0.7, presence_penalty=0.5, frequency_penalty=0.5)),
+    Case("chat with a seed", _twice, lambda said: said[0] == said[1]),
+    Case("chat with stop", _chat(stop=["9"]), lambda answer: "9" not in answer.choices[0].message.content),
+    Case("chat limited", _chat(max_tokens=1), lambda answer: answer.choices[0].finish_reason == "length"),
+    Case("chat limited anew", _chat(max_tokens=None, max_completion_tokens=3), _says_something),
+    Case("chat of parts", _chat(messages=[{"role": "user", "content": [{"type": "text", "text": "Hello"}]}])),
+    Case(
+        "chat of roles",
+        _chat(messages=[{"role": "developer", "content": "Be brief."}, *_HELLO, {"role": "assistant", "content": "7"}]),
+    ),
+    Case("chat in JSON", _chat(response_format={"type": "json_object"}, max_tokens=40), _is_object),
+    Case(
+        "chat by schema",
+        _chat(response_format=_JSON_SCHEMA, max_tokens=100),
+        lambda answer: _fits_schema(answer.choices[0].message.content),
+    ),
+    Case("chat by bad schema", _chat(response_format={"type": "json_schema"}), status=400),
+    Case("chat for accounts", _chat(user="me", metadata={"a": "b"}, store=False), _says_something),
+    Case("chat with a neutral choice", _chat(n=1, logprobs=False, tools=[]), _says_something),
+    Case("chat twice", _chat(n=2), **_UNSUPPORTED),
+    Case("chat with scores", _chat(logprobs=True), **_UNSUPPORTED),
+    Case("chat with bias", _chat(logit_bias={"5": 1}), **_UNSUPPORTED),
+    Case("chat with tools", _chat(tools=[_TOOL]), **_UNSUPPORTED),
+    Case("chat with audio", _chat(modalities=["audio"]), **_UNSUPPORTED),
+    Case("chat with effort", _chat(reasoning_effort="low"), **_UNSUPPORTED),
+    Case(
+        "chat with an image",
+        _chat(messages=[{"role": "user", "content": _IMAGE}]),
+        status=400,
+        code="unsupported_content",
+    ),
+    Case("chat with the unknown", _chat(extra_body={"frobnicate": 1}), status=400, code="unknown_parameter"),
+    Case("chat too hot", _chat(temperature=-1), status=400),
+    Case("chat without messages", _chat(messages=[]), status=400),
+    Case("chat of another model", _chat(model="gpt-4o"), status=404, code="model_not_found"),
+    Case(
+        "chat too long",
+        _chat(messages=[{"role": "user", "content": "word " * 5000}]),
+        status=400,
+        code="context_length_exceeded",
+    ),
+    Case("completion", _completion(), _says_something),
+    Case("completion streamed", _completion(stream=True, stream_options=_USAGE), _streams),
+    Case("completion of one in a list", _completion(prompt=["Count:"]), _says_something),
+    Case("completion of several", _completion(prompt=["a", "b"]), status=400),
+    Case("completion with scores", _completion(logprobs=1), **_UNSUPPORTED),
+    Case("completion with echo", _completion(echo=True), **_UNSUPPORTED),
+    Case("completion of the best", _completion(best_of=3), **_UNSUPPORTED),
+    Case("completion in the middle", _completion(suffix="end"), **_UNSUPPORTED),
+    Case("response", _response(), lambda answer: bool(answer.output_text) and answer.usage.output_tokens > 0),
+    Case("response streamed", _response(stream=True), _streams_response),
+    Case("response with instructions", _response(instructions="Be brief.", input=_HELLO), lambda got: bool(got.output)),
+    Case(
+        "response by schema",
+        _response(text=_TEXT_SCHEMA, max_output_tokens=100),
+        lambda got: _fits_schema(got.output_text),
+    ),
+    Case("response that goes on", _response(previous_response_id="resp-1"), **_UNSUPPORTED),
+    Case("response with tools", _response(tools=[{"type": "web_search"}]), **_UNSUPPORTED),
+    Case("response later", _response(background=True), **_UNSUPPORTED),
+    Case("response of before", lambda client: client.responses.retrieve("resp-1"), **_ABSENT),
+    Case("embedding", _embedding(), lambda found: len(found.data[0].embedding) > 1),
+    Case("embeddings", _embedding(input=["a", "b"], encoding_format="float"), lambda found: len(found.data) == 2),
+    Case("embedding of a size", _embedding(dimensions=8), **_UNSUPPORTED),
+    Case("embedding of tokens", _embedding(input=[1, 2]), status=400),
+    Case("files", lambda client: client.files.list(), **_ABSENT),
+    Case("images", lambda client: client.images.generate(prompt="a cat"), **_ABSENT),
+    Case("speech", lambda client: client.audio.speech.create(input="a", model="x", voice="alloy"), **_ABSENT),
+    Case("moderation", lambda client: client.moderations.create(input="a"), **_ABSENT),
+    Case("batches", lambda client: client.batches.list(), **_ABSENT),
+    Case("tuning", lambda client: client.fine_tuning.jobs.list(), **_ABSENT),
+    Case(
+        "wrong key", lambda client: client.with_options(api_key="no").models.list(), status=401, code="invalid_api_key"
+    ),
+)
+
+
+def not_as_documented(url: str, key: str) -> dict[str, str]:
+    """Return what happened instead, for each request that neither answers nor refuses as documented."""
+    client = openai.OpenAI(base_url=url, api_key=key, max_retries=0, timeout=60.0)
+    found = {case.name: _difference(case, client) for case in CASES}
+    return {name: difference for name, difference in found.items() if difference}
+
+
+def _difference(case: Case, client: openai.OpenAI) -> str:
+    try:
+        answer = case.ask(client)
+        is_right = case.is_right(answer)
+    except openai.APIStatusError as error:
+        is_as_told = (case.status, case.code) == (error.status_code, error.code) and bool(error.message)
+        return "" if is_as_told else f"{error.status_code} {error.code}: {error.message[:200]}"
+    except Exception as error:
+        return repr(error)[:200]
+    if case.status != ANSWERED:
+        return "answered"
+    return "" if is_right else f"a wrong answer: {str(answer)[:200]}"

@@ -1,0 +1,75 @@
+"""The gateway as programs use it: a real daemon, a key, the official clients of OpenAI and of Ollama."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+
+import ollama
+import openai
+import pytest
+from helpers.daemon_process import LOOPBACK, DaemonProcess
+from potluck_control import schema
+from potluck_control.methods import gateway
+from potluck_control.methods.gateway import GatewayState, GatewayStatus, KeyName
+from potluck_control.states import State
+
+from benchmarks.gateway_cases import not_as_documented
+
+_CLOSED = {"additionalProperties": False}
+ASKED = [{"role": "user", "content": "Count from 7 to 18:"}]
+
+
+@pytest.fixture(scope="module")
+def daemon() -> Iterator[DaemonProcess]:
+    with DaemonProcess(f"{LOOPBACK}[gateway]\nport = 0\n") as made:
+        made.client.call(schema.CREATE)
+        made.wait_for(lambda status: status.state == State.SERVING)
+        yield made
+
+
+@pytest.fixture(scope="module")
+def status(daemon: DaemonProcess) -> GatewayStatus:
+    done = daemon.command("gateway", "start", "--stay", "--json")
+    assert done.returncode == 0, done.stderr
+    found = daemon.client.call(gateway.STATUS)
+    assert (found.state, found.ends_at) == (GatewayState.READY, None)
+    return found
+
+
+@pytest.fixture(scope="module")
+def key(daemon: DaemonProcess, status: GatewayStatus) -> str:
+    return str(json.loads(daemon.command("gateway", "key", "webui", "--json").stdout)["key"])
+
+
+def test_openais_client_gets_what_the_docs_promise(status: GatewayStatus, key: str) -> None:
+    assert not_as_documented(status.url, key) == {}
+
+
+def test_ollamas_client_chats_with_the_key_in_the_address(status: GatewayStatus, key: str) -> None:
+    client = ollama.Client(f"{status.url.removesuffix('/v1')}/{key}", trust_env=False)
+    model = client.list().models[0].model
+    assert model == status.model
+    options = {"num_predict": 12, "temperature": 0, "num_ctx": 2048}
+    whole = client.chat(model, ASKED, options=options)
+    parts = list(client.chat(model, ASKED, options=options, stream=True))
+    assert whole.message.content == "".join(part.message.content or "" for part in parts) != ""
+    assert (len(parts) > 2, parts[-1].done, whole.eval_count) == (True, True, parts[-1].eval_count)
+    assert client.generate(model, "Count from 7 to 18:", options=options).response
+    wanted = {"type": "object", "properties": {"even": {"type": "boolean"}}, "required": ["even"]} | _CLOSED
+    assert "even" in json.loads(client.generate(model, "Is 7 even?", format=wanted).response)
+    assert len(client.embed(model, ["a", "b"]).embeddings) == 2
+    assert client.show(model).capabilities
+    with pytest.raises(ollama.ResponseError, match="the model here is"):
+        client.chat("llama3", ASKED)
+    with pytest.raises(ollama.ResponseError, match="not supported"):
+        client.chat(model, ASKED, think=True)
+
+
+def test_a_revoked_key_lets_nobody_in(daemon: DaemonProcess, status: GatewayStatus) -> None:
+    made = daemon.client.call(gateway.MAKE_KEY, KeyName("lost"))
+    client = openai.OpenAI(base_url=status.url, api_key=made.key, max_retries=0)
+    assert client.models.list().data[0].id == status.model
+    assert daemon.command("gateway", "revoke", "lost").returncode == 0
+    with pytest.raises(openai.AuthenticationError):
+        client.models.list()
