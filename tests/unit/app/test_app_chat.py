@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 
 import pytest
 from helpers.application import Wait
@@ -15,7 +15,8 @@ from potluck_control.methods.earnings import Earned, Earnings
 from potluck_control.methods.gateway import GatewayState, GatewayStatus
 from potluck_control.schema import Status, SwarmStatus
 from potluck_control.states import Reason, State
-from potluck_gateway.requests import ChatRequest
+from potluck_gateway.embedding_format import Embeddings
+from potluck_gateway.requests import Answer, ChatRequest
 from potluck_gateway.server import GatewayServer
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QPlainTextEdit
@@ -44,9 +45,7 @@ class Words:
         self.is_cut = threading.Event()
         self.failure: PotluckError | None = None
 
-    def answer(
-        self, request: ChatRequest, on_text: Callable[[str], None], on_wait: Callable[[str], None]
-    ) -> tuple[str, str, tuple[int, int]]:
+    def answer(self, request: ChatRequest, on_text: Callable[[str], None], on_wait: Callable[[str], None]) -> Answer:
         self.asked.append(request)
         on_wait("Layers 2-3 and 6 are gone. Waiting for a server.")
         self.may_begin.wait()
@@ -60,7 +59,10 @@ class Words:
         if self.failure is not None:
             raise self.failure
         on_text(self.words[1])
-        return "".join(self.words), "stop", (1, 2)
+        return Answer("".join(self.words), "stop", 1, 2)
+
+    def embed(self, texts: Sequence[str]) -> Embeddings:
+        raise NotImplementedError  # the page does not ask for them
 
 
 @pytest.fixture
@@ -73,14 +75,14 @@ def model() -> Iterator[Words]:
 
 @pytest.fixture
 def server(model: Words) -> Iterator[GatewayServer]:
-    with GatewayServer(model, TOKEN, lambda: None, max_tokens=100) as made:
-        thread = threading.Thread(target=made.serve_forever, args=(0.01,))
-        thread.start()
-        yield made
-        model.may_begin.set()
-        model.may_end.set()
-        made.shutdown()
-        thread.join()
+    made = GatewayServer(model, lambda key: key == TOKEN, lambda: None, max_tokens=100)
+    thread = threading.Thread(target=made.run)
+    thread.start()
+    yield made
+    model.may_begin.set()
+    model.may_end.set()
+    made.stop()
+    thread.join()
 
 
 @pytest.fixture
@@ -182,12 +184,12 @@ def test_a_failure_in_the_middle_is_said_and_half_an_answer_is_no_answer(
     assert [said.role for said in page.conversation] == ["user"]
 
 
-def test_a_wrong_token_is_said_in_the_gateways_words(
+def test_a_wrong_key_is_said_in_the_gateways_words(
     page: ChatPage, link: FakeLink, server: GatewayServer, wait: Wait
 ) -> None:
     link.answers["gateway.start"] = GatewayStatus(GatewayState.READY, url=server.url, token="other")
     ask(page, "Hello")
-    wait(lambda: any("rong token" in said for said in shown(page)))
+    wait(lambda: any("wrong key" in said.lower() for said in shown(page)))
 
 
 def test_stop_ends_the_work_and_keeps_what_was_said(page: ChatPage, model: Words, wait: Wait) -> None:
