@@ -357,7 +357,7 @@ FIGURES = {
             "probe_cpu",
             "%",
             "lower",
-            1,
+            0.5,
             "probing:cpu",
             "share of a core that the daemon takes while it serves with all probes on",
         ),

@@ -33,6 +33,7 @@ from potluck_daemon.presence.toplevels import WaylandWindowsProbe
 from potluck_daemon.settings.schema import Settings
 
 LISTED_INTERVAL_S = 0.1  # a look at a quiet machine costs 30 us
+STEAM_INTERVAL_S = 0.25  # freeing the memory takes as long, and both together shall take half a second
 
 
 def probes_for(
@@ -52,7 +53,7 @@ def _of_games(settings: Settings, at: Surroundings, reader: NvmlReader) -> list[
     reserve_bytes = given.reserve_mb << 20
     return [
         (GameModeProbe(at), given.gamemode),
-        (ProgramProbe("Steam", table, steam_game, interval_s=0.5), given.steam),
+        (ProgramProbe("Steam", table, steam_game, interval_s=STEAM_INTERVAL_S), given.steam),
         (ProgramProbe("Game launchers and Wine", table, launched_game(at.environment), interval_s=1.0), given.wine),
         (ProgramProbe("gamescope", table, gamescope_game, interval_s=0.5), given.gamescope),
         (listed, bool(given.always)),

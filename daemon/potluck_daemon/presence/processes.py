@@ -1,9 +1,9 @@
 """The running programs, kept up to date cheaply. Linux only.
 
 The last process id in /proc/loadavg changes when anything starts, so a look that finds it unchanged costs one small
-read. A young process is read again for a while, because its name changes when it executes the program. All processes
-are read again now and then, because an old one may execute another program, too. Each look checks those that a probe
-found.
+read. The kernel gives ids in rising order, so a look reads only the ids between the last one and this one. A young
+process is read again a few times, because its name changes when it executes the program. All processes are read again
+now and then, because an old one may execute another program, too. Each look checks those that a probe found.
 """
 
 from __future__ import annotations
@@ -12,13 +12,15 @@ import math
 import os
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from potluck_daemon.presence.probe import Surroundings
 
 FRESH_S = 0.05  # a look that another probe took just now is as good
 YOUNG_S = 1.5  # a process this young may still execute another program
+_FIRST_REREAD_S = 0.08  # after a process was seen first; then whenever its age has doubled
+_MAX_NEW_IDS = 24  # to try one by one; listing /proc costs as much as trying these
 REREAD_S = 10.0  # all of them take 20 ms
 _MAX_CMDLINE_BYTES = 8192
 _MAX_ENVIRONMENT_BYTES = 64 * 1024
@@ -58,19 +60,29 @@ class Program:
         return first if first.startswith(self.comm.lower()) else self.comm.lower()
 
 
+@dataclass(frozen=True, slots=True)
+class _Young:
+    """When a young process was seen first, and when it is to be read again."""
+
+    first: float
+    due: float
+
+
 class ProcessTable:
-    """All processes but our own. `version` changes when one of them does."""
+    """All processes but our own. `version` changes when one of them does.
+
+    The end of a process that no probe found may be noticed only when all are read again.
+    """
 
     def __init__(self, surroundings: Surroundings, clock: Callable[[], float] = time.monotonic) -> None:
         self._proc = str(surroundings.proc)
         self._own_pid = surroundings.own_pid
         self._clock = clock
-        self._listed: set[int] = set()  # all process ids, also of those that could not be read
-        self._young: dict[int, float] = {}  # when each was seen first
+        self._young: dict[int, _Young] = {}
         self._all: dict[int, Program] = {}  # with our own, to know what runs below us
         self._reread_at = 0.0
         self._looked_at = -math.inf
-        self._last_pid = b""
+        self._last_pid = 0
         self.programs: Mapping[int, Program] = {}
         self.version = 0
 
@@ -81,15 +93,21 @@ class ProcessTable:
             return self.programs
         self._looked_at = now
         with open(f"{self._proc}/loadavg", "rb", buffering=0) as file:
-            last_pid = file.read(100).rsplit(b" ", 1)[-1]
-        self._young = {pid: first for pid, first in self._young.items() if now - first < YOUNG_S}
-        young = self._young.keys()
+            last_pid = int(file.read(100).rsplit(b" ", 1)[-1])
+        num_new, first_new = last_pid - self._last_pid, self._last_pid + 1
+        self._last_pid = last_pid
+        due = {pid for pid, young in self._young.items() if now >= young.due}
         if now >= self._reread_at:
             self._reread_at = now + REREAD_S
-            self._scan(now, again=self._all.keys())
-        elif last_pid != self._last_pid or any(self._is_changed(pid) for pid in found | young):
-            self._scan(now, again=found | young)
-        self._last_pid = last_pid
+            listed = self._listed()
+            self._read_again(listed | self._all.keys(), listed - self._all.keys(), now)
+        elif 0 <= num_new <= _MAX_NEW_IDS:
+            tried = set(range(first_new, last_pid + 1))
+            self._read_again(tried | due | found, tried, now)
+        else:
+            listed = self._listed()
+            gone, new = self._all.keys() - listed, listed - self._all.keys()
+            self._read_again(gone | new | due | found, new, now)
         return self.programs
 
     def variables(self, program: Program) -> Mapping[str, str]:
@@ -105,30 +123,36 @@ class ProcessTable:
             yield parent
             program = parent
 
-    def _is_changed(self, pid: int) -> bool:
-        return _read(self._proc, pid) != self._all.get(pid)
+    def _listed(self) -> set[int]:
+        return {int(entry) for entry in os.listdir(self._proc) if entry.isdigit()}
 
-    def _scan(self, now: float, *, again: Collection[int]) -> None:
-        """List all processes, read those that are new and those of `again`."""
-        pids = {int(entry) for entry in os.listdir(self._proc) if entry.isdigit()}
-        self._young.update(dict.fromkeys(pids - self._listed, now))
-        self._listed = pids
-        found = {pid: program for pid, program in self._all.items() if pid in pids}
-        has_change = len(found) != len(self._all)
-        for pid in (pids - found.keys()) | (pids & set(again)):
+    def _read_again(self, pids: Collection[int], new: Collection[int], now: float) -> None:
+        """Read some processes, of which some are `new`, and take over what has changed."""
+        changed: dict[int, Program | None] = {}
+        for pid in sorted(pids):
             read = _read(self._proc, pid)
-            if read == found.get(pid):
-                continue  # keep the same object: probes remember judgements by it
-            has_change = True
-            if read is None:
-                del found[pid]
-            else:
-                found[pid] = read
-        if has_change:
-            self._all = found
-            ours = below(self._own_pid, found)
-            self.programs = {pid: program for pid, program in found.items() if pid not in ours}
+            if read is not None and pid in new and _is_thread(self._proc, pid):
+                read = None
+            if read != self._all.get(pid):  # an equal one stays the same object: probes remember judgements by it
+                changed[pid] = read
+            self._note_age(pid, now, is_new=pid in new, is_there=read is not None)
+        if changed:
+            found: dict[int, Program | None] = {**self._all, **changed}
+            self._all = {pid: program for pid, program in found.items() if program is not None}
+            ours = below(self._own_pid, self._all)
+            self.programs = {pid: program for pid, program in self._all.items() if pid not in ours}
             self.version += 1
+
+    def _note_age(self, pid: int, now: float, *, is_new: bool, is_there: bool) -> None:
+        young = _Young(now, now + _FIRST_REREAD_S) if is_new else self._young.get(pid)
+        if young is None:
+            return
+        if not is_there or now - young.first >= YOUNG_S:
+            self._young.pop(pid, None)
+        elif now >= young.due:
+            self._young[pid] = replace(young, due=now + max(_FIRST_REREAD_S, now - young.first))
+        else:
+            self._young[pid] = young
 
 
 def below(root: int, programs: Mapping[int, Program]) -> set[int]:
@@ -198,3 +222,13 @@ def _read(proc: str, pid: int) -> Program | None:
         return None
     comm = head.partition(b"(")[2].decode(errors="replace")
     return Program(pid, int(parent), comm, tuple(item for item in arguments if item))
+
+
+def _is_thread(proc: str, pid: int) -> bool:
+    """Return whether an id is a thread's: its folder can be opened, but is not listed."""
+    try:
+        with open(f"{proc}/{pid}/status", "rb", buffering=0) as file:
+            group = file.read(1024).partition(b"\nTgid:")[2].split(None, 1)
+    except OSError:
+        return False
+    return bool(group) and int(group[0]) != pid

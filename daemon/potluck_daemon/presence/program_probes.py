@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import re
+import time
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 
@@ -16,6 +17,8 @@ from potluck_daemon.presence.probe import ProbeUnavailableError, Report, Sightin
 from potluck_daemon.presence.processes import ProcessTable, Program, base_name
 
 RELAXED_INTERVAL_S = 0.5
+_MAX_SHARE = 0.002  # of a core for one probe: it looks less often where programs start all the time
+_SMOOTHING = 0.2  # of the newest look in the mean of what one costs
 
 _APP_ID = re.compile(r"AppId=(\d+)")
 _STEAM_FOLDER = re.compile(r"steamapps/common/([^/]+)/")
@@ -38,7 +41,9 @@ class ProgramProbe:
     async def watch(self, report: Report, situation: Situation) -> None:
         version, found, seen = -1, frozenset[int](), tuple[Sighting, ...]()
         judged: dict[int, tuple[Program, Sighting | None]] = {}
+        cost_s = 0.0
         while True:
+            began_s = time.thread_time()
             try:
                 programs = self._table.look(found)
             except OSError as error:
@@ -53,13 +58,20 @@ class ProgramProbe:
                 found = frozenset(pid for pid, (_, sighting) in judged.items() if sighting is not None)
                 seen = tuple(dict.fromkeys(sighting for _, sighting in judged.values() if sighting is not None))
             report(seen)
-            await asyncio.sleep(RELAXED_INTERVAL_S if situation.is_relaxed else self._interval_s)
+            cost_s += _SMOOTHING * (time.thread_time() - began_s - cost_s)
+            await asyncio.sleep(pause_s(self._interval_s, cost_s, is_relaxed=situation.is_relaxed))
 
     def _again(self, known: tuple[Program, Sighting | None] | None, program: Program) -> Sighting | None:
         """Judge a program that is new or has changed; one that only outlived what started it stays what it was."""
         sighting = self._judge(program, self._table)
         is_orphaned = known is not None and replace(known[0], parent=program.parent) == program
         return known[1] or sighting if known is not None and is_orphaned else sighting
+
+
+def pause_s(interval_s: float, cost_s: float, *, is_relaxed: bool) -> float:
+    """Return the seconds until the next look, given what a look costs on the average in seconds of a core."""
+    least_s = max(interval_s, RELAXED_INTERVAL_S) if is_relaxed else interval_s
+    return max(least_s, min(cost_s / _MAX_SHARE, RELAXED_INTERVAL_S))
 
 
 def listed_program(names: Iterable[str]) -> Judge:

@@ -15,7 +15,14 @@ from potluck_daemon.presence.full_screen import tree_of
 from potluck_daemon.presence.launchers import launched_game
 from potluck_daemon.presence.probe import Sighting, Surroundings
 from potluck_daemon.presence.processes import ProcessTable, Program, below
-from potluck_daemon.presence.program_probes import Judge, gamescope_game, listed_program, steam_game
+from potluck_daemon.presence.program_probes import (
+    RELAXED_INTERVAL_S,
+    Judge,
+    gamescope_game,
+    listed_program,
+    pause_s,
+    steam_game,
+)
 from potluck_daemon.presence.x11_windows import covers_screen
 
 STEAM = "/home/me/.local/share/Steam"
@@ -115,6 +122,41 @@ def test_a_process_that_changes_its_name_soon_after_its_start_is_found(made: Mad
     made.add(500, "blender", "blender")
     looker.clock.now += 1
     assert looker.listed("blender") == ["blender"]
+
+
+def test_a_thread_is_no_program_and_an_id_given_anew_is_another_program(made: MadeProcesses) -> None:
+    looker = Looker(made)
+    made.add(500, "vim", "vim")
+    looker.listed()
+    made.add(501, "blender", "blender")  # the folder of a thread can be opened, too
+    (made.proc / "501" / "status").write_text("Name:\tblender\nTgid:\t500\nNgid:\t0\n")
+    made.add(502, "blender", "/opt/blender")
+    (made.proc / "502" / "status").write_text("Name:\tblender\nTgid:\t502\nNgid:\t0\n")
+    assert looker.listed("blender") == ["blender"]
+    assert list(looker.table.programs) == [500, 502]
+    made.remove(500)
+    made.add(500, "blender", "blender")  # all ids were given once
+    assert looker.listed("blender") == ["blender"] * 2
+
+
+def test_many_starts_at_once_are_found_and_what_has_ended_is_dropped(made: MadeProcesses) -> None:
+    looker = Looker(made)
+    made.add(500, "vim", "vim")
+    looker.listed()
+    looker.clock.now += 3  # it is no young process any more
+    looker.listed()
+    made.remove(500)
+    for pid in range(501, 601):
+        made.add(pid, "blender", "blender")
+    assert looker.listed("blender") == ["blender"] * 100
+    assert 500 not in looker.table.programs
+
+
+def test_a_look_that_costs_much_is_taken_less_often() -> None:
+    assert pause_s(0.1, 0.0001, is_relaxed=False) == 0.1
+    assert pause_s(0.1, 0.0006, is_relaxed=False) == pytest.approx(0.3)
+    assert pause_s(0.1, 0.1, is_relaxed=False) == pause_s(0.1, 0.0, is_relaxed=True) == RELAXED_INTERVAL_S
+    assert pause_s(1.0, 0.1, is_relaxed=False) == 1.0
 
 
 def test_its_end_is_noticed_though_nothing_new_started(made: MadeProcesses) -> None:
