@@ -1,5 +1,4 @@
-"""Real games and real other programs of the distribution, watched by the real probes: `real_games`, `real_others`,
-`yield_full_screen`.
+"""Real games and real other programs of the distribution, watched by the real probes: `real_games`, `real_others`.
 
 Each program is started as a person would start it. Then its window is made full-screen (or minimised, or left as it
 is), as the shortcut of a window manager does it. Programs that are not installed are left out and counted in `detail`.
@@ -12,7 +11,6 @@ import asyncio
 import os
 import shutil
 import signal
-import statistics
 import subprocess
 import tempfile
 import time
@@ -100,14 +98,6 @@ def missed(soak: bool) -> Measured:
 
 def false_yields(soak: bool) -> Measured:
     return asyncio.run(_work(OTHERS if soak else OTHERS[:NUM_QUICK]))
-
-
-def yield_full_screen(soak: bool) -> Measured:
-    """Seconds from the moment that a real game fills the screen until the decision to yield, 95th percentile."""
-    measured = asyncio.run(_play(GAMES[:NUM_QUICK] * (4 if soak else 2)))
-    took_s = [seconds for seconds in measured.detail["yielded_s"].values() if seconds is not None]
-    value = statistics.quantiles(took_s, n=20, method="inclusive")[-1] if len(took_s) > 1 else PATIENCE_S
-    return Measured(value, measured.detail, holds=not measured.detail["missed"])
 
 
 async def _play(games: Sequence[RealProgram]) -> Measured:

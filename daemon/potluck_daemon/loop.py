@@ -208,7 +208,7 @@ class ServingLoop:
     def _ask(self, decision: Decision) -> None:
         """Ask about a program that may be no game, and close the questions that a list answers."""
         given, before = self._configuration.settings.yield_, self._memory.state.questions
-        questions = follow(before, decision, (*given.always, *given.never))
+        questions = follow(before, decision, (*given.always, *given.never), self._lookout.presence.unsure)
         if questions != before:
             self._memory.state = replace(self._memory.state, questions=questions)
             self._memory.try_to_save()

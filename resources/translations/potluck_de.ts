@@ -3028,8 +3028,8 @@
         <translation>Kein Spiel</translation>
     </message>
     <message>
-        <source>Potluck stepped aside for {program}. Is it a game?</source>
-        <translation>Potluck hat für {program} Platz gemacht. Ist das ein Spiel?</translation>
+        <source>Is {program} a game?</source>
+        <translation>Ist {program} ein Spiel?</translation>
     </message>
 </context>
 <context>

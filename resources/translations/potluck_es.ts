@@ -3028,8 +3028,8 @@
         <translation>No es un juego</translation>
     </message>
     <message>
-        <source>Potluck stepped aside for {program}. Is it a game?</source>
-        <translation>Potluck se apartó por {program}. ¿Es un juego?</translation>
+        <source>Is {program} a game?</source>
+        <translation>¿Es {program} un juego?</translation>
     </message>
 </context>
 <context>

@@ -31,7 +31,7 @@ class GameQuestion(QWidget):
         question = next((item for item in status.questions if item.is_open), None)
         self._app = question.app if question is not None else ""
         if question is not None:
-            asked = self.tr("Potluck stepped aside for {program}. Is it a game?")
+            asked = self.tr("Is {program} a game?")
             self._question.setText(asked.format(program=sentences.short(question.title)))
         self.setVisible(question is not None)
 

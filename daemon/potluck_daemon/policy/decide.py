@@ -108,6 +108,7 @@ class Presence:
     over: tuple[Over, ...] = ()
     is_away: bool | None = None  # whether keyboard and mouse are at rest; None: nothing can tell
     use_since: float = 0.0  # when `is_away` last changed
+    unsure: tuple[Evidence, ...] = ()  # programs to ask the user about; nothing is given back for them
 
 
 @dataclass(frozen=True, slots=True)

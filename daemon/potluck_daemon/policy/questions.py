@@ -1,4 +1,4 @@
-"""Asks the user once about each program that only fills the screen and is busy: is it a game? Pure.
+"""Asks the user once about each program that only is busy, full-screen or in a window: is it a game? Pure.
 
 The answers are the lists "always" and "never step aside". A question that was asked is kept after its answer, also if
 that is taken back, so that it is never asked again.
@@ -6,30 +6,40 @@ that is taken back, so that it is never asked again.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from potluck_control.methods.programs import check_app
 from potluck_control.schema import ProgramQuestion
 from potluck_control.states import Reason, State
 
-from potluck_daemon.policy.decide import Decision
+from potluck_daemon.policy.decide import Decision, Evidence
 
 MAX_QUESTIONS = 100  # asked in all; after that nothing is asked any more
 _MAX_TITLE = 80  # letters: a window may bear any name
 
 
 def follow(
-    questions: tuple[ProgramQuestion, ...], decision: Decision, listed: Iterable[str]
+    questions: tuple[ProgramQuestion, ...],
+    decision: Decision,
+    listed: Iterable[str],
+    unsure: Sequence[Evidence] = (),
 ) -> tuple[ProgramQuestion, ...]:
-    """Return all questions after a decision. `listed`: the programs of both lists, whose questions are answered."""
+    """Return all questions after a decision.
+
+    Args:
+        listed: the programs of both lists, whose questions are answered.
+        unsure: the programs in windows that are busy, and for which nothing was given back.
+    """
     answered = {name.lower() for name in listed}
     kept = tuple(replace(item, is_open=item.is_open and item.app.lower() not in answered) for item in questions)
-    is_unsure = decision.state is State.YIELDED and decision.reason is Reason.FULL_SCREEN
-    seen = answered | {item.app.lower() for item in kept}
-    if not is_unsure or decision.app.lower() in seen or len(kept) >= MAX_QUESTIONS or not _is_name(decision.app):
-        return kept
-    return (*kept, ProgramQuestion(decision.app, (decision.app_title or decision.app)[:_MAX_TITLE]))
+    stepped_aside = decision.state is State.YIELDED and decision.reason is Reason.FULL_SCREEN
+    programs = [(decision.app, decision.app_title or decision.app)] if stepped_aside else []
+    for app, title in (*programs, *((item.app, item.who) for item in unsure)):
+        seen = answered | {item.app.lower() for item in kept}
+        if app.lower() not in seen and len(kept) < MAX_QUESTIONS and _is_name(app):
+            kept = (*kept, ProgramQuestion(app, title[:_MAX_TITLE]))
+    return kept
 
 
 def _is_name(app: str) -> bool:

@@ -10,6 +10,7 @@ import asyncio
 import os
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
 from potluck_daemon.presence.app_scopes import app_id_of
@@ -22,8 +23,19 @@ from potluck_daemon.presence.x11 import XScreen
 from potluck_daemon.presence.x11_windows import active_window
 
 RELAXED_FACTOR = 2.0
+_TICKS_PER_S = os.sysconf("SC_CLK_TCK")
 _SHELLS = ("sh", "bash", "dash", "zsh", "python", "python3", "perl")
 _MAX_SCRIPTS = 3  # scripts that start each other before the game runs
+
+
+@dataclass(frozen=True, slots=True)
+class _Use:
+    """CPU time of a process, or of its whole tree, up to a moment."""
+
+    pid: int
+    is_tree: bool
+    used_s: float
+    at: float
 
 
 class WindowLooks:
@@ -42,14 +54,15 @@ class WindowLooks:
         self._interval_s = interval_s
         self._clock = clock
         self._menu = MenuReader(surroundings.environment)
-        self._last_use: tuple[int, float, float] | None = None  # pid, CPU seconds, when
+        self._last_use: _Use | None = None
+        self._busy_since: float | None = None
         self._plays: dict[int, Play] = {}
 
     def look(self, window: ActiveWindow | None) -> tuple[Sighting, ...]:
         """Return what there is to report when this window is the active one."""
         seen = self._judge(window) if window is not None else None
-        if seen is None:
-            self._last_use = None
+        if window is None:
+            self._last_use = self._busy_since = None
         self._plays = remember(self._plays, seen, self._clock(), interval_s=self._interval_s, is_alive=self._is_alive)
         return sightings(self._plays, seen)
 
@@ -65,8 +78,10 @@ class WindowLooks:
         tree = tree_of(program.pid, self._surroundings.proc) if needs_use else {}
         devices = controllers(self._surroundings.sys) if tree else frozenset[str]()
         has_controller = has_open(self._surroundings.proc, tree, devices)
-        percent = self._busy(program.pid, sum(tree.values())) if tree else 0.0
-        judged = judge(window, Signs(program, entry, has_controller, percent), busy_percent=self._busy_percent)
+        used_s = sum(tree.values()) if tree else _used_s(self._surroundings.proc, program.pid)
+        percent, busy_for_s = self._busy(_Use(program.pid, needs_use, used_s, self._clock()))
+        signs = Signs(program, entry, has_controller, percent, busy_for_s)
+        judged = judge(window, signs, busy_percent=self._busy_percent)
         return (program, judged) if judged is not None else None
 
     def _entry(self, window: ActiveWindow, program: Program) -> MenuEntry | None:
@@ -82,13 +97,17 @@ class WindowLooks:
         by_group = menu.by_id.get(_app_id(self._surroundings.proc, program.pid))
         return by_group if by_group is not None and by_group.is_game else None
 
-    def _busy(self, pid: int, used_s: float) -> float:
-        """Return the percentage of a core used since the last look; 0 at the first look."""
-        now = self._clock()
-        before, self._last_use = self._last_use, (pid, used_s, now)
-        if before is None or before[0] != pid or now <= before[2]:
-            return 0.0
-        return 100.0 * (used_s - before[1]) / (now - before[2])
+    def _busy(self, use: _Use) -> tuple[float, float]:
+        """Return the percentage of a core used since the last look, 0 at the first; and for how long it was busy."""
+        before, self._last_use = self._last_use, use
+        is_same = before is not None and (before.pid, before.is_tree) == (use.pid, use.is_tree)
+        if before is None or not is_same or use.at <= before.at:
+            self._busy_since = None
+            return 0.0, 0.0
+        percent = 100.0 * (use.used_s - before.used_s) / (use.at - before.at)
+        since = self._busy_since if self._busy_since is not None else before.at
+        self._busy_since = since if percent >= self._busy_percent else None
+        return percent, use.at - since if self._busy_since is not None else 0.0
 
     def _is_alive(self, program: Program) -> bool:
         now = program_of(self._surroundings.proc, program.pid)
@@ -122,13 +141,25 @@ def tree_of(root: int, proc: Path = Path("/proc")) -> dict[int, float]:
     for entry in proc.iterdir():
         if entry.name.isdigit():
             try:
-                fields = (entry / "stat").read_bytes().rpartition(b")")[2].split()
+                fields = _stat(entry)
             except OSError:  # it ended while we looked
                 continue
             parents[int(entry.name)] = int(fields[1])
             ticks[int(entry.name)] = sum(map(int, fields[11:15]))  # utime, stime, cutime, cstime: proc(5)
-    per_s = os.sysconf("SC_CLK_TCK")
-    return {pid: used / per_s for pid, used in ticks.items() if is_below(pid, roots, parents)}
+    return {pid: used / _TICKS_PER_S for pid, used in ticks.items() if is_below(pid, roots, parents)}
+
+
+def _used_s(proc: Path, pid: int) -> float:
+    """Return the CPU seconds of one process; 0 if it is gone or not known."""
+    try:
+        return sum(map(int, _stat(proc / str(pid))[11:13])) / _TICKS_PER_S
+    except OSError:
+        return 0.0
+
+
+def _stat(folder: Path) -> list[bytes]:
+    """Return the fields of a process after its name. Raises OSError if it is gone."""
+    return (folder / "stat").read_bytes().rpartition(b")")[2].split()
 
 
 def _family_names(proc: Path, program: Program) -> Iterator[str]:

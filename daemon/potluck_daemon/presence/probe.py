@@ -29,6 +29,7 @@ class Sighting:
     app: str = ""  # the executable in lower case, as the list "never step aside for" names it
     gpu: str = ""  # PCI address of the GPU it uses; empty: not known
     level: float = 0.0  # heat and power only, in tenths: 0 harmless, 1 far too much
+    is_unsure: bool = False  # no evidence: the user is asked about the program
 
 
 Report = Callable[[tuple[Sighting, ...]], None]

@@ -51,6 +51,7 @@ def observe(
         (name, _lasting(sighting)): sighting
         for name, reported in seen.items()
         for sighting in sorted(reported, key=lambda item: item.certainty.rank)
+        if not sighting.is_unsure
     }
     lasting = {
         key: _seen(track.lasting.get(key), sighting, now, is_new=key[0] == probe) for key, sighting in strongest.items()
@@ -62,7 +63,8 @@ def observe(
         evidence = _evidence(key, strongest[key], span, agreed, enough_s)
         if evidence is not None:
             found[_thing(evidence)] = _stronger(found.get(_thing(evidence)), evidence)
-    return Track(_presence_after(track.presence, found, _is_away(seen), now), seen, lasting)
+    presence = replace(_presence_after(track.presence, found, _is_away(seen), now), unsure=_unsure(seen))
+    return Track(presence, seen, lasting)
 
 
 def forget_quiet(track: Track) -> Track:
@@ -137,3 +139,8 @@ def _is_away(seen: Mapping[str, tuple[Sighting, ...]]) -> bool | None:
         return None
     best = max(told, key=lambda sighting: (sighting.certainty.rank, sighting.reason is Reason.USER_ACTIVE))
     return best.reason is Reason.AWAY
+
+
+def _unsure(seen: Mapping[str, tuple[Sighting, ...]]) -> tuple[Evidence, ...]:
+    found = (sighting for reported in seen.values() for sighting in reported if sighting.is_unsure)
+    return tuple(Evidence(item.reason, item.who, item.certainty, app=item.app) for item in found)

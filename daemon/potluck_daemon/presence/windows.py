@@ -5,6 +5,7 @@
     likely           full-screen, and it asks for no compositor, has a game controller open, or is busy;
                      in a window, and the menu or a controller gives it away, and it does something
     weak             everything else that is full-screen, or of which the menu says that it is a game
+    unsure           in a window, nothing gives it away, but it is busy without a break: the user is asked
 
 A film fills the screen, too, and a paused game is idle, so each fact alone says little. A game that was confirmed stays
 one while its process lives, also minimised; a window that only was busy counts for ten minutes after it was last seen.
@@ -24,6 +25,7 @@ from potluck_daemon.presence.probe import Sighting
 from potluck_daemon.presence.processes import Program
 
 HOLD_S = 600.0  # a game that nothing but its looks gave away counts for so long after it was left
+ASK_AFTER_S = 20.0  # of being busy; most programs that load or compute something are done by then
 _CONFIRM_SHARE = 0.8  # of the interval between two looks: a timer may fire a little early
 _QUIET_LOOKS = 2.5  # intervals for which a game that is not confirmed yet may be idle
 _RUNTIMES = ("perl", "python", "java", "ruby", "mono", "love", "electron", "sdl", "process ")  # no names of games
@@ -47,6 +49,7 @@ class Signs:
     entry: MenuEntry | None = None  # of the desktop's menu
     has_controller: bool = False
     cpu_percent: float = 0.0  # of one core since the last look; 0 at the first
+    busy_for_s: float = 0.0  # without a break, and in front
 
     @property
     def is_game_by_trait(self) -> bool:
@@ -89,7 +92,8 @@ def judge(window: ActiveWindow, signs: Signs, *, busy_percent: float) -> Judgeme
         reason = Reason.GAME if has_trait else Reason.FULL_SCREEN
         return Judgement(_sighting(reason, certainty, window, signs), is_known=has_trait)
     if not signs.is_game_by_trait:
-        return None
+        unsure = replace(_sighting(Reason.FULL_SCREEN, Certainty.WEAK, window, signs), is_unsure=True)
+        return Judgement(unsure) if signs.busy_for_s >= ASK_AFTER_S else None
     is_active = signs.cpu_percent >= busy_percent * (WEAK_SHARE if is_menu_game else 1.0)
     certainty = Certainty.LIKELY if is_active else Certainty.WEAK
     return Judgement(_sighting(Reason.GAME, certainty, window, signs))

@@ -188,7 +188,7 @@ def test_an_export_that_cannot_be_written_says_so(tmp_path: Path, qtbot: QtBot) 
 def test_an_open_question_about_a_game_is_shown_until_it_is_answered(said: str, place: ProgramPlace) -> None:
     page, link = opened(HomePage, ANSWERS)
     page.show_status(replace(SERVING, questions=(ProgramQuestion("hedgewars", "Hedgewars"),)))
-    question = "Potluck stepped aside for Hedgewars. Is it a game?"
+    question = "Is Hedgewars a game?"
     assert question in shown(page)
     press(page, said)
     assert link.named("programs.place") == [PlaceParams("hedgewars", place)]

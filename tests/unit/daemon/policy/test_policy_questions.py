@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 from potluck_control.schema import ProgramQuestion
 from potluck_control.states import Reason, State
-from potluck_daemon.policy.decide import Decision, Rung
+from potluck_daemon.policy.decide import Decision, Evidence, Rung
 from potluck_daemon.policy.questions import MAX_QUESTIONS, follow
 
 UNSURE = Decision(State.YIELDED, Reason.FULL_SCREEN, "Giving way", Rung.ENDED, app="hedgewars", app_title="Hedgewars")
@@ -46,3 +46,11 @@ def test_the_questions_are_bounded() -> None:
 def test_a_long_title_is_cut() -> None:
     (question,) = follow((), replace(UNSURE, app_title="x" * 1000), ())
     assert len(question.title) == 80
+
+
+def test_a_busy_program_in_a_window_is_asked_about_while_potluck_serves() -> None:
+    serving = replace(UNSURE, state=State.SERVING, reason=Reason.NONE, app="", app_title="")
+    busy = Evidence(Reason.FULL_SCREEN, "Hedgewars", app="hedgewars")
+    assert follow((), serving, (), (busy, busy)) == (OPEN,)
+    assert follow((), serving, ("Hedgewars",), (busy,)) == ()
+    assert follow((CLOSED,), UNSURE, (), (busy,)) == (CLOSED,)

@@ -207,3 +207,13 @@ def test_when_use_began_is_kept() -> None:
 
 def test_nothing_seen_stays_nothing() -> None:
     assert look(Track(), "gamemode", 10.0).presence == Presence()
+
+
+def test_a_program_to_ask_about_is_no_evidence_even_if_it_uses_the_gpu() -> None:
+    unsure = replace(WEAK_WINDOW, is_unsure=True)
+    track = Track()
+    for now in (10.0, 11.0, 12.0):
+        track = look(look(track, "screen", now, unsure), "gpu", now, WEAK_USE)
+    assert who(track) == []
+    assert [(item.app, item.who) for item in track.presence.unsure] == [("mystery", "Mystery")]
+    assert look(track, "screen", 13.0).presence.unsure == ()

@@ -15,7 +15,17 @@ from potluck_daemon.presence.full_screen import WindowLooks
 from potluck_daemon.presence.menu import MenuEntry, MenuReader, read_menu
 from potluck_daemon.presence.probe import Sighting, Surroundings
 from potluck_daemon.presence.processes import Program
-from potluck_daemon.presence.windows import HOLD_S, ActiveWindow, Judgement, Play, Signs, judge, remember, sightings
+from potluck_daemon.presence.windows import (
+    ASK_AFTER_S,
+    HOLD_S,
+    ActiveWindow,
+    Judgement,
+    Play,
+    Signs,
+    judge,
+    remember,
+    sightings,
+)
 
 MINES = MenuEntry("Mines", "", frozenset({"GNOME", "Game"}))
 VIEWER = MenuEntry("Viewer", "", frozenset({"Graphics", "Viewer"}))
@@ -49,6 +59,14 @@ def certainty(window: ActiveWindow, signs: Signs) -> Certainty | None:
 )
 def test_what_a_window_is_taken_for(window: ActiveWindow, signs: Signs, expected: Certainty | None) -> None:
     assert certainty(window, signs) is expected
+
+
+def test_a_window_that_only_is_busy_for_long_is_asked_about() -> None:
+    judged = judge(SMALL, Signs(PROGRAM, cpu_percent=30, busy_for_s=ASK_AFTER_S), busy_percent=25.0)
+    assert judged is not None
+    assert judged.sighting == Sighting(Reason.FULL_SCREEN, "Thing", Certainty.WEAK, "thing", is_unsure=True)
+    assert judge(SMALL, Signs(PROGRAM, cpu_percent=30, busy_for_s=ASK_AFTER_S - 1), busy_percent=25.0) is None
+    assert judge(SMALL, Signs(PROGRAM, VIEWER, busy_for_s=ASK_AFTER_S), busy_percent=25.0) is None
 
 
 @pytest.mark.parametrize(
@@ -231,3 +249,19 @@ def test_a_game_stays_while_its_process_lives(made: MadeProcesses, tmp_path: Pat
     assert probe.look(FULL) == probe.look(None) == (CERTAIN.sighting,)
     made.remove(500)
     assert probe.look(None) == ()
+
+
+@pytest.mark.parametrize(("rest_at", "is_asked"), [(None, True), (12, False)])
+def test_a_busy_window_is_watched_until_it_is_asked_about(
+    made: MadeProcesses, tmp_path: Path, rest_at: int | None, is_asked: bool
+) -> None:
+    clock = Clock()
+    looks = WindowLooks(made.surroundings, busy_percent=25.0, interval_s=1.0, clock=clock)
+    ticks, seen = 0, ()
+    for second in range(int(ASK_AFTER_S) + 2):
+        ticks += 0 if second == rest_at else 50
+        clock.now += 1
+        made.add(500, "thing", "/usr/bin/thing", ticks=ticks)
+        seen = looks.look(SMALL)
+        assert not seen or second > ASK_AFTER_S - 1
+    assert [sighting.is_unsure for sighting in seen] == ([True] if is_asked else [])
