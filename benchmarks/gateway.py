@@ -5,6 +5,7 @@ The gateway runs in this process, the servers in others, as in an installation w
 
 from __future__ import annotations
 
+import asyncio
 import statistics
 import threading
 import time
@@ -25,6 +26,7 @@ from benchmarks.figures import Measured
 from benchmarks.gateway_cases import CASES, not_as_documented
 from benchmarks.local_swarm import LocalSwarm
 from benchmarks.models import checkpoint
+from benchmarks.sessions import Decoder, client_of, decode_together
 from potluck import AutoDistributedModelForCausalLM
 from potluck.protocol.blocks import Span
 
@@ -48,7 +50,8 @@ def together(soak: bool) -> Measured:
     """Tokens a second of 16 requests at once over one."""
     rounds = 10 if soak else 3
     rates: dict[int, list[float]] = {1: [], _TOGETHER: []}
-    with _large_gateway() as url, ThreadPoolExecutor(_TOGETHER) as threads:
+    with _large_gateway() as (swarm, url), ThreadPoolExecutor(_TOGETHER) as threads:
+        engine_gain = _gain_of_engine(swarm)
         client = openai.OpenAI(base_url=url, api_key=KEY, max_retries=0)
 
         def ask(number: int) -> None:
@@ -61,7 +64,10 @@ def together(soak: bool) -> Measured:
                 if warm_up:
                     found.append(count * _TOKENS / (time.perf_counter() - begin))
     gains = [many / one for many, one in zip(rates[_TOGETHER], rates[1], strict=True)]
-    detail = {"tokens_per_s": {str(count): round(statistics.median(found), 1) for count, found in rates.items()}}
+    detail = {
+        "tokens_per_s": {str(count): round(statistics.median(found), 1) for count, found in rates.items()},
+        "gain_of_engine": round(engine_gain, 2),
+    }
     return Measured(statistics.median(gains), detail)
 
 
@@ -70,11 +76,11 @@ def first_token(soak: bool) -> Measured:
     rounds = 10 if soak else 3
     firsts: list[list[float]] = [[], []]
     prompt_tokens: list[int] = []
-    with _large_gateway() as url:
+    with _large_gateway() as (_, url):
         client = openai.OpenAI(base_url=url, api_key=KEY, max_retries=0)
         _first_token(client, [{"role": "user", "content": "Warm up."}])
         for number in range(rounds):
-            text = f"{number}: " + _LONG * (_LONG_TOKENS // 21)
+            text = f"{number}: " + _LONG * (_LONG_TOKENS // 34)
             talk = [{"role": "system", "content": "Be brief."}, {"role": "user", "content": text}]
             for found in firsts:
                 first_s, said, tokens = _first_token(client, talk)
@@ -104,14 +110,36 @@ def gateway(folder: Path, swarm: LocalSwarm, *, tokenizer: Path | None = None) -
 
 
 @contextmanager
-def _large_gateway() -> Iterator[str]:
+def _large_gateway() -> Iterator[tuple[LocalSwarm, str]]:
     """Run a gateway for a model of random weights, which never ends an answer early."""
     folder = checkpoint(_HIDDEN_SIZE, _NUM_BLOCKS)
     with (
         LocalSwarm(folder, [Span(0, _NUM_BLOCKS)]) as swarm,
         gateway(folder, swarm, tokenizer=resource(DEMO_MODEL)) as url,
     ):
-        yield url
+        yield swarm, url
+
+
+def _gain_of_engine(swarm: LocalSwarm) -> float:
+    """Return the gain of 16 sessions at once over one without text, tokenizer and HTTP: what batching can give here."""
+    times_s: dict[int, float] = {}
+    with client_of(swarm) as client:
+
+        async def measure() -> None:
+            for count in (1, _TOGETHER):
+                decoders = [
+                    Decoder(client, _HIDDEN_SIZE, torch.float32, prompt_tokens=16, seed=seed) for seed in range(count)
+                ]
+                for decoder in decoders:
+                    await decoder.start()
+                await decode_together(decoders, 8)
+                begin = time.perf_counter()
+                await decode_together(decoders, 2 * _TOKENS)
+                times_s[count] = time.perf_counter() - begin
+                await asyncio.gather(*(decoder.close() for decoder in decoders))
+
+        client.run(measure())
+    return _TOGETHER * times_s[1] / times_s[_TOGETHER]
 
 
 def _ask(client: openai.OpenAI, talk: list[Any]) -> None:

@@ -8,9 +8,11 @@ from typing import Any
 
 import torch
 
+from potluck.client import Session
 from potluck.client.outages import wait_text
 from potluck.protocol.blocks import Span
 from potluck_gateway.completion import Completion, Options, Text, check_length, complete, max_positions
+from potluck_gateway.conversations import Conversations
 from potluck_gateway.embedding_format import Embeddings
 from potluck_gateway.grammar import Grammar, Grammars
 from potluck_gateway.requests import Answer, ChatMessage, ChatRequest, visible
@@ -28,6 +30,8 @@ class SwarmChat:
         self._model = model
         self._text = text
         self._grammars = Grammars(text.tokenizer)
+        self._most = max_positions(model.config)
+        self._conversations = Conversations(model)
         self._waiting: dict[object, Callable[[str], None]] = {}  # answer -> its `on_wait`
         model.tell_waits(self._tell_waits)
 
@@ -37,16 +41,11 @@ class SwarmChat:
         prompt = self._prompt(request)
         check_length(prompt, self._model.config)
         length = int(prompt.shape[1])
-        most = max_positions(self._model.config)
-        max_tokens = request.max_tokens if most is None else min(request.max_tokens, most - length)
+        max_tokens = request.max_tokens if self._most is None else min(request.max_tokens, self._most - length)
         grammar = None if request.schema is None else self._grammars.of_schema(request.schema)
         follower = _Follower(self._text, request.stop, on_text, grammar)
         options = _options(request, max_tokens, grammar)
-        with (
-            self._hearing(on_wait),
-            contextlib.suppress(_EnoughError),
-            self._model.session(max_length=length + max_tokens, max_wait_s=request.max_wait_s) as session,
-        ):
+        with self._hearing(on_wait), self._conversing(prompt, max_tokens, request, follower) as session:
             complete(self._model, prompt, options, follower.note, session=session)
         text = follower.finish()
         is_full = follower.num_tokens >= max_tokens and not follower.is_stopped
@@ -64,6 +63,24 @@ class SwarmChat:
                 vectors.append(torch.nn.functional.normalize(mean, dim=0).tolist())
                 num_tokens += int(tokens.shape[1])
         return Embeddings(tuple(vectors), num_tokens)
+
+    @contextlib.contextmanager
+    def _conversing(
+        self, prompt: torch.Tensor, max_tokens: int, request: ChatRequest, follower: _Follower
+    ) -> Iterator[Session]:
+        """Lend the session of this conversation, and keep it unless the swarm fails."""
+        tokens: list[int] = prompt[0].tolist()
+        conversation = self._conversations.begin(tokens, len(tokens) + max_tokens, request.max_wait_s)
+        is_whole = False
+        try:
+            with contextlib.suppress(_EnoughError):
+                yield conversation.session
+            is_whole = True
+        finally:
+            if is_whole:
+                self._conversations.keep(conversation, tokens + follower.tokens)
+            else:
+                conversation.close()
 
     @contextlib.contextmanager
     def _hearing(self, on_wait: Callable[[str], None]) -> Iterator[None]:
@@ -117,6 +134,10 @@ class _Follower:
         self._shown = 0
         self._tokens: list[int] = []
         self.is_stopped = False
+
+    @property
+    def tokens(self) -> list[int]:
+        return self._tokens
 
     @property
     def num_tokens(self) -> int:

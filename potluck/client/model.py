@@ -29,6 +29,7 @@ from potluck.client.swarm_client import SwarmClient
 from potluck.errors import CheckpointError, UsageError
 from potluck.membership.joined import JoinedSwarms
 from potluck.membership.membership import Membership
+from potluck.protocol.blocks import Span
 from potluck.protocol.swarm import LOCAL_REVISION, Swarm
 
 if TYPE_CHECKING:
@@ -179,6 +180,10 @@ class SwarmModel:
         made = RemoteCache(self._client, max_length, may_grow=True)
         self._routes = made.routes
         return made
+
+    def longest_session(self) -> int:
+        """Return the tokens of the longest session that servers announce for all blocks; 0: not all are served."""
+        return self._client.servers.longest(Span(0, self._client.swarm.num_blocks))
 
     def tell_waits(self, on_wait: OnWait) -> None:
         """Call `on_wait` with the blocks that a generation waits for, and with none when it goes on."""

@@ -44,10 +44,13 @@ class Silent:
     def tell_waits(self, on_wait: Callable[[tuple[Span, ...]], None]) -> None:
         self.on_wait = on_wait
 
+    def longest_session(self) -> int:
+        return 4096
+
     @contextmanager
-    def session(self, *, max_length: int, max_wait_s: float | None) -> Iterator[None]:
+    def session(self, *, max_length: int, max_wait_s: float | None) -> Iterator[SimpleNamespace]:
         self.waited_s = max_wait_s
-        yield
+        yield SimpleNamespace(position=0, rewind=lambda _: None)
 
 
 @pytest.fixture
