@@ -19,8 +19,9 @@ from potluck.protocol.swarm import Swarm
 class ServingLimits:
     """Ceilings that keep one caller from using up the server. Tokens count every row of a batch."""
 
-    max_batch_tokens: int = 2048  # in one call or step
-    max_length: int = 8192  # tokens of a session
+    max_batch_tokens: int = 2048  # in one call or step; more where `max_call_bytes` and the session limit allow
+    max_call_bytes: int = 256 << 20  # of hidden states in one call or step, 4 bytes a value
+    max_length: int = 1 << 20  # tokens of a session, where the model's positions and the pages reach so far
     cache_tokens: int = 16384  # KV cache of all sessions, tokens through the whole span; see `grows_cache`
     max_sessions: int = 256
     piece_tokens: int = 512  # tokens through the span that run before a waiting decode step gets its turn

@@ -146,6 +146,7 @@ class Announcements:
 
     def _record(self) -> ServerRecord:
         config, state = self._config, self._state
+        limits = config.limits if state is None else state.limits
         span, digests, hidden_size = self.target, (_UNKNOWN_DIGEST,) * len(self.target), 1
         adapters: tuple[str, ...] = ()
         if state is not None:
@@ -162,8 +163,8 @@ class Announcements:
             revision=config.swarm.revision,
             format=NumberFormat(config.dtype, config.quantization),
             block_digests=digests,
-            max_batch_tokens=config.limits.max_batch_tokens,
-            max_length=config.limits.max_length,
+            max_batch_tokens=limits.max_batch_tokens,
+            max_length=limits.max_length,
             inference_tps=self.speed.inference_tps,
             forward_tps=self.speed.forward_tps,
             network_tps=rates.network_tps,

@@ -7,6 +7,7 @@ import os
 import shutil
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import psutil
 import torch
@@ -31,6 +32,7 @@ _DISK_SHARE = 0.5  # of what is free, for converted blocks
 _WORK_SHARE = 0.1  # of the limit, for activations
 _SESSIONS_SHARE = 0.8  # of what weights and activations leave
 _LEAST_CACHE_TOKENS = 256  # one short session
+_USUAL_LENGTH = 8192  # tokens of a session
 
 
 def resolved(spec: LaunchSpec) -> LaunchSpec:
@@ -173,10 +175,30 @@ def cache_tokens(blocks: BlockSpan, spec: LaunchSpec, *, max_blocks: int) -> int
     left = memory_limit_bytes(device) if wanted is None else wanted - now_bytes
     left -= now_bytes // num_now * (max_blocks - num_now)
     fits = int(left * (1.0 - _WORK_SHARE) * _SESSIONS_SHARE) // max(blocks.bytes_per_token * max_blocks // num_now, 1)
-    most = limits.max_sessions * limits.max_length if spec.grows_cache else limits.cache_tokens
+    many = max(limits.max_sessions * _USUAL_LENGTH, longest_session(blocks.model_config))
+    most = many if spec.grows_cache else limits.cache_tokens
     if fits < limits.cache_tokens:
         log.warning("memory is short: %d tokens for sessions instead of %d", fits, limits.cache_tokens)
     return max(min(fits, most), _LEAST_CACHE_TOKENS)
+
+
+def resolved_limits(limits: ServingLimits, model_config: Any, hidden_size: int, *, cache_tokens: int) -> ServingLimits:
+    """Return the limits of these blocks: sessions as long as the model and the pages allow, and calls of such rows.
+
+    Args:
+        cache_tokens: the room for all sessions, in tokens through the span.
+    """
+    length = min(limits.max_length, longest_session(model_config), max(cache_tokens, _LEAST_CACHE_TOKENS))
+    row = min(length, limits.max_call_bytes // (4 * hidden_size))
+    return replace(
+        limits, cache_tokens=cache_tokens, max_length=length, max_batch_tokens=max(limits.max_batch_tokens, row)
+    )
+
+
+def longest_session(model_config: Any) -> int:
+    """Return the model's positions in tokens; a usual session's length if it names fewer, as some reach beyond them."""
+    text = model_config.get_text_config(decoder=True)
+    return max(getattr(text, "max_position_embeddings", None) or 0, _USUAL_LENGTH)
 
 
 def share_of_room(room: Room, rank: int, size: int, *, is_shared: bool) -> Room:

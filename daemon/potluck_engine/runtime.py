@@ -12,7 +12,6 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable
-from dataclasses import replace
 from importlib.metadata import version
 
 import torch
@@ -26,7 +25,7 @@ from potluck.open_swarms import adapter_for
 from potluck.wire.questions import decode_info
 from potluck_engine.compute.failures import DeviceWatch
 from potluck_engine.compute.threads import Threads
-from potluck_engine.fitting import cache_tokens
+from potluck_engine.fitting import cache_tokens, resolved_limits
 from potluck_engine.handlers import Handlers
 from potluck_engine.loading import check_and_measure
 from potluck_engine.measure import Speed
@@ -140,7 +139,7 @@ class EngineRuntime:
         return SpanState.of(
             blocks,
             spec.swarm,
-            replace(spec.limits, cache_tokens=tokens),
+            resolved_limits(spec.limits, blocks.model_config, blocks.hidden_size, cache_tokens=tokens),
             self._threads,
             spill_folder=default_folder(),
             max_blocks=max_blocks,

@@ -38,6 +38,7 @@ from potluck_engine.sessions import SessionTable
 log = logging.getLogger(__name__)
 
 _LAST_STEP_S = 2.0  # for the running step of a session that is ended
+_MAX_PROMPT_TOKENS = 2048  # deep prompts of one message
 _FRAME_SLACK_BYTES = 256 * 1024  # metadata and names of blocks
 
 
@@ -201,11 +202,12 @@ def _stage(
 
 def _wire_limits(limits: ServingLimits, hidden_size: int, num_blocks: int, span_blocks: int) -> Limits:
     """Bound one message; a frame holds hidden states, gradients and prompts for each block, 4 bytes a value."""
-    tensor_bytes = 4 * limits.max_batch_tokens * hidden_size
+    token_bytes = 4 * hidden_size
+    prompt_tokens = min(limits.max_batch_tokens, _MAX_PROMPT_TOKENS)
     return Limits(
         hidden_size=hidden_size,
         num_blocks=num_blocks,
         max_batch_tokens=limits.max_batch_tokens,
         max_length=limits.max_length,
-        max_frame_bytes=tensor_bytes * (2 + span_blocks) + _FRAME_SLACK_BYTES,
+        max_frame_bytes=token_bytes * (2 * limits.max_batch_tokens + span_blocks * prompt_tokens) + _FRAME_SLACK_BYTES,
     )

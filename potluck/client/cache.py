@@ -183,7 +183,8 @@ class RemoteCache(Cache):  # type: ignore[misc]
         if self._sessions:
             self._client.run(_close_all(self._sessions))
         self._batch, self._groups, self._order = batch, groups, None
-        self.max_length = tokens + _ROOM_TOKENS if self.max_length is None else self.max_length
+        if self.max_length is None:
+            self.max_length = max(tokens, min(tokens + _ROOM_TOKENS, self._client.servers.longest(self.span)))
         self._sessions += [
             self._client.new_session(
                 self.max_length - group.start,

@@ -23,6 +23,7 @@ from potluck.protocol.codes import Code, RemoteError
 from potluck.protocol.messages import SessionOpening, StepReply, StepRequest
 from potluck.routing import Pace, RouteHop
 
+_MESSAGE_TOKENS = 2048  # of a prompt at once, though servers take rows without a session whole
 _IDLE_S = 60.0  # a stream that ends after a longer pause was idle, which is no failure
 
 
@@ -173,7 +174,7 @@ class Hop:
 
     def _pieces(self, rest: Tensor) -> tuple[Tensor, ...]:
         """Cut `rest` into messages of a size that the server takes; deep prompts have to fit into the first."""
-        limit = max(self._record.max_batch_tokens // rest.shape[0], 1)
+        limit = max(min(self._record.max_batch_tokens, _MESSAGE_TOKENS) // rest.shape[0], 1)
         first = limit if self._cached else max(limit, self.history.prompt_tokens)
         if rest.shape[1] <= first:
             return (rest,)

@@ -150,7 +150,9 @@ class _ThroughTheSwarm(torch.autograd.Function):
     def forward(
         ctx: Any, hidden: Tensor, prompts: Tensor | None, client: SwarmClient, span: Span, groups: tuple[RowGroup, ...]
     ) -> Tensor:
-        pieces = _pieces(groups, hidden.shape[0], client.config.micro_batch_tokens)
+        most = client.config.micro_batch_tokens
+        most = min(most, client.servers.largest_call(span) or most)
+        pieces = _pieces(groups, hidden.shape[0], most)
         inputs = [
             (piece.take(hidden, piece.start, piece.end), None if prompts is None else _prompts_for(piece, prompts))
             for piece in pieces

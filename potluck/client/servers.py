@@ -13,8 +13,9 @@ import logging
 import random
 import time
 from collections import Counter
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field, replace
+from operator import itemgetter
 
 import numpy as np
 
@@ -27,6 +28,7 @@ from potluck.errors import NetworkError, UsageError
 from potluck.p2p.network import Host
 from potluck.protocol.blocks import PeerId, Span
 from potluck.protocol.codes import RemoteError
+from potluck.protocol.records import LiveServer, ServerRecord
 from potluck.protocol.swarm import Swarm
 from potluck.routing import (
     DRAWS,
@@ -77,6 +79,14 @@ class RouteRequest:
     tokens: int
     beginning: Sequence[bytes] = ()
     may_stay: bool = False
+
+
+def _session_limit(record: ServerRecord) -> int:
+    return record.max_length
+
+
+def _call_limit(record: ServerRecord) -> int:
+    return record.max_batch_tokens
 
 
 def boot_s() -> float:
@@ -219,13 +229,19 @@ class Servers:
         raise AssertionError("not reached")
 
     def _refuse_too_long(self, span: Span, needs: Needs) -> None:
-        """Raise UsageError if the blocks are served, but to nobody who wants so many tokens."""
-        longest = self.longest(span)
-        if 0 < longest < needs.max_length:
-            raise UsageError(
-                f"{needs.max_length} tokens are too many: the servers of blocks {span} take {longest} at most",
-                hint="shorten the text",
-            )
+        """Raise UsageError if the blocks are served, but to nobody who wants so many tokens; it names the limit."""
+        for wanted, limit_of, where in (
+            (needs.max_length, _session_limit, ""),
+            (needs.call_tokens, _call_limit, " in one row without a cache"),
+        ):
+            most, server = self._most_tokens(span, limit_of)
+            if server is not None and most < wanted:
+                record = server.record
+                raise UsageError(
+                    f"{wanted} tokens{where} are too many: the servers of blocks {span} take {most} at most, as "
+                    f"{record.public_name or record.peer_id} does for blocks {record.span}",
+                    hint="shorten the text",
+                )
 
     def end_wait(self, wait: Wait) -> None:
         """Tell the caller that this wait is over, one way or the other; the next failure begins another one."""
@@ -291,11 +307,21 @@ class Servers:
 
     def longest(self, span: Span) -> int:
         """Return the tokens of the longest session that servers announce for every block of `span`; 0: none."""
-        most = dict.fromkeys(span, 0)
+        return self._most_tokens(span, _session_limit)[0]
+
+    def largest_call(self, span: Span) -> int:
+        """Return the rows x tokens of the largest call that servers announce for every block of `span`; 0: none."""
+        return self._most_tokens(span, _call_limit)[0]
+
+    def _most_tokens(self, span: Span, limit_of: Callable[[ServerRecord], int]) -> tuple[int, LiveServer | None]:
+        """Return the tokens that some server takes at every block, and who takes no more; None: a block has nobody."""
+        most: dict[int, tuple[int, LiveServer | None]] = dict.fromkeys(span, (0, None))
         for server in self._columns.servers:
+            limit = limit_of(server.record)
             for block in range(max(server.span.start, span.start), min(server.span.end, span.end)):
-                most[block] = max(most[block], server.record.max_length)
-        return min(most.values())
+                if limit > most[block][0]:
+                    most[block] = (limit, server)
+        return min(most.values(), key=itemgetter(0))
 
     def serves(self, peer: PeerId, span: Span) -> bool:
         """Tell whether `peer` announces all blocks of `span`."""

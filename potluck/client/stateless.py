@@ -55,10 +55,12 @@ class StatelessCalls:
             needs: demands on the servers, such as the same weights as before.
         Returns: the output and the legs that `backward` needs.
         Raises:
+            UsageError: no server takes so many tokens at once.
             SwarmError: nobody could be found to do it. RemoteError: the request itself is wrong.
         """
         legs: list[Leg] = []
         failures = _Failures(self._servers, self._config)
+        needs = replace(needs, call_tokens=hidden.shape[0] * hidden.shape[1])
         route = list((await self._servers.find_route(span, needs)).hops)
         while route:
             part = route.pop(0)

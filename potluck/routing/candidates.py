@@ -92,13 +92,15 @@ def exclusion(server: LiveServer, vantage: Vantage, needs: Needs) -> str | None:
         return f"does not have the adapter {needs.adapter}"
     if record.max_length < needs.max_length:
         return f"takes at most {record.max_length} tokens"
+    if record.max_batch_tokens < needs.call_tokens:
+        return f"takes at most {record.max_batch_tokens} tokens in one call"
     return None
 
 
 def _usable(columns: ServerColumns, span: Span, vantage: Vantage, needs: Needs) -> Ints:
     """Return the rows of servers that have any of the blocks and no reason for exclusion."""
     mask = columns.is_online & (columns.start < span.end) & (columns.end > span.start)
-    mask &= columns.max_length >= needs.max_length
+    mask &= (columns.max_length >= needs.max_length) & (columns.max_call >= needs.call_tokens)
     mask[[columns.index[peer] for peer in vantage.banned if peer in columns.index]] = False
     rows = np.flatnonzero(mask)
     if (needs.revision, needs.dtype, needs.quantization, needs.adapter) == (None,) * 4:

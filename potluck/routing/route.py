@@ -40,6 +40,7 @@ class Needs:
 
     revision: str | None = None  # None: any; servers that announce none always pass
     max_length: int = 0  # tokens of the longest sequence
+    call_tokens: int = 0  # rows x tokens of a call without a session
     cache_tokens: int = 0  # tokens that the KV cache should have free
     pins: Mapping[int, Variant] = field(default_factory=dict)  # by block: what its server must be able to replace
     dtype: str | None = None  # of the computation; here and below, a server that announces none never passes

@@ -74,6 +74,7 @@ class ServerColumns:
 
     Attributes:
         wait_s: time until a step that arrives now has begun and its bytes have passed the link.
+        max_call: tokens of one call.
         block_s: time of a decode step through one block, with one more row than the server has now.
     """
 
@@ -85,6 +86,7 @@ class ServerColumns:
     end: Ints
     is_online: NDArray[np.bool_]
     max_length: Ints
+    max_call: Ints
     free_tokens: Ints
     wait_s: Floats
     block_s: Floats
@@ -126,6 +128,7 @@ class ServerColumns:
             end=np.array([record.span.end for record in records], np.int64),
             is_online=np.array([beat.state is ServerState.ONLINE for beat in beats], np.bool_),
             max_length=np.array([record.max_length for record in records], np.int64),
+            max_call=np.array([record.max_batch_tokens for record in records], np.int64),
             free_tokens=np.array([beat.cache_tokens_left for beat in beats], np.int64),
             wait_s=np.minimum(waits, _MAX_WAIT_S) + 1.0 / network_tps,
             block_s=np.minimum(block_s, _MAX_BLOCK_S),

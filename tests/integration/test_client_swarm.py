@@ -66,6 +66,27 @@ def test_gradients_equal_the_local_model(model: Any, local: PreTrainedModel) -> 
     torch.testing.assert_close(*gradients, rtol=1e-4, atol=1e-6)
 
 
+def test_an_adapter_between_blocks_learns_from_a_long_row_as_in_the_local_model(
+    model: Any, local: PreTrainedModel
+) -> None:
+    ids = prompt(tokens=2500)  # more than a step of several rows may have
+    embedded = local.get_input_embeddings()(ids).detach()
+    rotary = local.model.rotary_emb(embedded, torch.arange(ids.shape[1])[None])
+
+    def of_the_local(first: int, end: int, hidden: torch.Tensor) -> torch.Tensor:
+        for layer in local.model.layers[first:end]:
+            hidden = layer(hidden, position_embeddings=rotary)
+        return hidden
+
+    gradients = []
+    for run in (lambda first, end, hidden: model.blocks[first:end](hidden), of_the_local):
+        scale = torch.ones(embedded.shape[-1], requires_grad=True)
+        run(1, 4, run(0, 1, embedded) * scale).square().mean().backward()
+        assert scale.grad is not None
+        gradients.append(scale.grad)
+    assert torch.equal(*gradients)
+
+
 def run_script(swarm: LocalSwarm, *arguments: str) -> str:
     """Output of a Python process that must end by itself, well, and leave no process behind."""
     mark = uuid.uuid4().hex

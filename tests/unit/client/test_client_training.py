@@ -13,6 +13,7 @@ from transformers import PreTrainedModel
 
 from potluck.client import PromptTuning
 from potluck.errors import SwarmError, UsageError
+from potluck.protocol.blocks import Span
 from potluck.protocol.codes import Code, RemoteError
 from potluck.protocol.messages import BackwardRequest, ForwardRequest
 
@@ -43,6 +44,18 @@ def test_large_batches_go_in_pieces_side_by_side(local: PreTrainedModel) -> None
     with world("0:2", "2:4", config=replace(QUICK, micro_batch_tokens=20)) as there:
         assert_same_gradient(there, local, prompt(batch=5, tokens=9))
         assert [request.hidden.shape[0] for request in there.servers[0].forwards] == [2, 2, 1]
+
+
+def test_a_row_longer_than_some_servers_take_goes_to_one_that_takes_it(local: PreTrainedModel) -> None:
+    with world("0:2", "2:4", "2:4", max_batch_tokens=8) as there:
+        with pytest.raises(
+            UsageError, match=r"9 tokens in one row .* blocks 0:4 take 8 at most, as .* does for blocks"
+        ):
+            loss_and_gradient(there.model, prompt(batch=2, tokens=9))
+        large = [there.add_server(Span.parse(span), max_batch_tokens=10) for span in ("0:2", "2:4")]
+        assert_same_gradient(there, local, prompt(batch=2, tokens=9))
+        assert [len(server.backwards) for server in large] == [2, 2]
+        assert not any(server.forwards for server in there.servers[:3])
 
 
 def test_requests_of_several_frames_are_answered(local: PreTrainedModel) -> None:

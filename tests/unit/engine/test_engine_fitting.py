@@ -8,7 +8,13 @@ import pytest
 import transformers as hf
 from helpers.engine_peers import CHECKPOINT, SWARM
 from potluck_control.launch_spec import LaunchSpec, ServingLimits
-from potluck_engine.fitting import cache_tokens, choose_dtype, memory_limit_bytes, num_blocks_that_fit
+from potluck_engine.fitting import (
+    cache_tokens,
+    choose_dtype,
+    memory_limit_bytes,
+    num_blocks_that_fit,
+    resolved_limits,
+)
 
 from potluck.blocks import BlockSpan
 from potluck.checkpoint import Checkpoint, open_checkpoint
@@ -95,3 +101,21 @@ def test_sessions_get_less_than_was_planned_when_memory_is_short(
     assert 500 < room_for_sessions(blocks, 1000 * blocks.bytes_per_token, ServingLimits(), grows=True) < 1000
     assert "memory is short" in caplog.text
     assert room_for_sessions(blocks, 0, ServingLimits(), grows=True) > 0
+
+
+@pytest.mark.parametrize(
+    ("positions", "hidden_size", "pages", "session", "call"),
+    [
+        (131_072, 1024, 1 << 20, 131_072, 65_536),  # a call's bytes are bounded
+        (131_072, 1024, 20_000, 20_000, 20_000),
+        (256, 1024, 1 << 20, 8192, 8192),  # rotary families may go on beyond what they name
+        (131_072, 1024, 0, 256, 2048),
+        (131_072, 1 << 16, 1 << 20, 131_072, 2048),
+    ],
+)
+def test_sessions_and_rows_are_as_long_as_the_model_and_the_memory_allow(
+    positions: int, hidden_size: int, pages: int, session: int, call: int
+) -> None:
+    config = hf.LlamaConfig(max_position_embeddings=positions)
+    limits = resolved_limits(ServingLimits(), config, hidden_size, cache_tokens=pages)
+    assert (limits.max_length, limits.max_batch_tokens) == (session, call)

@@ -214,7 +214,7 @@ async def test_step_that_does_not_fit_ends_the_session_with_a_code(network, bloc
         (opening(Span(1, 3)), Code.NOT_SERVED),
         (opening(Span(2, 4)), Code.NOT_SERVED),
         (opening(prefix="another"), Code.NOT_SERVED),
-        (opening(max_length=10**6), Code.TOO_LONG),
+        (opening(max_length=10**7), Code.TOO_LONG),
         (opening(max_length=2), Code.TOO_LONG),
     ],
     ids=["half outside", "foreign blocks", "foreign model", "absurd length", "first step too long"],
