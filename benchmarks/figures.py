@@ -330,6 +330,14 @@ FIGURES = {
             "made-up computers on which set-up ends with packages that the index has, by a dated listing",
         ),
         Figure(
+            "readme_commands",
+            "commands",
+            "lower",
+            0,
+            "readme_commands:failed",
+            "install commands of the README that fail as written: Debian 12 until it serves, Debian 13 until installed",
+        ),
+        Figure(
             "comes_back",
             "events",
             "lower",

@@ -11,6 +11,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
+import shlex
 import time
 from collections.abc import Callable
 from dataclasses import replace
@@ -108,7 +109,10 @@ class ServingLoop:
             PotluckError: it pauses, but the pause is not on the disk.
         """
         if until_game_ends and not self._lookout.has_game:
-            raise UsageError("no game is running as far as Potluck can see", hint="name a time: potluck pause 2h")
+            hint = "name a time: potluck pause 2h"
+            for program in self._lookout.presence.unsure[:1]:
+                hint = f"if {program.who} is one: potluck programs always {shlex.quote(program.app)}"
+            raise UsageError("no game is running as far as Potluck can see", hint=hint)
         self._set_pause(Pause(time.time(), until, until_game_ends))
         self._step_now()
         self._confirm("Potluck is paused, but forgets it when it restarts")

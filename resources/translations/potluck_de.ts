@@ -1862,6 +1862,10 @@
         <translation>nenne eine Zeit: potluck pause 2h</translation>
     </message>
     <message>
+        <source>if {program} is one: potluck programs always {name}</source>
+        <translation>falls {program} eines ist: potluck programs always {name}</translation>
+    </message>
+    <message>
         <source>the programs that run cannot be listed here</source>
         <translation>laufende Programme lassen sich hier nicht auflisten</translation>
     </message>

@@ -1862,6 +1862,10 @@
         <translation>indica un tiempo: potluck pause 2h</translation>
     </message>
     <message>
+        <source>if {program} is one: potluck programs always {name}</source>
+        <translation>si {program} lo es: potluck programs always {name}</translation>
+    </message>
+    <message>
         <source>the programs that run cannot be listed here</source>
         <translation>aquí no se pueden listar los programas en marcha</translation>
     </message>

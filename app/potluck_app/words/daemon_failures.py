@@ -106,6 +106,7 @@ FAILURES = (
     QT_TRANSLATE_NOOP("", "there is no earlier environment to go back to"),
     QT_TRANSLATE_NOOP("", "no game is running as far as Potluck can see"),
     QT_TRANSLATE_NOOP("", "name a time: potluck pause 2h"),
+    QT_TRANSLATE_NOOP("", "if {program} is one: potluck programs always {name}"),
     QT_TRANSLATE_NOOP("", "the programs that run cannot be listed here"),
     QT_TRANSLATE_NOOP("", "type a name instead"),
     QT_TRANSLATE_NOOP("", "this daemon is the machine's own service"),
