@@ -6,7 +6,6 @@ the name of its entry in the menu, and the kernel counts the group's CPU time.
 
 from __future__ import annotations
 
-import asyncio
 import os
 import time
 from collections.abc import Callable
@@ -18,7 +17,7 @@ from potluck_control.states import Certainty, Reason
 from potluck_daemon.presence.app_scopes import app_id_of
 from potluck_daemon.presence.desktop_programs import not_games
 from potluck_daemon.presence.menu import MenuReader
-from potluck_daemon.presence.probe import ProbeUnavailableError, Report, Sighting, Situation, Surroundings
+from potluck_daemon.presence.probe import ProbeUnavailableError, Report, Sighting, Situation, Surroundings, next_look
 from potluck_daemon.presence.windows import HOLD_S
 
 INTERVAL_S = 2.0
@@ -61,7 +60,7 @@ class ApplicationProbe:
             raise ProbeUnavailableError("the desktop makes no control groups for applications")
         while True:
             report(self.look())
-            await asyncio.sleep(self._interval_s)
+            await next_look(self._interval_s)
 
     def look(self) -> tuple[Sighting, ...]:
         menu, now = self._menu.read(), self._clock()

@@ -33,7 +33,7 @@ from potluck_daemon.presence.toplevels import WaylandWindowsProbe
 from potluck_daemon.settings.schema import Settings
 
 LISTED_INTERVAL_S = 0.1  # a look at a quiet machine costs 30 us
-STEAM_INTERVAL_S = 0.25  # freeing the memory takes as long, and both together shall take half a second
+STEAM_INTERVAL_S = 0.2  # freeing the memory takes as long, and both together shall take half a second
 
 
 def probes_for(

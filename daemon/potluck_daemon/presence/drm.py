@@ -8,14 +8,13 @@ Source: https://docs.kernel.org/gpu/drm-usage-stats.html, and nvtop for the name
 
 from __future__ import annotations
 
-import asyncio
 import os
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from potluck_daemon.presence.desktop_programs import gpu_use
-from potluck_daemon.presence.probe import ProbeUnavailableError, Report, Sighting, Situation, Surroundings
+from potluck_daemon.presence.probe import ProbeUnavailableError, Report, Sighting, Situation, Surroundings, next_look
 from potluck_daemon.presence.processes import ProcessTable
 
 INTERVAL_S = 2.0
@@ -94,7 +93,7 @@ class DrmUseProbe:
             raise ProbeUnavailableError("no GPU with a DRM driver")
         while True:
             report(self.look())
-            await asyncio.sleep(self._interval_s)
+            await next_look(self._interval_s)
 
     def look(self) -> tuple[Sighting, ...]:
         programs = self._table.look()

@@ -6,7 +6,6 @@ compositor, an open game controller and the CPU time of its processes make the d
 
 from __future__ import annotations
 
-import asyncio
 import os
 import time
 from collections.abc import Callable, Iterator
@@ -16,7 +15,7 @@ from pathlib import Path
 from potluck_daemon.presence.app_scopes import app_id_of
 from potluck_daemon.presence.controllers import controllers, has_open
 from potluck_daemon.presence.menu import MenuEntry, MenuReader
-from potluck_daemon.presence.probe import Report, Sighting, Situation, Surroundings
+from potluck_daemon.presence.probe import Report, Sighting, Situation, Surroundings, next_look
 from potluck_daemon.presence.processes import Program, is_below, program_of
 from potluck_daemon.presence.windows import ActiveWindow, Judgement, Play, Signs, is_other, judge, remember, sightings
 from potluck_daemon.presence.x11 import XScreen
@@ -129,7 +128,7 @@ class FullScreenProbe:
         try:
             while True:
                 report(self._looks.look(await screen.look()))
-                await asyncio.sleep(self._interval_s * (RELAXED_FACTOR if situation.is_relaxed else 1.0))
+                await next_look(self._interval_s * (RELAXED_FACTOR if situation.is_relaxed else 1.0))
         finally:
             screen.close()
 

@@ -7,13 +7,12 @@ stays 1 until the temperature is below the cap.
 
 from __future__ import annotations
 
-import asyncio
 from pathlib import Path
 
 from potluck_control.states import Reason
 
 from potluck_daemon.presence.nvml import NvmlReader
-from potluck_daemon.presence.probe import ProbeUnavailableError, Report, Sighting, Situation, Surroundings
+from potluck_daemon.presence.probe import ProbeUnavailableError, Report, Sighting, Situation, Surroundings, next_look
 
 INTERVAL_S = 5.0
 STOP_ABOVE_C = 10.0
@@ -47,7 +46,7 @@ class HeatProbe:
                 if self._levels[key] and is_ours:
                     found.append(Sighting(Reason.HEAT, who, gpu=pci, level=self._levels[key]))
             report(tuple(dict.fromkeys(found)))
-            await asyncio.sleep(INTERVAL_S)
+            await next_look(INTERVAL_S)
 
     async def _readings(self) -> list[tuple[str, str, str, float]]:
         """Return kind, name, PCI address and degrees Celsius of each sensor."""
@@ -107,7 +106,7 @@ class PowerProbe:
                     if shown:
                         found.append(Sighting(Reason.POWER, gpu.name, gpu=gpu.pci, level=shown))
             report(tuple(found))
-            await asyncio.sleep(INTERVAL_S)
+            await next_look(INTERVAL_S)
 
 
 def power_level(watts: float, cap_w: float, before: float) -> float:

@@ -6,13 +6,12 @@ Otherwise it would come back only to be stopped again.
 
 from __future__ import annotations
 
-import asyncio
 from pathlib import Path
 
 from potluck_control.states import Certainty, Reason
 
 from potluck_daemon.presence.nvml import NvmlReader
-from potluck_daemon.presence.probe import ProbeUnavailableError, Report, Sighting, Situation, Surroundings
+from potluck_daemon.presence.probe import ProbeUnavailableError, Report, Sighting, Situation, Surroundings, next_look
 
 INTERVAL_S, VRAM_INTERVAL_S = 1.0, 2.0  # asking a driver costs more
 MIN_SHARE, MAX_SHARE = 0.08, 0.15  # of a GPU's memory, between which the reserve lies; the engine leaves a fifth
@@ -39,7 +38,7 @@ class VramPressureProbe:
                 if pci == situation.engine_gpu and free < self._reserve(total) + situation.needed_bytes
             ]
             report(tuple(needed))
-            await asyncio.sleep(VRAM_INTERVAL_S)
+            await next_look(VRAM_INTERVAL_S)
 
     def _reserve(self, total_bytes: int) -> float:
         return min(max(self._reserve_bytes, MIN_SHARE * total_bytes), MAX_SHARE * total_bytes)
@@ -82,7 +81,7 @@ class RamPressureProbe:
             wanted_bytes = self._reserve_bytes + (0 if situation.engine_gpu else situation.needed_bytes)
             is_short = available_bytes(self._proc) < wanted_bytes
             report((Sighting(Reason.RAM_PRESSURE, "the memory"),) if is_short else ())
-            await asyncio.sleep(INTERVAL_S)
+            await next_look(INTERVAL_S)
 
 
 def available_bytes(proc: Path) -> int:

@@ -6,11 +6,9 @@ doesn't report single processes, a process that draws is a weak sign.
 
 from __future__ import annotations
 
-import asyncio
-
 from potluck_daemon.presence.desktop_programs import WEAK_SHARE, gpu_use
 from potluck_daemon.presence.nvml import NvidiaGpu, NvmlReader
-from potluck_daemon.presence.probe import Report, Sighting, Situation
+from potluck_daemon.presence.probe import Report, Sighting, Situation, next_look
 from potluck_daemon.presence.processes import ProcessTable
 
 INTERVAL_S = 2.0
@@ -32,7 +30,7 @@ class NvidiaUseProbe:
             programs = self._table.look()
             found = (self._judge(gpu, pid) for gpu in gpus for pid in _pids(gpu) if pid in programs)
             report(tuple(dict.fromkeys(sighting for sighting in found if sighting is not None)))
-            await asyncio.sleep(INTERVAL_S)
+            await next_look(INTERVAL_S)
 
     def _judge(self, gpu: NvidiaGpu, pid: int) -> Sighting | None:
         is_drawing = not gpu.use_percent and pid in gpu.graphics_pids  # all that this driver tells

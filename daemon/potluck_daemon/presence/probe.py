@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -9,6 +10,8 @@ from pathlib import Path
 from typing import Protocol
 
 from potluck_control.states import Certainty, Reason
+
+_LEAST_SHARE = 0.1  # of an interval between two looks
 
 
 class ProbeUnavailableError(Exception):
@@ -30,6 +33,15 @@ class Sighting:
     gpu: str = ""  # PCI address of the GPU it uses; empty: not known
     level: float = 0.0  # heat and power only, in tenths: 0 harmless, 1 far too much
     is_unsure: bool = False  # no evidence: the user is asked about the program
+
+
+async def next_look(interval_s: float) -> None:
+    """Sleep until the next multiple of the interval on the loop's clock, so that probes wake the process together.
+
+    A look that was late, because the one before took long, is followed by a whole interval.
+    """
+    left_s = interval_s - asyncio.get_running_loop().time() % interval_s
+    await asyncio.sleep(left_s if left_s > interval_s * _LEAST_SHARE else left_s + interval_s)
 
 
 Report = Callable[[tuple[Sighting, ...]], None]

@@ -5,7 +5,6 @@ A judge says what one program is; a probe asks its judge about every program tha
 
 from __future__ import annotations
 
-import asyncio
 import re
 import time
 from collections.abc import Callable, Iterable
@@ -13,7 +12,7 @@ from dataclasses import replace
 
 from potluck_control.states import Reason
 
-from potluck_daemon.presence.probe import ProbeUnavailableError, Report, Sighting, Situation
+from potluck_daemon.presence.probe import ProbeUnavailableError, Report, Sighting, Situation, next_look
 from potluck_daemon.presence.processes import ProcessTable, Program, base_name
 
 RELAXED_INTERVAL_S = 0.5
@@ -59,7 +58,7 @@ class ProgramProbe:
                 seen = tuple(dict.fromkeys(sighting for _, sighting in judged.values() if sighting is not None))
             report(seen)
             cost_s += _SMOOTHING * (time.thread_time() - began_s - cost_s)
-            await asyncio.sleep(pause_s(self._interval_s, cost_s, is_relaxed=situation.is_relaxed))
+            await next_look(pause_s(self._interval_s, cost_s, is_relaxed=situation.is_relaxed))
 
     def _again(self, known: tuple[Program, Sighting | None] | None, program: Program) -> Sighting | None:
         """Judge a program that is new or has changed; one that only outlived what started it stays what it was."""
@@ -71,7 +70,8 @@ class ProgramProbe:
 def pause_s(interval_s: float, cost_s: float, *, is_relaxed: bool) -> float:
     """Return the seconds until the next look, given what a look costs on the average in seconds of a core."""
     least_s = max(interval_s, RELAXED_INTERVAL_S) if is_relaxed else interval_s
-    return max(least_s, min(cost_s / _MAX_SHARE, RELAXED_INTERVAL_S))
+    num_intervals = round(cost_s / _MAX_SHARE / interval_s)  # so that it still wakes together with other probes
+    return max(least_s, min(num_intervals * interval_s, RELAXED_INTERVAL_S))
 
 
 def listed_program(names: Iterable[str]) -> Judge:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import shutil
 import subprocess
@@ -13,7 +14,7 @@ from helpers.made_processes import OWN_PID, Clock, MadeProcesses
 from potluck_control.states import Certainty, Reason
 from potluck_daemon.presence.full_screen import tree_of
 from potluck_daemon.presence.launchers import launched_game
-from potluck_daemon.presence.probe import Sighting, Surroundings
+from potluck_daemon.presence.probe import Sighting, Surroundings, next_look
 from potluck_daemon.presence.processes import ProcessTable, Program, below
 from potluck_daemon.presence.program_probes import (
     RELAXED_INTERVAL_S,
@@ -345,3 +346,18 @@ def test_cpu_time_includes_the_processes_below(made: MadeProcesses) -> None:
     made.add(13, "other", parent=1, ticks=1000)
     assert sum(tree_of(10, made.proc).values()) == 175 / os.sysconf("SC_CLK_TCK")
     assert tree_of(99, made.proc) == {}
+
+
+@pytest.mark.parametrize(("now", "slept_s"), [(10.0, 0.5), (10.2, 0.3), (10.48, 0.52), (10.44, 0.06)])
+async def test_looks_are_taken_at_multiples_of_their_interval(
+    monkeypatch: pytest.MonkeyPatch, now: float, slept_s: float
+) -> None:
+    slept: list[float] = []
+
+    async def sleep(seconds: float) -> None:
+        slept.append(seconds)
+
+    monkeypatch.setattr(asyncio, "sleep", sleep)
+    monkeypatch.setattr(asyncio.get_running_loop(), "time", lambda: now)
+    await next_look(0.5)
+    assert slept == [pytest.approx(slept_s)]
