@@ -16,7 +16,7 @@ from potluck_daemon.presence.probe import ProbeUnavailableError, Report, Sightin
 from potluck_daemon.presence.processes import ProcessTable, Program, base_name
 
 RELAXED_INTERVAL_S = 0.5
-_MAX_SHARE = 0.002  # of a core for one probe: it looks less often where programs start all the time
+_MAX_SHARE = 0.001  # of a core for one probe: it looks less often where programs start all the time
 _SMOOTHING = 0.2  # of the newest look in the mean of what one costs
 
 _APP_ID = re.compile(r"AppId=(\d+)")

@@ -154,8 +154,8 @@ def test_many_starts_at_once_are_found_and_what_has_ended_is_dropped(made: MadeP
 
 
 def test_a_look_that_costs_much_is_taken_less_often() -> None:
-    assert pause_s(0.1, 0.0001, is_relaxed=False) == 0.1
-    assert pause_s(0.1, 0.0006, is_relaxed=False) == pytest.approx(0.3)
+    assert pause_s(0.1, 0.00005, is_relaxed=False) == 0.1
+    assert pause_s(0.1, 0.0003, is_relaxed=False) == pytest.approx(0.3)
     assert pause_s(0.1, 0.1, is_relaxed=False) == pause_s(0.1, 0.0, is_relaxed=True) == RELAXED_INTERVAL_S
     assert pause_s(1.0, 0.1, is_relaxed=False) == 1.0
 
