@@ -9,18 +9,31 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from potluck.client import AutoDistributedModelForCausalLM, ClientConfig, PromptTuning
+    from potluck.client import (
+        AutoDistributedModelForCausalLM,
+        AutoDistributedModelForSequenceClassification,
+        ClientConfig,
+        PromptTuning,
+    )
     from potluck.errors import PotluckError, SwarmError
 
 _HOMES = {
     "AutoDistributedModelForCausalLM": "potluck.client",
+    "AutoDistributedModelForSequenceClassification": "potluck.client",
     "ClientConfig": "potluck.client",
     "PotluckError": "potluck.errors",
     "PromptTuning": "potluck.client",
     "SwarmError": "potluck.errors",
 }
 
-__all__ = ["AutoDistributedModelForCausalLM", "ClientConfig", "PotluckError", "PromptTuning", "SwarmError"]
+__all__ = [
+    "AutoDistributedModelForCausalLM",
+    "AutoDistributedModelForSequenceClassification",
+    "ClientConfig",
+    "PotluckError",
+    "PromptTuning",
+    "SwarmError",
+]
 
 
 def __getattr__(name: str) -> Any:

@@ -7,6 +7,7 @@ transformers works unchanged. Parts that only layers use (rotary tables, masks) 
 from __future__ import annotations
 
 import re
+from copy import deepcopy
 from typing import Any
 
 import torch
@@ -15,7 +16,10 @@ from transformers import GenerationConfig
 from transformers.cache_utils import Cache
 from transformers.conversion_mapping import get_model_conversion_mapping
 from transformers.core_model_loading import WeightRenaming, rename_source_key
-from transformers.models.auto.modeling_auto import MODEL_FOR_CAUSAL_LM_MAPPING
+from transformers.models.auto.modeling_auto import (
+    MODEL_FOR_CAUSAL_LM_MAPPING,
+    MODEL_FOR_SEQUENCE_CLASSIFICATION_MAPPING,
+)
 
 from potluck.checkpoint.building import Filler, rebuild_buffers
 from potluck.checkpoint.families import NEEDS_A_MASK, decoder_of, refuse_unsplittable
@@ -73,14 +77,21 @@ class NoRotary(nn.Module):
 
 
 def load_ends(
-    checkpoint: Checkpoint, blocks: nn.Module, *, dtype: torch.dtype | None = None, device: str = "cpu"
+    checkpoint: Checkpoint,
+    blocks: nn.Module,
+    *,
+    dtype: torch.dtype | None = None,
+    device: str = "cpu",
+    num_labels: int | None = None,
 ) -> Any:
-    """Return the family's own causal model with `blocks` in place of its layers; fetch only the shards of the ends.
+    """Return the family's own model with `blocks` in place of its layers; fetch only the shards of the ends.
 
     Args:
         blocks: called as `blocks(hidden_states, past_key_values=cache_or_None)` with hidden_states [batch, tokens,
             hidden_size]; returns the same shape.
         dtype: None takes the checkpoint's.
+        num_labels: makes it a classifier of sequences instead of a causal model. Its head can be trained, and begins as
+            the family initialises it if the checkpoint has none of that shape.
 
     Raises:
         CheckpointError: the family cannot be split, or files are missing, damaged or of another model.
@@ -88,9 +99,12 @@ def load_ends(
     refuse_unsplittable(checkpoint.config)
     dtype = dtype or checkpoint.dtype
     stored = stored_format(checkpoint.config)
-    model, inner, stack_name = _build_empty(checkpoint, dtype)
+    model, inner, stack_name = _build_empty(checkpoint, dtype, num_labels)
     rebuild_buffers(model, checkpoint.text_config, device)
     names = _names_of_ends(checkpoint, model, stack_name)
+    head = [] if num_labels is None else _head_of(model)
+    if num_labels is not None and checkpoint.text_config.num_labels != num_labels:
+        names = {name: plain for name, plain in names.items() if plain not in head}
     checkpoint.fetch({checkpoint.weight_map[name] for name in names})
     filler = Filler(model, dtype, device, stored)
     for file in sorted({checkpoint.weight_map[name] for name in names}):
@@ -98,20 +112,29 @@ def load_ends(
         refuse_packed_ends(tensors)
         filler.fill({names[name]: tensor for name, tensor in tensors.items()})
     model.tie_weights(missing_keys=filler.missing, recompute_mapping=False)
+    new = head if filler.missing.issuperset(head) else []
+    _initialise(model, new, device)
+    filler.missing -= set(new)
     filler.finish()
+    for name in head:
+        model.get_parameter(name).requires_grad_()
     embedding = model.get_input_embeddings().weight
     _insert_blocks(inner, getattr(inner, stack_name).stack, blocks, embedding.new_ones(checkpoint.hidden_size))
-    model.generation_config = _generation_config(checkpoint, model)
+    if num_labels is None:
+        model.generation_config = _generation_config(checkpoint, model)
     return model
 
 
-def _build_empty(checkpoint: Checkpoint, dtype: torch.dtype) -> tuple[Any, nn.Module, str]:
-    """Return the causal model on meta with an empty `RemoteStack`, the module that holds the stack, and its name."""
-    config = checkpoint.text_config
-    if type(config) not in MODEL_FOR_CAUSAL_LM_MAPPING:
-        raise CheckpointError(f"models of the family {config.model_type} have no causal language model")
+def _build_empty(checkpoint: Checkpoint, dtype: torch.dtype, num_labels: int | None) -> tuple[Any, nn.Module, str]:
+    """Return the model on meta with an empty `RemoteStack`, the module that holds the stack, and its name."""
+    config, known, kind = checkpoint.text_config, MODEL_FOR_CAUSAL_LM_MAPPING, "causal language model"
+    if num_labels is not None:
+        config, known, kind = deepcopy(config), MODEL_FOR_SEQUENCE_CLASSIFICATION_MAPPING, "classifier of sequences"
+        config.num_labels = num_labels
+    if type(config) not in known:
+        raise CheckpointError(f"models of the family {config.model_type} have no {kind}")
     with torch.device("meta"):
-        model = MODEL_FOR_CAUSAL_LM_MAPPING[type(config)]._from_config(config, dtype=dtype)
+        model = known[type(config)]._from_config(config, dtype=dtype)
     inner, stack_name = decoder_of(model, checkpoint.num_blocks)
     first = getattr(inner, stack_name)[0]
     setattr(inner, stack_name, RemoteLayers(RemoteStack(first), checkpoint.num_blocks))
@@ -121,6 +144,18 @@ def _build_empty(checkpoint: Checkpoint, dtype: torch.dtype) -> tuple[Any, nn.Mo
     if config.model_type not in NEEDS_A_MASK:
         config._attn_implementation = NO_MASKS
     return model, inner, stack_name
+
+
+def _head_of(model: Any) -> list[str]:
+    """Return the names of the parameters outside of the bare decoder."""
+    return [name for name, _ in model.named_parameters() if not name.startswith(f"{model.base_model_prefix}.")]
+
+
+def _initialise(model: Any, names: list[str], device: str) -> None:
+    """Give these parameters the values with which the family begins to train."""
+    for parent in dict.fromkeys(name.rpartition(".")[0] for name in names):
+        module = model.get_submodule(parent).to_empty(device=device, recurse=False)
+        model._init_weights(module)
 
 
 def _insert_blocks(inner: Any, stack: RemoteStack, blocks: nn.Module, like: Tensor) -> None:

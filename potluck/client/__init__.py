@@ -1,12 +1,17 @@
 """Runs models whose blocks are in a swarm: generation, gradients and prompt tuning."""
 
 from potluck.client.config import ClientConfig
-from potluck.client.model import AutoDistributedModelForCausalLM, Session
+from potluck.client.model import (
+    AutoDistributedModelForCausalLM,
+    AutoDistributedModelForSequenceClassification,
+    Session,
+)
 from potluck.client.report import HopReport, RouteReport
 from potluck.client.tuning import PromptTuning
 
 __all__ = [
     "AutoDistributedModelForCausalLM",
+    "AutoDistributedModelForSequenceClassification",
     "ClientConfig",
     "HopReport",
     "PromptTuning",

@@ -44,16 +44,24 @@ _LOCAL_ONLY = {  # options of transformers' `from_pretrained` -> why they are re
 }
 
 
-class AutoDistributedModelForCausalLM:
+_OF_PETALS = {  # likewise of Petals' `from_pretrained`
+    "tuning_mode": "make PromptTuning(model, prompt_tokens, deep=...) of the loaded model",
+    "pre_seq_len": "give it to PromptTuning(model, prompt_tokens)",
+    "initial_peers": "give an invite as swarm=",
+}
+
+
+class _AutoDistributedModel:
     """Loads the two ends of a model here and finds its blocks in a swarm."""
 
-    def __init__(self) -> None:
-        raise UsageError(
-            "this class is not instantiated", hint="call AutoDistributedModelForCausalLM.from_pretrained()"
-        )
+    _is_classifier = False
 
-    @staticmethod
+    def __init__(self) -> None:
+        raise UsageError("this class is not instantiated", hint=f"call {type(self).__name__}.from_pretrained()")
+
+    @classmethod
     def from_pretrained(
+        cls,
         model: str | None = None,
         *,
         swarm: str | Membership | None = None,
@@ -66,9 +74,10 @@ class AutoDistributedModelForCausalLM:
         compute_dtype: torch.dtype | None = None,
         max_wait_s: float | None = None,
         config: ClientConfig | None = None,
+        num_labels: int | None = None,
         **local_only: Any,
     ) -> Any:
-        """Load a model for generation and training. Close it after use, or use it as a context manager.
+        """Load a model. Close it after use, or use it as a context manager.
 
         Args:
             model: a hub name or a folder with the checkpoint; None takes the swarm's own model.
@@ -82,8 +91,9 @@ class AutoDistributedModelForCausalLM:
             quantization: demanded of every server: "none", "int8", "int4"; None takes what most servers have.
             compute_dtype: demanded of every server; None takes what most servers have.
             max_wait_s: how long a generation waits for blocks that nobody serves; None takes `ClientConfig.max_wait_s`.
-            local_only: options of transformers for local models. They are refused with a reason, unless they are None,
-                False or "auto", or `device_map="cpu"`.
+            num_labels: of a classifier; None takes the configuration's.
+            local_only: options of transformers for local models, and of Petals. They are refused with a reason, unless
+                they are None, False or "auto", or `device_map="cpu"`.
 
         Raises:
             UsageError: a damaged invite, a checkpoint that is not the swarm's model, or an option for local models.
@@ -91,6 +101,8 @@ class AutoDistributedModelForCausalLM:
             NetworkError: nobody of the swarm answers.
         """
         _refuse_local_only(local_only)
+        if num_labels is not None and not cls._is_classifier:
+            raise UsageError("num_labels is for classifiers", hint="use AutoDistributedModelForSequenceClassification")
         ends_dtype = _dtype(dtype, torch_dtype)
         membership = swarm if isinstance(swarm, Membership) else JoinedSwarms().find(swarm)
         joined = membership.swarm
@@ -107,10 +119,25 @@ class AutoDistributedModelForCausalLM:
         client = SwarmClient(membership, demanding, block_parameters=block_parameters(checkpoint))
         client.start()
         try:
-            return attach(checkpoint, client, ends_dtype)
+            if not cls._is_classifier:
+                return attach(checkpoint, client, ends_dtype)
+            return attach(checkpoint, client, ends_dtype, num_labels=num_labels or checkpoint.text_config.num_labels)
         except BaseException:
             client.close()
             raise
+
+
+class AutoDistributedModelForCausalLM(_AutoDistributedModel):
+    """Loads models that generate text."""
+
+
+class AutoDistributedModelForSequenceClassification(_AutoDistributedModel):
+    """Loads models with a head that classifies sequences, which is here and is trained.
+
+    Batches need `model.config.pad_token_id`, by which the last token of each row is found.
+    """
+
+    _is_classifier = True
 
 
 class Session:
@@ -148,6 +175,8 @@ class SwarmModel:
 
     def generate(self, *args: Any, session: Session | None = None, **kwargs: Any) -> Any:
         """Call transformers' `generate`. With `session`, pass the whole text; only its new tokens are sent."""
+        if not self.can_generate():  # type: ignore[attr-defined]
+            raise UsageError("a classifier generates no text", hint="use AutoDistributedModelForCausalLM")
         if session is not None:
             kwargs["past_key_values"] = session.cache
         return super().generate(*args, **kwargs)  # type: ignore[misc]
@@ -168,6 +197,8 @@ class SwarmModel:
             yield Session(made)
         finally:
             made.close()
+
+    inference_session = session  # its name in Petals
 
     def new_cache(self, max_length: int, *, exact: bool | None = None, max_wait_s: float | None = None) -> RemoteCache:
         """Return a cache for `past_key_values=`; its sessions end when it is closed or forgotten."""
@@ -232,10 +263,12 @@ class SwarmModel:
             model_kwargs["past_key_values"] = self._growing_cache(max_cache_length + 1)
 
 
-def attach(checkpoint: Checkpoint, client: SwarmClient, dtype: torch.dtype | None = None) -> Any:
-    """Return the model of `checkpoint` with its blocks at the servers that `client` finds."""
+def attach(
+    checkpoint: Checkpoint, client: SwarmClient, dtype: torch.dtype | None = None, *, num_labels: int | None = None
+) -> Any:
+    """Return the model of `checkpoint` with its blocks at the servers that `client` finds; options as `load_ends`."""
     blocks = RemoteBlocks(client)
-    model = load_ends(checkpoint, blocks, dtype=dtype)
+    model = load_ends(checkpoint, blocks, dtype=dtype, num_labels=num_labels)
     model.__class__ = _swarm_class(model.__class__)
     model._client, model._routes = client, []
     model.eval()
@@ -247,11 +280,13 @@ def attach(checkpoint: Checkpoint, client: SwarmClient, dtype: torch.dtype | Non
 def _refuse_local_only(given: dict[str, Any]) -> None:
     """Raise UsageError for options that change nothing here, and TypeError for those that transformers lacks too."""
     for name, value in given.items():
-        if name not in _LOCAL_ONLY:
+        why = _LOCAL_ONLY.get(name) or _OF_PETALS.get(name)
+        if why is None:
             raise TypeError(f"from_pretrained() got an unexpected keyword argument {name!r}")
         is_cpu = name == "device_map" and isinstance(value, str | torch.device) and str(value) == "cpu"
         if not (value is None or value is False or value == "auto" or is_cpu):
-            raise UsageError(f"{name} is for local models: {_LOCAL_ONLY[name]}", hint="leave it out")
+            whose = "for local models" if name in _LOCAL_ONLY else "an option of Petals"
+            raise UsageError(f"{name} is {whose}: {why}", hint="leave it out")
 
 
 def _dtype(dtype: torch.dtype | str | None, older: torch.dtype | str | None) -> torch.dtype | None:

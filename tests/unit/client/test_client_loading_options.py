@@ -53,6 +53,12 @@ def test_an_option_for_local_models_is_refused_with_a_reason(name: str, value: o
         AutoDistributedModelForCausalLM.from_pretrained(swarm="no such swarm", **{name: value})
 
 
+@pytest.mark.parametrize("option", [{"tuning_mode": "deep_ptune"}, {"pre_seq_len": 16}], ids=str)
+def test_an_option_of_petals_is_refused_with_what_to_do_instead(option: dict[str, object]) -> None:
+    with pytest.raises(UsageError, match=r"is an option of Petals: .*PromptTuning\(model"):
+        AutoDistributedModelForCausalLM.from_pretrained(swarm="no such swarm", **option)
+
+
 def test_options_that_ask_for_nothing_special_are_taken() -> None:
     _refuse_local_only({"device_map": "auto", "trust_remote_code": False, "cache_dir": None})
     _refuse_local_only({"device_map": "cpu"})
