@@ -120,7 +120,7 @@ def likely_free(soak: bool) -> Measured:
 
 def announced(soak: bool) -> Measured:
     """The 95th percentile over both signs, because a game that is found by looking may start just after a look."""
-    by_sign = _play({"gamemode": _gamemode, "steam": _steam}, soak, num_quick=6)
+    by_sign = _play({"gamemode": _gamemode, "steam": _steam}, soak, num_quick=4)
     measured = _measured(by_sign, lambda times: times.freed_s)
     all_s = [seconds for times in by_sign.values() for seconds in times.freed_s]
     return replace(measured, value=_percentile_95(all_s))
