@@ -53,7 +53,7 @@ def failed(soak: bool) -> Measured:
         with ThreadPoolExecutor(2) as pool:
             built = list(pool.map(lambda line: installing.build(line.target, packages), lines))
         for line, package in zip(lines, built, strict=True):
-            suites = {"bookworm": (line.install, line.then)}
+            suites: dict[str, tuple[str, ...]] = {"bookworm": (line.install, line.then)}
             if soak or line.target == _QUICK_TRIXIE:
                 suites["trixie"] = (line.install,)
             for suite, commands in suites.items():
