@@ -18,6 +18,7 @@ import torch
 import torch.nn.functional as F  # noqa: N812 (the field's name)
 from torch import Tensor, nn
 
+from potluck.blocks.native_kernels import can_attend, native_kernels
 from potluck.blocks.paged import PagedView
 from potluck.blocks.widening import Widener
 
@@ -141,6 +142,10 @@ def _attend_token(query: Tensor, view: LayerView, row: RowView, scores: Scores) 
     Shapes: query and result [1, kv_heads, group, dim].
     """
     pairs = row.pairs(view.place)
+    native = native_kernels() if scores.soft_cap is None and all(can_attend(*pair) for pair in pairs) else None
+    if native is not None:
+        parts = [native.attention(query, keys, values, scores.scale) for keys, values in pairs]
+        return _merge(parts, scores.sinks).to(query.dtype)
     if view.widener is None and len(pairs) == 1 and scores.is_plain and pairs[0][0].shape[3] == pairs[0][1].shape[3]:
         return F.scaled_dot_product_attention(query, *pairs[0], scale=scores.scale)  # nearly all rows take this way
     if view.widener is None or (query.shape[2] >= _WIDE_GROUP and query.dtype is torch.bfloat16):

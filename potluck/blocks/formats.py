@@ -1,6 +1,6 @@
 """Weights held in fewer bits: a block's matrices as int8 or int4 codes with scales; everything else stays as it is.
 
-For few tokens in bfloat16, `native_products` multiply, or PyTorch's weight-only kernels where those cannot be compiled.
+For few tokens in bfloat16, `native_kernels` multiply, or PyTorch's weight-only kernels where those cannot be compiled.
 Otherwise the matrix is restored for one product. Codes and scales are ordinary parameters, so code that moves, shares,
 frees or counts a block's tensors need not know of them. docs/decisions/0009 explains why this is not bitsandbytes or
 torchao.
@@ -22,7 +22,7 @@ from torch.nn import functional
 from transformers.pytorch_utils import Conv1D
 
 from potluck.blocks.heap import trim_heap
-from potluck.blocks.native_products import NATIVE_ROWS, native_products
+from potluck.blocks.native_kernels import NATIVE_ROWS, native_kernels
 from potluck.errors import CheckpointError, UsageError
 from potluck.protocol.records import QUANTIZATIONS
 
@@ -54,7 +54,7 @@ class Int8Matrix(nn.Module):
     def product(self, x: Tensor) -> Tensor:
         """Return x [..., columns] times the transposed matrix: [..., rows]."""
         if _is_for_kernel(x, _INT8_KERNEL_TOKENS):
-            if (native := native_products()) is not None:
+            if (native := native_kernels()) is not None:
                 return native.int8(x, self.codes, self.scales)
             flat = x.reshape(-1, x.shape[-1])
             return torch._weight_int8pack_mm(flat, self.codes, self.scales).view(*x.shape[:-1], -1)
@@ -107,7 +107,7 @@ class Int4Matrix(nn.Module):
     def product(self, x: Tensor) -> Tensor:
         """Return x [..., columns] times the transposed matrix: [..., rows]."""
         is_for_kernel = _is_for_kernel(x, _INT4_KERNEL_TOKENS)
-        if is_for_kernel and self.rows_together % NATIVE_ROWS == 0 and (native := native_products()) is not None:
+        if is_for_kernel and self.rows_together % NATIVE_ROWS == 0 and (native := native_kernels()) is not None:
             return native.int4(x, self.codes, self.levels, self.num_rows)
         if is_for_kernel and self.rows_together == _kernel_rows():
             flat = x.reshape(-1, x.shape[-1])
@@ -169,10 +169,10 @@ class QuantizedLinear(nn.Module):
 
 
 class NativeLinear(nn.Linear):
-    """A linear layer whose bfloat16 matrix `native_products` multiply for few tokens."""
+    """A linear layer whose bfloat16 matrix `native_kernels` multiply for few tokens."""
 
     def forward(self, x: Tensor) -> Tensor:
-        native = native_products() if _is_for_kernel(x, _BFLOAT16_KERNEL_TOKENS) else None
+        native = native_kernels() if _is_for_kernel(x, _BFLOAT16_KERNEL_TOKENS) else None
         if native is None or (x.requires_grad and torch.is_grad_enabled()):
             return super().forward(x)
         output = native.bfloat16(x, self.weight)
@@ -234,7 +234,7 @@ def quantize_block(block: nn.Module, quantization: str, *, is_for_cpu: bool = Tr
 
 
 def multiply_natively(block: nn.Module) -> None:
-    """Let `native_products` multiply few tokens by a block's bfloat16 matrices, which stay as they are."""
+    """Let `native_kernels` multiply few tokens by a block's bfloat16 matrices, which stay as they are."""
     for module in block.modules():
         if type(module) is nn.Linear and module.weight.dtype is torch.bfloat16 and module.in_features % 16 == 0:
             module.__class__ = NativeLinear  # others hold the module itself

@@ -13,7 +13,7 @@ from torch.nn import functional
 
 from potluck.blocks import BlockSpan, formats, load_span
 from potluck.blocks.formats import Int4Matrix, Int8Matrix, NativeLinear, QuantizedLinear, block_nbytes, quantize_block
-from potluck.blocks.native_products import native_products
+from potluck.blocks.native_kernels import native_kernels
 from potluck.checkpoint import open_checkpoint
 from potluck.errors import CheckpointError, UsageError
 from potluck.protocol.blocks import Span
@@ -26,7 +26,7 @@ MATRICES: dict[str, tuple[Callable[[Tensor], Any], float]] = {  # and the error 
 }
 
 
-needs_compiler = pytest.mark.skipif(native_products() is None, reason="no products can be compiled here")
+needs_compiler = pytest.mark.skipif(native_kernels() is None, reason="no products can be compiled here")
 
 
 def random(*shape: int, seed: int = 0, dtype: torch.dtype = torch.float32) -> Tensor:
@@ -61,7 +61,7 @@ def test_every_way_of_multiplying_gives_the_product_with_the_whole_matrix(
 
 @pytest.mark.parametrize("kind", MATRICES)
 def test_torch_multiplies_where_nothing_can_be_compiled(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(formats, "native_products", lambda: None)
+    monkeypatch.setattr(formats, "native_kernels", lambda: None)
     matrix = MATRICES[kind][0](random(100, 128, dtype=torch.bfloat16))
     x = random(3, 128, seed=1, dtype=torch.bfloat16)
     assert error(matrix.product(x), functional.linear(x.float(), matrix.rows(0, 100).float())) < 1e-2
@@ -71,7 +71,7 @@ def test_a_broken_compiler_is_reported_and_done_without(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setenv("CC", "/bin/false")
-    assert native_products.__wrapped__() is None
+    assert native_kernels.__wrapped__() is None
     assert "/bin/false does not compile" in caplog.text
 
 
@@ -126,7 +126,7 @@ def test_a_bfloat16_matrix_is_multiplied_as_by_torch(
     block.to(torch.bfloat16)
     formats.multiply_natively(block)
     used: list[int] = []
-    native = native_products()
+    native = native_kernels()
     assert native is not None
     product = native.bfloat16
     monkeypatch.setattr(native, "bfloat16", lambda x, weight: used.append(x.shape[-2]) or product(x, weight))
@@ -143,7 +143,7 @@ def test_a_bfloat16_matrix_is_multiplied_as_by_torch(
 
 @needs_compiler
 def test_a_bfloat16_product_keeps_what_is_no_number_to_its_row() -> None:
-    native = native_products()
+    native = native_kernels()
     assert native is not None
     x = random(2, 48, dtype=torch.bfloat16)
     x[0, 40] = float("nan")

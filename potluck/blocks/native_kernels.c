@@ -1,4 +1,4 @@
-/* Products of bfloat16 rows with matrices (see formats.py) on x86 processors with AVX2.
+/* Products of bfloat16 rows with matrices (see formats.py), and attention, on x86 processors with AVX2.
  *
  * A bfloat16 matrix is read once, in the order of memory and ahead of use, with sums in float. For an Int8Matrix or
  * Int4Matrix, each row of x becomes int8 codes with one scale for each group of 32 values, and integers are multiplied, which is
@@ -8,11 +8,14 @@
  */
 
 #include <immintrin.h>
+#include <math.h>
 #include <stdint.h>
 #include <string.h>
 
 #define GROUP 32
 #define TOKENS_TOGETHER 4
+#define QUERIES_TOGETHER 4
+#define MOST_DIM 512 /* of a key or value */
 #define AHEAD 2048 /* numbers of a bfloat16 matrix to fetch in advance: processors stop doing so at each page's end */
 #define EXPORT __attribute__((visibility("default")))
 
@@ -37,7 +40,7 @@ __attribute__((target("avx2,fma"))) static inline float summed(__m256 eight) {
     return _mm_cvtss_f32(_mm_add_ss(sum, _mm_movehdup_ps(sum)));
 }
 
-EXPORT int potluck_products_run_here(void) { return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"); }
+EXPORT int potluck_kernels_run_here(void) { return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"); }
 
 /* x [numbers] -> codes int8 [numbers], scales and sums (of the codes) float [numbers / GROUP] */
 __attribute__((target("avx2,fma"))) static void quantise(
@@ -258,6 +261,93 @@ EXPORT __attribute__((target("avx2,fma"))) void potluck_bfloat16_product(
             }
             for (int which = 0; which < count; which++)
                 output[(token + which) * rows + row] = narrowed(result[which]);
+        }
+    }
+}
+
+/* Let `queries` heads of one token, at most QUERIES_TOGETHER, attend to the keys and values they share.
+ *
+ * query and output: [queries][dim]; keys and values: `tokens` rows, so many numbers apart. scores: room for
+ * QUERIES_TOGETHER * tokens floats. sums: the log-sum-exp of each query's scores. */
+__attribute__((target("avx2,fma"), always_inline)) static inline void attend(
+    const uint16_t *query, const uint16_t *keys, const uint16_t *values, float *output, float *sums, float *scores,
+    int64_t tokens, int64_t key_dim, int64_t value_dim, int64_t key_stride, int64_t value_stride, float scale,
+    const int queries) {
+    const __m256i upper = _mm256_set1_epi32((int)0xFFFF0000);
+    float wide[QUERIES_TOGETHER * MOST_DIM], greatest[QUERIES_TOGETHER], totals[QUERIES_TOGETHER];
+    __m256 sum[QUERIES_TOGETHER * MOST_DIM / 8];
+    spread(query, wide, queries * key_dim);
+    for (int which = 0; which < queries; which++) greatest[which] = -INFINITY, totals[which] = 0;
+    for (int64_t token = 0; token < tokens; token++) {
+        const uint16_t *key = keys + token * key_stride;
+        __m256 dots[QUERIES_TOGETHER];
+        for (int which = 0; which < queries; which++) dots[which] = _mm256_setzero_ps();
+        for (int64_t i = 0; i < key_dim; i += 16) {
+            __m256i pairs = _mm256_loadu_si256((const __m256i *)(key + i));
+            _mm_prefetch((const char *)(key + i + AHEAD), _MM_HINT_T0);
+            __m256 even = _mm256_castsi256_ps(_mm256_slli_epi32(pairs, 16));
+            __m256 odd = _mm256_castsi256_ps(_mm256_and_si256(pairs, upper));
+            for (int which = 0; which < queries; which++) {
+                const float *some = wide + which * key_dim + i;
+                dots[which] = _mm256_fmadd_ps(even, _mm256_loadu_ps(some), dots[which]);
+                dots[which] = _mm256_fmadd_ps(odd, _mm256_loadu_ps(some + 8), dots[which]);
+            }
+        }
+        for (int which = 0; which < queries; which++) {
+            float score = scores[which * tokens + token] = summed(dots[which]) * scale;
+            greatest[which] = score > greatest[which] || score != score ? score : greatest[which];
+        }
+    }
+    for (int which = 0; which < queries; which++)
+        for (int64_t token = 0; token < tokens; token++) {
+            float *score = scores + which * tokens + token;
+            totals[which] += *score = expf(*score - greatest[which]);
+        }
+    int64_t width = value_dim / 8;
+    for (int64_t i = 0; i < queries * width; i++) sum[i] = _mm256_setzero_ps();
+    for (int64_t token = 0; token < tokens; token++) {
+        const uint16_t *value = values + token * value_stride;
+        for (int64_t i = 0; i < value_dim; i += 16) {
+            __m256i pairs = _mm256_loadu_si256((const __m256i *)(value + i));
+            _mm_prefetch((const char *)(value + i + AHEAD), _MM_HINT_T0);
+            __m256 even = _mm256_castsi256_ps(_mm256_slli_epi32(pairs, 16));
+            __m256 odd = _mm256_castsi256_ps(_mm256_and_si256(pairs, upper));
+            for (int which = 0; which < queries; which++) {
+                __m256 weight = _mm256_set1_ps(scores[which * tokens + token]), *here = sum + which * width + i / 8;
+                here[0] = _mm256_fmadd_ps(even, weight, here[0]);
+                here[1] = _mm256_fmadd_ps(odd, weight, here[1]);
+            }
+        }
+    }
+    for (int which = 0; which < queries; which++) {
+        const float *numbers = (const float *)(sum + which * width);
+        for (int64_t i = 0; i < value_dim; i++)
+            output[which * value_dim + i] = numbers[i / 16 * 16 + i % 2 * 8 + i % 16 / 2] / totals[which];
+        sums[which] = greatest[which] + logf(totals[which]);
+    }
+}
+
+/* Attend with one token: query [heads, group, key_dim], keys [heads, tokens, key_dim] and values [heads, tokens,
+ * value_dim] in bfloat16, output [heads, group, value_dim] and sums [heads, group] in float. Both dimensions are
+ * multiples of 16, at most MOST_DIM; strides are numbers. scratch: heads * QUERIES_TOGETHER * tokens floats. */
+EXPORT __attribute__((target("avx2,fma"))) void potluck_attention(
+    const uint16_t *query, const uint16_t *keys, const uint16_t *values, float *output, float *sums, float *scratch,
+    int64_t heads, int64_t group, int64_t tokens, int64_t key_dim, int64_t value_dim, int64_t key_head_stride,
+    int64_t key_stride, int64_t value_head_stride, int64_t value_stride, float scale, int threads) {
+#pragma omp parallel for num_threads(threads) if (threads > 1)
+    for (int64_t head = 0; head < heads; head++) {
+        for (int64_t first = 0; first < group; first += QUERIES_TOGETHER) {
+            int64_t at = head * group + first;
+            int count = group - first < QUERIES_TOGETHER ? (int)(group - first) : QUERIES_TOGETHER;
+#define CASE_ATTEND(number)                                                                                       \
+    case number:                                                                                                  \
+        attend(query + at * key_dim, keys + head * key_head_stride, values + head * value_head_stride,            \
+               output + at * value_dim, sums + at, scratch + head * QUERIES_TOGETHER * tokens, tokens, key_dim,   \
+               value_dim, key_stride, value_stride, scale, number);                                               \
+        break;
+            switch (count) {
+                CASE_ATTEND(1) CASE_ATTEND(2) CASE_ATTEND(3) CASE_ATTEND(4)
+            }
         }
     }
 }
