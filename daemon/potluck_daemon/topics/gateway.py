@@ -59,9 +59,11 @@ class GatewayTopic(Topic):
         configuration = self._configuration
         name = params.swarm or (configuration.swarm.name if configuration.swarm is not None else None)
         membership = configuration.swarms.find(name)
+        always = configuration.settings.gateway
+        stays = params.stays or (always.start_with_daemon and params.swarm in ("", always.swarm))
         now = self._gateway.status
         if now.state in _RUNS and now.swarm == membership.swarm.name:
-            if params.stays:
+            if stays:
                 self._gateway.stay()
             return self._gateway.status
         opening = self._opening(membership)
@@ -71,7 +73,7 @@ class GatewayTopic(Topic):
             configuration.engine_environment(),
             opening,
             end_after_s=configuration.settings.chat.end_after_s,
-            stays=params.stays,
+            stays=stays,
         )
         return self._gateway.status
 

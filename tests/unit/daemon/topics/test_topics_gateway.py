@@ -123,6 +123,9 @@ async def test_it_starts_with_the_daemon_until_somebody_stops_it(ask: Ask, daemo
     topic.tick(5000.0)
     await asyncio.sleep(0)
     assert (await ask(gateway.STATUS)).state is GatewayState.STOPPED
+    await ask(gateway.START, gateway.StartParams("family"))
+    assert (await until(ask, lambda now: now.state is GatewayState.READY)).ends_at is None
+    await ask(gateway.STOP)
 
 
 async def test_keys_are_kept_as_hashes_and_told_to_the_gateway_at_once(ask: Ask, daemon: Daemon, script: Path) -> None:
