@@ -5,7 +5,7 @@ Two real daemons serve the same blocks, each on a desktop of its own. In every r
 starts on the desktop of the daemon that serves it; the generation must end on the other one, with the local model's
 tokens.
 An onlooker, a further node of the swarm, tells when the announcement is out; the kernel tells when memory is free.
-Only in `yield_full_screen` no generation runs, because its real games take longer to load than one lasts.
+In `yield_announced` and `yield_full_screen` no generation runs: real games take longer to load than one lasts.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, ExitStack, contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -33,7 +33,7 @@ from benchmarks.loops import generate, swarm_model
 from benchmarks.machine import rss_bytes
 from benchmarks.models import checkpoint, local_model
 from benchmarks.onlooker import Onlooker
-from benchmarks.real_games import GAMES, NUM_QUICK, WINDOW_S, running
+from benchmarks.real_games import GAMES, NUM_QUICK, WINDOW_S, RealProgram, running
 from benchmarks.server import weight_bytes
 from potluck.protocol.blocks import PeerId
 from tests.helpers.daemon_process import GAME, DaemonProcess, scripted_game
@@ -119,31 +119,29 @@ def likely_free(soak: bool) -> Measured:
 
 
 def announced(soak: bool) -> Measured:
-    """The 95th percentile over both signs, because a game that is found by looking may start just after a look."""
-    by_sign = _play({"gamemode": _gamemode, "steam": _steam}, soak, num_quick=4)
-    measured = _measured(by_sign, lambda times: times.freed_s)
-    all_s = [seconds for times in by_sign.values() for seconds in times.freed_s]
-    return replace(measured, value=_percentile_95(all_s))
+    """The 95th percentile, because a game that is found by looking may start just after a look."""
+    return _alone([("gamemode", _gamemode), ("steam", _steam)] * (20 if soak else 8))
 
 
 def full_screen(soak: bool) -> Measured:
     """The 95th percentile of the time from the moment that a real game fills the screen."""
+    games = [(game.label, _real(game)) for game in GAMES[:NUM_QUICK] if game.is_installed]
+    return _alone(games * (4 if soak else 2))
+
+
+def _alone(games: Sequence[tuple[str, Game]]) -> Measured:
+    """Start games on the desktop of one server on which nothing is generated."""
     folder = checkpoint(512, NUM_BLOCKS)
-    games = [game for game in GAMES[:NUM_QUICK] if game.is_installed]
-    freed_s: list[tuple[str, float]] = []
+    freed_s: list[float] = []
     with LocalSwarm(folder, ()) as swarm, _serving(0, folder, swarm) as server:
-        for game in games * (4 if soak else 2):
+        for _, game in games:
             pid = server.engine_pid
             before = rss_bytes(pid)
-            with running(game, server.screen.environment) as process:
-                if not make_active_window(server.screen.display, process.pid, FULL_SCREEN, WINDOW_S):
-                    raise TimeoutError(f"{game.label} has no window")
-                filled_at = time.monotonic()
-                freed_at = _until_free(server, pid, before, weight_bytes(folder))
-            freed_s.append((game.label, freed_at - filled_at))
+            with game(server) as signed_at:
+                freed_s.append(_until_free(server, pid, before, weight_bytes(folder)) - signed_at)
             server.daemon.wait_state(State.SERVING)
-    all_s = {f"{number} {label}": round(seconds, 2) for number, (label, seconds) in enumerate(freed_s)}
-    return Measured(_percentile_95([seconds for _, seconds in freed_s]), {"all_s": all_s})
+    all_s = [f"{label}: {seconds:.2f}" for (label, _), seconds in zip(games, freed_s, strict=True)]
+    return Measured(_percentile_95(freed_s), {"all_s": all_s})
 
 
 def _percentile_95(values: Sequence[float]) -> float:
@@ -196,7 +194,20 @@ def _full_screen(server: Server) -> Iterator[float]:
         yield time.monotonic()
 
 
-def _play(games: Mapping[str, Game], soak: bool, *, num_quick: int = 3) -> dict[str, Times]:
+def _real(game: RealProgram) -> Game:
+    """Return a real game whose sign is that it fills the screen."""
+
+    @contextmanager
+    def play(server: Server) -> Iterator[float]:
+        with running(game, server.screen.environment) as process:
+            if not make_active_window(server.screen.display, process.pid, FULL_SCREEN, WINDOW_S):
+                raise TimeoutError(f"{game.label} has no window")
+            yield time.monotonic()
+
+    return play
+
+
+def _play(games: Mapping[str, Game], soak: bool) -> dict[str, Times]:
     quiet()
     folder = checkpoint(512, NUM_BLOCKS)
     expected = generate(local_model(folder), NUM_TOKENS).tokens
@@ -205,7 +216,7 @@ def _play(games: Mapping[str, Game], soak: bool, *, num_quick: int = 3) -> dict[
         swarm = stack.enter_context(LocalSwarm(folder, ()))
         servers = [stack.enter_context(_serving(number, folder, swarm)) for number in range(2)]
         onlooker = stack.enter_context(Onlooker(swarm.membership))
-        for sign in list(games) * (20 if soak else num_quick):
+        for sign in list(games) * (20 if soak else 3):
             times = result[sign]
             with swarm_model(swarm, folder) as model, Generation(model) as generation:
                 server = next(item for item in servers if item.peer_id in generation.peers_in_use())
