@@ -1,0 +1,209 @@
+"""Every causal family of the installed Transformers as a tiny random model: is it exact in three parts, or refused?"""
+
+from __future__ import annotations
+
+import signal
+import tempfile
+import warnings
+from collections import defaultdict
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from transformers import AutoModelForCausalLM, DynamicCache, logging
+from transformers.models.auto.modeling_auto import MODEL_FOR_CAUSAL_LM_MAPPING
+
+from benchmarks.figures import Measured
+from potluck.blocks import BlockSpan, KvCache, load_span
+from potluck.checkpoint import load_ends, open_checkpoint
+from potluck.errors import PotluckError
+from potluck.protocol.blocks import Span
+
+NUM_BLOCKS = 4
+SPANS = (Span(0, 1), Span(1, 3), Span(3, 4))
+_SAMPLE = 24  # families by default, evenly over their names
+_PATIENCE_S = 20  # for one family
+_MOST_PARAMETERS = 20_000_000
+_SIZES: dict[str, Any] = {
+    **dict.fromkeys(("num_hidden_layers", "n_layer", "n_layers", "num_layers"), NUM_BLOCKS),
+    **dict.fromkeys(("hidden_size", "n_embd", "d_model", "embedding_size", "attention_hidden_size"), 64),
+    **dict.fromkeys(("num_attention_heads", "n_head", "n_heads", "num_heads"), 4),
+    **dict.fromkeys(("num_key_value_heads", "num_kv_heads"), 2),
+    **dict.fromkeys(("intermediate_size", "ffn_dim", "n_inner", "ffn_hidden_size", "moe_intermediate_size"), 96),
+    **dict.fromkeys(("shared_expert_intermediate_size", "shared_intermediate_size", "dense_intermediate_size"), 96),
+    **dict.fromkeys(("num_experts", "num_local_experts", "n_routed_experts", "moe_num_experts"), 4),
+    **dict.fromkeys(("num_experts_per_tok", "moe_k", "moe_topk", "top_k_experts"), 2),
+    "head_dim": 16,
+    "vocab_size": 128,
+    "word_embed_proj_dim": 64,
+    "rotary_dim": 8,
+    "n_group": 1,
+    "topk_group": 1,
+    "first_k_dense_replace": 1,
+    "kv_lora_rank": 16,
+    "q_lora_rank": 16,
+    "qk_nope_head_dim": 16,
+    "v_head_dim": 16,
+    "qk_rope_head_dim": 8,
+    "max_position_embeddings": 256,
+    "n_positions": 256,
+    "sliding_window": 8,
+    "linear_num_key_heads": 2,
+    "linear_num_value_heads": 4,
+    "linear_key_head_dim": 16,
+    "linear_value_head_dim": 16,
+    "vocab_size_per_layer_input": 128,
+    "hidden_size_per_layer_input": 8,
+    "pad_token_id": 0,
+}
+
+
+def measure(soak: bool) -> Measured:
+    """Judge an even sample of the families; in soak, all of them."""
+    names = sorted(config.model_type for config in MODEL_FOR_CAUSAL_LM_MAPPING)
+    chosen = names if soak else names[:: max(len(names) // _SAMPLE, 1)]
+    found = judge_all(chosen)
+    judged = {name: what for name, what in found.items() if not what.startswith("not judged")}
+    bad = {name: what for name, what in judged.items() if what.startswith(("crashed", "wrong"))}
+    exact = sum(what.startswith("exact") for what in judged.values())
+    by_outcome = defaultdict(list)
+    for name, what in found.items():
+        by_outcome[what].append(name)
+    return Measured(exact / max(len(judged), 1), dict(by_outcome), holds=not bad)
+
+
+def judge_all(names: list[str]) -> dict[str, str]:
+    """Return for each family "exact, shared", "exact, alone", or why not."""
+    classes = {config.model_type: config for config in MODEL_FOR_CAUSAL_LM_MAPPING}
+    logging.set_verbosity(logging.CRITICAL)
+    logging.disable_progress_bar()
+    warnings.simplefilter("ignore")
+    found = {}
+    for name in names:
+        with tempfile.TemporaryDirectory() as folder:
+            try:
+                with _patience(_PATIENCE_S):
+                    found[name] = _judge(classes[name], Path(folder))
+            except TimeoutError:
+                found[name] = "not judged: it takes too long here"
+    return found
+
+
+def _judge(config_class: Any, folder: Path) -> str:
+    try:
+        whole = _saved(config_class, folder)
+        ids = torch.randint(3, 120, (2, 14), generator=torch.Generator().manual_seed(1))
+        with torch.inference_mode():
+            wanted = whole(ids, use_cache=False).logits
+            if not torch.allclose(whole(ids[:, :7], use_cache=False).logits, wanted[:, :7], rtol=1e-3, atol=1e-3):
+                return "not judged: it is no causal model, earlier tokens see later ones"
+            tokens = whole.generate(ids, max_new_tokens=6, do_sample=False)
+    except TimeoutError:
+        raise
+    except Exception as error:  # what a family's own code raises for sizes that do not suit it
+        return f"not judged: {_first_line(error)}"
+    try:
+        checkpoint = open_checkpoint(str(folder))
+        parts = [load_span(checkpoint, span) for span in SPANS]
+        with torch.inference_mode():
+            ends = load_ends(checkpoint, _Parts(parts))
+            logits = ends(ids, use_cache=False).logits
+            again = ends.generate(ids, max_new_tokens=6, do_sample=False, past_key_values=_Length(config=ends.config))
+    except TimeoutError:
+        raise
+    except PotluckError as error:
+        return f"refused: {_first_line(error)}"
+    except Exception as error:
+        return f"crashed: {_first_line(error)}"
+    if not torch.equal(logits, wanted) or not torch.equal(again, tokens):
+        return f"wrong: {float((logits - wanted).abs().max()):.1e} off"
+    return "exact, shared" if all(part.is_ragged for part in parts) else "exact, alone"
+
+
+def _saved(config_class: Any, folder: Path) -> Any:
+    """Write a tiny random model of the family and return it as Transformers loads it."""
+    config = config_class()
+    for each in (config, *(getattr(config, name) for name in config.sub_configs if getattr(config, name, None))):
+        _shrink(each)
+    with torch.device("meta"):
+        size = sum(each.numel() for each in AutoModelForCausalLM.from_config(config).parameters())
+    if size > _MOST_PARAMETERS:
+        raise ValueError(f"its smallest model here has {size:,} parameters")
+    torch.manual_seed(0)
+    model = AutoModelForCausalLM.from_config(config, dtype=torch.float32)
+    for parameter in model.parameters():
+        if parameter.dim() > 1:
+            parameter.data.normal_(0, 0.2)
+        else:
+            parameter.data.add_(torch.randn_like(parameter) * 0.1)
+    model.save_pretrained(folder)
+    return AutoModelForCausalLM.from_pretrained(folder, dtype=torch.float32).eval()
+
+
+def _shrink(config: Any) -> None:
+    """Set the sizes that this configuration has, and cut its lists with one entry a layer."""
+    depth = getattr(config, "num_hidden_layers", None)
+    for name, value in list(vars(config).items()):
+        if isinstance(value, list) and len(value) == depth:
+            setattr(config, name, value[-NUM_BLOCKS:])
+    for name, size in _SIZES.items():
+        if isinstance(getattr(config, name, None), int) and not isinstance(getattr(config, name), bool):
+            setattr(config, name, size)
+    for name in ("bos_token_id", "eos_token_id"):
+        if getattr(config, name, None) is not None:
+            setattr(config, name, 1)
+
+
+class _Length(DynamicCache):  # type: ignore[misc]
+    """Stands for the client's cache: it counts tokens, and the parts have caches of their own."""
+
+    length = 0
+
+    def get_seq_length(self, layer_idx: int = 0) -> int:
+        return self.length
+
+    def get_mask_sizes(self, query_length: int, layer_idx: int) -> tuple[int, int]:
+        return self.length + query_length, 0
+
+
+class _Parts(nn.Module):
+    """The parts one after another."""
+
+    def __init__(self, parts: list[BlockSpan]) -> None:
+        super().__init__()
+        self._parts = parts
+        self._caches: list[KvCache] = []
+
+    def forward(self, hidden_states: Tensor, past_key_values: _Length | None = None) -> Tensor:
+        caches: list[KvCache | None] = [None] * len(self._parts)
+        if past_key_values is not None:
+            if past_key_values.length == 0:
+                self._caches = [part.new_cache() for part in self._parts]
+            caches = list(self._caches)
+            past_key_values.length += hidden_states.shape[1]
+        for part, cache in zip(self._parts, caches, strict=True):
+            hidden_states = part.forward(hidden_states, cache)
+        return hidden_states
+
+
+@contextmanager
+def _patience(seconds: int) -> Iterator[None]:
+    """Raise TimeoutError in the block after `seconds`."""
+
+    def give_up(signum: int, frame: object) -> None:
+        raise TimeoutError
+
+    before = signal.signal(signal.SIGALRM, give_up)
+    signal.alarm(seconds)
+    try:
+        yield
+    finally:
+        signal.alarm(0)
+        signal.signal(signal.SIGALRM, before)
+
+
+def _first_line(error: Exception) -> str:
+    return (str(error).strip() or type(error).__name__).splitlines()[0][:120]
