@@ -39,7 +39,7 @@ class Grammars:
 
 
 class Grammar(LogitsProcessor):  # type: ignore[misc]
-    """Where one answer is in its schema."""
+    """Lets an answer take only the tokens that its schema allows next."""
 
     def __init__(self, matcher: Any) -> None:
         self._matcher = matcher
@@ -50,7 +50,7 @@ class Grammar(LogitsProcessor):  # type: ignore[misc]
 
     @property
     def is_complete(self) -> bool:
-        """Whether the answer matches and nothing more can follow."""
+        """Return whether the answer matches and nothing more can follow."""
         return bool(self._matcher.is_stopped())
 
     def __call__(self, input_ids: torch.Tensor, scores: torch.Tensor) -> torch.Tensor:

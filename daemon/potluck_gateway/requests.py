@@ -25,7 +25,7 @@ _ROLES = ("system", "developer", "user", "assistant", "tool")
 
 @dataclass(frozen=True, slots=True)
 class FieldRules:
-    """Which fields a kind of request may have.
+    """The fields that a kind of request may have.
 
     Attributes:
         used: those that are read.

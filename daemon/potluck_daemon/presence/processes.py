@@ -62,7 +62,7 @@ class Program:
 
 @dataclass(frozen=True, slots=True)
 class _Young:
-    """When a young process was seen first, and when it is to be read again."""
+    """The times at which a young process was first seen and is to be read again."""
 
     first: float
     due: float
