@@ -152,6 +152,9 @@ def _shrink(config: Any) -> None:
     for name, size in _SIZES.items():
         if isinstance(getattr(config, name, None), int) and not isinstance(getattr(config, name), bool):
             setattr(config, name, size)
+    if getattr(config, "kv_lora_rank", None) is not None:  # latent attention has as many heads of each kind
+        config.num_key_value_heads = config.num_attention_heads
+        config.head_dim = config.qk_rope_head_dim
     for name in ("bos_token_id", "eos_token_id"):
         if getattr(config, name, None) is not None:
             setattr(config, name, 1)
