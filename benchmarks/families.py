@@ -63,6 +63,9 @@ _SIZES: dict[str, Any] = {
 
 def measure(soak: bool) -> Measured:
     """Judge an even sample of the families; in soak, all of them."""
+    logging.set_verbosity(logging.CRITICAL)
+    logging.disable_progress_bar()
+    warnings.simplefilter("ignore")
     names = sorted(config.model_type for config in MODEL_FOR_CAUSAL_LM_MAPPING)
     chosen = names if soak else names[:: max(len(names) // _SAMPLE, 1)]
     found = judge_all(chosen)
@@ -78,9 +81,6 @@ def measure(soak: bool) -> Measured:
 def judge_all(names: list[str]) -> dict[str, str]:
     """Return for each family "exact, shared", "exact, alone", or why not."""
     classes = {config.model_type: config for config in MODEL_FOR_CAUSAL_LM_MAPPING}
-    logging.set_verbosity(logging.CRITICAL)
-    logging.disable_progress_bar()
-    warnings.simplefilter("ignore")
     found = {}
     for name in names:
         with tempfile.TemporaryDirectory() as folder:

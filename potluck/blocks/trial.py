@@ -72,7 +72,9 @@ def try_alone(loop: FamilyLoop) -> tuple[KvCache, Heard]:
     try:
         with routing.noted(loop.layers, tokens=2 * _TOKENS):
             heard = loop.listen(hidden, cache)
-    except (AttributeError, IndexError, KeyError, TypeError, ValueError) as error:
+    except (AttributeError, IndexError, KeyError, RuntimeError, TypeError, ValueError) as error:
+        if isinstance(error, torch.OutOfMemoryError | torch.AcceleratorError):
+            raise  # which says nothing about the family
         raise CheckpointError(
             f"models of the family {family} cannot be split: their layers do not run alone", hint=hint
         ) from error

@@ -14,6 +14,7 @@ import torch
 from safetensors.torch import load_file, save_file
 from torch import nn
 
+from benchmarks.families import judge_all
 from potluck.blocks import load_span
 from potluck.checkpoint import building, load_ends, open_checkpoint
 from potluck.checkpoint.families import NOT_SPLITTABLE
@@ -209,6 +210,11 @@ def test_a_family_that_keeps_no_cache_is_refused_by_name(tmp_path: Path) -> None
     MambaForCausalLM(config).save_pretrained(tmp_path)
     with pytest.raises(CheckpointError, match="family mamba cannot be split"):
         load_span(open_checkpoint(str(tmp_path)), Span(0, 1))
+
+
+def test_a_family_whose_layers_take_several_streams_is_refused_by_name() -> None:
+    (outcome,) = judge_all(["deepseek_v4"]).values()
+    assert outcome == "refused: models of the family deepseek_v4 cannot be split: their layers do not run alone"
 
 
 def test_every_refused_family_exists() -> None:
