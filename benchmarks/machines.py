@@ -26,7 +26,7 @@ from potluck_daemon.environment.store import Store
 
 from benchmarks.figures import Measured
 
-LISTING = Path(__file__).parent / "listings" / "2026-11-22.json"
+LISTING = Path(__file__).parent / "listings" / "2026-11-23.json"
 COMPUTED_HERE = ("cpu", (3, 11), "x86_64")  # installed and run by Potluck's tests
 _ROOM = 10**12
 _ENTRY = re.compile(r"^([A-Za-z0-9][A-Za-z0-9._-]*)==([^\s;\\]+)(?:\s*;\s*([^\\\n]*))?", re.MULTILINE)
