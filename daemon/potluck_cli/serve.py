@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import signal
 from functools import partial
 from pathlib import Path
 
@@ -31,6 +32,7 @@ from potluck.errors import UsageError
 from potluck.p2p.runtime_dir import default_parent
 from potluck.protocol.records import QUANTIZATIONS
 from potluck_cli.connect import find_nearby
+from potluck_cli.interrupts import EXIT_INTERRUPTED, ending_at_once
 from potluck_cli.invites import add_swarm, swarm_of
 from potluck_cli.options import (
     add_node,
@@ -103,10 +105,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     log_to_stderr(args.verbose)
     spec = launch_spec(args)
-    from potluck_engine.main import run_engine
+    with ending_at_once():
+        from potluck_engine.main import run_engine
 
-    run_engine(spec, _print_json if args.json else partial(_show, Terminal()))
-    return 0
+    ended_by = run_engine(spec, _print_json if args.json else partial(_show, Terminal()))
+    return EXIT_INTERRUPTED if ended_by == signal.SIGINT else 0
 
 
 def launch_spec(args: argparse.Namespace) -> LaunchSpec:

@@ -18,8 +18,8 @@ from potluck_engine.server import Engine
 log = logging.getLogger(__name__)
 
 
-def run_engine(spec: LaunchSpec, on_event: OnEvent) -> None:
-    """Serve until SIGTERM or SIGINT.
+def run_engine(spec: LaunchSpec, on_event: OnEvent) -> signal.Signals:
+    """Serve until SIGTERM or SIGINT, and return which it was.
 
     Raises:
         PotluckError: the engine could not start or go on. A Failed event was sent, as before any other exception.
@@ -27,7 +27,7 @@ def run_engine(spec: LaunchSpec, on_event: OnEvent) -> None:
     try:
         confine()
         with asyncio.Runner(loop_factory=new_event_loop) as runner:
-            runner.run(_serve(resolved(spec), on_event))
+            return runner.run(_serve(resolved(spec), on_event))
     except PotluckError as error:
         on_event(Failed(error.message, error.hint))
         raise
@@ -44,8 +44,8 @@ def new_event_loop() -> asyncio.AbstractEventLoop:
     return uvloop.new_event_loop()
 
 
-async def _serve(spec: LaunchSpec, on_event: OnEvent) -> None:
-    """Start, wait for a signal or for the end of the network, stop. Raises PotluckError."""
+async def _serve(spec: LaunchSpec, on_event: OnEvent) -> signal.Signals:
+    """Start, wait for a signal or for the end of the network, stop; returns the signal. Raises PotluckError."""
     wanted = asyncio.create_task(_until_signal())
     engine = Engine(spec, on_event)
     starting = asyncio.create_task(engine.start())
@@ -59,6 +59,7 @@ async def _serve(spec: LaunchSpec, on_event: OnEvent) -> None:
             if not wanted.done():
                 lost.result()
                 raise PotluckError("the peer-to-peer process ended unexpectedly", hint="start the engine again")
+        return wanted.result()
     finally:
         starting.cancel()
         with contextlib.suppress(asyncio.CancelledError, PotluckError):
@@ -67,10 +68,11 @@ async def _serve(spec: LaunchSpec, on_event: OnEvent) -> None:
         wanted.cancel()
 
 
-async def _until_signal() -> None:
+async def _until_signal() -> signal.Signals:
     loop = asyncio.get_running_loop()
-    arrived = asyncio.Event()
+    arrived: asyncio.Queue[signal.Signals] = asyncio.Queue()
     for number in (signal.SIGTERM, signal.SIGINT):
-        loop.add_signal_handler(number, arrived.set)
-    await arrived.wait()
+        loop.add_signal_handler(number, arrived.put_nowait, number)
+    first = await arrived.get()
     log.info("asked to stop")
+    return first

@@ -116,13 +116,16 @@ def test_leftovers_name_what_runs_and_listens_and_a_closed_swarm_has_none() -> N
     assert swarm.leftovers() == []
 
 
-@pytest.mark.parametrize("library", ["torch", "transformers.utils"])
-def test_ctrl_c_ends_generate_without_a_traceback_while_it_imports(
-    swarm: LocalSwarm, folder: Path, library: str
+@pytest.mark.parametrize(
+    ("name", "library"), [("generate", "torch"), ("generate", "transformers.utils"), ("serve", "torch")]
+)
+def test_ctrl_c_ends_a_command_without_a_traceback_while_it_imports(
+    swarm: LocalSwarm, folder: Path, name: str, library: str
 ) -> None:
     environment = {**swarm.environment(), "PYTHONVERBOSE": "1"}
+    model = ["--model", str(folder), "two words"] if name == "generate" else [str(folder)]
     command = subprocess.Popen(
-        [*POTLUCK, "generate", "--swarm", swarm.invite, "--model", str(folder), "--", "two words"],
+        [*POTLUCK, name, "--invite-file", str(swarm.invite_file), *model],
         env=environment,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.PIPE,
@@ -136,3 +139,26 @@ def test_ctrl_c_ends_generate_without_a_traceback_while_it_imports(
     assert command.returncode == 130, errors[-2000:]
     assert "Traceback" not in errors
     assert "internal error" not in errors
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 0)])
+def test_serve_leaves_nothing_behind_and_tells_ctrl_c_from_a_request_to_stop(
+    swarm: LocalSwarm, folder: Path, number: signal.Signals, code: int
+) -> None:
+    command = subprocess.Popen(
+        [*POTLUCK, "serve", str(folder), "--invite-file", str(swarm.invite_file), "--blocks", "0:2", "--json"],
+        env=swarm.environment(),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    assert command.stdout is not None
+    while '"joining"' not in (line := command.stdout.readline()):
+        assert line, "it ended by itself"
+    children = psutil.Process(command.pid).children(recursive=True)
+    assert children
+    command.send_signal(number)
+    errors = command.communicate()[1]
+    assert command.returncode == code, errors[-2000:]
+    assert "Traceback" not in errors
+    assert psutil.wait_procs(children, timeout=60)[1] == []
