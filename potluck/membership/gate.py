@@ -246,6 +246,11 @@ class MembersGate:
         is_for_shown = protocol == ROSTER and peer in self._shown_to
         return protocol == PRESENT or peer in self._admitted or (is_for_plain and peer in self._plain) or is_for_shown
 
+    def knows(self, peer: PeerId) -> bool:
+        """Return whether a peer may stay connected: a member's node, a bootstrap node, or one that we talk to now."""
+        met = (self._outsiders, self._presenting, self._admitted)
+        return any(peer in peers for peers in met) or self.roster.owner(peer) is not None
+
     def is_presented(self, peer: PeerId, protocol: str) -> bool:
         return protocol == PRESENT or peer in self._presented
 

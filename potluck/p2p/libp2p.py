@@ -40,6 +40,7 @@ from potluck.p2p.nearby import Nearby
 from potluck.p2p.network import DhtKey, DhtSubkey, Refusal, Stream, StreamHandler, UnaryHandler
 from potluck.p2p.pacing import Pacer
 from potluck.p2p.runtime_dir import RuntimeDir
+from potluck.p2p.silence import keep_out
 from potluck.protocol.blocks import PeerId, PersonId
 from potluck.protocol.codes import Code, RemoteError
 from potluck.tasks import cancel_and_wait
@@ -99,6 +100,7 @@ class Libp2pHost:
         self._dht: DhtNode | None = None
         self._rejoining: asyncio.Task[None] | None = None
         self._meeting: asyncio.Task[None] | None = None
+        self._looking: asyncio.Task[None] | None = None
         self._nearby = self._neighbourhood(config)
         self._greeting: asyncio.Task[None] | None = None
         self.uploads = Pacer()
@@ -145,6 +147,9 @@ class Libp2pHost:
             await self.close()
             raise
         self._meeting = asyncio.create_task(self._meet_members())
+        if self.members is not None:
+            looking = keep_out(self.neighbours, self.members.knows, self.disconnect, self._ask_seen)
+            self._looking = asyncio.create_task(looking)
         if self._nearby is not None:
             self._nearby.is_joined = bool(self._bootstrap)
             self._greeting = asyncio.create_task(self._greet_neighbours(self._nearby))
@@ -286,7 +291,7 @@ class Libp2pHost:
         if self._closing:
             return
         self._closing = True
-        await cancel_and_wait(self._rejoining, self._meeting, self._greeting)
+        await cancel_and_wait(self._rejoining, self._meeting, self._looking, self._greeting)
         if self._nearby is not None:
             await self._nearby.close()
         if self.members is not None:
@@ -486,10 +491,14 @@ class Libp2pHost:
     async def _is_seen_twice(self, peer: PeerId) -> bool:
         """Return whether a peer has more connections from our peer id than we have to it."""
         try:
-            seen = await self._running().call(peer, _SEEN, b"", timeout_s=stretched(_CONTROL_TIMEOUT_S))
-            return int.from_bytes(seen[:2]) > len((await self.neighbours()).get(peer, ()))
+            return await self._ask_seen(peer) > len((await self.neighbours()).get(peer, ()))
         except PotluckError:
             return False  # not connected, or a peer that does not know the question
+
+    async def _ask_seen(self, peer: PeerId) -> int:
+        """Return how many connections a peer has from our peer id. Raises RemoteError."""
+        seen = await self._running().call(peer, _SEEN, b"", timeout_s=stretched(_CONTROL_TIMEOUT_S))
+        return int.from_bytes(seen[:2])
 
     async def _answer_seen(self, body: bytes, peer: PeerId) -> bytes:
         return min(len((await self.neighbours()).get(peer, ())), 0xFFFF).to_bytes(2)

@@ -28,9 +28,11 @@ from hivemind.proto import dht_pb2
 
 from potluck.errors import NetworkError
 from potluck.membership.identity import Identity
-from potluck.p2p import control
+from potluck.p2p import control, silence
+from potluck.p2p.addresses import split_peer
 from potluck.p2p.config import HostConfig, RecordCheck
 from potluck.p2p.libp2p import Libp2pHost
+from potluck.p2p.nameless import nameless_node
 from potluck.protocol.blocks import PeerId
 from potluck.protocol.codes import Code, RemoteError
 
@@ -244,6 +246,31 @@ async def test_a_node_id_that_is_none_is_refused_before_hivemind_looks_at_it(
     await asyncio.sleep(0)
     gc.collect()
     assert not caplog.records
+
+
+async def test_a_stranger_that_says_nothing_is_disconnected_and_a_members_client_is_not(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(silence, "INTERVAL_S", 0.2)
+    founder = founded(Identity.generate(), now_s=time.time())
+    private = await Libp2pHost.start(HostConfig(membership=founder, runtime_dir=folder / "private"))
+    (address,) = await private.addresses()
+    config = HostConfig(
+        membership=founder.for_client(), bootstrap_peers=(address,), dht_client=True, runtime_dir=folder / "private"
+    )
+    client = await Libp2pHost.start(config)
+    stream = await opened(client, private, echo)
+    async with nameless_node(folder, "silent") as stranger:
+        peer, where = split_peer(address)
+        await stranger.connect(peer, [where], timeout_s=WAIT_S)
+
+        async with asyncio.timeout(WAIT_S):
+            while await stranger.list_peers(timeout_s=WAIT_S):  # noqa: ASYNC110 (p2pd tells nobody)
+                await asyncio.sleep(0.1)
+    await stream.send(b"still here")
+    assert await stream.receive(timeout_s=WAIT_S) == b"still here"
+    await client.close()
+    await private.close()
 
 
 async def test_a_stranger_that_calls_on_and_on_is_thrown_out_and_a_member_is_not(
