@@ -466,6 +466,14 @@ FIGURES = {
             "the same in the tray, without a window",
         ),
         Figure(
+            "swarm_page",
+            "KB",
+            "lower",
+            300,
+            "swarm_page:size",
+            "size of the web page of a swarm with 1,000 servers; a browser draws it in a second, without requests",
+        ),
+        Figure(
             "app_sees_hang",
             "s",
             "lower",

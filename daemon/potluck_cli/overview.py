@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import time
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from potluck_control.formatting import rounded
 from potluck_control.schema import SwarmOutlook
@@ -15,6 +17,9 @@ from potluck.protocol.records import LiveServer, ServerState
 from potluck.protocol.swarm import Swarm
 from potluck_cli.connect import find_nearby
 from potluck_cli.terminal import STRIP_LEGEND, Style, Terminal, ranges, strip
+
+if TYPE_CHECKING:
+    from potluck.directory import Directory
 
 _MAX_NAMED = 4
 _MAX_STRIP_LETTERS = 128  # longer models are shown as ranges only
@@ -117,8 +122,9 @@ def _outlook(swarm: Swarm, servers: Sequence[LiveServer]) -> SwarmOutlook | None
     return swarm_outlook(servers, swarm.num_blocks)
 
 
-async def live_servers(membership: Membership) -> tuple[LiveServer, ...]:
-    """Fetch all servers from the swarm's directory. Raises NetworkError if nobody answers."""
+@contextlib.asynccontextmanager
+async def directory_of(membership: Membership) -> AsyncIterator[Directory]:
+    """Enter the swarm as a client that follows all servers. Raises NetworkError if nobody answers."""
     from potluck.directory import Directory, record_checks
     from potluck.p2p.config import HostConfig
     from potluck.p2p.libp2p import Libp2pHost
@@ -133,9 +139,15 @@ async def live_servers(membership: Membership) -> tuple[LiveServer, ...]:
     )
     host = await Libp2pHost.start(config)
     try:
-        return (await Directory(host, swarm, everybody=True).fetch()).servers
+        yield Directory(host, swarm, everybody=True)
     finally:
         await host.close()
+
+
+async def live_servers(membership: Membership) -> tuple[LiveServer, ...]:
+    """Fetch all servers from the swarm's directory. Raises NetworkError if nobody answers."""
+    async with directory_of(membership) as directory:
+        return (await directory.fetch()).servers
 
 
 def _sorted(servers: Sequence[LiveServer]) -> list[LiveServer]:

@@ -1,4 +1,4 @@
-"""`potluck swarm`: creates, joins, lists, shows and leaves swarms, and prints invites."""
+"""`potluck swarm`: creates, joins, lists, shows and leaves swarms, prints invites, and makes web pages."""
 
 from __future__ import annotations
 
@@ -21,6 +21,7 @@ from potluck.membership.leadership import invite as new_invite
 from potluck.membership.membership import Membership
 from potluck.open_swarms import default_prefix
 from potluck.protocol.swarm import check_swarm, new_swarm
+from potluck_cli import page as web_page
 from potluck_cli.connect import daemon, hello_or_none, with_own_daemon
 from potluck_cli.durations import parse_duration
 from potluck_cli.invites import (
@@ -48,6 +49,7 @@ EXAMPLES = """\
   potluck swarm list
   potluck swarm show friends
   potluck swarm invite friends
+  potluck swarm page friends
   potluck swarm leave friends"""
 
 
@@ -74,6 +76,7 @@ RESULT = {
     "invite": schema.SwarmInvite,
     "list": Swarms,
     "show": SwarmOverview,
+    "page": web_page.SwarmPage,
     "leave": LeftSwarm,
 }
 
@@ -124,6 +127,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     show = actions.add_parser("show", help="show who serves what, how fast, and what is missing")
     _add_name(show)
     show.set_defaults(act=_show)
+
+    page_of = actions.add_parser("page", help="make a web page of the swarm, in a file or over HTTP")
+    _add_name(page_of)
+    web_page.add_arguments(page_of)
+    page_of.set_defaults(act=web_page.run)
 
     leave = actions.add_parser("leave", help="forget a swarm and your key in it")
     leave.add_argument("name", metavar="NAME", help="a swarm you joined")

@@ -57,7 +57,10 @@ def user_unit() -> dict[str, bytes]:
 def system_unit() -> dict[str, bytes]:
     """Return the unit and the files that make its user, which postinst adds to the GPU's groups."""
     folder = SOURCE / "resources" / "systemd"
-    joins = (folder / "potluck-join.service").read_text().replace("@POTLUCK@", "/usr/bin/potluck")
+    more = {
+        f"lib/systemd/system/{name}": (folder / name).read_text().replace("@POTLUCK@", "/usr/bin/potluck").encode()
+        for name in ("potluck-join.service", "potluck-swarm-page.service")
+    }
     unit = (folder / "potluckd-system.service").read_text()
     for place, value in (
         ("@POTLUCKD@", "/usr/bin/potluckd"),
@@ -67,7 +70,7 @@ def system_unit() -> dict[str, bytes]:
         unit = unit.replace(place, value)
     return {
         "lib/systemd/system/potluckd.service": unit.encode(),
-        "lib/systemd/system/potluck-join.service": joins.encode(),
+        **more,
         "lib/sysusers.d/potluck.conf": (folder / "potluck.sysusers").read_bytes(),
         "lib/tmpfiles.d/potluck.conf": (folder / "potluck.tmpfiles").read_bytes(),
     }

@@ -50,7 +50,7 @@ function _shtab_potluck_using
   test "$_shtab_potluck_cmdpath" = "$argv"
 end
 
-set -g _shtab_potluck_commands start stop drain status top pause resume join leave members 'members list' 'members remove' 'members promote' 'members demote' 'members withdraw' 'members recovery-code' 'members recover' 'members add-computer' 'members backup' 'members restore' models 'models list' 'models delete' 'models move' programs 'programs list' 'programs always' 'programs never' 'programs judge' history earnings ledger 'ledger export' 'ledger check' 'ledger backup' 'ledger restore' logs config 'config list' 'config get' 'config set' 'config unset' 'config edit' doctor diag setup update autostart service 'service install' 'service remove' serve generate chat gateway 'gateway start' 'gateway status' 'gateway stop' 'gateway key' 'gateway keys' 'gateway revoke' swarm 'swarm create' 'swarm join' 'swarm invite' 'swarm list' 'swarm show' 'swarm leave' bootstrap control completions
+set -g _shtab_potluck_commands start stop drain status top pause resume join leave members 'members list' 'members remove' 'members promote' 'members demote' 'members withdraw' 'members recovery-code' 'members recover' 'members add-computer' 'members backup' 'members restore' models 'models list' 'models delete' 'models move' programs 'programs list' 'programs always' 'programs never' 'programs judge' history earnings ledger 'ledger export' 'ledger check' 'ledger backup' 'ledger restore' logs config 'config list' 'config get' 'config set' 'config unset' 'config edit' doctor diag setup update autostart service 'service install' 'service remove' serve generate chat gateway 'gateway start' 'gateway status' 'gateway stop' 'gateway key' 'gateway keys' 'gateway revoke' swarm 'swarm create' 'swarm join' 'swarm invite' 'swarm list' 'swarm show' 'swarm page' 'swarm leave' bootstrap control completions
 set -g _shtab_potluck_opts_with_value --adapter --address --announce --app --blocks --bootstrap --by --cache-tokens --daemon --device --devices --dtype --expires --file --folder --host --identity --index --invite-file --machine --max-memory --max-new-tokens --max-tokens --max-wait --model --name --num-blocks --output --people --port --prefix --quantization --revision --seed --since --state --swarm --system --temperature --threads --variant --wait --wheels --within --words -n
 
 complete -c potluck -e
@@ -347,6 +347,15 @@ complete -c potluck -n '_shtab_potluck_using swarm; and test $_shtab_potluck_npo
 complete -c potluck -n '_shtab_potluck_using swarm show' -s h -l help -d 'show this help message and exit'
 complete -c potluck -n '_shtab_potluck_using swarm show' -l invite-file -xka "(__fish_complete_path (commandline -ct))" -d 'use the swarm of the invite in this file'
 complete -c potluck -n '_shtab_potluck_using swarm show' -l json -d 'print JSON, for scripts'
+complete -c potluck -n '_shtab_potluck_using swarm; and test $_shtab_potluck_npos -eq 0' -a page -d 'make a web page of the swarm, in a file or over HTTP'
+complete -c potluck -n '_shtab_potluck_using swarm page' -s h -l help -d 'show this help message and exit'
+complete -c potluck -n '_shtab_potluck_using swarm page' -l invite-file -xka "(__fish_complete_path (commandline -ct))" -d 'use the swarm of the invite in this file'
+complete -c potluck -n '_shtab_potluck_using swarm page' -l output -xka "(__fish_complete_path (commandline -ct))" -d 'write the page here (default: NAME.html)'
+complete -c potluck -n '_shtab_potluck_using swarm page' -l serve -d 'serve it over HTTP until Ctrl-C, and read the swarm anew'
+complete -c potluck -n '_shtab_potluck_using swarm page' -l host -x -d 'with --serve: to listen on (default: this machine only); 0.0.0.0: everybody who has the address'
+complete -c potluck -n '_shtab_potluck_using swarm page' -l port -x -d 'with --serve: TCP port; 0: any (default: 8738)'
+complete -c potluck -n '_shtab_potluck_using swarm page' -l public -d 'for everybody: without the secret in the address; a private swarm'"'"'s servers lose their names'
+complete -c potluck -n '_shtab_potluck_using swarm page' -l json -d 'print JSON, for scripts'
 complete -c potluck -n '_shtab_potluck_using swarm; and test $_shtab_potluck_npos -eq 0' -a leave -d 'forget a swarm and your key in it'
 complete -c potluck -n '_shtab_potluck_using swarm leave' -s h -l help -d 'show this help message and exit'
 complete -c potluck -n '_shtab_potluck_using swarm leave' -l json -d 'print JSON, for scripts'

@@ -128,6 +128,7 @@ _shtab_potluck_swarm_commands() {
     join:'remember a swarm by its invite, for which it asks'
     leave:'forget a swarm and your key in it'
     list:'list the swarms you joined'
+    page:'make a web page of the swarm, in a file or over HTTP'
     show:'show who serves what, how fast, and what is missing'
   )
   _describe 'potluck swarm commands' _commands
@@ -793,6 +794,21 @@ _shtab_potluck_swarm_list_options=(
 # guard to ensure default positional specs are added only once per session
 _shtab_potluck_swarm_list_defaults_added=0
 
+_shtab_potluck_swarm_page_options=(
+  "(- : *)"{-h,--help}"[show this help message and exit]"
+  "--invite-file[use the swarm of the invite in this file]:FILE:_files"
+  "--output[write the page here (default\: NAME.html)]:FILE:_files"
+  "--serve[serve it over HTTP until Ctrl-C, and read the swarm anew]"
+  "--host[with --serve\: to listen on (default\: this machine only)\; 0.0.0.0\: everybody who has the address]:IP:"
+  "--port[with --serve\: TCP port\; 0\: any (default\: 8738)]:port:"
+  "--public[for everybody\: without the secret in the address\; a private swarm\'s servers lose their names]"
+  "--json[print JSON, for scripts]"
+  ":a swarm you joined (default\: the only one):"
+)
+
+# guard to ensure default positional specs are added only once per session
+_shtab_potluck_swarm_page_defaults_added=0
+
 _shtab_potluck_swarm_show_options=(
   "(- : *)"{-h,--help}"[show this help message and exit]"
   "--invite-file[use the swarm of the invite in this file]:FILE:_files"
@@ -1087,6 +1103,7 @@ _shtab_potluck_swarm() {
         join) _arguments -C -s $_shtab_potluck_swarm_join_options ;;
         leave) _arguments -C -s $_shtab_potluck_swarm_leave_options ;;
         list) _arguments -C -s $_shtab_potluck_swarm_list_options ;;
+        page) _arguments -C -s $_shtab_potluck_swarm_page_options ;;
         show) _arguments -C -s $_shtab_potluck_swarm_show_options ;;
       esac
   esac

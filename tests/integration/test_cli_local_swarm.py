@@ -7,6 +7,9 @@ import os
 import signal
 import subprocess
 import sys
+import time
+import urllib.error
+import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -45,6 +48,32 @@ def test_show_lists_who_serves_what_and_no_gap(swarm: LocalSwarm) -> None:
     assert "engine-0" in shown.stdout
     assert "engine-1" in shown.stdout
     assert "Every block is served" in shown.stdout
+
+
+def test_the_web_page_is_served_to_whoever_has_its_address(swarm: LocalSwarm, tmp_path: Path) -> None:
+    arguments = ["swarm", "page", "--invite-file", str(swarm.invite_file), "--serve", "--port", "0", "--json"]
+    environment = {**swarm.environment(), "XDG_STATE_HOME": str(tmp_path)}
+    serving = subprocess.Popen([*POTLUCK, *arguments], env=environment, stdout=subprocess.PIPE, text=True)
+    try:
+        assert serving.stdout is not None
+        address = json.loads(serving.stdout.readline())["address"]
+        while "engine-1" not in (page := _content(address)):
+            assert serving.poll() is None
+            time.sleep(0.2)
+        assert "all 4 layers are online" in page
+        assert "engine-0" in page
+        assert "100 % of 1 reading" in page
+        with pytest.raises(urllib.error.HTTPError, match="404"):
+            _content(address.rpartition("/")[0].rpartition("/")[0])
+    finally:
+        serving.terminate()
+        serving.communicate(timeout=60)
+    assert serving.returncode == 0
+
+
+def _content(address: str) -> str:
+    with urllib.request.urlopen(address, timeout=20) as answer:
+        return str(answer.read().decode())
 
 
 def test_no_process_of_a_swarm_has_the_invite_in_its_command_line(swarm: LocalSwarm) -> None:

@@ -46,7 +46,7 @@ LINES = {  # at least one a command; `setup` and `service` must not get as far a
     "generate": ["generate hello"],
     "chat": ["chat hello"],
     "gateway": ["gateway status", "gateway key app", "gateway keys", "gateway revoke app"],
-    "swarm": ["swarm list", "swarm join", "swarm leave friends"],
+    "swarm": ["swarm list", "swarm join", "swarm leave friends", "swarm page", "swarm page --output {out}"],
     "bootstrap": ["bootstrap --port 0 --host 127.0.0.1"],
     "control": ["control --wait 0"],
     "completions": ["completions bash"],

@@ -1,0 +1,182 @@
+"""`potluck swarm page`: writes the web page of a swarm to a file, or serves it and keeps it up to date.
+
+For members by default: the file is readable by its user only, and the address cannot be guessed. On a public page of a
+private swarm servers have no names, because they gave them for the members to see.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import secrets
+import signal
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from potluck_control.codec import dumps
+from potluck_control.places import find_places, user_places
+
+from potluck.checked_files import DamagedError
+from potluck.errors import UsageError
+from potluck.files import write_atomically
+from potluck.membership.membership import Membership
+from potluck.protocol.records import LiveServer
+from potluck.tasks import cancel_and_wait
+from potluck_cli.connect import with_own_daemon
+from potluck_cli.invites import is_service_user, swarm_of
+from potluck_cli.options import answer, ip_address, port_number
+from potluck_cli.overview import directory_of, live_servers, overview
+from potluck_cli.page_history import PageHistory, kept_page
+from potluck_cli.page_server import PageServer, repeat
+from potluck_cli.swarm_page import MARK, REFRESH_S, Readers, Reading, draw, draw_waiting
+
+DEFAULT_PORT = 8738
+_READING_TIMEOUT_S = 120.0
+_RETRY_S = 20.0
+
+
+@dataclass(frozen=True, slots=True)
+class SwarmPage:
+    """A web page of a swarm: the file that was written, or the address at which it is served now."""
+
+    swarm: str
+    file: str | None = None
+    address: str | None = None
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    place = parser.add_mutually_exclusive_group()
+    place.add_argument("--output", type=Path, metavar="FILE", help="write the page here (default: NAME.html)")
+    place.add_argument("--serve", action="store_true", help="serve it over HTTP until Ctrl-C, and read the swarm anew")
+    parser.add_argument(
+        "--host",
+        type=ip_address,
+        default="127.0.0.1",
+        metavar="IP",
+        help="with --serve: to listen on (default: this machine only); 0.0.0.0: everybody who has the address",
+    )
+    parser.add_argument(
+        "--port", type=port_number, default=DEFAULT_PORT, help="with --serve: TCP port; 0: any (default: %(default)s)"
+    )
+    parser.add_argument(
+        "--public",
+        action="store_true",
+        help="for everybody: without the secret in the address; a private swarm's servers lose their names",
+    )
+
+
+def run(args: argparse.Namespace) -> int:
+    membership = with_own_daemon(swarm_of(args))
+    if args.serve:
+        return asyncio.run(_serve(args, _Page(membership, is_public=args.public)))
+    name = membership.swarm.name
+    path: Path = args.output or Path(f"{name}.html")
+    _refuse_other_files(path)
+    page = _Page(membership, is_public=args.public)
+    page.read(asyncio.run(live_servers(membership)), time.time())
+    try:
+        write_atomically(path, page.drawn(refreshes=False), mode=0o644 if args.public else 0o600)
+    except OSError as error:
+        raise UsageError(f"cannot write {path}: {error.strerror}", hint="name another file with --output") from error
+    return answer(args, SwarmPage(name, file=str(path.absolute())), [f"Wrote {path}. Open it in a browser."])
+
+
+class _Page:
+    """The page of one swarm; each reading is added to the week in its file."""
+
+    def __init__(self, membership: Membership, *, is_public: bool) -> None:
+        swarm = membership.swarm
+        is_everybodys = swarm.is_open or membership.roster(time.time()).door is not None
+        self.membership = membership
+        self.readers = Readers(is_public, names=is_everybodys or not is_public)
+        self._file = kept_page((find_places() if is_service_user() else user_places()).state, swarm.prefix)
+        self._kept = self._read_file()
+        self._reading: Reading | None = None
+        self._problem = ""
+
+    @property
+    def path(self) -> str:
+        return "/" if self.readers.is_public else f"/{self._kept.secret}/"
+
+    def read(self, servers: Sequence[LiveServer], now: float) -> None:
+        """Take a new reading of the swarm."""
+        seen = overview(self.membership.swarm, servers)
+        self._kept = self._read_file().with_reading(
+            now,
+            servers=sum(server.state == "online" for server in seen.servers),
+            is_complete=not seen.gaps,
+            tokens_per_s=0.0 if seen.outlook is None else seen.outlook.tokens_per_s,
+        )
+        self._file.write(dumps(self._kept))
+        self._reading, self._problem = Reading(seen, now, self._kept.hours), ""
+
+    def fail(self, problem: str) -> None:
+        """Say on the page why there is no newer reading."""
+        self._problem = problem
+
+    def drawn(self, *, refreshes: bool) -> bytes:
+        if self._reading is None:
+            return draw_waiting(self.membership.swarm.name, self._problem)
+        return draw(replace(self._reading, problem=self._problem), self.readers, refreshes=refreshes)
+
+    def _read_file(self) -> PageHistory:
+        try:
+            kept = self._file.read()
+        except DamagedError:
+            self._file.set_aside()
+            kept = None
+        except OSError as error:
+            raise UsageError(f"cannot read {self._file.path}: {error.strerror}") from error
+        if kept is None:
+            kept = PageHistory(secrets.token_hex(16))
+            self._file.write(dumps(kept))
+        return kept
+
+
+async def _serve(args: argparse.Namespace, page: _Page) -> int:
+    stop = asyncio.Event()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        asyncio.get_running_loop().add_signal_handler(number, stop.set)
+    server = PageServer(page.path, page.drawn(refreshes=True))
+
+    async def read() -> None:
+        async with asyncio.timeout(_READING_TIMEOUT_S) as limit, directory_of(page.membership) as directory:
+            while True:
+                page.read((await directory.fetch()).servers, time.time())
+                server.page = page.drawn(refreshes=True)
+                limit.reschedule(asyncio.get_running_loop().time() + REFRESH_S + _READING_TIMEOUT_S)
+                await asyncio.sleep(REFRESH_S)
+
+    def fail(problem: str) -> None:
+        page.fail(problem)
+        server.page = page.drawn(refreshes=True)
+
+    address = await server.start(args.host, args.port)
+    who = "Everybody" if args.public else "Whoever has this address"
+    lines = [f"{page.membership.swarm.name} is at {address}", f"{who} may read it. Ctrl-C stops."]
+    answer(args, SwarmPage(page.membership.swarm.name, address=address), lines)
+    reading = asyncio.create_task(repeat(read, fail, pause_s=_RETRY_S))
+    stopping = asyncio.create_task(stop.wait())
+    try:
+        done, _ = await asyncio.wait((reading, stopping), return_when=asyncio.FIRST_COMPLETED)
+        if reading in done:
+            reading.result()  # raises what no further try would help against
+    finally:
+        await cancel_and_wait(reading, stopping)
+        await server.close()
+    return 0
+
+
+def _refuse_other_files(path: Path) -> None:
+    """Raise UsageError if writing the page would replace something else."""
+    try:
+        with path.open("rb") as file:
+            is_page = file.read(len(MARK)) == MARK
+    except FileNotFoundError:
+        return
+    except OSError as error:
+        raise UsageError(f"cannot write {path}: {error.strerror}", hint="name another file with --output") from error
+    if not is_page:
+        raise UsageError(f"{path} is there and no page of a swarm", hint="name another file with --output")
