@@ -68,6 +68,24 @@ class LayerView:
     place: int
     widener: Widener | None
 
+    def attend(self, query: Tensor, scale: float, soft_cap: float | None = None, sinks: Tensor | None = None) -> Tensor:
+        """Return attention [1, tokens, heads, value_dim] for query [1, heads, tokens, key_dim]."""
+        heads, tokens, key_dim = query.shape[1:]
+        kv_heads = self.new_keys.shape[1]
+        grouped = None if sinks is None else sinks.float().view(kv_heads, heads // kv_heads)
+        scores = Scores(scale, soft_cap, grouped)
+        packed = query.transpose(1, 2).reshape(tokens, kv_heads, heads // kv_heads, key_dim)
+        outputs = []
+        start = 0
+        for row, part in zip(self.rows, packed.split_with_sizes([row.tokens for row in self.rows]), strict=True):
+            if row.tokens == 1:
+                outputs.append(_attend_token(part, self, row, scores))
+            else:
+                outputs.append(_attend_chunk(part, self, row, start, scores))
+            start += row.tokens
+        output = outputs[0] if len(outputs) == 1 else torch.cat(outputs)
+        return output.reshape(1, tokens, heads, output.shape[-1])
+
 
 @dataclass(frozen=True, slots=True)
 class Scores:
@@ -105,24 +123,7 @@ def attend(
     is_known = isinstance(key, LayerView | PagedView) and attention_mask is None and is_causal is not False
     if not is_known or unknown:
         raise TypeError(f"attention of {type(module).__name__} cannot be given packed rows")
-    heads, tokens, key_dim = query.shape[1:]
-    scale = key_dim**-0.5 if scaling is None else scaling
-    if isinstance(key, PagedView):
-        return key.attend(query, scale, softcap, s_aux), None
-    kv_heads = key.new_keys.shape[1]
-    sinks = None if s_aux is None else s_aux.float().view(kv_heads, heads // kv_heads)
-    scores = Scores(scale, softcap, sinks)
-    packed = query.transpose(1, 2).reshape(tokens, kv_heads, heads // kv_heads, key_dim)
-    outputs = []
-    start = 0
-    for row, part in zip(key.rows, packed.split_with_sizes([row.tokens for row in key.rows]), strict=True):
-        if row.tokens == 1:
-            outputs.append(_attend_token(part, key, row, scores))
-        else:
-            outputs.append(_attend_chunk(part, key, row, start, scores))
-        start += row.tokens
-    output = outputs[0] if len(outputs) == 1 else torch.cat(outputs)
-    return output.reshape(1, tokens, heads, output.shape[-1]), None
+    return key.attend(query, query.shape[-1] ** -0.5 if scaling is None else scaling, softcap, s_aux), None
 
 
 def window_mask(tokens: int, seen: int, window: int, like: Tensor) -> Tensor:

@@ -1,9 +1,10 @@
-"""Common blocks in few kernels, for packed rows on a device with Triton.
+"""Common blocks in few operations, for packed rows.
 
-A block's own code takes some 45 launches, most of them over a few kilobytes. Even in a CUDA graph, launches take most
-of a decode step. Here a norm and the sum before it are one kernel, and so are the rotation, and an activation with its
-product. The block's own modules multiply the matrices, so adapters and quantised or sharded matrices work as usual.
-Plain matrices that lie side by side in memory are multiplied as one. Experts are called as they are.
+A block's own code takes some 45 operations, most of them over a few kilobytes. On a GPU their launches take most of a
+decode step, even in a CUDA graph, and on a CPU calling them takes up to a third. Here a norm and the sum before it are
+one operation, and so are the rotation, and an activation with its product. `block_kernels` has them in Triton,
+`native_blocks` in C. The block's own modules multiply the matrices, so adapters and quantised or sharded matrices work
+as usual. Experts are called as they are.
 
 A block qualifies only if the code of its layer, attention, norms and rotation equals, word for word, code that is
 rewritten here, and the trial compares results with the block's own. See docs/decisions/0011-cuda.md.
@@ -14,20 +15,14 @@ from __future__ import annotations
 import ast
 import inspect
 import textwrap
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
-from typing import Any
+from typing import Any, Protocol
 
-import torch
-import triton
 from torch import Tensor, nn
-from torch.nn import functional
 
-from potluck.blocks import kernels
-
-_ELEMENTS_A_PROGRAM = 1024
 ACTIVATIONS = {"SiLU": False, "SiLUActivation": False, "GELUTanh": True}
 """Classes of activations -> whether it is the GELU by tanh, else silu."""
 
@@ -91,20 +86,61 @@ _FAMILIES = {
 """Modules in transformers of the code that is rewritten here."""
 
 
-class FusedBlock:
-    """A layer in few kernels, called like the layer itself, for packed rows without gradients."""
+class BlockOperations(Protocol):
+    """What a block computes besides products with matrices and attention; a module for each kind of device."""
 
-    def __init__(self, layer: Any) -> None:
+    def add_and_norm(self, hidden: Tensor, added: Tensor | None, norm: Any) -> tuple[Tensor, Tensor]:
+        """Return hidden + added (or hidden), and its norm. Shapes: [.., width], contiguous, as are the results."""
+
+    def rotate(
+        self,
+        query: Tensor,
+        key: Tensor,
+        cosines: Tensor,
+        sines: Tensor,
+        rotated: int,
+        *,
+        is_interleaved: bool = False,
+    ) -> None:
+        """Rotate the first `rotated` dimensions of each head in place, by halves (NeoX) or by neighbours (GPT-J).
+
+        Shapes: query and key [tokens, heads, head_dim]; cosines and sines [tokens, at least rotated / 2].
+        """
+
+    def activate_times(self, gate: Tensor, up: Tensor, *, is_gelu: bool = False) -> Tensor:
+        """Return silu(gate) * up, or gelu(gate) * up by tanh. Shapes: [1, tokens, width]; contiguous in the last."""
+
+    def project(self, hidden: Tensor, *linears: Any) -> tuple[Tensor, ...]:
+        """Apply several modules to the same input."""
+
+
+class FusedBlock:
+    """A layer in few operations, called like the layer itself, for packed rows without gradients.
+
+    Args:
+        most_tokens: for more, the layer itself is called; None sets no limit.
+    """
+
+    def __init__(self, layer: Any, operations: BlockOperations, most_tokens: int | None = None) -> None:
         self._layer = layer
-        self._attention = FusedAttention(layer.self_attn)
+        self._operations = operations
+        self._most_tokens = most_tokens
+        self._attention = FusedAttention(layer.self_attn, operations)
         self._form = _known().layers[code_of(type(layer).forward)]
         self._share = float(getattr(layer, "residual_multiplier", 1.0))
         self._has_plain_mlp = code_of(type(layer.mlp).forward) in _known().mlps
+        self._is_gelu = self._has_plain_mlp and ACTIVATIONS[type(_activation(layer.mlp)).__name__]
 
     def __call__(
         self, hidden: Tensor, *, position_embeddings: tuple[Tensor, Tensor], past_key_values: Any, **others: Any
     ) -> Tensor:
         """Shapes: hidden [1, tokens, hidden_size]; position_embeddings [1, tokens, rotated] each."""
+        if self._most_tokens is not None and hidden.shape[1] > self._most_tokens:
+            output = self._layer(
+                hidden, position_embeddings=position_embeddings, past_key_values=past_key_values, **others
+            )
+            whole: Tensor = output[0] if isinstance(output, tuple) else output
+            return whole
         form = self._form
         normed = self._normed(form.before_attention, hidden)
         attended = self._attention(normed, position_embeddings, past_key_values)
@@ -112,12 +148,12 @@ class FusedBlock:
         if form.before_mlp is None:
             hidden = normed = hidden + attended
         else:
-            hidden, normed = add_and_norm(hidden, attended, getattr(self._layer, form.before_mlp))
+            hidden, normed = self._operations.add_and_norm(hidden, attended, getattr(self._layer, form.before_mlp))
         output = self._normed(form.after_mlp, self._mlp(normed))
         return hidden + self._scaled(output)
 
     def _normed(self, name: str | None, hidden: Tensor) -> Tensor:
-        return hidden if name is None else add_and_norm(hidden, None, getattr(self._layer, name))[1]
+        return hidden if name is None else self._operations.add_and_norm(hidden, None, getattr(self._layer, name))[1]
 
     def _scaled(self, hidden: Tensor) -> Tensor:
         return hidden if self._share == 1.0 else hidden * self._share
@@ -131,30 +167,35 @@ class FusedBlock:
         if hasattr(mlp, "gate_up_proj"):
             gate, up = mlp.gate_up_proj(normed).chunk(2, dim=-1)
         else:
-            gate, up = project(normed, mlp.gate_proj, mlp.up_proj)
-        result: Tensor = mlp.down_proj(activate_times(gate, up, is_gelu=_is_gelu(mlp)))
+            gate, up = self._operations.project(normed, mlp.gate_proj, mlp.up_proj)
+        active = self._operations.activate_times(gate, up, is_gelu=self._is_gelu)
+        result: Tensor = mlp.down_proj(active)
         return result
 
 
 class FusedAttention:
     """A layer's attention, from the normalised hidden state to what is added to it."""
 
-    def __init__(self, attention: Any) -> None:
+    def __init__(self, attention: Any, operations: BlockOperations) -> None:
         self._attention = attention
+        self._operations = operations
         known, home = _known(), import_module(type(attention).__module__)
         self._norms_whole = known.attentions[code_of(type(attention).forward)]
         self._is_interleaved = known.rotations[_rotation_code(home)]
         self._has_whole_tables = "_apply_rotary_emb" not in vars(home)  # gpt-oss has only the first half
+        self._has_cap = "softcap=self.attn_logit_softcapping" in code_of(type(attention).forward)
 
     def __call__(self, normed: Tensor, tables: tuple[Tensor, Tensor], cache: Any) -> Tensor:
         attention, tokens = self._attention, normed.shape[1]
         query, key, value = (part.view(tokens, -1, attention.head_dim) for part in self._projected(normed))
         if hasattr(attention, "q_norm") and not self._norms_whole:
-            query = add_and_norm(query.contiguous(), None, attention.q_norm)[1]
-            key = add_and_norm(key.contiguous(), None, attention.k_norm)[1]
+            query = self._operations.add_and_norm(query.contiguous(), None, attention.q_norm)[1]
+            key = self._operations.add_and_norm(key.contiguous(), None, attention.k_norm)[1]
         if getattr(attention, "use_rope", True):
             rotated = tables[0].shape[-1] if self._has_whole_tables else 2 * tables[0].shape[-1]
-            rotate(query, key, tables[0][0], tables[1][0], rotated, is_interleaved=self._is_interleaved)
+            self._operations.rotate(
+                query, key, tables[0][0], tables[1][0], rotated, is_interleaved=self._is_interleaved
+            )
         key, value = (tensor.transpose(0, 1)[None] for tensor in (key, value))
         view, _ = cache.update(key, value, attention.layer_idx)
         output = view.attend(
@@ -166,10 +207,6 @@ class FusedAttention:
         result: Tensor = attention.o_proj(output.reshape(1, tokens, -1))
         return result
 
-    @property
-    def _has_cap(self) -> bool:
-        return "softcap=self.attn_logit_softcapping" in code_of(type(self._attention).forward)
-
     def _projected(self, normed: Tensor) -> tuple[Tensor, ...]:
         attention = self._attention
         if hasattr(attention, "qkv_proj"):
@@ -177,11 +214,16 @@ class FusedAttention:
             heads, kv_heads = config.num_attention_heads, config.num_key_value_heads
             sizes = [count * attention.head_dim for count in (heads, kv_heads, kv_heads)]
             return attention.qkv_proj(normed).split(sizes, dim=-1)  # type: ignore[no-any-return]
-        parts = project(normed, attention.q_proj, attention.k_proj, attention.v_proj)
+        parts = self._operations.project(normed, attention.q_proj, attention.k_proj, attention.v_proj)
         if not self._norms_whole:
             return parts
-        query = add_and_norm(parts[0].contiguous(), None, attention.q_norm)[1]
-        return query, add_and_norm(parts[1].contiguous(), None, attention.k_norm)[1], parts[2]
+        query = self._operations.add_and_norm(parts[0].contiguous(), None, attention.q_norm)[1]
+        return query, self._operations.add_and_norm(parts[1].contiguous(), None, attention.k_norm)[1], parts[2]
+
+
+def fused_layers(layers: Iterable[nn.Module], operations: BlockOperations, most_tokens: int | None = None) -> list[Any]:
+    """Return the layers, each one as a `FusedBlock` where it can be fused; all are called in the same way."""
+    return [FusedBlock(layer, operations, most_tokens) if can_be_fused(layer) else layer for layer in layers]
 
 
 def can_be_fused(layer: nn.Module) -> bool:
@@ -204,108 +246,14 @@ def can_be_fused(layer: nn.Module) -> bool:
     return not is_plain or type(_activation(mlp)).__name__ in ACTIVATIONS
 
 
-def add_and_norm(hidden: Tensor, added: Tensor | None, norm: Any) -> tuple[Tensor, Tensor]:
-    """Return hidden + added (or hidden), and its norm. Shapes: [.., width], contiguous, as are the results."""
-    width = hidden.shape[-1]
-    output = torch.empty_like(hidden)
-    total = hidden if added is None else torch.empty_like(hidden)
-    form = _known().norms.get(code_of(type(norm).forward), NormForm())
-    kernels.add_and_norm[(hidden.numel() // width,)](
-        hidden,
-        hidden if added is None else added,
-        norm.weight,
-        total,
-        output,
-        norm.variance_epsilon if hasattr(norm, "variance_epsilon") else norm.eps,
-        width,
-        HAS_ADDED=added is not None,
-        ROUNDS_FIRST=form.rounds_first,
-        PLUS_ONE=form.plus_one,
-        PAD=triton.next_power_of_2(width),
-        num_warps=8 if width > 1024 else 1,
-    )
-    return total, output
+def norm_form(norm: Any) -> NormForm:
+    """Return the form of a norm whose code is known."""
+    return _norm_form(type(norm).forward)
 
 
-def rotate(
-    query: Tensor, key: Tensor, cosines: Tensor, sines: Tensor, rotated: int, *, is_interleaved: bool = False
-) -> None:
-    """Rotate the first `rotated` dimensions of each head in place, by halves (NeoX) or by neighbours (GPT-J).
-
-    Shapes: query and key [tokens, heads, head_dim]; cosines and sines [tokens, at least rotated / 2].
-    """
-    tokens, heads, head_dim = query.shape
-    kernels.rotate[(tokens, heads + key.shape[1])](
-        query,
-        key,
-        cosines,
-        sines,
-        heads,
-        query.stride(0),
-        key.stride(0),
-        cosines.stride(0),
-        HEAD_DIM=head_dim,
-        HALF=rotated // 2,
-        PAD=triton.next_power_of_2(rotated // 2),
-        IS_INTERLEAVED=is_interleaved,
-        num_warps=2,
-    )
-
-
-def activate_times(gate: Tensor, up: Tensor, *, is_gelu: bool = False) -> Tensor:
-    """Return silu(gate) * up, or gelu(gate) * up by tanh. Shapes: [1, tokens, width]; contiguous in the last."""
-    tokens, width = gate.shape[1:]
-    output = torch.empty(gate.shape, dtype=gate.dtype, device=gate.device)
-    kernels.activate_times[(tokens, triton.cdiv(width, _ELEMENTS_A_PROGRAM))](
-        gate,
-        up,
-        output,
-        gate.stride(1),
-        up.stride(1),
-        width,
-        IS_GELU=is_gelu,
-        BLOCK=_ELEMENTS_A_PROGRAM,
-        num_warps=4,
-    )
-    return output
-
-
-def project(hidden: Tensor, *linears: Any) -> tuple[Tensor, ...]:
-    """Apply several modules to the same input, by one product where their weights lie side by side.
-
-    Weights do in blocks that were brought to the device as one piece. Modules that do more than multiply are called
-    normally.
-    """
-    weight = joined_weight(linears)
-    if weight is None:
-        return tuple(linear(hidden) for linear in linears)
-    return torch.split(functional.linear(hidden, weight), [linear.out_features for linear in linears], dim=-1)
-
-
-def joined_weight(linears: Sequence[Any]) -> Tensor | None:
-    """Return one matrix over plain linear modules without bias, or None if they are not neighbours in memory."""
-    if any(type(linear) is not nn.Linear or not _is_bare(linear) for linear in linears):
-        return None
-    weights = [linear.weight for linear in linears]
-    end = weights[0].data_ptr()
-    for weight in weights:
-        if weight.data_ptr() != end or not weight.is_contiguous():
-            return None
-        end += weight.nbytes
-    if end - weights[0].data_ptr() > _bytes_behind(weights[0]):  # neighbours by chance, in separate allocations
-        return None
-    first: Tensor = weights[0]
-    return first.as_strided((sum(weight.shape[0] for weight in weights), first.shape[1]), first.stride())
-
-
-def _is_bare(linear: nn.Linear) -> bool:
-    is_hooked = bool(linear._forward_hooks or linear._forward_pre_hooks) or "forward" in vars(linear)
-    return linear.bias is None and not is_hooked
-
-
-def _bytes_behind(tensor: Tensor) -> int:
-    """Return the bytes of the tensor's storage from its first element on."""
-    return tensor.untyped_storage().nbytes() - int(tensor.storage_offset()) * tensor.element_size()
+@cache
+def _norm_form(forward: Callable[..., Any]) -> NormForm:
+    return _known().norms.get(code_of(forward), NormForm())
 
 
 def code_of(function: Callable[..., Any]) -> str:
@@ -335,10 +283,6 @@ def _rotation_code(home: Any) -> str:
 
 def _activation(mlp: Any) -> Any:
     return mlp.activation_fn if hasattr(mlp, "activation_fn") else mlp.act_fn
-
-
-def _is_gelu(mlp: Any) -> bool:
-    return ACTIVATIONS[type(_activation(mlp)).__name__]
 
 
 @dataclass(frozen=True, slots=True)

@@ -58,7 +58,7 @@ def _missing_tool() -> NoKernels | None:
 
 @cache
 def _try_kernel(device: torch.device) -> NoKernels | None:
-    from potluck.blocks.fused import add_and_norm  # imports triton
+    from potluck.blocks.block_kernels import add_and_norm  # imports triton
 
     norm = torch.nn.RMSNorm(_WIDTH, eps=1e-6, device=device)
     norm.variance_epsilon = 1e-6  # type: ignore[assignment]

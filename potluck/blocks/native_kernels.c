@@ -1,4 +1,5 @@
-/* Products of bfloat16 rows with matrices (see formats.py), and attention, on x86 processors with AVX2.
+/* Products of bfloat16 rows with matrices (see formats.py), attention, and what a block computes between them (see
+ * fused.py), on x86 processors with AVX2.
  *
  * A bfloat16 matrix is read once, in the order of memory and ahead of use, with sums in float. For an Int8Matrix or
  * Int4Matrix, each row of x becomes int8 codes with one scale for each group of 32 values, and integers are multiplied, which is
@@ -350,4 +351,112 @@ EXPORT __attribute__((target("avx2,fma"))) void potluck_attention(
             }
         }
     }
+}
+
+/* total [tokens, width] = hidden + added, unless `added` is null; output = its RMS norm times weight [width], or times
+ * one more. It rounds where the families' own code rounds: after the sum, and before the weight if `rounds_first`. */
+EXPORT __attribute__((target("avx2,fma"))) void potluck_add_and_norm(
+    const uint16_t *hidden, const uint16_t *added, const uint16_t *weight, uint16_t *restrict total,
+    uint16_t *restrict output, int64_t tokens, int64_t width, float epsilon, int rounds_first, int plus_one) {
+    const float more = plus_one ? 1.0f : 0.0f;
+    for (int64_t token = 0; token < tokens; token++) {
+        const uint16_t *x = hidden + token * width;
+        uint16_t *normed = output + token * width;
+        if (added != NULL) {
+            uint16_t *sum = total + token * width;
+            for (int64_t i = 0; i < width; i++)
+                sum[i] = narrowed(widened(x[i]) + widened(added[token * width + i]));
+            x = sum;
+        }
+        float squares[8] = {0}, square = 0;
+        int64_t i = 0;
+        for (; i + 8 <= width; i += 8)
+            for (int lane = 0; lane < 8; lane++) squares[lane] += widened(x[i + lane]) * widened(x[i + lane]);
+        for (; i < width; i++) square += widened(x[i]) * widened(x[i]);
+        for (int lane = 0; lane < 8; lane++) square += squares[lane];
+        const float factor = 1.0f / sqrtf(square / (float)width + epsilon);
+        if (rounds_first)
+            for (i = 0; i < width; i++)
+                normed[i] = narrowed(widened(narrowed(widened(x[i]) * factor)) * (widened(weight[i]) + more));
+        else
+            for (i = 0; i < width; i++) normed[i] = narrowed(widened(x[i]) * factor * (widened(weight[i]) + more));
+    }
+}
+
+/* Rotate one head in place, as `potluck_rotate` does. Products with bfloat16 tables are rounded, as torch does. */
+__attribute__((target("avx2,fma"), always_inline)) static inline void rotate_head(
+    uint16_t *head, const void *cosines, const void *sines, int64_t half, const int is_interleaved, const int is_wide) {
+    const int64_t step = is_interleaved ? 2 : 1, apart = is_interleaved ? 1 : half;
+    for (int64_t i = 0; i < half; i++) {
+        float first = widened(head[i * step]), second = widened(head[i * step + apart]);
+        float one, other;
+        if (is_wide) {
+            float cosine = ((const float *)cosines)[i], sine = ((const float *)sines)[i];
+            one = first * cosine - second * sine, other = second * cosine + first * sine;
+        } else {
+            float cosine = widened(((const uint16_t *)cosines)[i]), sine = widened(((const uint16_t *)sines)[i]);
+            one = widened(narrowed(first * cosine)) - widened(narrowed(second * sine));
+            other = widened(narrowed(second * cosine)) + widened(narrowed(first * sine));
+        }
+        head[i * step] = narrowed(one);
+        head[i * step + apart] = narrowed(other);
+    }
+}
+
+/* Rotate the first 2 * half dimensions of each head, halves or neighbours, by tables [tokens, at least half] in
+ * bfloat16, or float if `is_wide`. query [tokens, heads, dim] and keys [tokens, key_heads, dim]: tokens and rows of a table lie a stride apart. */
+EXPORT __attribute__((target("avx2,fma"))) void potluck_rotate(
+    uint16_t *query, uint16_t *keys, const char *cosines, const char *sines, int64_t tokens, int64_t heads,
+    int64_t key_heads, int64_t dim, int64_t half, int64_t query_stride, int64_t key_stride, int64_t table_stride,
+    int is_interleaved, int is_wide) {
+    const int64_t row_bytes = table_stride * (is_wide ? 4 : 2);
+    for (int64_t token = 0; token < tokens; token++) {
+        const char *cosine = cosines + token * row_bytes, *sine = sines + token * row_bytes;
+        for (int64_t head = 0; head < heads + key_heads; head++) {
+            uint16_t *one = head < heads ? query + token * query_stride + head * dim
+                                         : keys + token * key_stride + (head - heads) * dim;
+            switch (2 * !!is_interleaved + !!is_wide) {
+                case 0: rotate_head(one, cosine, sine, half, 0, 0); break;
+                case 1: rotate_head(one, cosine, sine, half, 0, 1); break;
+                case 2: rotate_head(one, cosine, sine, half, 1, 0); break;
+                case 3: rotate_head(one, cosine, sine, half, 1, 1); break;
+            }
+        }
+    }
+}
+
+/* e to the power of x, right to 2e-7 of itself, where the result is a normal number. Source: Cephes. */
+__attribute__((target("avx2,fma"))) static inline __m256 exponential(__m256 x) {
+    x = _mm256_max_ps(_mm256_set1_ps(-87.0f), _mm256_min_ps(_mm256_set1_ps(88.0f), x)); /* keeps what is no number */
+    __m256 twos = _mm256_round_ps(
+        _mm256_mul_ps(x, _mm256_set1_ps(1.44269504f)), _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
+    x = _mm256_fnmadd_ps(twos, _mm256_set1_ps(0.693359375f), x);
+    x = _mm256_fnmadd_ps(twos, _mm256_set1_ps(-2.12194440e-4f), x);
+    __m256 sum = _mm256_set1_ps(1.9875691500e-4f);
+    sum = _mm256_fmadd_ps(sum, x, _mm256_set1_ps(1.3981999507e-3f));
+    sum = _mm256_fmadd_ps(sum, x, _mm256_set1_ps(8.3334519073e-3f));
+    sum = _mm256_fmadd_ps(sum, x, _mm256_set1_ps(4.1665795894e-2f));
+    sum = _mm256_fmadd_ps(sum, x, _mm256_set1_ps(1.6666665459e-1f));
+    sum = _mm256_fmadd_ps(sum, x, _mm256_set1_ps(5.0000001201e-1f));
+    sum = _mm256_add_ps(_mm256_fmadd_ps(sum, _mm256_mul_ps(x, x), x), _mm256_set1_ps(1));
+    __m256i exponent = _mm256_slli_epi32(_mm256_cvtps_epi32(twos), 23);
+    return _mm256_castsi256_ps(_mm256_add_epi32(_mm256_castps_si256(sum), exponent));
+}
+
+/* output [tokens, width] = silu(gate) * up, rounded after each; tokens of gate and up lie a stride apart. */
+EXPORT __attribute__((target("avx2,fma"))) void potluck_silu_times(
+    const uint16_t *gate, const uint16_t *up, uint16_t *restrict output, int64_t tokens, int64_t width,
+    int64_t gate_stride, int64_t up_stride) {
+    for (int64_t token = 0; token < tokens; token++)
+        for (int64_t start = 0; start < width; start += 8) {
+            const int count = width - start < 8 ? (int)(width - start) : 8;
+            float some[8] = {0}, active[8];
+            for (int i = 0; i < count; i++) some[i] = widened(gate[token * gate_stride + start + i]);
+            __m256 x = _mm256_loadu_ps(some);
+            __m256 down = exponential(_mm256_sub_ps(_mm256_setzero_ps(), x));
+            _mm256_storeu_ps(active, _mm256_div_ps(x, _mm256_add_ps(_mm256_set1_ps(1), down)));
+            for (int i = 0; i < count; i++)
+                output[token * width + start + i] =
+                    narrowed(widened(narrowed(active[i])) * widened(up[token * up_stride + start + i]));
+        }
 }

@@ -20,6 +20,8 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
+from potluck.blocks.kernel_support import NoKernels
+
 NATIVE_ROWS = 32
 """`NativeKernels.int4` takes matrices that pack a multiple of so many rows together."""
 
@@ -53,6 +55,67 @@ class NativeKernels:
         self._attention = library.potluck_attention
         self._attention.argtypes = (*[_POINTER] * 6, *[_SIZE] * 9, ctypes.c_float, ctypes.c_int)
         self._attention.restype = None
+
+        self._add_and_norm = library.potluck_add_and_norm
+        self._add_and_norm.argtypes = (*[_POINTER] * 5, *[_SIZE] * 2, ctypes.c_float, ctypes.c_int, ctypes.c_int)
+        self._add_and_norm.restype = None
+        self._rotate = library.potluck_rotate
+        self._rotate.argtypes = (*[_POINTER] * 4, *[_SIZE] * 8, ctypes.c_int, ctypes.c_int)
+        self._rotate.restype = None
+        self._silu_times = library.potluck_silu_times
+        self._silu_times.argtypes = (*[_POINTER] * 3, *[_SIZE] * 4)
+        self._silu_times.restype = None
+
+    def add_and_norm(
+        self,
+        hidden: Tensor,
+        added: Tensor | None,
+        weight: Tensor,
+        epsilon: float,
+        *,
+        rounds_first: bool,
+        plus_one: bool,
+    ) -> tuple[Tensor, Tensor]:
+        """Return hidden + added (or hidden), and its RMS norm. Shapes: hidden and added [.., width], weight [width].
+
+        Args:
+            rounds_first: round before multiplying by the weight, too.
+            plus_one: multiply by one more than the weight.
+        """
+        hidden, output = hidden.contiguous(), torch.empty_like(hidden)
+        total = hidden if added is None else torch.empty_like(hidden)
+        width = hidden.shape[-1]
+        self._add_and_norm(
+            hidden.data_ptr(),
+            None if added is None else added.contiguous().data_ptr(),
+            *(tensor.data_ptr() for tensor in (weight, total, output)),
+            *(hidden.numel() // width, width, epsilon, rounds_first, plus_one),
+        )
+        return total, output
+
+    def rotate(
+        self, query: Tensor, key: Tensor, cosines: Tensor, sines: Tensor, half: int, *, is_interleaved: bool
+    ) -> None:
+        """Rotate the first 2 * half dimensions of each head in place, by halves or by neighbours.
+
+        Shapes: query and key [tokens, heads, head_dim], cosines and sines [tokens, at least half]; each token's numbers
+        are contiguous, and the tables are in bfloat16 or float32.
+        """
+        tokens, heads, dim = query.shape
+        self._rotate(
+            *(tensor.data_ptr() for tensor in (query, key, cosines, sines)),
+            *(tokens, heads, key.shape[1], dim, half, query.stride(0), key.stride(0), cosines.stride(0)),
+            *(is_interleaved, cosines.dtype is torch.float32),
+        )
+
+    def silu_times(self, gate: Tensor, up: Tensor) -> Tensor:
+        """Return silu(gate) * up. Shapes: [1, tokens, width]; each token's numbers are contiguous."""
+        tokens, width = gate.shape[1:]
+        output = torch.empty(gate.shape, dtype=gate.dtype)
+        self._silu_times(
+            *(tensor.data_ptr() for tensor in (gate, up, output)), tokens, width, gate.stride(1), up.stride(1)
+        )
+        return output
 
     def attention(self, query: Tensor, keys: Tensor, values: Tensor, scale: float) -> tuple[Tensor, Tensor]:
         """Return one token's attention in float32, and the log-sum-exp of its scores, [1, heads, group].
@@ -111,21 +174,50 @@ def can_attend(keys: Tensor, values: Tensor) -> bool:
     return is_right and keys.dtype is torch.bfloat16 and keys.device.type == "cpu"
 
 
-@cache
+def runs_natively(device: torch.device, dtype: torch.dtype) -> bool:
+    """Return whether native kernels are expected for blocks of this kind, so that their absence is worth a word."""
+    return device.type == "cpu" and dtype is torch.bfloat16
+
+
 def native_kernels() -> NativeKernels | None:
-    """Return the products for this processor, or None where they cannot be compiled or do not run."""
+    """Return the kernels for this processor, or None where they cannot be compiled, do not run or are wrong."""
+    found = _found()
+    return found if isinstance(found, NativeKernels) else None
+
+
+def why_not_native() -> NoKernels | None:
+    """Return why there are no native kernels here, or None if there are."""
+    found = _found()
+    return found if isinstance(found, NoKernels) else None
+
+
+@cache
+def _found() -> NativeKernels | NoKernels:
+    found = _find()
+    if isinstance(found, NoKernels):
+        log.warning("blocks run on PyTorch's slower kernels: %s", found.reason)
+    return found
+
+
+def _find() -> NativeKernels | NoKernels:
+    """Compile and check the kernels."""
     if platform.machine() not in ("x86_64", "AMD64"):
-        return None
+        return NoKernels(f"no kernels for {platform.machine()} processors")
     compiler = os.environ.get("CC") or shutil.which("gcc") or shutil.which("clang")
     if compiler is None:
-        log.warning("blocks run on PyTorch's slower kernels: there is no C compiler (gcc or clang)")
-        return None
+        return NoKernels("no C compiler", "install one, such as: sudo apt install gcc libc6-dev")
     try:
         library = _compiled(compiler)
     except (OSError, subprocess.SubprocessError) as error:
-        log.warning("blocks run on PyTorch's slower kernels: %s does not compile: %s", compiler, error)
-        return None
-    return NativeKernels(library) if library.potluck_kernels_run_here() else None
+        log.warning("%s does not compile the native kernels: %s", compiler, error)
+        return NoKernels("the C compiler fails", "see whether gcc compiles a program; it may lack libc6-dev")
+    if not library.potluck_kernels_run_here():
+        return NoKernels("the processor lacks AVX2")
+    from potluck.blocks.native_check import wrong_kernel  # which needs this module
+
+    kernels = NativeKernels(library)
+    wrong = wrong_kernel(kernels)
+    return kernels if wrong is None else NoKernels(f"the native kernel {wrong} computes wrong numbers")
 
 
 def _compiled(compiler: str) -> ctypes.CDLL:

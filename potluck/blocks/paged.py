@@ -6,7 +6,7 @@ numbers (`trial` compares both with the family's own). Never run on a GPU so far
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -89,10 +89,3 @@ def restore_quantised(layers: nn.ModuleList) -> None:
     for module in layers.modules():
         if isinstance(module, QuantizedLinear):
             module.kernel = None
-
-
-def quick_layers(layers: Iterable[nn.Module]) -> list[Any]:
-    """Return the layers, each one as a `FusedBlock` where it can be fused; all are called in the same way."""
-    from potluck.blocks.fused import FusedBlock, can_be_fused
-
-    return [FusedBlock(layer) if can_be_fused(layer) else layer for layer in layers]

@@ -15,13 +15,15 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from potluck.blocks import native_blocks
 from potluck.blocks.adapters import Adapters, Segment
 from potluck.blocks.attention import LayerView, RowView, window_mask
 from potluck.blocks.calls import LayerCalls
 from potluck.blocks.decode_graphs import Agree, DecodeGraphs, GraphRecorder
+from potluck.blocks.fused import fused_layers
 from potluck.blocks.kernel_support import NoKernels
 from potluck.blocks.kv import KvLayout, KvMemory, LayerGroup
-from potluck.blocks.paged import PagedCache, multiply_quantised, quick_layers, restore_quantised, step_tensors
+from potluck.blocks.paged import PagedCache, multiply_quantised, restore_quantised, step_tensors
 from potluck.blocks.pages import PAGE_TOKENS, Run
 from potluck.blocks.plans import PlannedRow, StepPlan
 from potluck.blocks.step_tensors import StepTensors
@@ -64,6 +66,8 @@ class _GroupStep:
             for slot, count in _tokens_of(runs, row.position - first_page * PAGE_TOKENS, row.tokens):
                 slots.extend(range(slot, slot + count))
         self._slots = torch.tensor(slots, device=self._arena.keys.device)
+        only = (self._arena.keys, self._arena.values) if len(slots) == 1 else ()
+        self._only = [tensor.select(2, slots[0]).unbind(0) for tensor in only]  # of each place, [heads, dim]
 
     def _view(self, group: LayerGroup, row: PlannedRow, first_page: int, pages: tuple[Run, ...]) -> RowView:
         oldest = group.first_visible(row.position)
@@ -81,8 +85,12 @@ class _GroupStep:
 
     def store(self, place: int, key: Tensor, value: Tensor) -> LayerView:
         """Write new keys and values, [1, kv_heads, tokens, dim]."""
-        self._arena.keys[place].index_copy_(1, self._slots, key[0])
-        self._arena.values[place].index_copy_(1, self._slots, value[0])
+        if self._only:  # copying takes a third of the time
+            for slot, new in zip(self._only, (key, value), strict=True):
+                slot[place].copy_(new[0, :, 0])
+        else:
+            self._arena.keys[place].index_copy_(1, self._slots, key[0])
+            self._arena.values[place].index_copy_(1, self._slots, value[0])
         return LayerView(key, value, self._rows, place, self._arena.widener)
 
 
@@ -90,7 +98,7 @@ class RaggedRunner:
     """Runs plans through the layers of one span.
 
     Attributes:
-        no_kernels: why a GPU runs plain torch; None where it runs kernels, and on other devices.
+        no_kernels: why steps run on plain torch where kernels are expected; None elsewhere.
     """
 
     def __init__(
@@ -108,6 +116,7 @@ class RaggedRunner:
         self._adapters = adapters
         self._called: list[Any] = list(layers)
         self.has_kernels = False
+        self.is_native = False
         self.no_kernels: NoKernels | None = None
         self._graphs: DecodeGraphs | None = None
 
@@ -120,25 +129,36 @@ class RaggedRunner:
         self.has_kernels = True
         multiply_quantised(self.layers)
         if weights.stream is None:
-            self._called = quick_layers(self.layers)
+            from potluck.blocks import block_kernels  # triton may be missing
+
+            self._called = fused_layers(self.layers, block_kernels)
         if weights.stream is None and self.calls.is_direct:
             record = GraphRecorder(self.layout.device).record
             self._graphs = DecodeGraphs(self._run_decode, self.layout.device, record, agree)
             weights.before_moves.append(self._graphs.forget)
 
+    def use_native(self, weights: SpanWeights) -> None:
+        """Compute a few tokens in C in later steps, besides products and attention, which always do where they can."""
+        self.is_native = True
+        if weights.stream is None:
+            self._called = fused_layers(self.layers, native_blocks, native_blocks.MOST_TOKENS)
+
     def use_plain(self) -> None:
-        """Use plain torch alone in later steps."""
+        """Let the layers run their own code in later steps."""
         restore_quantised(self.layers)
-        self._called, self.has_kernels, self._graphs = list(self.layers), False, None
+        self._called, self._graphs = list(self.layers), None
+        self.has_kernels = self.is_native = False
 
     @property
     def ways(self) -> str:
         """Describe for people what a step runs on."""
-        if not self.has_kernels:
+        if not (self.has_kernels or self.is_native):
             return "plain" if self.no_kernels is None else f"plain: {self.no_kernels.reason}"
         fused = sum(called is not layer for called, layer in zip(self._called, self.layers, strict=True))
         has_graphs = self._graphs is not None and not self._graphs.has_failed
         kind = "fused" if fused == len(self.layers) else f"{fused} of {len(self.layers)} blocks fused"
+        if self.is_native:
+            return f"native kernels, {kind}" if fused else "native kernels"
         return f"{kind if fused else 'kernels'}, {'graphs' if has_graphs else 'no graphs'}"
 
     def decided(self, plan: StepPlan, memory: KvMemory, *, has_prompts: bool) -> StepPlan:

@@ -87,7 +87,13 @@ class BlockSpan:
         return self._runner is not None
 
     def take_over(
-        self, layout: KvLayout | None, *, has_kernels: bool, no_kernels: NoKernels | None, bytes_per_token: int
+        self,
+        layout: KvLayout | None,
+        *,
+        has_kernels: bool,
+        is_native: bool,
+        no_kernels: NoKernels | None,
+        bytes_per_token: int,
     ) -> None:
         """Apply what trials of the loaded blocks found out to this span, which is made of them.
 
@@ -95,7 +101,7 @@ class BlockSpan:
         """
         self.bytes_per_token = bytes_per_token
         if layout is not None:
-            self._runner = runner_of(self.loop, self.adapters, layout, has_kernels=has_kernels)
+            self._runner = runner_of(self.loop, self.adapters, layout, has_kernels=has_kernels, is_native=is_native)
             self._runner.no_kernels = no_kernels
 
     def digests_of(self, span: Span) -> tuple[str, ...]:
@@ -117,13 +123,18 @@ class BlockSpan:
         return self._runner is not None and self._runner.has_kernels
 
     @property
+    def is_native(self) -> bool:
+        """True if a CPU computes few tokens in C besides products."""
+        return self._runner is not None and self._runner.is_native
+
+    @property
     def no_kernels(self) -> NoKernels | None:
-        """Return the reason why a GPU runs plain torch; None where it runs kernels, and on other devices."""
+        """Return why steps run on plain torch where kernels are expected; None elsewhere."""
         return self._runner.no_kernels if self._runner is not None else None
 
     @property
     def step_ways(self) -> str:
-        """Describe for people what `run_step` runs on: "fused, graphs", or "plain: no C compiler"."""
+        """Describe for people what `run_step` runs on: "fused, graphs", "native kernels, fused", "plain: no gcc"."""
         return self._runner.ways if self._runner is not None else "each session alone"
 
     def new_memory(self, num_tokens: int, *, max_blocks: int = 0) -> KvMemory:

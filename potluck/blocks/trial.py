@@ -26,6 +26,7 @@ from potluck.blocks.decode_graphs import Agree
 from potluck.blocks.kernel_support import NoKernels, uses_kernels, why_no_kernels
 from potluck.blocks.kv import KvLayout, KvMemory, LayerKv
 from potluck.blocks.loop import FamilyLoop
+from potluck.blocks.native_kernels import native_kernels, runs_natively, why_not_native
 from potluck.blocks.pages import PAGE_TOKENS
 from potluck.blocks.plans import StepRow, plan_step
 from potluck.blocks.ragged import RaggedRunner
@@ -132,11 +133,15 @@ def _try_ragged(loop: FamilyLoop, adapters: Adapters, cache: KvCache, heard: Hea
         if runner.no_kernels is None:
             return runner
     _compare(runner, heard)
+    if runs_natively(loop.device, loop.dtype):
+        runner.no_kernels = _try_native(runner, loop, heard)
     return runner
 
 
 @torch.inference_mode()
-def runner_of(loop: FamilyLoop, adapters: Adapters, layout: KvLayout, *, has_kernels: bool) -> RaggedRunner:
+def runner_of(
+    loop: FamilyLoop, adapters: Adapters, layout: KvLayout, *, has_kernels: bool, is_native: bool
+) -> RaggedRunner:
     """Return the runner for blocks that passed a trial in other spans. It is cheap: no layer computes.
 
     Raises:
@@ -148,6 +153,8 @@ def runner_of(loop: FamilyLoop, adapters: Adapters, layout: KvLayout, *, has_ker
     runner = RaggedRunner(loop.layers, layout, calls, switch, adapters)
     if has_kernels:
         runner.use_kernels(loop.weights)
+    if is_native:
+        runner.use_native(loop.weights)
     return runner
 
 
@@ -168,6 +175,20 @@ def _try_kernels(runner: RaggedRunner, loop: FamilyLoop, heard: Heard, agree: Ag
     if problem is not None:
         log.warning("blocks of %s run without Triton kernels: %s", loop.decoder.config.model_type, problem.reason)
     return problem
+
+
+def _try_native(runner: RaggedRunner, loop: FamilyLoop, heard: Heard) -> NoKernels | None:
+    """Compute few tokens in C if that gives the family's numbers; if not, log and return the reason."""
+    if native_kernels() is None:
+        return why_not_native()
+    runner.use_native(loop.weights)
+    try:
+        _compare(runner, heard)
+    except (NotRaggedError, RuntimeError, TypeError, ValueError) as error:
+        runner.use_plain()
+        log.warning("blocks of %s run their own code: fused, %s", loop.decoder.config.model_type, error)
+        return NoKernels(f"fused blocks fail: {error}")
+    return None
 
 
 def _farthest_position(loop: FamilyLoop) -> int:

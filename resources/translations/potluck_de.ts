@@ -240,8 +240,8 @@
         <translation>{file} hat sich auf der Festplatte geändert. Du stellst weiter bereit, was daraus geladen wurde.</translation>
     </message>
     <message>
-        <source>The GPU is slow here: {why}. To mend it: {advice}</source>
-        <translation>Die Grafikkarte ist hier langsam: {why}. So lässt es sich beheben: {advice}</translation>
+        <source>Potluck is slow here: {why}. To mend it: {advice}</source>
+        <translation>Potluck rechnet hier langsam: {why}. So lässt es sich beheben: {advice}</translation>
     </message>
     <message>
         <source>blocks {blocks} of {model} while loading {target}</source>

@@ -240,8 +240,8 @@
         <translation>{file} ha cambiado en el disco. Sigues sirviendo lo que se cargó de ese archivo.</translation>
     </message>
     <message>
-        <source>The GPU is slow here: {why}. To mend it: {advice}</source>
-        <translation>La tarjeta gráfica va lenta aquí: {why}. Para arreglarlo: {advice}</translation>
+        <source>Potluck is slow here: {why}. To mend it: {advice}</source>
+        <translation>Potluck calcula con lentitud aquí: {why}. Para arreglarlo: {advice}</translation>
     </message>
     <message>
         <source>blocks {blocks} of {model} while loading {target}</source>

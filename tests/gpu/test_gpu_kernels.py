@@ -18,8 +18,8 @@ if not (torch.cuda.is_available() or IS_INTERPRETED):
 
 from transformers.models.llama.modeling_llama import LlamaRMSNorm, apply_rotary_pos_emb  # noqa: E402
 
+from potluck.blocks.block_kernels import activate_times, add_and_norm, joined_weight, project, rotate  # noqa: E402
 from potluck.blocks.formats import Int4Matrix, Int8Matrix, QuantizedExperts  # noqa: E402
-from potluck.blocks.fused import activate_times, add_and_norm, joined_weight, project, rotate  # noqa: E402
 from potluck.blocks.grouped import dense_product, held_as, product, sort_by_expert  # noqa: E402
 from potluck.blocks.paged_attention import paged_attention  # noqa: E402
 from potluck.blocks.pages import PAGE_TOKENS  # noqa: E402 (triton may be missing)

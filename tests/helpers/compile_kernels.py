@@ -93,7 +93,7 @@ def merging(dtype: torch.dtype, *, has_sinks: bool) -> Job:
 
 
 def block_parts(dtype: torch.dtype) -> Iterator[Job]:
-    """The kernels of `potluck.blocks.fused`, as a block of Llama 8B has them compiled, in two forms each."""
+    """The kernels of `potluck.blocks.block_kernels`, as a block of Llama 8B has them compiled, in two forms each."""
     kind = TYPES[dtype]
     types = dict.fromkeys(("hidden", "added", "weight", "total", "output", "gate", "up", "query", "keys"), kind)
     types |= {"cosines": kind, "sines": kind, "epsilon": "fp32", "width": "i32", "query_heads": "i32"}

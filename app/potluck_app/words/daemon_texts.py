@@ -32,7 +32,7 @@ _STATES = (
     QT_TRANSLATE_NOOP("", "Can't join the swarm yet: {why}"),
     QT_TRANSLATE_NOOP("", "Not serving: {file} changed on disk"),
     QT_TRANSLATE_NOOP("", "{file} changed on disk. You still serve what was loaded from it."),
-    QT_TRANSLATE_NOOP("", "The GPU is slow here: {why}. To mend it: {advice}"),
+    QT_TRANSLATE_NOOP("", "Potluck is slow here: {why}. To mend it: {advice}"),
     QT_TRANSLATE_NOOP("", "Serving {what} slowly, while you use the computer"),
     QT_TRANSLATE_NOOP("", "Serving {what} slowly, because {who} is hot"),
     QT_TRANSLATE_NOOP("", "Serving {what} slowly, to stay below the power cap of {who}"),

@@ -1,4 +1,4 @@
-"""Checks the GPU, its driver and whether torch fits them."""
+"""Checks the GPU, its driver, whether torch fits them, and whether steps run on fast kernels, also on a CPU."""
 
 from __future__ import annotations
 
@@ -47,19 +47,23 @@ def judge(facts: GpuFacts) -> list[Finding]:
             Finding(NAME, Severity.ERROR, f"there is a GPU, but its driver does not answer: {facts.problem}", advice)
         ]
     if not facts.gpus:
-        return [_without_nvidia(facts)]
+        return [_without_nvidia(facts), *_of_steps(facts, "CPU kernels")]
     found = [_of_gpu(gpu) for gpu in facts.gpus]
     if facts.driver:
         found.append(_of_driver(facts.driver))
     if facts.torch is not None and "+cpu" in facts.torch:
         text = f"torch {facts.torch} supports the CPU only, so the GPU is not used"
         found.append(Finding(NAME, Severity.WARNING, text, "potluck setup"))
+    return [*found, *_of_steps(facts, NAME)]
+
+
+def _of_steps(facts: GpuFacts, name: str) -> list[Finding]:
     if facts.runs_on.startswith("plain: "):
         text = f"the engine runs without fast kernels: {facts.runs_on.removeprefix('plain: ')}"
-        found.append(Finding(NAME, Severity.WARNING if facts.hint else Severity.NOTE, text, facts.hint))
-    elif facts.runs_on:
-        found.append(Finding(NAME, Severity.OK, f"the engine runs on: {facts.runs_on}"))
-    return found
+        return [Finding(name, Severity.WARNING if facts.hint else Severity.NOTE, text, facts.hint)]
+    if facts.runs_on in ("", "plain"):  # kernels are not expected
+        return []
+    return [Finding(name, Severity.OK, f"the engine runs on: {facts.runs_on}")]
 
 
 def _without_nvidia(facts: GpuFacts) -> Finding:

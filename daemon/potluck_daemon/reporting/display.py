@@ -77,10 +77,10 @@ def needs(coverage: Sequence[int], *, most: int = 8) -> tuple[Need, ...]:
 
 
 def slowness(report: EngineReport) -> str:
-    """Return what makes a GPU slow and can be mended, for people; empty if nothing is known."""
+    """Return what makes steps slow and can be mended, for people; empty if nothing is known."""
     if not report.runs_on_hint:
         return ""
-    return f"The GPU is slow here: {report.runs_on.removeprefix('plain: ')}. To mend it: {report.runs_on_hint}"
+    return f"Potluck is slow here: {report.runs_on.removeprefix('plain: ')}. To mend it: {report.runs_on_hint}"
 
 
 def load_status(load: CpuLoad, report: EngineReport) -> LoadStatus:

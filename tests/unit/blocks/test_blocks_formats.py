@@ -12,7 +12,9 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from potluck.blocks import BlockSpan, formats, load_span
+from potluck.blocks import native_kernels as native_module
 from potluck.blocks.formats import Int4Matrix, Int8Matrix, NativeLinear, QuantizedLinear, block_nbytes, quantize_block
+from potluck.blocks.kernel_support import NoKernels
 from potluck.blocks.native_kernels import native_kernels
 from potluck.checkpoint import open_checkpoint
 from potluck.errors import CheckpointError, UsageError
@@ -71,7 +73,10 @@ def test_a_broken_compiler_is_reported_and_done_without(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setenv("CC", "/bin/false")
-    assert native_kernels.__wrapped__() is None
+    found = native_module._found.__wrapped__()
+    assert isinstance(found, NoKernels)
+    assert found.reason == "the C compiler fails"
+    assert found.hint
     assert "/bin/false does not compile" in caplog.text
 
 

@@ -37,6 +37,10 @@ def places(tmp_path: Path) -> Places:
     ("judge", "facts", "severities", "words"),
     [
         (gpu.judge, gpu.GpuFacts(), [NOTE], "no GPU found"),
+        (gpu.judge, gpu.GpuFacts(runs_on="plain"), [NOTE], "no GPU found"),
+        (gpu.judge, gpu.GpuFacts(runs_on="native kernels, fused"), [NOTE, OK], "native kernels, fused"),
+        (gpu.judge, gpu.GpuFacts(runs_on="plain: no gcc", hint="apt"), [NOTE, WARNING], "no gcc"),
+        (gpu.judge, gpu.GpuFacts(runs_on="plain: the processor lacks AVX2"), [NOTE, NOTE], "lacks AVX2"),
         (gpu.judge, gpu.GpuFacts(wanted="cuda:1"), [ERROR], "serve.device is 'cuda:1'"),
         (gpu.judge, gpu.GpuFacts(has_other=True), [NOTE], "without NVIDIA's driver"),
         (gpu.judge, gpu.GpuFacts((APPLE,), torch="2.13.0"), [OK], "Apple M2 with 16.0 GB"),

@@ -1,0 +1,123 @@
+"""Launches what a block computes besides products with matrices (`fused.BlockOperations`), in Triton.
+
+Imports triton, so import this module only where triton was found. See docs/decisions/0011-cuda.md.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+import triton
+from torch import Tensor, nn
+from torch.nn import functional
+
+from potluck.blocks import kernels
+from potluck.blocks.fused import norm_form
+
+_ELEMENTS_A_PROGRAM = 1024
+
+
+def add_and_norm(hidden: Tensor, added: Tensor | None, norm: Any) -> tuple[Tensor, Tensor]:
+    """Return hidden + added (or hidden), and its norm. Shapes: [.., width], contiguous, as are the results."""
+    width = hidden.shape[-1]
+    output = torch.empty_like(hidden)
+    total = hidden if added is None else torch.empty_like(hidden)
+    form = norm_form(norm)
+    kernels.add_and_norm[(hidden.numel() // width,)](
+        hidden,
+        hidden if added is None else added,
+        norm.weight,
+        total,
+        output,
+        norm.variance_epsilon if hasattr(norm, "variance_epsilon") else norm.eps,
+        width,
+        HAS_ADDED=added is not None,
+        ROUNDS_FIRST=form.rounds_first,
+        PLUS_ONE=form.plus_one,
+        PAD=triton.next_power_of_2(width),
+        num_warps=8 if width > 1024 else 1,
+    )
+    return total, output
+
+
+def rotate(
+    query: Tensor, key: Tensor, cosines: Tensor, sines: Tensor, rotated: int, *, is_interleaved: bool = False
+) -> None:
+    """Rotate the first `rotated` dimensions of each head in place, by halves (NeoX) or by neighbours (GPT-J).
+
+    Shapes: query and key [tokens, heads, head_dim]; cosines and sines [tokens, at least rotated / 2].
+    """
+    tokens, heads, head_dim = query.shape
+    kernels.rotate[(tokens, heads + key.shape[1])](
+        query,
+        key,
+        cosines,
+        sines,
+        heads,
+        query.stride(0),
+        key.stride(0),
+        cosines.stride(0),
+        HEAD_DIM=head_dim,
+        HALF=rotated // 2,
+        PAD=triton.next_power_of_2(rotated // 2),
+        IS_INTERLEAVED=is_interleaved,
+        num_warps=2,
+    )
+
+
+def activate_times(gate: Tensor, up: Tensor, *, is_gelu: bool = False) -> Tensor:
+    """Return silu(gate) * up, or gelu(gate) * up by tanh. Shapes: [1, tokens, width]; contiguous in the last."""
+    tokens, width = gate.shape[1:]
+    output = torch.empty(gate.shape, dtype=gate.dtype, device=gate.device)
+    kernels.activate_times[(tokens, triton.cdiv(width, _ELEMENTS_A_PROGRAM))](
+        gate,
+        up,
+        output,
+        gate.stride(1),
+        up.stride(1),
+        width,
+        IS_GELU=is_gelu,
+        BLOCK=_ELEMENTS_A_PROGRAM,
+        num_warps=4,
+    )
+    return output
+
+
+def project(hidden: Tensor, *linears: Any) -> tuple[Tensor, ...]:
+    """Apply several modules to the same input, by one product where their weights lie side by side.
+
+    Weights do in blocks that were brought to the device as one piece. Modules that do more than multiply are called
+    normally.
+    """
+    weight = joined_weight(linears)
+    if weight is None:
+        return tuple(linear(hidden) for linear in linears)
+    return torch.split(functional.linear(hidden, weight), [linear.out_features for linear in linears], dim=-1)
+
+
+def joined_weight(linears: Sequence[Any]) -> Tensor | None:
+    """Return one matrix over plain linear modules without bias, or None if they are not neighbours in memory."""
+    if any(type(linear) is not nn.Linear or not _is_bare(linear) for linear in linears):
+        return None
+    weights = [linear.weight for linear in linears]
+    end = weights[0].data_ptr()
+    for weight in weights:
+        if weight.data_ptr() != end or not weight.is_contiguous():
+            return None
+        end += weight.nbytes
+    if end - weights[0].data_ptr() > _bytes_behind(weights[0]):  # neighbours by chance, in separate allocations
+        return None
+    first: Tensor = weights[0]
+    return first.as_strided((sum(weight.shape[0] for weight in weights), first.shape[1]), first.stride())
+
+
+def _is_bare(linear: nn.Linear) -> bool:
+    is_hooked = bool(linear._forward_hooks or linear._forward_pre_hooks) or "forward" in vars(linear)
+    return linear.bias is None and not is_hooked
+
+
+def _bytes_behind(tensor: Tensor) -> int:
+    """Return the bytes of the tensor's storage from its first element on."""
+    return tensor.untyped_storage().nbytes() - int(tensor.storage_offset()) * tensor.element_size()

@@ -1,0 +1,61 @@
+"""Compares each native kernel with torch, once after it was compiled: a compiler or a processor can be wrong.
+
+Numbers are of a few tokens, so it takes milliseconds. `native_kernels` uses no kernel if one of them is wrong.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import torch
+from torch import Tensor
+from torch.nn import functional
+
+from potluck.blocks.formats import Int4Matrix, Int8Matrix
+from potluck.blocks.native_kernels import NATIVE_ROWS, NativeKernels
+
+_TOKENS, _ROWS, _COLUMNS, _HEADS, _DIM = 3, 2 * NATIVE_ROWS, 96, 2, 32
+_TOLERANCE = 0.02
+"""Of the error's norm over the right numbers' norm. bfloat16 alone costs 0.003, and rounding x to int8 0.007."""
+
+
+def wrong_kernel(kernels: NativeKernels) -> str | None:
+    """Return the name of a kernel whose results differ from torch's by more than the tolerance, or None."""
+    with torch.inference_mode():
+        for name, found, wanted in _results(kernels):
+            error = (found.float() - wanted.float()).norm() / wanted.float().norm()
+            if not float(error) <= _TOLERANCE:  # also if it is no number
+                return name
+    return None
+
+
+def _results(kernels: NativeKernels) -> Iterator[tuple[str, Tensor, Tensor]]:
+    """Yield each kernel's name, its result and torch's."""
+    generator = torch.Generator().manual_seed(0)
+
+    def random(*shape: int) -> Tensor:
+        return torch.randn(shape, generator=generator).to(torch.bfloat16)
+
+    x, weight, wide = random(_TOKENS, _COLUMNS), random(_ROWS, _COLUMNS), random(_TOKENS, _COLUMNS)
+    yield "bfloat16", kernels.bfloat16(x, weight), x.float() @ weight.float().T
+    eight, four = Int8Matrix(weight), Int4Matrix(weight, NATIVE_ROWS)
+    yield "int8", kernels.int8(x, eight.codes, eight.scales), x.float() @ eight.rows(0, _ROWS).float().T
+    yield "int4", kernels.int4(x, four.codes, four.levels, _ROWS), x.float() @ four.rows(0, _ROWS).float().T
+    query, keys, values = random(1, _HEADS, 1, _DIM), random(1, _HEADS, 9, _DIM), random(1, _HEADS, 9, _DIM)
+    attended, _ = kernels.attention(query, keys, values, 0.2)
+    yield (
+        "attention",
+        attended,
+        functional.scaled_dot_product_attention(query.float(), keys.float(), values.float(), scale=0.2),
+    )
+    total, normed = kernels.add_and_norm(x, wide, weight[0], 1e-6, rounds_first=True, plus_one=False)
+    yield "sum", total, x + wide
+    yield "norm", normed, functional.rms_norm(total.float(), (_COLUMNS,), weight[0].float(), 1e-6)
+    yield "silu", kernels.silu_times(x[None], wide[None])[0], functional.silu(x.float()) * wide.float()
+    halves, keys = random(_TOKENS, _HEADS, _DIM), random(_TOKENS, 1, _DIM)
+    angles = random(_TOKENS, _DIM // 2)
+    cosines, sines = angles.cos(), angles.sin()
+    first, second = halves.float().chunk(2, dim=-1)
+    wanted = torch.complex(first, second) * torch.complex(cosines.float(), sines.float())[:, None]
+    kernels.rotate(halves, keys, cosines, sines, _DIM // 2, is_interleaved=False)
+    yield "rotation", halves, torch.cat((wanted.real, wanted.imag), dim=-1)
