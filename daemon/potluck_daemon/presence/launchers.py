@@ -1,15 +1,17 @@
-"""Games that a launcher other than Steam started: Lutris, Heroic, Prism, umu, Proton and plain Wine.
+"""Games that a launcher other than Steam started: Lutris, Heroic, Prism, Bottles, umu, Proton and plain Wine.
 
 A launcher leaves two traces: the programs above the game, and variables in the game's environment, which stay when the
 programs above have gone. Both are inherited by everything that the game opens, so known programs that are no games
 never count.
-Sources: lutris-wrapper and lutris/game.py; Heroic's backend/launcher.ts; Prism's MinecraftInstance.cpp; umu-launcher's
-umu_run.py; Proton's script `proton`.
+Sources: lutris-wrapper and lutris/game.py; Heroic's backend/launcher.ts; Prism's MinecraftInstance.cpp; Bottles'
+winecommand.py and models/config.py; umu-launcher's umu_run.py; Proton's script `proton`.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
+from pathlib import Path
 
 from potluck_control.states import Certainty, Reason
 
@@ -50,6 +52,9 @@ _OF_GAMES = ("SteamAppId", "SteamGameId", "STEAM_COMPAT_APP_ID", "HEROIC_APP_NAM
 # set for whatever runs in the launcher's Wine: a Windows program with one is a game, a tool of Linux is not
 _OF_WINE = ("STEAM_COMPAT_DATA_PATH", "LEGENDARY_WRAPPER_EXE", "LEGENDARY_CONFIG_PATH", "UMU_ID", "GAMEID")
 _GAME_PREFIXES = ("/heroic/prefixes/", "/lutris/", "/steamapps/compatdata/", "/umu/")  # in WINEPREFIX
+_BOTTLE = "bottle.yml"  # in a Wine folder of Bottles; says whether the user made it for games
+_FOR_GAMES = re.compile(rb"^Environment: *['\"]?Gaming\b", re.MULTILINE)
+_MAX_BOTTLE_BYTES = 1 << 20  # it lists the programs inside
 _STEAM_IDS = _OF_GAMES[:3]
 _MINECRAFT = ("net.minecraft.", "org.prismlauncher.", "org.multimc.", "/.minecraft/", "/minecraft/libraries/")
 _MINECRAFT_SERVER = ("nogui", "net.minecraft.server.main", "server.jar")
@@ -105,9 +110,22 @@ def _is_minecraft(program: Program) -> bool:
 def _tells_a_game(variables: Mapping[str, str], *, is_windows: bool) -> bool:
     if any(variables.get(name, "0") not in ("", "0") for name in _OF_GAMES):
         return True
-    prefix = variables.get("WINEPREFIX", "").lower() + "/"
-    is_of_games = any(variables.get(name) for name in _OF_WINE) or any(part in prefix for part in _GAME_PREFIXES)
-    return is_windows and is_of_games
+    if not is_windows:
+        return False
+    prefix = variables.get("WINEPREFIX", "")
+    is_of_games = any(variables.get(name) for name in _OF_WINE)
+    return is_of_games or any(part in prefix.lower() + "/" for part in _GAME_PREFIXES) or _is_bottle_of_games(prefix)
+
+
+def _is_bottle_of_games(prefix: str) -> bool:
+    path = Path(prefix, _BOTTLE)
+    try:
+        if not prefix or not path.is_file():  # opening a pipe would wait
+            return False
+        with path.open("rb") as file:
+            return _FOR_GAMES.search(file.read(_MAX_BOTTLE_BYTES)) is not None
+    except (OSError, ValueError):  # not to be read, or no path
+        return False
 
 
 def _is_wrapper(program: Program) -> bool:

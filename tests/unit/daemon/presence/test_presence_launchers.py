@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 from pathlib import Path
 
 import pytest
@@ -67,7 +68,6 @@ def test_variables_of_a_game_give_it_away(made: MadeProcesses, variables: dict[s
         ({"STEAM_COMPAT_DATA_PATH": "/home/me/steamapps/compatdata/1"}, Certainty.LIKELY),
         ({"LEGENDARY_CONFIG_PATH": "/home/me/.config/heroic/legendaryConfig"}, Certainty.LIKELY),
         ({"WINEPREFIX": "/home/me/Games/Heroic/Prefixes/default/Braid"}, Certainty.LIKELY),
-        ({"WINEPREFIX": "/home/me/.local/share/bottles/bottles/Office"}, Certainty.WEAK),
         ({}, Certainty.WEAK),
     ],
 )
@@ -77,6 +77,33 @@ def test_a_windows_program_in_a_launchers_wine_is_likely_a_game(
     made.add(400, "Braid-Win64-Shi", "Z:\\games\\Braid-Win64-Shipping.exe")
     made.set_environment(400, **variables)
     assert seen(made) == [("Braid", certainty)]
+
+
+@pytest.mark.parametrize(
+    ("environment", "certainty"),
+    [("Gaming", Certainty.LIKELY), ("Application", Certainty.WEAK), ("Custom", Certainty.WEAK), (None, Certainty.WEAK)],
+)
+def test_a_bottle_made_for_games_is_likely_to_run_one(
+    made: MadeProcesses, tmp_path: Path, environment: str | None, certainty: Certainty
+) -> None:
+    bottle = tmp_path / "bottles" / "Braid"
+    bottle.mkdir(parents=True)
+    if environment is not None:
+        (bottle / "bottle.yml").write_text(f"Arch: win64\nEnvironment: {environment}\nName: Gaming\n")
+    made.add(400, "Braid.exe", "C:\\Program Files\\Braid\\Braid.exe")
+    made.add(401, "explorer.exe", "C:\\windows\\explorer.exe")
+    made.add(402, "bottles-cli", "/usr/bin/python3", "/usr/bin/bottles-cli")
+    for pid in (400, 401, 402):
+        made.set_environment(pid, WINEPREFIX=str(bottle))
+    assert seen(made) == [("Braid", certainty)]
+
+
+def test_a_bottle_that_cannot_be_read_stops_nothing(made: MadeProcesses, tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "bottle.yml")
+    for pid, prefix in ((400, str(tmp_path)), (401, "/no/such/folder"), (402, "x" * 5000)):
+        made.add(pid, "Braid.exe", "C:\\Braid.exe")
+        made.set_environment(pid, WINEPREFIX=prefix)
+    assert seen(made) == [("Braid", Certainty.WEAK)] * 3
 
 
 def test_what_the_whole_session_inherits_tells_nothing(made: MadeProcesses) -> None:
