@@ -119,6 +119,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     invite.add_argument("--bootstrap", action="append", default=[], metavar="ADDRESS", help="add this address")
     invite.add_argument("--people", type=positive, default=DEFAULT_PEOPLE, help="who may use it (default: %(default)s)")
     invite.add_argument("--expires", metavar="TIME", default=f"{DEFAULT_DAYS}d", help="default: %(default)s")
+    invite.add_argument(
+        "--public", action="store_true", help="make the swarm public, or let another 10,000 people into a public one"
+    )
     invite.set_defaults(act=_invite)
 
     listed = actions.add_parser("list", help="list the swarms you joined")
@@ -211,6 +214,8 @@ def _invite(args: argparse.Namespace) -> int:
         raise UsageError(
             "nobody could find the swarm with this invite", hint="let the daemon serve it, or add --bootstrap"
         )
+    if args.public:
+        membership = joined.learn(swarm.name, [open_door(membership, time.time())])
     membership = replace(membership, swarm=check_swarm(replace(swarm, bootstrap_peers=peers)))
     invite = _new_invite(joined, membership, args.people, parse_duration(args.expires) / DAY_S)
     return answer(args, schema.SwarmInvite(swarm.name, invite), [invite])
@@ -219,7 +224,7 @@ def _invite(args: argparse.Namespace) -> int:
 def _invite_to_service(args: argparse.Namespace) -> int:
     """Have the machine's service invite to the swarm that it serves; its group may ask for that."""
     days = parse_duration(args.expires) / DAY_S
-    made = daemon().call(schema.INVITE, schema.InviteParams(args.people, days))
+    made = daemon().call(schema.INVITE, schema.InviteParams(args.people, days, args.public))
     return answer(args, made, [made.invite])
 
 

@@ -240,13 +240,15 @@ class JoinParams:
 
 @dataclass(frozen=True, slots=True)
 class CreateParams:
-    """A new private swarm that is found through this machine.
+    """A new swarm that is found through this machine.
 
     `name` empty: home, home-2 and so on. `model`: a checkpoint's folder or a name on the hub; empty: the demo model.
+    `is_public`: anybody may join it without being invited, for about a minute of their computer's work.
     """
 
     name: str = ""
     model: str = ""
+    is_public: bool = False
 
     def __post_init__(self) -> None:
         if len(self.name) > 64 or len(self.model) > 4096:
@@ -274,10 +276,14 @@ class SwarmInvite:
 
 @dataclass(frozen=True, slots=True)
 class InviteParams:
-    """Says how many people may join with an invite, and for how many days."""
+    """Says how many people may join with an invite, and for how many days.
+
+    `is_public`: anybody may join from now on, another 10,000 people, for about a minute of their computer's work.
+    """
 
     people: int = 10
     days: float = 14.0
+    is_public: bool = False
 
     def __post_init__(self) -> None:
         if not 1 <= self.people <= 10_000 or not 0 < self.days <= 3650:

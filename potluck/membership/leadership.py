@@ -85,14 +85,16 @@ def invite(
 
 
 def open_door(membership: Membership, now_s: float, *, bits: int = DEFAULT_BITS) -> Statement:
-    """Return the statement that makes a swarm public. It ends like an invite, by a withdrawal.
+    """Return the statement that makes a swarm public, or gives a public one a new door. A withdrawal ends it.
 
     Args:
         bits: the price of joining, see `work.py`.
 
     Raises:
-        UsageError: only the founder makes a swarm public.
+        UsageError: only the founder makes a swarm public, and an open swarm has no members.
     """
+    if membership.swarm.is_open:
+        raise UsageError("an open swarm has no members", hint="create a public one: potluck swarm create --public")
     founder = _founder(membership)
     door = Ed25519PrivateKey.generate().public_key().public_bytes_raw()  # nobody needs the private half
     delegation = Delegation(door, int(now_s + _DOOR_DAYS * DAY_S), MAX_PEOPLE_OF_INVITE, int(now_s), bits)

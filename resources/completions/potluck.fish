@@ -339,6 +339,7 @@ complete -c potluck -n '_shtab_potluck_using swarm invite' -l invite-file -xka "
 complete -c potluck -n '_shtab_potluck_using swarm invite' -l bootstrap -x -d 'add this address'
 complete -c potluck -n '_shtab_potluck_using swarm invite' -l people -x -d 'who may use it (default: 10)'
 complete -c potluck -n '_shtab_potluck_using swarm invite' -l expires -x -d 'default: 14d'
+complete -c potluck -n '_shtab_potluck_using swarm invite' -l public -d 'make the swarm public, or let another 10,000 people into a public one'
 complete -c potluck -n '_shtab_potluck_using swarm invite' -l json -d 'print JSON, for scripts'
 complete -c potluck -n '_shtab_potluck_using swarm; and test $_shtab_potluck_npos -eq 0' -a list -d 'list the swarms you joined'
 complete -c potluck -n '_shtab_potluck_using swarm list' -s h -l help -d 'show this help message and exit'

@@ -761,6 +761,7 @@ _shtab_potluck_swarm_invite_options=(
   "*--bootstrap[add this address]:ADDRESS:"
   "--people[who may use it (default\: 10)]:people:"
   "--expires[default\: 14d]:TIME:"
+  "--public[make the swarm public, or let another 10,000 people into a public one]"
   "--json[print JSON, for scripts]"
   ":a swarm you joined (default\: the only one):"
 )

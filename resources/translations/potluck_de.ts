@@ -3199,6 +3199,10 @@
         <translation>Diesem Schwarm beitreten</translation>
     </message>
     <message>
+        <source>Anybody may join, for about a minute of their computer&apos;s work</source>
+        <translation>Alle dürfen beitreten, für etwa eine Minute Arbeit ihres Computers</translation>
+    </message>
+    <message>
         <source>I use Potluck on another computer</source>
         <translation>Ich nutze Potluck auf einem anderen Computer</translation>
     </message>

@@ -3199,6 +3199,10 @@
         <translation>Unirse a este enjambre</translation>
     </message>
     <message>
+        <source>Anybody may join, for about a minute of their computer&apos;s work</source>
+        <translation>Cualquiera puede unirse a cambio de un minuto de trabajo de su ordenador, más o menos</translation>
+    </message>
+    <message>
         <source>I use Potluck on another computer</source>
         <translation>Uso Potluck en otro ordenador</translation>
     </message>

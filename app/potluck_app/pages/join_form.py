@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from potluck_control import schema
 from PySide6.QtCore import Signal
-from PySide6.QtWidgets import QLineEdit, QPlainTextEdit, QWidget
+from PySide6.QtWidgets import QCheckBox, QLineEdit, QPlainTextEdit, QWidget
 
 from potluck.errors import PotluckError
 from potluck_app.pages.other_computer import OtherComputer
@@ -28,6 +28,7 @@ class JoinForm(QWidget):
         self._link = link
         self._invite, self._model = QPlainTextEdit(), QLineEdit()
         self._join, self._start = Button(self.tr("Join this swarm"), style="primary"), Button("")
+        self._public = QCheckBox(self.tr("Anybody may join, for about a minute of their computer's work"))
         self._other = OtherComputer(link)
         self._other.joined.connect(self.joined)
         self._other.hide()
@@ -42,7 +43,12 @@ class JoinForm(QWidget):
             column(
                 Card(self.tr("I have an invite"), self._invite, row(self._join, None)),
                 self._error,
-                Card(self.tr("Start a new swarm"), text("muted", said=note), row(self._start, (self._model, 1))),
+                Card(
+                    self.tr("Start a new swarm"),
+                    text("muted", said=note),
+                    row(self._start, (self._model, 1)),
+                    self._public,
+                ),
                 row(self._more, None),
                 self._other,
                 spacing=theme.SPACE_L,
@@ -83,7 +89,7 @@ class JoinForm(QWidget):
 
     def _press_start(self) -> None:
         self._begin()
-        params = schema.CreateParams(model=self._model.text().strip())
+        params = schema.CreateParams(model=self._model.text().strip(), is_public=self._public.isChecked())
         self._link.call(schema.CREATE, params, done=self._clear, failed=self._fail)
 
     def _begin(self) -> None:

@@ -14,8 +14,9 @@ from potluck_control.methods import swarms
 from potluck.errors import UsageError
 from potluck.membership.invite import Invite, encode_invite
 from potluck.membership.joined import free_name
-from potluck.membership.leadership import DAY_S, invite, public_invite
+from potluck.membership.leadership import DAY_S, invite, open_door, public_invite
 from potluck.membership.membership import Membership
+from potluck.membership.statements import Statement
 from potluck.protocol.swarm import new_swarm
 from potluck_daemon.configuration import Configuration
 from potluck_daemon.supervisor.supervisor import Supervisor
@@ -44,7 +45,10 @@ class SwarmsTopic(Topic):
         swarm = new_swarm(params.name or free_name("home", taken), model.name, model.num_blocks, model.revision)
         if model.folder != configuration.settings.serve.checkpoint:
             await configuration.change({"serve.checkpoint": model.folder or None})
-        return self._joined(configuration.swarms.create(swarm))
+        membership = configuration.swarms.create(swarm)
+        if params.is_public:
+            membership = configuration.swarms.learn(swarm.name, [open_door(membership, time.time())])
+        return self._joined(membership)
 
     def _joined(self, membership: Membership) -> schema.Joined:
         swarm = membership.swarm
@@ -56,18 +60,25 @@ class SwarmsTopic(Topic):
     async def _invite(self, params: schema.InviteParams) -> schema.SwarmInvite:
         configuration = self._configuration
         swarm = configuration.invited_swarm(self._supervisor.addresses)
-        if swarm.is_open:
-            return schema.SwarmInvite(swarm.name, encode_invite(Invite(swarm)))
         joined = configuration.swarms.find(swarm.name)
         now_s = time.time()
+        if params.is_public:
+            joined = self._learn(joined, open_door(joined, now_s))
+        if swarm.is_open:
+            return schema.SwarmInvite(swarm.name, encode_invite(Invite(swarm)))
         public = public_invite(joined, now_s)
         if public is not None:
             return schema.SwarmInvite(swarm.name, encode_invite(replace(public, swarm=swarm)))
         statement, made = invite(joined, now_s, people=params.people, days=params.days)
-        configuration.learn_members(swarm, [statement.data])
-        self._supervisor.tell(Members((statement.data,)))
+        self._learn(joined, statement)
         expires_at = now_s + params.days * DAY_S
         return schema.SwarmInvite(swarm.name, encode_invite(replace(made, swarm=swarm)), expires_at, params.people)
+
+    def _learn(self, membership: Membership, statement: Statement) -> Membership:
+        """Keep a statement, and have the engine spread it."""
+        learned = self._configuration.swarms.learn(membership.swarm.name, [statement])
+        self._supervisor.tell(Members((statement.data,)))
+        return learned
 
     @answers(swarms.CONTACT)
     async def _contact(self, _: Empty) -> swarms.Contact:

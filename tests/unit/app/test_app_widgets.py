@@ -18,6 +18,7 @@ from potluck_app.widgets.strip import LayerStrip
 from potluck_app.widgets.theme import DARK, LIGHT, Colours
 from potluck_control.codec import from_json
 from potluck_control.schema import (
+    CreateParams,
     EngineStatus,
     Joined,
     JoinParams,
@@ -32,7 +33,7 @@ from potluck_control.schema import (
 )
 from potluck_control.states import Reason, State
 from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QLabel, QPlainTextEdit, QPushButton, QWidget
+from PySide6.QtWidgets import QCheckBox, QLabel, QPlainTextEdit, QPushButton, QWidget
 from pytestqt.qtbot import QtBot
 
 from potluck.errors import PotluckError
@@ -212,6 +213,16 @@ def test_first_run_waits_for_an_answer_and_lets_the_user_try_again() -> None:
     link.fail("create", PotluckError("this installation lacks demo-model", hint="install Potluck again"))
     assert "Install Potluck again." in said(page)
     assert start.isEnabled()
+
+
+@pytest.mark.parametrize("is_public", [False, True])
+def test_a_new_swarm_is_public_if_the_user_ticks_so(is_public: bool) -> None:
+    link = FakeLink()
+    page = FirstRunPage(link)
+    button(page, "Continue").click()
+    page.findChild(QCheckBox).setChecked(is_public)
+    button(page, "Start a swarm with the demo model").click()
+    assert link.named("create") == [CreateParams(is_public=is_public)]
 
 
 def test_first_run_forgets_the_invite_once_it_is_joined() -> None:

@@ -67,6 +67,23 @@ def test_a_public_swarm_has_an_invite_that_is_no_secret(capsys: pytest.CaptureFi
     assert door.work_bits == DEFAULT_BITS
 
 
+def test_a_private_swarm_becomes_public_and_a_public_one_gets_another_door(capsys: pytest.CaptureFixture[str]) -> None:
+    assert create() == 0
+    capsys.readouterr()
+    made = []
+    for _ in range(2):
+        assert main(["swarm", "invite", "friends", "--public"]) == 0
+        made.append(decode_invite(capsys.readouterr().out))
+    assert [invite.is_public for invite in made] == [True, True]
+    assert len([each for each in JoinedSwarms().find("friends").roster(time.time()).invites if each.work_bits]) == 2
+
+
+def test_an_open_swarm_does_not_become_public(capsys: pytest.CaptureFixture[str]) -> None:
+    assert create("--open") == 0
+    assert main(["swarm", "invite", "friends", "--public"]) == 2
+    assert "has no members" in capsys.readouterr().err
+
+
 def test_a_swarm_is_not_open_and_public_at_once(capsys: pytest.CaptureFixture[str]) -> None:
     assert create("--open", "--public") == 2
     assert "not allowed with" in capsys.readouterr().err

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from pathlib import Path
 
 import pytest
@@ -11,10 +12,14 @@ from potluck_control import schema
 from potluck_control.client import ControlError
 from potluck_control.methods import settings, swarms
 from potluck_control.methods.settings import Change, SetParams
-from potluck_control.schema import CreateParams, HistoryParams, Transition
+from potluck_control.schema import CreateParams, HistoryParams, InviteParams, Transition
 from potluck_control.states import Reason, State
 from potluck_daemon.daemon import Daemon
 from potluck_daemon.reporting.history import fits
+
+from potluck.membership.invite import decode_invite
+
+ADDRESS = "/ip4/127.0.0.1/tcp/31337/p2p/12D3KooWNzKKqPfbmrQqVZPkLfk52MCgPRZDirP7dSajsgaRG6WK"
 
 
 @pytest.fixture(autouse=True)
@@ -52,6 +57,16 @@ async def test_a_swarm_of_a_folder_serves_that_folder_and_the_next_one_does_not(
     assert daemon.configuration.settings.serve.checkpoint == str(folder)
     await ask(schema.CREATE)
     assert daemon.configuration.settings.serve.checkpoint == ""
+
+
+async def test_a_public_swarm_is_created_and_a_private_one_becomes_public(ask: Ask, daemon: Daemon) -> None:
+    await ask(schema.CREATE, CreateParams(name="everybody", is_public=True))
+    assert daemon.configuration.swarms.find("everybody").roster(time.time()).door is not None
+    await ask(schema.CREATE, CreateParams(name="friends"))
+    daemon.configuration.remember_met(daemon.configuration.swarms.find("friends").swarm, [ADDRESS])
+    assert not decode_invite((await ask(schema.INVITE)).invite).is_public
+    made = await ask(schema.INVITE, InviteParams(is_public=True))
+    assert (made.name, made.people, decode_invite(made.invite).is_public) == ("friends", 0, True)
 
 
 @pytest.mark.parametrize(
