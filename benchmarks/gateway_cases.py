@@ -64,6 +64,28 @@ def _streams(chunks: Any) -> bool:
     return len(parts) > 2 and last.choices[0].finish_reason in ("stop", "length") and counts.usage.prompt_tokens > 0
 
 
+def _are_three(answer: Any) -> bool:
+    return [choice.index for choice in answer.choices] == [0, 1, 2]
+
+
+def _streams_three(chunks: Any) -> bool:
+    ends = [choice.index for chunk in chunks for choice in chunk.choices if choice.finish_reason]
+    return sorted(ends) == [0, 1, 2]
+
+
+def _has_scores(answer: Any) -> bool:
+    choice = answer.choices[0]
+    tokens = choice.logprobs.content
+    text = b"".join(bytes(one.bytes) for one in tokens).decode()
+    return text == choice.message.content and all(len(one.top_logprobs) == 3 for one in tokens)
+
+
+def _streams_scores(chunks: Any) -> bool:
+    parts = [chunk.choices[0] for chunk in chunks]
+    tokens = [one.token for part in parts if part.logprobs for one in part.logprobs.content]
+    return "".join(tokens) == "".join(part.delta.content or "" for part in parts) != ""
+
+
 def _streams_response(events: Any) -> bool:
     kinds = [event.type for event in events]
     return (kinds[0], kinds[-1]) in (
@@ -119,9 +141,14 @@ CASES: tuple[Case, ...] = (
     Case("chat by bad schema", _chat(response_format={"type": "json_schema"}), status=400),
     Case("chat for accounts", _chat(user="me", metadata={"a": "b"}, store=False), _says_something),
     Case("chat with a neutral choice", _chat(n=1, logprobs=False, tools=[]), _says_something),
-    Case("chat twice", _chat(n=2), **_UNSUPPORTED),
-    Case("chat with scores", _chat(logprobs=True), **_UNSUPPORTED),
-    Case("chat with bias", _chat(logit_bias={"5": 1}), **_UNSUPPORTED),
+    Case("chat of choices", _chat(n=3, temperature=1.0, seed=7), _are_three),
+    Case("chat of choices streamed", _chat(n=3, stream=True), _streams_three),
+    Case("chat of too many choices", _chat(n=1000), status=400),
+    Case("chat with scores", _chat(logprobs=True, top_logprobs=3), _has_scores),
+    Case("chat with scores streamed", _chat(logprobs=True, stream=True), _streams_scores),
+    Case("chat with top scores alone", _chat(top_logprobs=3), status=400),
+    Case("chat with bias", _chat(logit_bias={"7": -100}), _says_something),
+    Case("chat with a bias for no token", _chat(logit_bias={"123456": 1}), status=400),
     Case("chat with tools", _chat(tools=[_TOOL]), **_UNSUPPORTED),
     Case("chat with audio", _chat(modalities=["audio"]), **_UNSUPPORTED),
     Case("chat with effort", _chat(reasoning_effort="low"), **_UNSUPPORTED),
@@ -145,7 +172,13 @@ CASES: tuple[Case, ...] = (
     Case("completion streamed", _completion(stream=True, stream_options=_USAGE), _streams),
     Case("completion of one in a list", _completion(prompt=["Count:"]), _says_something),
     Case("completion of several", _completion(prompt=["a", "b"]), status=400),
-    Case("completion with scores", _completion(logprobs=1), **_UNSUPPORTED),
+    Case("completion of choices", _completion(n=3), _are_three),
+    Case(
+        "completion with scores",
+        _completion(logprobs=2),
+        lambda answer: "".join(answer.choices[0].logprobs.tokens) == answer.choices[0].text,
+    ),
+    Case("completion with bias", _completion(logit_bias={"7": -100}), _says_something),
     Case("completion with echo", _completion(echo=True), **_UNSUPPORTED),
     Case("completion of the best", _completion(best_of=3), **_UNSUPPORTED),
     Case("completion in the middle", _completion(suffix="end"), **_UNSUPPORTED),

@@ -6,27 +6,31 @@ import json
 import time
 from typing import Any, Protocol
 
-from potluck_gateway.requests import COMMENT, Answer
+from potluck_gateway.answers import Answers, Part
+from potluck_gateway.requests import COMMENT
 
 EVENTS, LINES = "text/event-stream", "application/x-ndjson"
 
 
 class AnswerFormat(Protocol):
-    """Writes one answer, either at once with `whole`, or as a stream: `begin`, some `part` and `wait`, then `end`."""
+    """Writes the answer to one request.
+
+    Either at once with `whole`, or as a stream: `begin`, some `part` and `wait`, then `end`.
+    """
 
     media_type: str  # of a stream
 
-    def whole(self, answer: Answer) -> dict[str, Any]:
+    def whole(self, answers: Answers) -> dict[str, Any]:
         """Return the answer as one JSON object."""
 
     def begin(self) -> bytes: ...
 
-    def part(self, text: str) -> bytes: ...
+    def part(self, part: Part) -> bytes: ...
 
     def wait(self, sentence: str) -> bytes:
         """Return a note for people that the answer has to wait; empty where programs would not skip it."""
 
-    def end(self, answer: Answer) -> bytes: ...
+    def end(self, answers: Answers) -> bytes: ...
 
     def failure(self, sentence: str) -> bytes:
         """Return the end of a stream whose answer failed."""

@@ -1,7 +1,8 @@
 """Runs answers in threads and passes on their parts as they come.
 
-A set number of threads answer, and the requests beyond wait in the order in which they came, up to a limit. An answer
-whose caller is gone ends at its next part, or never begins.
+A set number of threads answer, and the requests beyond wait in the order in which they came, up to a limit. Each
+choice of a request is an answer of its own, so that servers compute them together. An answer whose caller is gone ends
+at its next part, or never begins.
 """
 
 from __future__ import annotations
@@ -12,12 +13,14 @@ import threading
 from collections.abc import AsyncIterator, Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import Protocol, TypeVar
 
 from potluck.errors import PotluckError
+from potluck_gateway.answers import Answer, Answers, Part
 from potluck_gateway.embedding_format import Embeddings
-from potluck_gateway.requests import Answer, BadRequestError, ChatRequest
+from potluck_gateway.requests import BadRequestError, ChatRequest
 
 _log = logging.getLogger(__name__)
 
@@ -31,22 +34,15 @@ class ChatModel(Protocol):
 
     name: str
 
-    def answer(self, request: ChatRequest, on_text: Callable[[str], None], on_wait: Callable[[str], None]) -> Answer:
-        """Return the answer to a request.
+    def answer(self, request: ChatRequest, on_part: Callable[[Part], None], on_wait: Callable[[str], None]) -> Answer:
+        """Return one answer to a request, whatever number of choices it asks for.
 
-        `on_text` is called with each new part of the text, `on_wait` with a sentence when the answer has to wait for
+        `on_part` is called with each new part of the text, `on_wait` with a sentence when the answer has to wait for
         servers; an OSError from them ends the generation. Raises PotluckError.
         """
 
     def embed(self, texts: Sequence[str]) -> Embeddings:
         """Return a vector for each text. Raises PotluckError."""
-
-
-@dataclass(frozen=True, slots=True)
-class Part:
-    """New text of an answer."""
-
-    text: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,16 +61,16 @@ class Answering:
         self._threads = ThreadPoolExecutor(at_once, thread_name_prefix="answer")
         self._accepted = 0
 
-    async def parts(self, request: ChatRequest) -> AsyncIterator[Part | Waiting | Answer]:
-        """Yield the parts of an answer, and at last the whole. Closing the iterator ends the generation.
+    async def parts(self, request: ChatRequest) -> AsyncIterator[Part | Waiting | Answers]:
+        """Yield the parts of all choices, and at last their answers. Closing the iterator ends the generation.
 
         Raises PotluckError, and BadRequestError if too many requests wait.
         """
         loop = asyncio.get_running_loop()
-        items: asyncio.Queue[Part | Waiting | Answer | Exception] = asyncio.Queue()
+        items: asyncio.Queue[Part | Waiting | tuple[int, Answer] | Exception] = asyncio.Queue()
         is_gone = threading.Event()
 
-        def tell(item: Part | Waiting | Answer | Exception) -> None:
+        def tell(item: Part | Waiting | tuple[int, Answer] | Exception) -> None:
             with suppress(RuntimeError):  # the loop has ended
                 loop.call_soon_threadsafe(items.put_nowait, item)
 
@@ -83,11 +79,16 @@ class Answering:
                 raise BrokenPipeError("the caller is gone")
             tell(part)
 
-        def run() -> None:
+        def run(index: int) -> None:
             if is_gone.is_set():
                 return
             try:
-                tell(self._model.answer(request, lambda text: put(Part(text)), lambda said: put(Waiting(said))))
+                answer = self._model.answer(
+                    _choice(request, index),
+                    lambda part: put(replace(part, index=index)),
+                    lambda said: put(Waiting(said)),
+                )
+                tell((index, answer))
             except BrokenPipeError:
                 pass
             except PotluckError as error:
@@ -96,31 +97,40 @@ class Answering:
                 _log.exception("an answer failed")
                 tell(PotluckError(f"the gateway failed: {type(error).__name__}"))
 
-        self._begin(run)
+        answers: dict[int, Answer] = {}
+        self._check_room(request.num_choices)
+        for index in range(request.num_choices):
+            self._begin(partial(run, index))
         try:
-            while True:
+            while len(answers) < request.num_choices:
                 item = await items.get()
                 if isinstance(item, Exception):
                     raise item
-                yield item
-                if isinstance(item, Answer):
-                    return
+                if isinstance(item, tuple):
+                    answers[item[0]] = item[1]
+                else:
+                    yield item
+            yield tuple(answers[index] for index in range(request.num_choices))
         finally:
             is_gone.set()
 
     async def embed(self, texts: Sequence[str]) -> Embeddings:
         """Return the embeddings of texts. Raises PotluckError, and BadRequestError if too many requests wait."""
+        self._check_room(1)
         return await self._begin(lambda: self._model.embed(texts))
 
-    def _begin(self, work: Callable[[], R]) -> asyncio.Future[R]:
-        """Run `work` in a thread when its turn comes. Raises BadRequestError if too many requests wait."""
-        if self._accepted >= self._most:
+    def _check_room(self, count: int) -> None:
+        """Raise BadRequestError if too many answers wait for `count` more."""
+        if self._accepted + count > self._most:
             raise BadRequestError(
                 f"{self._accepted} requests are waiting already: try again soon",
                 429,
                 "rate_limit_exceeded",
                 retry_after_s=_RETRY_AFTER_S,
             )
+
+    def _begin(self, work: Callable[[], R]) -> asyncio.Future[R]:
+        """Run `work` in a thread when its turn comes."""
         self._accepted += 1
         future = asyncio.get_running_loop().run_in_executor(self._threads, work)
         future.add_done_callback(self._note_end)
@@ -128,3 +138,8 @@ class Answering:
 
     def _note_end(self, _: object) -> None:
         self._accepted -= 1
+
+
+def _choice(request: ChatRequest, index: int) -> ChatRequest:
+    """Return the request for one of the choices. Each draws from a seed of its own."""
+    return request if request.seed is None else replace(request, seed=request.seed + index)

@@ -42,7 +42,7 @@ class Options:
     presence_penalty: float = 0.0
     frequency_penalty: float = 0.0
     seed: int | None = None
-    grammar: LogitsProcessor | None = None  # what the answer has to match
+    steps: tuple[LogitsProcessor, ...] = ()  # what sees or changes the scores before all of that
 
     def generate_options(self, prompt_tokens: int, defaults: Any) -> dict[str, Any]:
         """Return the options for transformers' `generate`. `defaults`: the model's generation config."""
@@ -51,7 +51,7 @@ class Options:
             "min_new_tokens": self.min_new_tokens,
             "do_sample": self.temperature > 0 and self.seed is None,
         }
-        processors: list[LogitsProcessor] = [] if self.grammar is None else [self.grammar]
+        processors: list[LogitsProcessor] = list(self.steps)
         if self.presence_penalty or self.frequency_penalty:
             processors.append(_Penalties(prompt_tokens, self.presence_penalty, self.frequency_penalty))
         if self.temperature > 0 and self.seed is not None:

@@ -3,32 +3,35 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from typing import Any
 
 from potluck_gateway.answer_format import EVENTS, comment, error_body, event, new_id
+from potluck_gateway.answers import Answers, Part, TokenScore
 from potluck_gateway.chat_format import DONE, usage
 from potluck_gateway.requests import (
     ACCOUNTS,
-    NO_CHOICES,
+    CHOICES,
+    MAX_TOP_SCORES,
     SAMPLING,
-    Answer,
     BadRequestError,
     ChatRequest,
     FieldRules,
     check_fields,
+    parse_choices,
     parse_max_tokens,
+    parse_number,
     parse_object,
     parse_sampling,
 )
+from potluck_gateway.scores_format import completion_scores
 
 _DEFAULT_TOKENS = 16  # as in the reference
 _RULES = FieldRules(
-    SAMPLING | {"prompt", "model", "max_tokens"},
+    SAMPLING | CHOICES | {"prompt", "model", "max_tokens"},
     ACCOUNTS,
     {
-        **NO_CHOICES,
-        "logprobs": ((), "scores are not returned"),
-        "best_of": ((1,), "ask again for each further answer"),
+        "best_of": ((1,), "ask for n answers and choose"),
         "echo": ((False,), "put the prompt before the answer yourself"),
         "suffix": (("",), "the model only goes on with a text"),
     },
@@ -44,8 +47,15 @@ def parse_completion(body: bytes, most_tokens: int) -> ChatRequest:
     if not isinstance(prompt, str) or not prompt:
         raise BadRequestError("prompt must be one text")
     wanted = asked.get("max_tokens") or _DEFAULT_TOKENS
+    num_top = asked.get("logprobs")
     return ChatRequest(
-        (), parse_max_tokens(wanted, most_tokens), prompt=prompt, ignored=ignored, **parse_sampling(asked)
+        (),
+        parse_max_tokens(wanted, most_tokens),
+        prompt=prompt,
+        num_top=None if num_top is None else int(parse_number(num_top, "logprobs", 0, MAX_TOP_SCORES)),
+        ignored=ignored,
+        **parse_choices(asked),
+        **parse_sampling(asked),
     )
 
 
@@ -57,25 +67,28 @@ class CompletionFormat:
         self._with_usage = with_usage
         self._shared = {"id": new_id("cmpl"), "object": "text_completion", "created": int(time.time()), "model": model}
 
-    def whole(self, answer: Answer) -> dict[str, Any]:
-        return {**self._shared, "choices": [_choice(answer.text, answer.reason)], "usage": usage(answer)}
+    def whole(self, answers: Answers) -> dict[str, Any]:
+        choices = [_choice(n, one.text, one.reason, one.scores) for n, one in enumerate(answers)]
+        return {**self._shared, "choices": choices, "usage": usage(answers)}
 
     def begin(self) -> bytes:
         return b""
 
-    def part(self, text: str) -> bytes:
-        return event({**self._shared, "choices": [_choice(text)]})
+    def part(self, part: Part) -> bytes:
+        return event({**self._shared, "choices": [_choice(part.index, part.text, None, part.scores)]})
 
     def wait(self, sentence: str) -> bytes:
         return comment(sentence)
 
-    def end(self, answer: Answer) -> bytes:
-        counts = event({**self._shared, "choices": [], "usage": usage(answer)}) if self._with_usage else b""
-        return event({**self._shared, "choices": [_choice("", answer.reason)]}) + counts + DONE
+    def end(self, answers: Answers) -> bytes:
+        ends = [event({**self._shared, "choices": [_choice(n, "", one.reason)]}) for n, one in enumerate(answers)]
+        counts = event({**self._shared, "choices": [], "usage": usage(answers)}) if self._with_usage else b""
+        return b"".join(ends) + counts + DONE
 
     def failure(self, sentence: str) -> bytes:
         return event(error_body(sentence, 500))
 
 
-def _choice(text: str, reason: str | None = None) -> dict[str, Any]:
-    return {"index": 0, "text": text, "logprobs": None, "finish_reason": reason}
+def _choice(index: int, text: str, reason: str | None, scores: Sequence[TokenScore] = ()) -> dict[str, Any]:
+    logprobs = completion_scores(scores) if scores else None
+    return {"index": index, "text": text, "logprobs": logprobs, "finish_reason": reason}

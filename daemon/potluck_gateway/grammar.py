@@ -27,15 +27,27 @@ class Grammars:
     def of_schema(self, schema: str) -> Grammar:
         """Return a new grammar for one answer. Raises UsageError if the schema cannot be kept to."""
         try:
-            self._made = self._made or llguidance.hf.from_tokenizer(self._tokenizer)
             matcher = llguidance.LLMatcher(
-                self._made, llguidance.LLMatcher.grammar_from_json_schema(schema, overrides=_COMPACT)
+                self._tokens(), llguidance.LLMatcher.grammar_from_json_schema(schema, overrides=_COMPACT)
             )
         except (ValueError, TypeError) as error:
             raise UsageError(f"this model cannot keep to a schema: {error}") from error
         if problem := matcher.get_error():
             raise UsageError(f"the schema is not usable: {problem.strip().splitlines()[0][:300]}")
         return Grammar(matcher)
+
+    def bytes_of(self, token: int) -> bytes:
+        """Return the bytes of a token, which may be a piece of a letter; none for a number without a token."""
+        tokens = self._tokens()
+        return bytes(tokens.decode_bytes([token])) if token < tokens.vocab_size else b""
+
+    def _tokens(self) -> Any:
+        """Return llguidance's view of the tokenizer. Raises UsageError if it has none."""
+        try:
+            self._made = self._made or llguidance.hf.from_tokenizer(self._tokenizer)
+        except (ValueError, TypeError) as error:
+            raise UsageError(f"this model's tokenizer does not tell its tokens apart: {error}") from error
+        return self._made
 
 
 class Grammar(LogitsProcessor):  # type: ignore[misc]

@@ -10,16 +10,16 @@ import torch
 
 from potluck.client import Session
 from potluck.client.outages import wait_text
+from potluck.errors import UsageError
 from potluck.protocol.blocks import Span
-from potluck_gateway.completion import Completion, Options, Text, check_length, complete, max_positions
+from potluck_gateway.answers import Answer, Part
+from potluck_gateway.completion import Options, Text, check_length, complete, max_positions
 from potluck_gateway.conversations import Conversations
 from potluck_gateway.embedding_format import Embeddings
-from potluck_gateway.grammar import Grammar, Grammars
-from potluck_gateway.requests import Answer, ChatMessage, ChatRequest, visible
-
-
-class _EnoughError(Exception):
-    """A stop text was reached, or the end of what a schema allows."""
+from potluck_gateway.following import EnoughError, Follower
+from potluck_gateway.grammar import Grammars
+from potluck_gateway.requests import ChatMessage, ChatRequest
+from potluck_gateway.scoring import Bias, Scorer
 
 
 class SwarmChat:
@@ -36,20 +36,29 @@ class SwarmChat:
         model.tell_waits(self._tell_waits)
 
     def answer(
-        self, request: ChatRequest, on_text: Callable[[str], None], on_wait: Callable[[str], None] = lambda _: None
+        self, request: ChatRequest, on_part: Callable[[Part], None], on_wait: Callable[[str], None] = lambda _: None
     ) -> Answer:
         prompt = self._prompt(request)
         check_length(prompt, self._model.config)
         length = int(prompt.shape[1])
         max_tokens = request.max_tokens if self._most is None else min(request.max_tokens, self._most - length)
         grammar = None if request.schema is None else self._grammars.of_schema(request.schema)
-        follower = _Follower(self._text, request.stop, on_text, grammar)
-        options = _options(request, max_tokens, grammar)
+        scorer = None if request.num_top is None else Scorer(request.num_top, self._grammars.bytes_of)
+        follower = Follower(self._text, request.stop, on_part, grammar=grammar, scorer=scorer)
+        options = Options(
+            max_tokens,
+            temperature=request.temperature,
+            top_p=request.top_p,
+            presence_penalty=request.presence_penalty,
+            frequency_penalty=request.frequency_penalty,
+            seed=request.seed,
+            steps=tuple(step for step in (scorer, grammar, self._bias(request)) if step is not None),
+        )
         with self._hearing(on_wait), self._conversing(prompt, max_tokens, request, follower) as session:
             complete(self._model, prompt, options, follower.note, session=session)
         text = follower.finish()
         is_full = follower.num_tokens >= max_tokens and not follower.is_stopped
-        return Answer(text, "length" if is_full else "stop", length, follower.num_tokens)
+        return Answer(text, "length" if is_full else "stop", length, follower.num_tokens, tuple(follower.scores))
 
     def embed(self, texts: Sequence[str]) -> Embeddings:
         """Return the mean of the last hidden states of each text, of length 1. Raises PotluckError."""
@@ -66,14 +75,14 @@ class SwarmChat:
 
     @contextlib.contextmanager
     def _conversing(
-        self, prompt: torch.Tensor, max_tokens: int, request: ChatRequest, follower: _Follower
+        self, prompt: torch.Tensor, max_tokens: int, request: ChatRequest, follower: Follower
     ) -> Iterator[Session]:
         """Lend the session of this conversation, and keep it unless the swarm fails."""
         tokens: list[int] = prompt[0].tolist()
         conversation = self._conversations.begin(tokens, len(tokens) + max_tokens, request.max_wait_s)
         is_whole = False
         try:
-            with contextlib.suppress(_EnoughError):
+            with contextlib.suppress(EnoughError):
                 yield conversation.session
             is_whole = True
         finally:
@@ -98,6 +107,15 @@ class SwarmChat:
             with contextlib.suppress(OSError):
                 on_wait(wait_text(missing))
 
+    def _bias(self, request: ChatRequest) -> Bias | None:
+        """Raises UsageError for tokens that the model doesn't have."""
+        if not request.bias:
+            return None
+        size = self._model.config.get_text_config(decoder=True).vocab_size
+        if unknown := [token for token, _ in request.bias if token >= size]:
+            raise UsageError(f"logit_bias names token {unknown[0]}, but this model has {size}")
+        return Bias(dict(request.bias))
+
     def _prompt(self, request: ChatRequest) -> torch.Tensor:
         """Apply the model's chat template, or use the plain text if it has none. Raises UsageError."""
         messages = request.messages
@@ -106,70 +124,6 @@ class SwarmChat:
         plain = [{"role": message.role, "content": message.content} for message in messages]
         tokens = self._text.encode_chat(plain)
         return tokens if tokens is not None else self._text.encode(plain_prompt(messages))
-
-
-def _options(request: ChatRequest, max_tokens: int, grammar: Grammar | None) -> Options:
-    return Options(
-        max_tokens,
-        temperature=request.temperature,
-        top_p=request.top_p,
-        presence_penalty=request.presence_penalty,
-        frequency_penalty=request.frequency_penalty,
-        seed=request.seed,
-        grammar=grammar,
-    )
-
-
-class _Follower:
-    """Passes on text as it becomes certain, and holds back what may be the start of a stop text."""
-
-    def __init__(
-        self, text: Text, stop: tuple[str, ...], on_text: Callable[[str], None], grammar: Grammar | None = None
-    ) -> None:
-        self._text = text
-        self._stop = stop
-        self._on_text = on_text
-        self._grammar = grammar
-        self._full = ""
-        self._shown = 0
-        self._tokens: list[int] = []
-        self.is_stopped = False
-
-    @property
-    def tokens(self) -> list[int]:
-        return self._tokens
-
-    @property
-    def num_tokens(self) -> int:
-        return len(self._tokens)
-
-    def note(self, completion: Completion) -> None:
-        self._tokens = list(completion.tokens)
-        self._full += self._text.new_part(self._tokens, self._full)
-        seen, self.is_stopped = visible(self._full, self._stop)
-        self._show(seen if self.is_stopped else seen[: len(seen) - _held_back(seen, self._stop)])
-        if self._grammar is not None:
-            self._grammar.take(self._tokens[-1])
-            self.is_stopped = self.is_stopped or self._grammar.is_complete
-        if self.is_stopped:
-            raise _EnoughError
-
-    def finish(self) -> str:
-        """Pass on the rest of the text, and return all of it."""
-        text, _ = visible(self._text.decode(self._tokens), self._stop)
-        self._show(text)
-        return text
-
-    def _show(self, text: str) -> None:
-        if len(text) > self._shown:
-            self._on_text(text[self._shown :])
-            self._shown = len(text)
-
-
-def _held_back(text: str, stop: Sequence[str]) -> int:
-    """Count the letters at the end that may become a stop text."""
-    starts = (size for word in stop for size in range(len(word) - 1, 0, -1) if text.endswith(word[:size]))
-    return max(starts, default=0)
 
 
 def plain_prompt(messages: Sequence[ChatMessage]) -> str:

@@ -12,9 +12,9 @@ from datetime import UTC, datetime
 from typing import Any
 
 from potluck_gateway.answer_format import LINES, dumps
+from potluck_gateway.answers import Answers, Part
 from potluck_gateway.requests import (
     ANY_OBJECT,
-    Answer,
     BadRequestError,
     ChatMessage,
     ChatRequest,
@@ -111,20 +111,20 @@ class OllamaFormat:
         self._is_chat = is_chat
         self._started = time.monotonic_ns()
 
-    def whole(self, answer: Answer) -> dict[str, Any]:
-        return self._object(answer.text) | self._last(answer)
+    def whole(self, answers: Answers) -> dict[str, Any]:
+        return self._object(answers[0].text) | self._last(answers)
 
     def begin(self) -> bytes:
         return b""
 
-    def part(self, text: str) -> bytes:
-        return dumps(self._object(text)) + b"\n"
+    def part(self, part: Part) -> bytes:
+        return dumps(self._object(part.text)) + b"\n"
 
     def wait(self, sentence: str) -> bytes:
         return b""
 
-    def end(self, answer: Answer) -> bytes:
-        return dumps(self._object("") | self._last(answer)) + b"\n"
+    def end(self, answers: Answers) -> bytes:
+        return dumps(self._object("") | self._last(answers)) + b"\n"
 
     def failure(self, sentence: str) -> bytes:
         return dumps({"error": sentence}) + b"\n"
@@ -133,7 +133,8 @@ class OllamaFormat:
         said = {"message": {"role": "assistant", "content": text}} if self._is_chat else {"response": text}
         return {"model": self._model, "created_at": _now(), **said, "done": False}
 
-    def _last(self, answer: Answer) -> dict[str, Any]:
+    def _last(self, answers: Answers) -> dict[str, Any]:
+        (answer,) = answers
         return {
             "done": True,
             "done_reason": answer.reason,

@@ -13,13 +13,14 @@ from starlette.types import Receive, Scope, Send
 from potluck.errors import PotluckError, UsageError
 from potluck.tasks import cancel_and_wait
 from potluck_gateway.answer_format import AnswerFormat, dumps
-from potluck_gateway.answering import Part, Waiting
-from potluck_gateway.requests import Answer, BadRequestError, ContextLengthError
+from potluck_gateway.answering import Waiting
+from potluck_gateway.answers import Answers, Part
+from potluck_gateway.requests import BadRequestError, ContextLengthError
 
 SOCKET_TIMEOUT_S = 60.0  # for a client that neither sends nor reads
 RETRY_AFTER_S = 15  # the client reads the directory this often
 
-Parts = AsyncIterator[Part | Waiting | Answer]
+Parts = AsyncIterator[Part | Waiting | Answers]
 
 
 class Reply:
@@ -39,7 +40,7 @@ class Reply:
             await self._stream(send)
             return
         async for item in self._refusing():
-            if isinstance(item, Answer):
+            if isinstance(item, tuple):
                 body = dumps(self._form.whole(item))
                 await Response(body, headers=self._headers, media_type="application/json")(scope, receive, send)
 
@@ -59,10 +60,10 @@ class Reply:
             await _send_body(send, self._form.failure(str(error)))
         await _send_body(send, b"", more=False)
 
-    def _written(self, item: Part | Waiting | Answer) -> bytes:
+    def _written(self, item: Part | Waiting | Answers) -> bytes:
         match item:
-            case Part(text):
-                return self._form.part(text)
+            case Part():
+                return self._form.part(item)
             case Waiting(sentence):
                 return self._form.wait(sentence)
             case _:

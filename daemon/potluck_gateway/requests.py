@@ -18,6 +18,9 @@ COMMENT = ": "  # begins a line for people in a stream of events
 MAX_BODY_BYTES = 4 << 20
 MAX_MESSAGES = 2000
 MAX_WAIT_S = 86400.0
+MAX_CHOICES = 16  # as many as are answered at once by default
+MAX_TOP_SCORES = 20  # as in the reference
+MAX_BIASES = 1024
 ANY_OBJECT = '{"type": "object"}'
 _TEXT_PARTS = ("text", "input_text", "output_text")
 _ROLES = ("system", "developer", "user", "assistant", "tool")
@@ -50,18 +53,14 @@ NO_TOOLS: dict[str, tuple[tuple[object, ...], str]] = {
     "tool_choice": (("none", "auto"), _LEAVE_OUT),
     "parallel_tool_calls": ((True, False), _LEAVE_OUT),
 }
-NO_CHOICES: dict[str, tuple[tuple[object, ...], str]] = {
-    "n": ((1,), "ask again for each further answer"),
-    "top_logprobs": ((0,), "scores are not returned"),
-    "logit_bias": (({},), _LEAVE_OUT),
-}
+CHOICES = frozenset(["n", "logprobs", "logit_bias"])
 _CHAT = FieldRules(
-    SAMPLING | {"messages", "model", "max_tokens", "max_completion_tokens", "response_format", "max_wait_s"},
+    SAMPLING
+    | CHOICES
+    | {"messages", "model", "max_tokens", "max_completion_tokens", "response_format", "max_wait_s", "top_logprobs"},
     ACCOUNTS,
     {
         **NO_TOOLS,
-        **NO_CHOICES,
-        "logprobs": ((False,), "scores are not returned"),
         "functions": (([],), _LEAVE_OUT),
         "modalities": ((["text"],), "answers are texts"),
         "reasoning_effort": ((), _LEAVE_OUT),
@@ -109,22 +108,10 @@ class ChatRequest:
     model: str | None = None
     prompt: str = ""
     schema: str | None = None  # JSON schema that the answer has to match
+    num_choices: int = 1
+    num_top: int | None = None  # most likely tokens beside the score of each token; None: no scores
+    bias: tuple[tuple[int, float], ...] = ()  # token -> what is added to its score
     ignored: tuple[str, ...] = ()  # the names of fields that were given and have no effect here
-
-
-@dataclass(frozen=True, slots=True)
-class Answer:
-    """A whole answer.
-
-    Attributes:
-        reason: of its end, `stop` or `length`.
-        prompt_tokens, answer_tokens: how many tokens both have.
-    """
-
-    text: str
-    reason: str
-    prompt_tokens: int
-    answer_tokens: int
 
 
 def parse_chat(body: bytes, most_tokens: int) -> ChatRequest:
@@ -139,6 +126,8 @@ def parse_chat(body: bytes, most_tokens: int) -> ChatRequest:
         max_wait_s=None if waits is None else parse_number(waits, "max_wait_s", 0, MAX_WAIT_S),
         schema=parse_response_format(asked.get("response_format")),
         ignored=ignored,
+        num_top=_parse_num_top(asked),
+        **parse_choices(asked),
         **parse_sampling(asked),
     )
 
@@ -167,6 +156,33 @@ def parse_sampling(asked: dict[str, Any]) -> dict[str, Any]:
         "with_usage": isinstance(options, dict) and options.get("include_usage") is True,
         "model": parse_model(asked.get("model")),
     }
+
+
+def parse_choices(asked: dict[str, Any]) -> dict[str, Any]:
+    """Return the fields of ChatRequest that OpenAI's chat and its older completions share beside sampling."""
+    bias = asked.get("logit_bias") or {}
+    if not isinstance(bias, dict) or len(bias) > MAX_BIASES:
+        raise BadRequestError(f"logit_bias must be an object of at most {MAX_BIASES} tokens")
+    return {
+        "num_choices": int(parse_number(1 if asked.get("n") is None else asked["n"], "n", 1, MAX_CHOICES)),
+        "bias": tuple(_parse_bias(token, more) for token, more in bias.items()),
+    }
+
+
+def _parse_bias(token: str, more: object) -> tuple[int, float]:
+    if not (token.isascii() and token.isdigit() and len(token) < 10):
+        raise BadRequestError(f"logit_bias has {token[:64]!r} for the number of a token")
+    return int(token), parse_number(more, "logit_bias", -100, 100)
+
+
+def _parse_num_top(asked: dict[str, Any]) -> int | None:
+    """Return how many likely tokens a chat wants to see at each step; None if it wants no scores."""
+    has_scores, most = asked.get("logprobs") or False, asked.get("top_logprobs") or 0
+    if not isinstance(has_scores, bool):
+        raise BadRequestError("logprobs must be true or false")
+    if most and not has_scores:
+        raise BadRequestError("top_logprobs needs logprobs: true")
+    return int(parse_number(most, "top_logprobs", 0, MAX_TOP_SCORES)) if has_scores else None
 
 
 def visible(text: str, stop: tuple[str, ...]) -> tuple[str, bool]:

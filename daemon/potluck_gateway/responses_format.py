@@ -9,12 +9,12 @@ import time
 from typing import Any
 
 from potluck_gateway.answer_format import EVENTS, comment, event, new_id
+from potluck_gateway.answers import Answers, Part
 from potluck_gateway.requests import (
     ACCOUNTS,
     MAX_MESSAGES,
     NO_TOOLS,
     SAMPLING,
-    Answer,
     BadRequestError,
     ChatMessage,
     ChatRequest,
@@ -88,7 +88,8 @@ class ResponseFormat:
         self._text = ""
         self._number = 0  # of the next event
 
-    def whole(self, answer: Answer) -> dict[str, Any]:
+    def whole(self, answers: Answers) -> dict[str, Any]:
+        (answer,) = answers
         is_full = answer.reason == "length"
         usage = {
             "input_tokens": answer.prompt_tokens,
@@ -110,19 +111,19 @@ class ResponseFormat:
             + self._part_event("response.content_part.added", part=_part(""))
         )
 
-    def part(self, text: str) -> bytes:
-        self._text += text
-        return self._part_event("response.output_text.delta", delta=text, logprobs=[])
+    def part(self, part: Part) -> bytes:
+        self._text += part.text
+        return self._part_event("response.output_text.delta", delta=part.text, logprobs=[])
 
     def wait(self, sentence: str) -> bytes:
         return comment(sentence)
 
-    def end(self, answer: Answer) -> bytes:
-        whole = self.whole(answer)
+    def end(self, answers: Answers) -> bytes:
+        whole, text = self.whole(answers), answers[0].text
         return (
-            self._part_event("response.output_text.done", text=answer.text, logprobs=[])
-            + self._part_event("response.content_part.done", part=_part(answer.text))
-            + self._event("response.output_item.done", output_index=0, item=self._item("completed", answer.text))
+            self._part_event("response.output_text.done", text=text, logprobs=[])
+            + self._part_event("response.content_part.done", part=_part(text))
+            + self._event("response.output_item.done", output_index=0, item=self._item("completed", text))
             + self._event(f"response.{whole['status']}", response=whole)
         )
 

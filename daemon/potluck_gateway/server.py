@@ -184,7 +184,9 @@ class GatewayServer:
 
     async def _chat(self, request: Request) -> Reply:
         asked = requests.parse_chat(await _body(request), self._max_tokens)
-        return self._reply(asked, ChatFormat(self._model.name, with_usage=asked.with_usage))
+        return self._reply(
+            asked, ChatFormat(self._model.name, with_usage=asked.with_usage, num_choices=asked.num_choices)
+        )
 
     async def _completion(self, request: Request) -> Reply:
         asked = parse_completion(await _body(request), self._max_tokens)

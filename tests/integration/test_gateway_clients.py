@@ -4,20 +4,25 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from typing import Any
 
 import ollama
 import openai
 import pytest
+import torch
 from helpers.daemon_process import LOOPBACK, DaemonProcess
 from potluck_control import schema
 from potluck_control.methods import gateway
 from potluck_control.methods.gateway import GatewayState, GatewayStatus, KeyName
+from potluck_control.resources import DEMO_MODEL, resource
 from potluck_control.states import State
+from transformers import AutoModelForCausalLM, AutoTokenizer
 
 from benchmarks.gateway_cases import not_as_documented
 
 _CLOSED = {"additionalProperties": False}
-ASKED = [{"role": "user", "content": "Count from 7 to 18:"}]
+PROMPT = "Count from 7 to 18:"
+ASKED = [{"role": "user", "content": PROMPT}]
 
 
 @pytest.fixture(scope="module")
@@ -44,6 +49,39 @@ def key(daemon: DaemonProcess, status: GatewayStatus) -> str:
 
 def test_openais_client_gets_what_the_docs_promise(status: GatewayStatus, key: str) -> None:
     assert not_as_documented(status.url, key) == {}
+
+
+def test_scores_are_those_of_the_local_model(status: GatewayStatus, key: str) -> None:
+    client = openai.OpenAI(base_url=status.url, api_key=key, max_retries=0)
+    options: dict[str, Any] = {"model": "", "prompt": PROMPT, "max_tokens": 12}
+    folder = resource(DEMO_MODEL)
+    tokenizer = AutoTokenizer.from_pretrained(folder)
+    local = AutoModelForCausalLM.from_pretrained(folder)
+    prompt = tokenizer(PROMPT, return_tensors="pt").input_ids
+    with torch.inference_mode():
+        ids = local.generate(prompt, max_new_tokens=12, do_sample=False)[0]
+        wanted = local(ids[None]).logits[0, prompt.shape[1] - 1 : -1].log_softmax(-1)  # [new tokens, vocabulary]
+    chosen = wanted.gather(1, ids[prompt.shape[1] :, None])[:, 0].tolist()
+    whole = client.completions.create(**options, logprobs=3).choices[0]
+    assert whole.logprobs is not None
+    count = len(whole.logprobs.tokens or [])
+    assert "".join(whole.logprobs.tokens or []) == whole.text
+    assert count >= 10
+    assert whole.logprobs.token_logprobs == pytest.approx(chosen[:count], abs=1e-3)
+    for found, row in zip(whole.logprobs.top_logprobs or [], wanted.topk(3).values.tolist(), strict=False):
+        assert sorted(found.values(), reverse=True) == pytest.approx(row, abs=1e-3)
+    streamed = [part.choices[0] for part in client.completions.create(**options, logprobs=3, stream=True)]
+    scores = [score for part in streamed if part.logprobs for score in part.logprobs.token_logprobs or []]
+    assert scores == pytest.approx(whole.logprobs.token_logprobs, abs=1e-3)
+    chat = client.chat.completions.create(model="", messages=ASKED, max_tokens=12, logprobs=True, top_logprobs=2)  # type: ignore[arg-type]
+    content = chat.choices[0].logprobs.content if chat.choices[0].logprobs else None
+    assert [one.logprob for one in content or []] == pytest.approx(chosen[:count], abs=1e-3)
+    banned = {str(token): -100 for token in ids[prompt.shape[1] :][:1].tolist()}
+    other = client.completions.create(**options, logit_bias=banned, logprobs=0).choices[0]
+    assert other.text[:3] != whole.text[:3]
+    assert other.logprobs is not None
+    first = wanted[0].topk(2).values.tolist()[1]
+    assert (other.logprobs.token_logprobs or [])[0] == pytest.approx(first, abs=1e-3)
 
 
 def test_ollamas_client_chats_with_the_key_in_the_address(status: GatewayStatus, key: str) -> None:

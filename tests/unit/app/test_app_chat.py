@@ -15,8 +15,9 @@ from potluck_control.methods.earnings import Earned, Earnings
 from potluck_control.methods.gateway import GatewayState, GatewayStatus
 from potluck_control.schema import Status, SwarmStatus
 from potluck_control.states import Reason, State
+from potluck_gateway.answers import Answer, Part
 from potluck_gateway.embedding_format import Embeddings
-from potluck_gateway.requests import Answer, ChatRequest
+from potluck_gateway.requests import ChatRequest
 from potluck_gateway.server import GatewayServer
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QPlainTextEdit
@@ -45,20 +46,20 @@ class Words:
         self.is_cut = threading.Event()
         self.failure: PotluckError | None = None
 
-    def answer(self, request: ChatRequest, on_text: Callable[[str], None], on_wait: Callable[[str], None]) -> Answer:
+    def answer(self, request: ChatRequest, on_part: Callable[[Part], None], on_wait: Callable[[str], None]) -> Answer:
         self.asked.append(request)
         on_wait("Layers 2-3 and 6 are gone. Waiting for a server.")
         self.may_begin.wait()
-        on_text(self.words[0])
+        on_part(Part(self.words[0]))
         while not self.may_end.wait(0.01):
             try:
-                on_text("")
+                on_part(Part(""))
             except OSError:
                 self.is_cut.set()
                 raise
         if self.failure is not None:
             raise self.failure
-        on_text(self.words[1])
+        on_part(Part(self.words[1]))
         return Answer("".join(self.words), "stop", 1, 2)
 
     def embed(self, texts: Sequence[str]) -> Embeddings:

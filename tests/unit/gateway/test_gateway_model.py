@@ -13,9 +13,11 @@ import pytest
 import torch
 from potluck_control.resources import DEMO_MODEL, resource
 from potluck_gateway import model as gateway_model
+from potluck_gateway.answers import Part, TokenScore
 from potluck_gateway.completion import Completion, Options, Text, check_length, complete
 from potluck_gateway.model import SwarmChat, plain_prompt
 from potluck_gateway.requests import ChatMessage, ChatRequest
+from potluck_gateway.scoring import Bias, Scorer
 from potluck_gateway.templates import TemplateLimits, render_bounded
 from transformers import LlamaConfig
 
@@ -71,7 +73,7 @@ def answered(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_letters_are_shown_as_they_come(answered: None) -> None:
     parts: list[str] = []
-    answer = SwarmChat("m", Silent(), Letters()).answer(ChatRequest(ASKED, 100), parts.append)
+    answer = SwarmChat("m", Silent(), Letters()).answer(ChatRequest(ASKED, 100), lambda part: parts.append(part.text))
     assert (answer.text, answer.reason, answer.answer_tokens) == ("one END two", "stop", 11)
     assert parts == list("one END two")
 
@@ -85,14 +87,16 @@ def test_a_request_says_how_long_to_wait_for_missing_blocks(answered: None) -> N
 def test_a_stop_text_ends_the_answer_and_no_part_of_it_is_shown(answered: None) -> None:
     parts: list[str] = []
     chat = SwarmChat("m", Silent(), Letters())
-    answer = chat.answer(ChatRequest(ASKED, 100, stop=("END",)), parts.append)
+    answer = chat.answer(ChatRequest(ASKED, 100, stop=("END",)), lambda part: parts.append(part.text))
     assert (answer.text, answer.reason, answer.answer_tokens) == ("one ", "stop", 7)
     assert "".join(parts) == "one "
 
 
 def test_the_start_of_a_stop_text_is_shown_once_it_is_none(answered: None) -> None:
     parts: list[str] = []
-    answer = SwarmChat("m", Silent(), Letters()).answer(ChatRequest(ASKED, 100, stop=("ENDE",)), parts.append)
+    answer = SwarmChat("m", Silent(), Letters()).answer(
+        ChatRequest(ASKED, 100, stop=("ENDE",)), lambda part: parts.append(part.text)
+    )
     assert answer.text == "".join(parts) == "one END two"
     assert "END " in parts
 
@@ -164,6 +168,34 @@ def test_a_seed_draws_the_same_whatever_other_threads_draw() -> None:
     first = drawn()
     assert drawn() == first
     assert len(set(first)) > 2
+
+
+def test_a_scorer_sees_the_scores_before_anything_changes_them() -> None:
+    scorer, bias = Scorer(2, lambda token: bytes([65 + token])), Bias({1: 100.0})
+    scores = torch.tensor([[1.0, 0.0, 3.0]])
+    steps = Options(1, temperature=2.0, seed=1, steps=(scorer, bias)).generate_options(1, None)["logits_processor"]
+    assert int(steps(torch.zeros(1, 1, dtype=torch.int64), scores).argmax()) == 1
+    wanted = scores[0].log_softmax(-1).tolist()
+    found = scorer.score(1, 7)
+    assert (found.token, found.logprob, found.offset) == (b"B", pytest.approx(wanted[1]), 7)
+    assert [(one.token, one.logprob) for one in found.top] == [
+        (b"C", pytest.approx(wanted[2])),
+        (b"A", pytest.approx(wanted[0])),
+    ]
+
+
+def test_scores_cover_the_text_that_is_shown(answered: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Scorer, "score", lambda _, token, offset: TokenScore(bytes([token]), -1.0, offset))
+    parts: list[Part] = []
+    asked = ChatRequest(ASKED, 100, stop=("END",), num_top=0)
+    answer = SwarmChat("m", Silent(), Letters()).answer(asked, parts.append)
+    assert b"".join(score.token for score in answer.scores).decode() == answer.text == "one "
+    assert [score for part in parts for score in part.scores] == list(answer.scores)
+
+
+def test_a_bias_for_a_token_that_the_model_lacks_is_refused(answered: None) -> None:
+    with pytest.raises(UsageError, match="token 40000, but this model has 32000"):
+        SwarmChat("m", Silent(), Letters()).answer(ChatRequest(ASKED, 1, bias=((40000, 1.0),)), lambda _: None)
 
 
 def test_a_model_without_a_template_goes_on_from_a_script() -> None:

@@ -16,10 +16,10 @@ from typing import Any
 import pytest
 from potluck_control.methods.gateway import GatewayState, GatewayStatus
 from potluck_gateway import answering
+from potluck_gateway.answers import Answer, Likely, Part, TokenScore
 from potluck_gateway.client import ask
 from potluck_gateway.door import MAX_UNPROVEN
 from potluck_gateway.requests import (
-    Answer,
     BadRequestError,
     ChatMessage,
     ChatRequest,
@@ -27,6 +27,7 @@ from potluck_gateway.requests import (
     parse_chat,
     visible,
 )
+from potluck_gateway.scores_format import chat_scores, completion_scores
 from potluck_gateway.server import GatewayServer
 
 from potluck.errors import PotluckError, SwarmError, UsageError
@@ -47,14 +48,14 @@ class Words:
         self.early_failure: PotluckError | None = None
         self.is_cut = threading.Event()
 
-    def answer(self, request: ChatRequest, on_text: Callable[[str], None], on_wait: Callable[[str], None]) -> Answer:
+    def answer(self, request: ChatRequest, on_part: Callable[[Part], None], on_wait: Callable[[str], None]) -> Answer:
         self.asked.append(request)
         if self.early_failure is not None:
             raise self.early_failure
         try:
             on_wait("Layer 5 is gone. Waiting for a server.")
             for word in self.words:
-                on_text(word)
+                on_part(Part(word))
                 if self.failure is not None:
                     raise self.failure
         except OSError:
@@ -102,10 +103,10 @@ def send(server: GatewayServer, body: object, *, path: str = "/v1/chat/completio
         connection.close()
 
 
-def _streamed(server: GatewayServer) -> list[dict[str, Any]]:
+def _streamed(server: GatewayServer, **more: Any) -> list[dict[str, Any]]:
     connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=60)
     try:
-        body = HELLO | {"stream": True, "stream_options": {"include_usage": True}}
+        body = HELLO | {"stream": True, "stream_options": {"include_usage": True}} | more
         connection.request("POST", "/v1/chat/completions", json.dumps(body), {"Authorization": f"Bearer {TOKEN}"})
         events = connection.getresponse().read().decode().split("\n\n")
         return [json.loads(event[6:]) for event in events if event.startswith("data: {")]
@@ -179,7 +180,14 @@ def test_strangers_are_refused(
         (HELLO | {"temperature": "hot"}, 400),
         (HELLO | {"max_tokens": -1}, 400),
         (HELLO | {"stop": [1]}, 400),
-        (HELLO | {"n": 2}, 400),
+        (HELLO | {"n": 17}, 400),
+        (HELLO | {"n": 0}, 400),
+        (HELLO | {"logprobs": 1}, 400),
+        (HELLO | {"logprobs": True, "top_logprobs": 21}, 400),
+        (HELLO | {"top_logprobs": 2}, 400),
+        (HELLO | {"logit_bias": {"word": 1}}, 400),
+        (HELLO | {"logit_bias": {"5": 101}}, 400),
+        (HELLO | {"logit_bias": [5]}, 400),
         (HELLO | {"tools": [{"type": "function"}]}, 400),
         (HELLO | {"no_such_field": 1}, 400),
         (HELLO | {"model": 5}, 400),
@@ -237,6 +245,46 @@ def test_a_field_without_effect_is_named_in_the_answer(server: GatewayServer) ->
     connection.request("POST", "/v1/chat/completions", body, {"Authorization": f"Bearer {TOKEN}"})
     assert connection.getresponse().headers["X-Potluck-Ignored"] == "store, user"
     connection.close()
+
+
+def test_each_choice_has_its_own_seed_and_the_prompt_counts_once(server: GatewayServer, model: Words) -> None:
+    status, answer = send(server, HELLO | {"n": 3, "seed": 5})
+    assert status == 200
+    assert [choice["index"] for choice in answer["choices"]] == [0, 1, 2]
+    assert sorted(one.seed or 0 for one in model.asked) == [5, 6, 7]
+    assert answer["usage"] == {"prompt_tokens": 1, "completion_tokens": 9, "total_tokens": 10}
+
+
+def test_choices_are_streamed_with_their_index(server: GatewayServer) -> None:
+    *parts, counts = _streamed(server, n=2)
+    choices = [part["choices"][0] for part in parts]
+    for index in range(2):
+        mine = [choice for choice in choices if choice["index"] == index]
+        assert mine[0]["delta"]["role"] == "assistant"
+        assert "".join(choice["delta"].get("content", "") for choice in mine) == "Guten Tag ä"
+        assert [choice["finish_reason"] for choice in mine][-1] == "stop"
+    assert counts["usage"]["completion_tokens"] == 6
+
+
+def test_scores_are_written_as_the_reference_says() -> None:
+    scores = (TokenScore(b"a", -0.5, 0, (Likely(b"a", -0.5), Likely(b"\xc3", -1.0))),)
+    assert chat_scores(scores)["content"] == [
+        {
+            "token": "a",
+            "logprob": -0.5,
+            "bytes": [97],
+            "top_logprobs": [
+                {"token": "a", "logprob": -0.5, "bytes": [97]},
+                {"token": "\ufffd", "logprob": -1.0, "bytes": [0xC3]},
+            ],
+        }
+    ]
+    assert completion_scores(scores) == {
+        "tokens": ["a"],
+        "token_logprobs": [-0.5],
+        "top_logprobs": [{"a": -0.5, "\ufffd": -1.0}],
+        "text_offset": [0],
+    }
 
 
 def test_a_client_that_goes_away_ends_its_generation(server: GatewayServer, model: Words) -> None:

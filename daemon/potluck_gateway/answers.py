@@ -1,0 +1,57 @@
+"""Answers and their parts, as the model gives them and the formats write them. Pure."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Likely:
+    """A token that could have come, and its log probability."""
+
+    token: bytes
+    logprob: float
+
+
+@dataclass(frozen=True, slots=True)
+class TokenScore:
+    """A token of an answer with the model's own log probability of it, before temperature, penalties and schemas.
+
+    Attributes:
+        offset: where the token begins in the answer, in letters.
+        top: the tokens that were most likely there.
+    """
+
+    token: bytes
+    logprob: float
+    offset: int
+    top: tuple[Likely, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """New text of an answer, the scores of its tokens if they were asked for, and which choice it belongs to."""
+
+    text: str
+    scores: tuple[TokenScore, ...] = ()
+    index: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """A whole answer.
+
+    Attributes:
+        reason: of its end, `stop` or `length`.
+        prompt_tokens, answer_tokens: how many tokens both have.
+        scores: of the tokens of its text, if they were asked for.
+    """
+
+    text: str
+    reason: str
+    prompt_tokens: int
+    answer_tokens: int
+    scores: tuple[TokenScore, ...] = ()
+
+
+Answers = tuple[Answer, ...]  # the choices of a request

@@ -1,0 +1,86 @@
+"""Follows an answer token by token: passes on text as it becomes certain, and ends the answer. Imports torch."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from potluck_gateway.answers import Part, TokenScore
+from potluck_gateway.completion import Completion, Text
+from potluck_gateway.grammar import Grammar
+from potluck_gateway.requests import visible
+from potluck_gateway.scoring import Scorer
+
+
+class EnoughError(Exception):
+    """A stop text was reached, or the end of what a schema allows."""
+
+
+class Follower:
+    """Passes on text as it becomes certain, and holds back what may be the start of a stop text."""
+
+    def __init__(
+        self,
+        text: Text,
+        stop: tuple[str, ...],
+        on_part: Callable[[Part], None],
+        *,
+        grammar: Grammar | None = None,
+        scorer: Scorer | None = None,
+    ) -> None:
+        self._text = text
+        self._stop = stop
+        self._on_part = on_part
+        self._grammar = grammar
+        self._scorer = scorer
+        self._full = ""
+        self._shown = 0
+        self._tokens: list[int] = []
+        self._scores: list[TokenScore] = []
+        self._scores_shown = 0
+        self.is_stopped = False
+
+    @property
+    def tokens(self) -> list[int]:
+        return self._tokens
+
+    @property
+    def num_tokens(self) -> int:
+        return len(self._tokens)
+
+    @property
+    def scores(self) -> tuple[TokenScore, ...]:
+        """Return the scores of the tokens whose text was passed on."""
+        return tuple(self._scores[: self._scores_shown])
+
+    def note(self, completion: Completion) -> None:
+        self._tokens = list(completion.tokens)
+        if self._scorer is not None:
+            self._scores.append(self._scorer.score(self._tokens[-1], len(self._full)))
+        self._full += self._text.new_part(self._tokens, self._full)
+        seen, self.is_stopped = visible(self._full, self._stop)
+        self._show(seen if self.is_stopped else seen[: len(seen) - _held_back(seen, self._stop)])
+        if self._grammar is not None:
+            self._grammar.take(self._tokens[-1])
+            self.is_stopped = self.is_stopped or self._grammar.is_complete
+        if self.is_stopped:
+            raise EnoughError
+
+    def finish(self) -> str:
+        """Pass on the rest of the text, and return all of it."""
+        text, _ = visible(self._text.decode(self._tokens), self._stop)
+        self._show(text)
+        return text
+
+    def _show(self, text: str) -> None:
+        if len(text) <= self._shown:
+            return
+        scores = [score for score in self._scores[self._scores_shown :] if score.offset < len(text)]
+        self._scores_shown += len(scores)
+        self._on_part(Part(text[self._shown :], tuple(scores)))
+        self._shown = len(text)
+
+
+def _held_back(text: str, stop: Sequence[str]) -> int:
+    """Count the letters at the end that may become a stop text."""
+    starts = (size for word in stop for size in range(len(word) - 1, 0, -1) if text.endswith(word[:size]))
+    return max(starts, default=0)

@@ -1,0 +1,48 @@
+"""Scores and biases single tokens while a model generates. Imports torch."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+import torch
+from transformers.generation.logits_process import LogitsProcessor
+
+from potluck_gateway.answers import Likely, TokenScore
+
+
+class Scorer(LogitsProcessor):  # type: ignore[misc]
+    """Keeps the log probabilities of the step that is being made. It changes nothing and has to come first."""
+
+    def __init__(self, num_top: int, bytes_of: Callable[[int], bytes]) -> None:
+        """`num_top`: how many of the most likely tokens to name at each step."""
+        self._num_top = num_top
+        self._bytes_of = bytes_of
+        self._logprobs = torch.zeros(0)  # [vocabulary]
+
+    def __call__(self, input_ids: torch.Tensor, scores: torch.Tensor) -> torch.Tensor:
+        """Shapes: input_ids [1, tokens] int64, scores [1, vocabulary]."""
+        self._logprobs = scores[0].log_softmax(-1, dtype=torch.float32)
+        return scores
+
+    def score(self, token: int, offset: int) -> TokenScore:
+        """Return the score of the token that this step chose; it begins at letter `offset`."""
+        top = self._logprobs.topk(min(self._num_top, len(self._logprobs)))
+        likely = zip(top.indices.tolist(), top.values.tolist(), strict=True)
+        return TokenScore(
+            self._bytes_of(token),
+            float(self._logprobs[token]),
+            offset,
+            tuple(Likely(self._bytes_of(one), logprob) for one, logprob in likely),
+        )
+
+
+class Bias(LogitsProcessor):  # type: ignore[misc]
+    """Adds a number to the scores of some tokens. Source: OpenAI's `logit_bias`."""
+
+    def __init__(self, bias: Mapping[int, float]) -> None:
+        self._tokens = torch.tensor(list(bias))
+        self._more = torch.tensor(list(bias.values()))
+
+    def __call__(self, input_ids: torch.Tensor, scores: torch.Tensor) -> torch.Tensor:
+        """Shapes: input_ids [1, tokens] int64, scores [1, vocabulary]."""
+        return scores.index_add(1, self._tokens.to(scores.device), self._more.to(scores)[None])
