@@ -15,7 +15,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from potluck.errors import UsageError
 from potluck.membership.identity import Identity
-from potluck.membership.roster import MAX_STATEMENTS, Roster
+from potluck.membership.roster import MAX_CERTIFICATES, MAX_STATEMENTS, Roster
 from potluck.membership.statements import (
     KEY_BYTES,
     Enrolment,
@@ -88,7 +88,7 @@ class Membership:
         The computer's key signs too, so that nobody certifies somebody else's.
 
         Raises:
-            UsageError: only a computer that holds the person's key certifies others.
+            UsageError: only a computer that holds the person's key certifies others, and not without end.
         """
         if self.swarm.is_open or self.has_machine(machine.public_key):
             return self
@@ -99,6 +99,11 @@ class Membership:
             )
         certificate = Machine(machine.public_key, person.public_key().public_bytes_raw(), name, int(now_s))
         statement = sign(_swarm_key(self.swarm), certificate, person, machine.private_key)
+        if sum(1 for item in self._read() if _certifies(item, certificate.person)) >= MAX_CERTIFICATES:
+            raise UsageError(
+                f"you have added {MAX_CERTIFICATES} computers to this swarm, which is all that one person may",
+                hint="ask an admin or the founder for a new invite, and join with it",
+            )
         return replace(self, statements=(*self.statements, statement.data))
 
     def for_node(self) -> Membership:
@@ -133,6 +138,10 @@ class Membership:
 
     def _read(self) -> list[Statement]:
         return read_all(_swarm_key(self.swarm), self.statements, _read_once)
+
+
+def _certifies(statement: Statement, person: bytes) -> bool:
+    return isinstance(statement.content, Machine) and statement.content.person == person
 
 
 _read_once = lru_cache(maxsize=MAX_STATEMENTS)(read_statement)

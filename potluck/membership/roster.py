@@ -11,8 +11,10 @@ list cannot undo one. The rules:
 - Of too many enrolments with one invite the earliest count, and of equally early ones those with the smallest key.
   People who were removed since count, too, so that a removal frees no place.
 - A person certifies a machine together with the machine's own key. The person, an admin or the founder removes them.
-  Of a person's statements about one machine the earliest counts. A machine that certified itself for several members
-  belongs to whoever of them enrolled first or, in the same second, has the smaller key.
+  Of a person's statements about one machine the earliest counts, of all their certificates the first 256, and of one
+  author's removals of one key the earliest. Certificates of machines that an admin or the founder removed always
+  count. A machine that certified itself for several members belongs to whoever of them enrolled first or, in the same
+  second, has the smaller key.
 - What an admin signed ends with the rank, so whoever takes it away signs anew what shall stay (`leadership.py`).
 
 No I/O and no clock.
@@ -40,6 +42,7 @@ from potluck.membership.statements import (
 from potluck.protocol.blocks import PeerId, PersonId
 
 MAX_MACHINES = 32  # of one person
+MAX_CERTIFICATES = 256  # of one person ever, those of removed machines included
 PROBATION_S = 7 * 86_400
 MAX_STATEMENTS = 50_000  # 10,000 people with a few machines each
 _MAX_AHEAD_S = 300  # statements from further in the future are not taken yet
@@ -95,6 +98,16 @@ class _Facts:
             case Removal() as removal:
                 self.removals.append((removal, author))
 
+    def limit_certificates(self, removed: Collection[bytes]) -> None:
+        """Forget certificates beyond what one person may make; those of `removed` machines are kept and not counted."""
+        certificates = sorted((each for said in self.machines.values() for each in said.values()), key=_order)
+        made: defaultdict[bytes, int] = defaultdict(int)
+        for machine in certificates:
+            if machine.machine not in removed:
+                made[machine.person] += 1
+                if made[machine.person] > MAX_CERTIFICATES:
+                    del self.machines[machine.machine][machine.person]
+
     def settle_invites(self, swarm_key: bytes, leaders: Collection[bytes]) -> None:
         """Choose what was said about each invite: the founder's latest statement, else an admin's latest.
 
@@ -120,10 +133,10 @@ class Roster:
         self._people: dict[bytes, Person] = {}
         self._former: dict[bytes, Enrolment] = {}  # of people who were removed since
         self._owners: dict[bytes, Person] = {}  # by machine
-        self._witnesses: dict[bytes, bytes] = {}  # of each person's enrolment
+        self._enrolled: Mapping[bytes, tuple[Enrolment, bytes]] = {}  # by person: how, and the witness
         self._facts = _Facts()
         self._leaders: Collection[bytes] = (swarm_key,)
-        self._removed: Mapping[bytes, list[tuple[int, bytes]]] = {}  # when, and by whom
+        self._removed: Mapping[bytes, Mapping[bytes, int]] = {}  # when, by author
 
     def __iter__(self) -> Iterator[Statement]:
         return iter(self._statements.values())
@@ -149,10 +162,12 @@ class Roster:
         self._facts = _Facts()
         for statement in self._statements.values():
             self._facts.add(statement, self.swarm_key)
-        self._leaders, self._removed = _leaders_and_removed(self._facts, self.swarm_key)
+        self._leaders, by_leaders = _leaders_and_removed(self._facts, self.swarm_key)
+        self._facts.limit_certificates(by_leaders)
+        self._removed = _with_removals_by_owners(self._facts, by_leaders)
         self._facts.settle_invites(self.swarm_key, self._leaders)
         settled = _settled(self._facts, self.swarm_key, self._leaders, self._removed)
-        self._people, self._former, self._witnesses = settled.people, settled.former, settled.witnesses
+        self._people, self._former, self._enrolled = settled.people, settled.former, settled.enrolled
         self._owners = {machine.machine: person for person in self._people.values() for machine in person.machines}
         self._statements = {digest: item for digest, item in self._statements.items() if self._counts(item)}
         self.digest = hashlib.sha256(b"".join(sorted(self._statements))).digest()[:16]
@@ -184,8 +199,8 @@ class Roster:
 
     def remover(self, key: bytes) -> bytes | None:
         """Return the key that removed a person or a machine, or None if nobody did."""
-        removals = self._removed.get(key)
-        return min(removals)[1] if removals else None
+        removals = self._removed.get(key, {})
+        return min(removals, key=lambda author: (removals[author], author), default=None)
 
     def proof_of_removal(self, key: bytes) -> list[Statement]:
         """Return what proves to anybody who knows the swarm's key that a person or machine has been removed."""
@@ -270,28 +285,28 @@ class Roster:
         match statement.content:
             case Enrolment() as enrolment:
                 witness = statement.authors[-1]
-                chosen = self._witnesses.get(enrolment.person)
-                return chosen is not None and (witness == chosen or witness in self._leaders)
+                chosen = self._enrolled.get(enrolment.person)
+                return chosen is not None and (chosen == (enrolment, witness) or witness in self._leaders)
             case Machine() as machine:
                 owner = self._owners.get(machine.machine)
                 if owner is not None:
                     return machine in owner.machines
                 said = self._facts.machines.get(machine.machine, {})
-                is_known = machine.person in self._witnesses and said.get(machine.person) == machine
+                is_known = machine.person in self._enrolled and said.get(machine.person) == machine
                 return is_known and machine.machine in self._removed
             case Removal() as removal:
-                return (removal.at_s, statement.authors[0]) in self._removed.get(removal.key, ())
+                return self._removed.get(removal.key, {}).get(statement.authors[0]) == removal.at_s
             case Promotion() | Delegation() | Withdrawal():
                 return statement.authors[0] in self._leaders
 
 
 @dataclass(frozen=True, slots=True)
 class _Settled:
-    """The people who enrolled, by key. Attributes: former: people who were removed since; witnesses: of both."""
+    """The people who enrolled, by key. Attributes: former: people who were removed since; enrolled: how both did."""
 
     people: dict[bytes, Person] = field(default_factory=dict)
     former: dict[bytes, Enrolment] = field(default_factory=dict)
-    witnesses: dict[bytes, bytes] = field(default_factory=dict)
+    enrolled: dict[bytes, tuple[Enrolment, bytes]] = field(default_factory=dict)
 
 
 def _settled(facts: _Facts, swarm_key: bytes, leaders: Collection[bytes], removed: Collection[bytes]) -> _Settled:
@@ -329,17 +344,17 @@ def _settle(
     settled = _Settled()
     faults = _faults(facts, leaders)
     witnesses: dict[bytes, Person] = {}  # by any key that may sign for them
-    waiting = sorted(facts.enrolments, key=lambda item: (item[0].at_s, item[0].person, item[1]))
+    waiting = sorted(facts.enrolments, key=_enrolment_order)
     while True:
         found = False
         for enrolment, authors in waiting:
             key = enrolment.person
-            if key in settled.witnesses or key in surplus:
+            if key in settled.enrolled or key in surplus:
                 continue
             if not _is_admitted(enrolment, authors, facts, swarm_key, leaders, witnesses):
                 continue
             found = True
-            settled.witnesses[key] = authors[-1]
+            settled.enrolled[key] = enrolment, authors[-1]
             if key in removed:
                 settled.former[key] = enrolment
                 continue
@@ -408,22 +423,37 @@ def _end_of(invite: bytes, facts: _Facts, leaders: Collection[bytes]) -> float:
     return min(ends, default=math.inf)
 
 
-def _leaders_and_removed(facts: _Facts, swarm_key: bytes) -> tuple[set[bytes], dict[bytes, list[tuple[int, bytes]]]]:
-    """Return the keys that may lead, and the people and machines that were removed: when, and by whom who might."""
+def _leaders_and_removed(facts: _Facts, swarm_key: bytes) -> tuple[set[bytes], dict[bytes, dict[bytes, int]]]:
+    """Return the keys that may lead, and the people and machines that they removed: when, by author."""
     admins = {person for person in facts.promotions if _rank_of(person, facts) is Rank.ADMIN}
     admins |= {enrolment.person for enrolment, authors in facts.enrolments if authors == (swarm_key, swarm_key)}
-    removed: defaultdict[bytes, list[tuple[int, bytes]]] = defaultdict(list)
-    for removal, author in facts.removals:
-        if author == swarm_key:
-            removed[removal.key].append((removal.at_s, author))
+    removed = _earliest({}, ((removal, author) for removal, author in facts.removals if author == swarm_key))
     leaders = {swarm_key, *(admins - removed.keys())}
-    for removal, author in facts.removals:
-        if author == swarm_key:
-            continue
-        said = facts.machines.get(removal.key, {})
-        if author in said or (author in leaders and admins.isdisjoint(said or (removal.key,))):
-            removed[removal.key].append((removal.at_s, author))
-    return leaders, dict(removed)
+    others = (
+        (removal, author)
+        for removal, author in facts.removals
+        if author in leaders and admins.isdisjoint(facts.machines.get(removal.key) or (removal.key,))
+    )
+    return leaders, _earliest(removed, others)
+
+
+def _with_removals_by_owners(
+    facts: _Facts, removed: Mapping[bytes, Mapping[bytes, int]]
+) -> dict[bytes, dict[bytes, int]]:
+    """Return `removed` with the machines that were removed by people who had certified them."""
+    owners = ((removal, author) for removal, author in facts.removals if author in facts.machines.get(removal.key, {}))
+    return _earliest(removed, owners)
+
+
+def _earliest(
+    removed: Mapping[bytes, Mapping[bytes, int]], removals: Iterable[tuple[Removal, bytes]]
+) -> dict[bytes, dict[bytes, int]]:
+    """Return `removed` with more removals, of which the earliest of each author counts."""
+    found = {key: dict(authors) for key, authors in removed.items()}
+    for removal, author in removals:
+        authors = found.setdefault(removal.key, {})
+        authors[author] = min(authors.get(author, removal.at_s), removal.at_s)
+    return found
 
 
 def _rank_of(person: bytes, facts: _Facts) -> Rank:
@@ -433,6 +463,11 @@ def _rank_of(person: bytes, facts: _Facts) -> Rank:
 
 def _invite_order(invite: Delegation, author: bytes) -> tuple[int, bytes, int, int, int]:
     return invite.at_s, author, invite.expires_s, invite.max_people, invite.work_bits
+
+
+def _enrolment_order(signed: tuple[Enrolment, tuple[bytes, ...]]) -> tuple[int, bytes, tuple[bytes, ...], bytes, str]:
+    enrolment, authors = signed
+    return enrolment.at_s, enrolment.person, authors, enrolment.invite, enrolment.name
 
 
 def _order(machine: Machine) -> tuple[int, bytes, str]:

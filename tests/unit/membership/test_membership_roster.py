@@ -12,8 +12,8 @@ from potluck.membership.identity import Identity
 from potluck.membership.leadership import remove_machine
 from potluck.membership.membership import Membership
 from potluck.membership.presentation import Presentation, read_application, witness
-from potluck.membership.roster import Roster
-from potluck.membership.statements import Delegation, Machine, Removal, Statement, sign
+from potluck.membership.roster import MAX_CERTIFICATES, Roster
+from potluck.membership.statements import Delegation, Enrolment, Machine, Removal, Statement, sign
 
 ANA, BOB, EVE, SHARED = (Identity.generate() for _ in range(4))
 
@@ -97,3 +97,63 @@ def test_the_first_removal_that_counts_names_the_remover_in_any_order() -> None:
     rosters = [_merged(founder, [*people, own], *([item] for item in order)) for order in permutations(removals)]
     assert {roster.remover(SHARED.public_key) for roster in rosters} == {bob.public_key().public_bytes_raw()}
     assert len({roster.digest for roster in rosters}) == 1
+
+
+def test_a_member_lengthens_the_list_by_so_much_only() -> None:
+    founder, people, (bob, _) = _people()
+    swarm_key, person = founder.roster(NOW_S).swarm_key, bob.public_key().public_bytes_raw()
+    said = []
+    for age_s in range(MAX_CERTIFICATES + 20):
+        laptop = Ed25519PrivateKey.generate()
+        key = laptop.public_key().public_bytes_raw()
+        said.append(sign(swarm_key, Machine(key, person, "laptop", int(NOW_S) - age_s), bob, laptop))
+        said.append(sign(swarm_key, Removal(key, int(NOW_S)), bob))
+    roster = _merged(founder, people, said)
+    assert len(list(roster)) == len(people) + 2 * MAX_CERTIFICATES
+    backwards = _merged(founder, people, *([item] for item in reversed(said[-60:])), said)
+    assert backwards.digest == roster.digest
+    assert len(roster.people) == 3
+
+
+def test_removing_again_adds_nothing_to_the_list() -> None:
+    founder, people, (bob, _) = _people()
+    swarm_key = founder.roster(NOW_S).swarm_key
+    removals = [sign(swarm_key, Removal(SHARED.public_key, int(NOW_S) - age_s), bob) for age_s in range(3)]
+    certified = _merged(founder, people, [_certificate(founder, bob, "Bob's", NOW_S)])
+    for order in permutations(removals):
+        roster = _merged(founder, list(certified), *([item] for item in order))
+        assert len(list(roster)) == len(list(certified)) + 1
+        assert removals[2].digest in roster
+
+
+def test_a_witness_enrols_a_person_once() -> None:
+    founder, made = invited(founded(ANA))
+    assert made.seed is not None
+    swarm_key, holder = founder.roster(NOW_S).swarm_key, Ed25519PrivateKey.from_private_bytes(made.seed)
+    person, invite = (Ed25519PrivateKey.generate().public_key().public_bytes_raw(), holder.public_key())
+    enrolments = [
+        sign(swarm_key, Enrolment(person, name, invite.public_bytes_raw(), int(NOW_S)), holder, ANA.private_key)
+        for name in ("Bob", "Rob", "Bert")
+    ]
+    known = list(founder.roster(NOW_S))
+    rosters = [_merged(founder, known, *([item] for item in order)) for order in permutations(enrolments)]
+    assert {len(list(roster)) for roster in rosters} == {len(known) + 1}
+    assert {person.name for roster in rosters for person in roster.people} == {"Ana", "Bert"}, "as everywhere"
+    assert len({roster.digest for roster in rosters}) == 1
+
+
+def test_certificates_of_machines_that_leaders_removed_stay_however_many_follow() -> None:
+    founder, people, (bob, _) = _people()
+    roster = _merged(founder, people, [_certificate(founder, bob, "Bob's", NOW_S)])
+    founder = founder.with_statements(list(roster), NOW_S)
+    removal = remove_machine(founder, SHARED.public_key, NOW_S)
+    more = []
+    for age_s in range(1, MAX_CERTIFICATES + 2):
+        laptop = Ed25519PrivateKey.generate()
+        content = Machine(
+            laptop.public_key().public_bytes_raw(), bob.public_key().public_bytes_raw(), "x", int(NOW_S) - age_s
+        )
+        more.append(sign(roster.swarm_key, content, bob, laptop))
+    roster.merge([*removal, *more], now_s=NOW_S)
+    assert roster.is_removed(SHARED.public_key)
+    assert any(isinstance(item.content, Machine) and item.content.machine == SHARED.public_key for item in roster)
