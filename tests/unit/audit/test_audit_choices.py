@@ -1,0 +1,56 @@
+"""Which windows are audited, and by whom."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import numpy as np
+
+from potluck.audit import CLEAN_AUDITS, audit_chance, choose_auditor, choose_window
+from potluck.protocol.blocks import PeerId, PersonId
+
+ANNE, BEN, CARL = PersonId("anne"), PersonId("ben"), PersonId("carl")
+SERVERS = [(PeerId("a"), ANNE), (PeerId("b"), BEN), (PeerId("c"), CARL)]
+
+
+def seeds(count: int) -> list[bytes]:
+    return [number.to_bytes(16, "big") for number in range(count)]
+
+
+def test_new_people_are_audited_more_often() -> None:
+    assert audit_chance(0) == audit_chance(CLEAN_AUDITS - 1) == 0.2
+    assert audit_chance(CLEAN_AUDITS) == audit_chance(10**9) == 0.01
+
+
+def test_each_finished_window_counts() -> None:
+    rng = np.random.default_rng(0)
+    chosen = [choose_window([4, 5, 6], 0.2, rng) for _ in range(6000)]
+    counts = Counter(chosen)
+    assert abs(counts[None] / 6000 - 0.8**3) < 0.02
+    assert all(abs(counts[window] / 6000 - (1 - 0.8**3) / 3) < 0.02 for window in (4, 5, 6))
+
+
+def test_without_finished_windows_nothing_is_audited() -> None:
+    assert choose_window([], 1.0, np.random.default_rng(0)) is None
+
+
+def test_a_hundred_thousand_finished_windows_mean_one_audit() -> None:
+    assert choose_window(range(100_000), 1.0, np.random.default_rng(0)) in range(100_000)
+
+
+def test_the_auditor_is_another_person_and_depends_on_the_seed() -> None:
+    chosen = Counter(choose_auditor(SERVERS, {ANNE}, seed) for seed in seeds(1000))
+    assert set(chosen) == {PeerId("b"), PeerId("c")}
+    assert abs(chosen[PeerId("b")] - 500) < 80
+
+
+def test_many_servers_of_one_person_are_chosen_no_more_often() -> None:
+    many = [*SERVERS, *((PeerId(f"c{number}"), CARL) for number in range(100))]
+    chosen = [choose_auditor(many, {ANNE}, seed) for seed in seeds(1000)]
+    assert abs(chosen.count(PeerId("b")) - 500) < 80
+    assert len(set(chosen)) > 50
+
+
+def test_nobody_audits_where_there_is_nobody_else() -> None:
+    assert choose_auditor(SERVERS, {ANNE, BEN, CARL}, b"") is None
+    assert choose_auditor([], (), b"") is None
