@@ -124,7 +124,7 @@ class Debian:
     ) -> subprocess.CompletedProcess[str]:
         """Run a command inside, as root or as a user in the home folder, with a user manager if it is booted."""
         is_apt = command[0] == "apt-get"
-        words = self._inside(*(() if user is None else self._become(user)), *map(str, command), has_network=is_apt)
+        words = self.inside(*(() if user is None else self._become(user)), *map(str, command), has_network=is_apt)
         with self._apt_alone() if is_apt else contextlib.nullcontext():
             return subprocess.run(
                 words,
@@ -143,8 +143,13 @@ class Debian:
 
     def write(self, path: str, text: str) -> None:
         """A file inside, with its folders."""
-        command = self._inside("sh", "-c", f"mkdir -p $(dirname {path}) && cat > {path}")
+        command = self.inside("sh", "-c", f"mkdir -p $(dirname {path}) && cat > {path}")
         subprocess.run(command, input=text, text=True, check=True)
+
+    def inside(self, *command: str, has_network: bool = False) -> list[str]:
+        """Return the words that run a command inside when somebody outside says them."""
+        spaces = ("--mount", "--uts", "--ipc", "--pid", "--cgroup", *(() if has_network else ("--net",)))
+        return ["nsenter", "-t", str(self._leader.pid), *spaces, "--root", "--wd", *command]
 
     def add_user(self, name: str) -> None:
         """Somebody with a home, and a user manager if there is systemd."""
@@ -195,10 +200,6 @@ class Debian:
             here.mkdir(parents=True, exist_ok=True)
             options.append(f"--bind={here}:{there}")
         return options
-
-    def _inside(self, *command: str, has_network: bool = False) -> list[str]:
-        spaces = ("--mount", "--uts", "--ipc", "--pid", "--cgroup", *(() if has_network else ("--net",)))
-        return ["nsenter", "-t", str(self._leader.pid), *spaces, "--root", "--wd", *command]
 
     def _become(self, user: str) -> list[str]:
         words = ["runuser", "-u", user, "--", "env", "-C", f"/home/{user}", f"HOME=/home/{user}"]
