@@ -85,14 +85,24 @@ def _unique_keys(pairs: list[tuple[str, object]]) -> dict[str, object]:
 
 
 @functools.cache
-def _hints(kind: type) -> dict[str, Any]:
-    return typing.get_type_hints(kind)
+def _fields(kind: type) -> tuple[tuple[str, Any, bool], ...]:
+    """Return the name and type of each field, and whether it must be there."""
+    hints = typing.get_type_hints(kind)
+    return tuple(
+        (field.name, hints[field.name], field.default is MISSING and field.default_factory is MISSING)
+        for field in fields(kind)
+    )
+
+
+@functools.cache  # an engine reports a hundred values each second
+def _origin(kind: Any) -> Any:
+    return typing.get_origin(kind)
 
 
 def _decode(kind: Any, data: object, where: str, depth: int) -> object:
     if depth > MAX_DEPTH:
         raise CodecError(f"{where}: nested too deeply")
-    origin = typing.get_origin(kind)
+    origin = _origin(kind)
     if origin in (typing.Union, types.UnionType):
         return _decode_optional(kind, data, where, depth)
     if origin is tuple:
@@ -127,13 +137,12 @@ def _decode_tuple(args: tuple[Any, ...], data: object, where: str, depth: int) -
 def _decode_dataclass(kind: type, data: object, where: str, depth: int) -> object:
     if not isinstance(data, dict):
         raise CodecError(f"{where}: expected an object")
-    hints = _hints(kind)
     values: dict[str, object] = {}
-    for field in fields(kind):
-        if field.name in data:
-            values[field.name] = _decode(hints[field.name], data[field.name], f"{where}.{field.name}", depth + 1)
-        elif field.default is MISSING and field.default_factory is MISSING:
-            raise CodecError(f"{where}.{field.name} is missing")
+    for name, inner, is_needed in _fields(kind):
+        if name in data:
+            values[name] = _decode(inner, data[name], f"{where}.{name}", depth + 1)
+        elif is_needed:
+            raise CodecError(f"{where}.{name} is missing")
     try:
         return kind(**values)
     except ValueError as error:  # the class's own range checks

@@ -52,6 +52,7 @@ class Configuration:
         self._damaged: tuple[str, ...] = ()
         self.remover: str | None = None  # who removed this person or computer from the served swarm
         self._stamps = stamps(places)
+        self._passed_on = {name: value for name, value in environment.items() if name not in _OF_THE_SERVICE}
 
     def start(self) -> None:
         """Choose a port if none is remembered, and read the files."""
@@ -145,8 +146,7 @@ class Configuration:
 
     def engine_environment(self) -> dict[str, str]:
         """Return the environment of the processes that compute."""
-        given = {name: value for name, value in self.environment.items() if name not in _OF_THE_SERVICE}
-        return given | {"HF_HUB_CACHE": str(self.models_folder)}
+        return self._passed_on | {"HF_HUB_CACHE": str(self.models_folder)}
 
     @property
     def models_folder(self) -> Path:

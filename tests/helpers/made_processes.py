@@ -27,18 +27,32 @@ class MadeProcesses:
         self.proc, self.sys = folder / "proc", folder / "sys"
         self.proc.mkdir()
         self.sys.mkdir()
+        self._num_executions = 0
         (self.proc / "loadavg").write_text("0.00 0.00 0.00 1/100 1\n")
 
     @property
     def surroundings(self) -> Surroundings:
         return Surroundings(self.proc, self.sys, {}, OWN_PID)
 
-    def add(self, pid: int, comm: str, *arguments: str, state: str = "S", parent: int = 1, ticks: int = 0) -> None:
+    def add(
+        self,
+        pid: int,
+        comm: str,
+        *arguments: str,
+        state: str = "S",
+        parent: int = 1,
+        ticks: int = 0,
+        is_thread: bool = False,
+    ) -> None:
+        """A process; a thread is not listed by the kernel, but its folder can be opened."""
         folder = self.proc / str(pid)
         folder.mkdir(exist_ok=True)
         (folder / "cmdline").write_bytes("".join(f"{item}\0" for item in arguments).encode())
-        fields = f"{state} {parent} " + "0 " * 9 + f"{ticks} 0 0 0 20 0 1 0 0\n"
-        (folder / "stat").write_text(f"{pid} ({comm}) {fields}")
+        self._num_executions += 1
+        fields = [state, str(parent), *["0"] * 9, str(ticks), *["0"] * 38]
+        fields[35] = "-1" if is_thread else "17"  # the signal to the parent at its end
+        fields[25] = str(self._num_executions)  # where its stack is
+        (folder / "stat").write_text(f"{pid} ({comm}) {' '.join(fields)}\n")
         (self.proc / "loadavg").write_text(f"0.00 0.00 0.00 1/100 {pid}\n")
 
     def set_environment(self, pid: int, **variables: str) -> None:

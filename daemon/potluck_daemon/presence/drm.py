@@ -15,9 +15,10 @@ from dataclasses import dataclass, field
 
 from potluck_daemon.presence.desktop_programs import gpu_use
 from potluck_daemon.presence.probe import ProbeUnavailableError, Report, Sighting, Situation, Surroundings, next_look
-from potluck_daemon.presence.processes import ProcessTable
+from potluck_daemon.presence.processes import ProcessTable, contents
 
 INTERVAL_S = 2.0
+_MAX_FDINFO_BYTES = 8192
 RELIST_EVERY = 5  # looks after which a process that had no GPU open is looked at again
 _ENGINES_NS = ("drm-engine-gfx", "drm-engine-render", "drm-engine-gpu", "drm-engine-panthor")
 _CYCLES, _TOTAL_CYCLES = "drm-cycles-rcs", "drm-total-cycles-rcs"
@@ -137,10 +138,10 @@ def _list_gpu_handles(folder: str) -> list[str]:
 
 def _read(path: str, pid: int) -> Client | None:
     try:
-        with open(path) as file:
-            fields = dict(line.split(":", 1) for line in file if line.startswith("drm-"))
+        text = contents(path, _MAX_FDINFO_BYTES).decode(errors="replace")
     except OSError:
         return None
+    fields = dict(line.split(":", 1) for line in text.splitlines() if line.startswith("drm-") and ":" in line)
     if "drm-pdev" not in fields and "drm-client-id" not in fields:
         return None
     busy_ns = max((_number(fields.get(engine)) for engine in _ENGINES_NS), default=0)

@@ -22,6 +22,7 @@ from potluck_daemon.presence.probe import (
     Sighting,
     Situation,
     Surroundings,
+    next_look,
 )
 from potluck_daemon.presence.x11 import XScreen
 
@@ -75,7 +76,10 @@ async def poll_idle(read_idle_s: Callable[[], Awaitable[float]], report: Report,
         idle_s = await read_idle_s()
         report((use(idle_s < idle_after_s),))
         left_s = idle_after_s - idle_s
-        await asyncio.sleep(RETURN_INTERVAL_S if left_s <= 0 else min(max(left_s, 0.1), LONGEST_WAIT_S))
+        if left_s <= 0:
+            await next_look(RETURN_INTERVAL_S)
+        else:
+            await asyncio.sleep(min(max(left_s, 0.1), LONGEST_WAIT_S))
 
 
 class DesktopIdleProbe:

@@ -87,9 +87,10 @@ class RamPressureProbe:
 def available_bytes(proc: Path) -> int:
     """Return how much a program that starts now can get without swapping. Raises ProbeUnavailableError."""
     try:
-        for line in (proc / "meminfo").read_text().splitlines():
-            if line.startswith("MemAvailable:"):
-                return int(line.split()[1]) * 1024
+        with open(f"{proc}/meminfo", "rb") as file:
+            for line in file:
+                if line.startswith(b"MemAvailable:"):
+                    return int(line.split()[1]) * 1024
     except OSError as error:
         raise ProbeUnavailableError(f"the kernel does not report it ({error.strerror})") from error
     raise ProbeUnavailableError("the kernel does not report it")

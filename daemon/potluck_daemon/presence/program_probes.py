@@ -38,33 +38,38 @@ class ProgramProbe:
         self._interval_s = interval_s
 
     async def watch(self, report: Report, situation: Situation) -> None:
-        version, found, seen = -1, frozenset[int](), tuple[Sighting, ...]()
-        judged: dict[int, tuple[Program, Sighting | None]] = {}
+        version, seen, found = -1, tuple[Sighting, ...](), dict[int, Sighting]()
+        judged: dict[int, Program] = {}
         cost_s = 0.0
         while True:
             began_s = time.thread_time()
             try:
-                programs = self._table.look(found)
+                programs = self._table.look(found.keys())
             except OSError as error:
                 raise ProbeUnavailableError(f"the list of processes cannot be read ({error.strerror})") from error
             if self._table.version != version:
+                changed = self._table.changed_since(version)
                 version = self._table.version
-                before, judged = judged, {}
-                for pid, program in programs.items():
-                    known = before.get(pid)
-                    is_same = known is not None and known[0] is program
-                    judged[pid] = known if known and is_same else (program, self._again(known, program))
-                found = frozenset(pid for pid, (_, sighting) in judged.items() if sighting is not None)
-                seen = tuple(dict.fromkeys(sighting for _, sighting in judged.values() if sighting is not None))
+                for pid in sorted(judged.keys() | programs.keys() if changed is None else changed):
+                    self._judge_one(pid, judged, found)
+                seen = tuple(dict.fromkeys(found.values()))
             report(seen)
             cost_s += _SMOOTHING * (time.thread_time() - began_s - cost_s)
             await next_look(pause_s(self._interval_s, cost_s, is_relaxed=situation.is_relaxed))
 
-    def _again(self, known: tuple[Program, Sighting | None] | None, program: Program) -> Sighting | None:
+    def _judge_one(self, pid: int, judged: dict[int, Program], found: dict[int, Sighting]) -> None:
         """Judge a program that is new or has changed; one that only outlived what started it stays what it was."""
-        sighting = self._judge(program, self._table)
-        is_orphaned = known is not None and replace(known[0], parent=program.parent) == program
-        return known[1] or sighting if known is not None and is_orphaned else sighting
+        program, known, before = self._table.programs.get(pid), judged.pop(pid, None), found.pop(pid, None)
+        if program is None:
+            return
+        judged[pid] = program
+        is_same = known is program
+        sighting = before if is_same else self._judge(program, self._table)
+        if not is_same and before is not None and known is not None:
+            is_orphaned = replace(known, parent=program.parent) == program
+            sighting = before if is_orphaned else sighting
+        if sighting is not None:
+            found[pid] = sighting
 
 
 def pause_s(interval_s: float, cost_s: float, *, is_relaxed: bool) -> float:

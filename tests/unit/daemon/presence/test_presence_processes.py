@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 from helpers.made_processes import OWN_PID, Clock, MadeProcesses
+from helpers.probe_reports import watching
 from potluck_control.states import Certainty, Reason
 from potluck_daemon.presence.full_screen import tree_of
 from potluck_daemon.presence.launchers import launched_game
@@ -19,6 +20,7 @@ from potluck_daemon.presence.processes import ProcessTable, Program, below
 from potluck_daemon.presence.program_probes import (
     RELAXED_INTERVAL_S,
     Judge,
+    ProgramProbe,
     gamescope_game,
     listed_program,
     pause_s,
@@ -110,6 +112,63 @@ def test_a_start_and_an_end_leave_the_other_programs_as_they_were(made: MadeProc
     assert looker.table.version == version + 2
 
 
+def test_changes_are_told_until_there_are_too_many(made: MadeProcesses) -> None:
+    looker = Looker(made)
+    made.add(500, "vim", "vim")
+    looker.listed()
+    version = looker.table.version
+    assert looker.table.changed_since(version) == set()
+    made.add(501, "blender", "blender")
+    made.remove(500)
+    looker.clock.now += 10
+    looker.listed()
+    assert looker.table.changed_since(version) == {500, 501}
+    for pid in range(502, 802):
+        made.add(pid, "blender", "blender")
+    looker.listed()
+    assert looker.table.changed_since(version) is None
+
+
+def test_what_gets_another_parent_is_ours_no_more(made: MadeProcesses) -> None:
+    looker = Looker(made)
+    made.add(OWN_PID, "potluckd", "potluckd")
+    made.add(501, "python", "python", "-m", "engine", parent=OWN_PID)
+    made.add(500, "blender", "blender", parent=501)  # its parent has a higher id
+    assert looker.listed("blender") == []
+    version = looker.table.version
+    made.add(501, "python", "python", "-m", "engine", parent=1)
+    looker.clock.now += 10
+    assert looker.listed("blender") == ["blender"]
+    assert looker.table.changed_since(version) == {500, 501}
+
+
+def test_arguments_are_read_again_when_another_file_is_executed(made: MadeProcesses) -> None:
+    looker = Looker(made)
+    made.add(500, "python3", "python3", "launcher.py")
+    looker.listed()
+    (made.proc / "500" / "cmdline").write_bytes(b"not read\0")
+    looker.clock.now += 10
+    looker.listed()
+    assert looker.table.programs[500].arguments == ("python3", "launcher.py")
+    made.add(500, "python3", "python3", "blender")
+    looker.clock.now += 10
+    assert looker.listed("blender") == ["blender"]
+
+
+async def test_a_probe_sees_what_comes_and_goes_among_many(made: MadeProcesses) -> None:
+    found = Sighting(Reason.EXCLUSIVE_APP, "blender", app="blender")
+    probe = ProgramProbe("Listed", ProcessTable(made.surroundings), listed_program(["blender"]), interval_s=0.06)
+    made.add(500, "blender", "blender")
+    async with watching(probe) as reports:
+        await reports.until_seen(found)
+        for pid in range(501, 801):
+            made.add(pid, "vim", "vim")
+        made.remove(500)
+        await reports.until_seen()
+        made.add(801, "blender", "blender")
+        await reports.until_seen(found)
+
+
 @pytest.mark.parametrize("comm", ["tricky) S 1 (", "a b", "", ")"])
 def test_a_name_may_hold_anything(made: MadeProcesses, comm: str) -> None:
     made.add(500, comm, "/opt/blender")
@@ -129,10 +188,8 @@ def test_a_thread_is_no_program_and_an_id_given_anew_is_another_program(made: Ma
     looker = Looker(made)
     made.add(500, "vim", "vim")
     looker.listed()
-    made.add(501, "blender", "blender")  # the folder of a thread can be opened, too
-    (made.proc / "501" / "status").write_text("Name:\tblender\nTgid:\t500\nNgid:\t0\n")
+    made.add(501, "blender", "blender", is_thread=True)
     made.add(502, "blender", "/opt/blender")
-    (made.proc / "502" / "status").write_text("Name:\tblender\nTgid:\t502\nNgid:\t0\n")
     assert looker.listed("blender") == ["blender"]
     assert list(looker.table.programs) == [500, 502]
     made.remove(500)
