@@ -31,6 +31,7 @@ from potluck.wire.questions import (
 from potluck_engine.compute.call_scheduler import Pieces, Priority
 from potluck_engine.in_thread import in_thread_if_large
 from potluck_engine.inference import serve_session
+from potluck_engine.pushing import Pushes
 from potluck_engine.quotes import quote
 from potluck_engine.span_state import SpanState
 
@@ -48,6 +49,10 @@ class Handlers:
     version: str
     foreign: ForeignPeers | None = None
     _large_calls: int = field(default=0, init=False)
+    _pushes: Pushes = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._pushes = Pushes(self.host)
 
     async def register(self) -> None:
         """Make the host answer."""
@@ -56,6 +61,7 @@ class Handlers:
             await host.serve_unary(protocol, call)
         await host.serve_unary(protocols.SETTLE, self.settle)
         await host.serve_stream(protocols.SESSION, self.session, max_frame_bytes=self.limits.max_frame_bytes)
+        await host.serve_stream(protocols.PUSH, self.push, max_frame_bytes=self.limits.max_frame_bytes)
         for protocol, stream_call in ((protocols.FORWARD, self.forward), (protocols.BACKWARD, self.backward)):
             await host.serve_stream(protocol, stream_call, max_frame_bytes=PART_BYTES + MAX_FIELD_BYTES)
         if self.foreign is not None:
@@ -73,6 +79,10 @@ class Handlers:
 
     async def session(self, stream: Stream, peer: PeerId) -> None:
         await self.serve_session(stream, peer, sessions)
+
+    async def push(self, stream: Stream, peer: PeerId) -> None:
+        """Take in what another server pushes to a session here."""
+        await self._pushes.receive(stream, peer, self.limits, timeout_s=self.state.limits.opening_timeout_s)
 
     async def quote(self, body: bytes, peer: PeerId) -> bytes:
         return encode_quote(quote(self.state, decode_quote_request(body, limits=self.limits), peer))
@@ -106,7 +116,7 @@ class Handlers:
         self.state.admission.check_served(prefix, span)
 
     async def serve_session(self, stream: Stream, peer: PeerId, coding: SessionCoding) -> None:
-        await serve_session(self.state, stream, peer, coding)
+        await serve_session(self.state, self._pushes, stream, peer, coding)
 
     async def in_thread_if_large(self, num_bytes: int, code: Callable[[], T]) -> T:
         return await in_thread_if_large(num_bytes, code)

@@ -2,6 +2,7 @@
 
     opening:  silence ends it without a word; a first message that is not allowed or malformed with an error frame
     ready:    steps one after the other; a step that cannot be done ends the session with an error frame
+              one whose hidden states another server pushes waits for them, or for the client's own copy
     closing:  no tensors, end of input, silence (silently); age, others' need of its place, engine leaving (error frame)
 
 The task only reads. Answers are written by the compute thread's call back, which also begins the next step, so a step
@@ -25,6 +26,7 @@ from potluck.protocol.codes import Code, RemoteError
 from potluck.protocol.messages import StepReply, StepRequest, Timing
 from potluck_engine.in_thread import in_thread_if_large
 from potluck_engine.memory.session_memory import SessionMemory, SessionStep
+from potluck_engine.pushing import Pushes, SessionPushes
 from potluck_engine.receipts import NO_TAB
 from potluck_engine.sessions import MAX_WAITING, ServedSession, StepRange
 from potluck_engine.span_state import SpanState
@@ -36,7 +38,7 @@ _CLOSING = StepRequest(hidden=None)
 """Also what the end of the client's side means."""
 
 
-async def serve_session(state: SpanState, stream: Stream, peer: PeerId, coding: SessionCoding) -> None:
+async def serve_session(state: SpanState, pushes: Pushes, stream: Stream, peer: PeerId, coding: SessionCoding) -> None:
     """Serve one session to its end. Raises RemoteError, which the host sends as an error frame."""
     try:
         async with asyncio.timeout(state.limits.request_timeout_s):
@@ -49,7 +51,7 @@ async def serve_session(state: SpanState, stream: Stream, peer: PeerId, coding: 
     session = _open(state, request, peer)
     if session.memory.adapter is not None:  # now: what is wrong with it is no other session's trouble
         await asyncio.to_thread(state.blocks.whole.adapters.load, session.memory.adapter)
-    served = SessionStream(state, stream, session, coding)
+    served = SessionStream(state, pushes, stream, session, coding)
     state.sessions.add(served, time.monotonic())
     memory = session.memory
     level = logging.INFO if state.admission.budgets.may_log(peer, asyncio.get_running_loop().time()) else logging.DEBUG
@@ -92,8 +94,11 @@ class _Over(Exception):  # noqa: N818 (not an error)
 class SessionStream:
     """A session and its stream."""
 
-    def __init__(self, state: SpanState, stream: Stream, session: ServedSession, coding: SessionCoding) -> None:
+    def __init__(
+        self, state: SpanState, pushes: Pushes, stream: Stream, session: ServedSession, coding: SessionCoding
+    ) -> None:
         self.session = session
+        self._pushes = SessionPushes(pushes, self._advance)
         self._coding = coding
         self._state = state
         self._stream = stream
@@ -152,6 +157,7 @@ class SessionStream:
         for timer in self._timers:
             timer.cancel()
         self._state.tabs.close_tab(self._tab)
+        self._pushes.close()
         if self._sending is not None:
             self._sending.cancel()
         is_told = isinstance(self._why, RemoteError) and self._why.code is Code.DRAINING
@@ -170,13 +176,20 @@ class SessionStream:
                 self._finish(_Over())
                 return
             request = _CLOSING if body is None else await _decode(self._state, self._coding, body, first=False)
+            self._heard_at = time.monotonic()
+            if request.is_closing:
+                self.session.drop_awaited()
+            elif request.awaited is not None and request.hidden is not None:
+                if self.session.bring(request):
+                    self._pushes.give_up(request.awaited.number)
+                    self._advance()
+                continue
             await self._room.wait()
             self.session.waiting.append(request)
             if len(self.session.waiting) >= MAX_WAITING:
                 self._room.clear()
-            self._heard_at = time.monotonic()
             self._advance()
-            if request.hidden is None:
+            if request.is_closing:
                 return
 
     def _advance(self) -> None:
@@ -187,9 +200,12 @@ class SessionStream:
                 return
             if not self.session.waiting:
                 return
-            request = self.session.waiting.popleft()
+            request = self._pushes.fill(self.session.waiting[0])
+            if request is None:
+                return
+            self.session.waiting.popleft()
             self._room.set()
-            if request.hidden is None:
+            if request.is_closing:
                 self._finish(_Over())
             else:
                 self._try_to_begin(request)
@@ -207,6 +223,7 @@ class SessionStream:
         assert request.hidden is not None
         if request.receipt is not None:
             self._state.tabs.take(self._tab, request.receipt)
+        self._pushes.follow(request)
         now, memory = time.monotonic(), session.memory
         step = SessionStep(
             session=memory,
@@ -249,7 +266,10 @@ class SessionStream:
         )
         state.tabs.note(self._tab, step.rows * step.tokens, held_tokens=step.rows * plan.end)
         timing = state.tabs.say(self._tab, timing, is_named=request.opening is None)
-        self._send(self._coding.encode_step_reply(StepReply(step.result(), timing)))
+        output = step.result()
+        was_pushed = self._pushes.push(request, output)  # first: the next server waits for it
+        reply = StepReply(output, timing, self._pushes.can_push, was_pushed, self._pushes.digest_for(request))
+        self._send(self._coding.encode_step_reply(reply))
         self._advance()
 
     def _send(self, pieces: tuple[Buffer, ...]) -> None:

@@ -9,7 +9,7 @@ import asyncio
 from collections import Counter, deque
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple, Protocol
 
 from potluck.protocol.blocks import PersonId, Span
@@ -61,6 +61,21 @@ class ServedSession:
         if start + tokens > self.max_length:
             raise RemoteError(Code.TOO_LONG, f"{start} + {tokens} tokens exceed the session's {self.max_length}")
         return StepRange(start, start + tokens)
+
+    def bring(self, request: StepRequest) -> bool:
+        """Put hidden states in the place of those that a waiting step awaits; return whether it still waits."""
+        assert request.awaited is not None
+        for index, step in enumerate(self.waiting):
+            if step.awaited == request.awaited and step.hidden is None:
+                self.waiting[index] = replace(step, hidden=request.hidden, awaited=None)
+                return True
+        return False
+
+    def drop_awaited(self) -> None:
+        """Drop the steps whose hidden states have not come; the session closes."""
+        steps = [step for step in self.waiting if step.awaited is None or step.hidden is not None]
+        self.waiting.clear()
+        self.waiting += steps
 
 
 class OpenSession(Protocol):

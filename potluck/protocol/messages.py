@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from potluck.protocol.blocks import Span
+from potluck.protocol.blocks import PeerId, Span
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -90,8 +90,28 @@ class SessionOpening:
 
 
 @dataclass(frozen=True, slots=True)
+class PushLink:
+    """Tells a server of a session which other server it pushes its outputs to, or gets its inputs from."""
+
+    peer: PeerId  # the other server
+    secret: bytes  # known to the client and these two servers
+
+
+@dataclass(frozen=True, slots=True)
+class Awaited:
+    """Hidden states that another server pushes."""
+
+    number: int  # under which they come; grows within a session
+    rows: int
+    tokens: int  # of each row
+
+
+@dataclass(frozen=True, slots=True)
 class StepRequest:
-    """One step of a session; the first one carries `opening`. No tensors at all means: close.
+    """One step of a session; the first one carries `opening`.
+
+    Without hidden states it closes the session, or announces a step whose hidden states are `awaited`. With both, it
+    brings hidden states that were awaited; the server ignores it if they have come already.
 
     Shapes: hidden [batch, tokens, hidden_size] (tokens may be 0); prompts as in ForwardRequest; hypo_ids [batch] int64.
     """
@@ -102,6 +122,14 @@ class StepRequest:
     hypo_ids: Tensor | None = None
     start_from_position: int | None = None  # roll back to this many tokens before the step
     receipt: bytes | None = None  # for the steps before, see protocol.receipts
+    awaited: Awaited | None = None
+    push_number: int | None = None  # also push the output, under this number
+    push_to: PushLink | None = None  # where outputs go from now on
+    pushed_by: PushLink | None = None  # where awaited hidden states come from, from now on
+
+    @property
+    def is_closing(self) -> bool:
+        return self.hidden is None and self.awaited is None
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,6 +138,9 @@ class StepReply:
 
     hidden: Tensor
     timing: Timing = field(default_factory=Timing)
+    can_push: bool = False  # the next server takes what this one pushes
+    was_pushed: bool = False  # the output is on its way to the next server
+    input_digest: bytes | None = None  # of hidden states that were pushed
 
 
 @dataclass(frozen=True, slots=True)

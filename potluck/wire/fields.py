@@ -56,9 +56,14 @@ class Field(IntEnum):
     CODE = 48
     TEXT = 49
     RETRY_AFTER_S = 50
+    # pushes from server to server
+    PUSH_TO = 57  # where a server sends its output besides answering: peer and secret
+    PUSHED_BY = 58  # likewise
+    PUSH_NUMBER = 61
+    AWAITED = 62  # number, rows, tokens
+    INPUT_DIGEST = 63
+    SECRET = 64
     # reserved
-    PUSH_TO = 57  # where a server sends its output besides answering
-    PUSHED_BY = 58
     TREE = 59  # how speculative tokens follow each other
     CODECS = 60  # encodings of tensors that the sender reads
 

@@ -30,6 +30,12 @@ _MAX_VERSIONS: Final = 10  # a tenth version would begin like a message of proto
 IS_LEAVING: Final = 1
 """Flag of an answer: the server leaves before long."""
 
+CAN_PUSH: Final = 2
+"""Flag of an answer: the next server takes what this one pushes."""
+
+WAS_PUSHED: Final = 4
+"""Flag of an answer: it is also on its way to the next server."""
+
 MAX_TENSORS: Final = 8
 MAX_FIELD_BYTES: Final = 64 * 1024
 PART_BYTES: Final = 4 << 20
@@ -69,7 +75,7 @@ class Message:
     tensors: Sequence[WireTensor]
     fields: Mapping[object, object]  # from `Field` to a value
     number: int
-    is_leaving: bool
+    flags: int
     queue_ms: float
     compute_ms: float
 
@@ -85,13 +91,13 @@ def write_message(
     fields: Mapping[int, object] | None = None,
     *,
     number: int = -1,
-    is_leaving: bool = False,
+    flags: int = 0,
     queue_ms: float = 0.0,
     compute_ms: float = 0.0,
 ) -> tuple[Buffer, ...]:
     """Return a message in pieces to be sent one after the other; tensors' values are referenced, not copied."""
     packed: bytes = msgpack.packb(fields) if fields else b""
-    head = VERSION, len(tensors), is_leaving, len(packed), number, queue_ms, compute_ms
+    head = VERSION, len(tensors), flags, len(packed), number, queue_ms, compute_ms
     if len(tensors) == 1:  # as nearly always: no lists to be built
         ((role, dtype, shape, values, codec),) = tensors
         row = role, dtype, codec, len(shape), *shape, *_PADDING[len(shape)], len(values)
@@ -133,7 +139,7 @@ def read_start(body: Buffer) -> tuple[Message, int]:
         tensors.append(WireTensor(role, dtype, (a, b, c, d)[:dims], view[end : end + num_bytes], codec))
         end += num_bytes
     fields = _read_fields(view[layout.size : layout.size + field_bytes]) if field_bytes else {}
-    return Message(tensors, fields, number, flags & IS_LEAVING != 0, queue_ms, compute_ms), end
+    return Message(tensors, fields, number, flags, queue_ms, compute_ms), end
 
 
 def _layout_of(body: Buffer) -> Struct:

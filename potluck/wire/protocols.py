@@ -7,6 +7,7 @@ from typing import Final
 SESSION: Final = "Potluck.session"  # stream: an opening, then steps
 FORWARD: Final = "Potluck.forward"  # stream: one request, one answer, each in one frame or more
 BACKWARD: Final = "Potluck.backward"  # likewise
+PUSH: Final = "Potluck.push"  # stream: a secret, its acceptance, then outputs for the next server of a session
 INFO: Final = "Potluck.info"  # unary, like those below
 QUOTE: Final = "Potluck.quote"
 SETTLE: Final = "Potluck.settle"

@@ -12,7 +12,8 @@ from potluck.wire import fields as read
 from potluck.wire.errors import WireError, refusing
 from potluck.wire.fields import MAX_ID_CHARS, Field, Fields, target_fields
 from potluck.wire.limits import Limits
-from potluck.wire.message import Role, read_message, write_message
+from potluck.wire.message import CAN_PUSH, WAS_PUSHED, Message, Role, read_message, write_message
+from potluck.wire.pushes import DIGEST_BYTES, read_push_fields, write_push_fields
 from potluck.wire.tensors import read_floats, read_hidden, read_order, read_prompts, to_wire
 from potluck.wire.timings import read_timing, write_answer
 
@@ -21,10 +22,10 @@ _CLOSING_MESSAGE: Final = write_message()
 
 
 def encode_step(request: StepRequest) -> tuple[Buffer, ...]:
-    """Return one step in pieces; a request without hidden states closes the session."""
-    if request.hidden is None:
+    """Return one step in pieces."""
+    if request.is_closing:
         return _CLOSING_MESSAGE
-    tensors = [to_wire(Role.HIDDEN, request.hidden)]
+    tensors = [] if request.hidden is None else [to_wire(Role.HIDDEN, request.hidden)]
     if request.prompts is not None:
         tensors.append(to_wire(Role.PROMPTS, request.prompts))
     if request.hypo_ids is not None:
@@ -34,6 +35,8 @@ def encode_step(request: StepRequest) -> tuple[Buffer, ...]:
         fields = _opening_fields(request.opening)
     elif request.receipt is not None:
         fields = {int(Field.RECEIPT): request.receipt}
+    if request.awaited or request.push_to or request.pushed_by or request.push_number is not None:
+        fields = {**(fields or {}), **write_push_fields(request)}
     start = request.start_from_position
     return write_message(tensors, fields, number=-1 if start is None else start)
 
@@ -51,11 +54,13 @@ def decode_step(body: Buffer, *, limits: Limits, first: bool) -> StepRequest:
         RemoteError: BAD_REQUEST, TOO_LONG or WRONG_VERSION.
     """
     message = read_message(body)
-    if not message.tensors and not first:
+    if not message.tensors and not first and Field.AWAITED not in message.fields:
         return CLOSING
     if message.number > limits.max_length:
         raise WireError(f"a step cannot start at token {message.number}, at most {limits.max_length} are allowed")
     opening = _read_opening(message.fields, limits) if first else None
+    if not message.tensors and not first:
+        return _read_announcement(message, limits)
     hidden = read_hidden(message.tensor(Role.HIDDEN), limits)
     request = StepRequest(hidden, opening, start_from_position=None if message.number < 0 else message.number)
     if len(message.tensors) == 1 and not message.fields:
@@ -68,12 +73,24 @@ def decode_step(body: Buffer, *, limits: Limits, first: bool) -> StepRequest:
         hypo_ids=read_order(message.tensor(Role.ORDER), hidden.shape[0]),
         start_from_position=request.start_from_position,
         receipt=None if opening else read.blob(message.fields, Field.RECEIPT, RECEIPT_BYTES),
+        **read_push_fields(message.fields, limits),
+    )
+
+
+def _read_announcement(message: Message, limits: Limits) -> StepRequest:
+    return StepRequest(
+        None,
+        start_from_position=None if message.number < 0 else message.number,
+        receipt=read.blob(message.fields, Field.RECEIPT, RECEIPT_BYTES),
+        **read_push_fields(message.fields, limits),
     )
 
 
 def encode_step_reply(reply: StepReply) -> tuple[Buffer, ...]:
     """Return the answer to one step in pieces."""
-    return write_answer((to_wire(Role.HIDDEN, reply.hidden),), reply.timing)
+    flags = (CAN_PUSH if reply.can_push else 0) | (WAS_PUSHED if reply.was_pushed else 0)
+    extra = None if reply.input_digest is None else {int(Field.INPUT_DIGEST): reply.input_digest}
+    return write_answer((to_wire(Role.HIDDEN, reply.hidden),), reply.timing, flags=flags, extra=extra)
 
 
 @refusing(Code.BAD_REPLY)
@@ -83,7 +100,13 @@ def decode_step_reply(body: Buffer, *, like: tuple[int, ...]) -> StepReply:
     hidden = message.tensor(Role.HIDDEN)
     if hidden is None:
         raise WireError("an answer without hidden states")
-    return StepReply(read_floats(hidden, like), read_timing(message))
+    return StepReply(
+        read_floats(hidden, like),
+        read_timing(message),
+        can_push=message.flags & CAN_PUSH != 0,
+        was_pushed=message.flags & WAS_PUSHED != 0,
+        input_digest=read.blob(message.fields, Field.INPUT_DIGEST, DIGEST_BYTES),
+    )
 
 
 def _opening_fields(opening: SessionOpening) -> dict[int, object]:

@@ -8,12 +8,14 @@ from typing import Any
 
 import torch
 
-from potluck.protocol.blocks import Span
+from potluck.protocol.blocks import PeerId, Span
 from potluck.protocol.codes import Code, RemoteError
 from potluck.protocol.messages import (
+    Awaited,
     BackwardRequest,
     Caller,
     ForwardRequest,
+    PushLink,
     Quote,
     QuoteRequest,
     ServerInfo,
@@ -28,6 +30,16 @@ from potluck.wire import questions
 from potluck.wire.calls import CallRequest, ReplyJoiner, RequestJoiner, encode_call
 from potluck.wire.dial_back import DialBack, decode_dial_back, decode_reachable, encode_dial_back, encode_reachable
 from potluck.wire.limits import Limits
+from potluck.wire.pushes import (
+    DIGEST_BYTES,
+    SECRET_BYTES,
+    Pushed,
+    decode_push,
+    decode_push_opening,
+    digest_of,
+    encode_push,
+    encode_push_opening,
+)
 from potluck.wire.refusals import encode_refusal
 from potluck.wire.sessions import decode_step, decode_step_reply, encode_step, encode_step_reply
 
@@ -41,6 +53,9 @@ TIMING = Timing(1.5, 2.5, 100, True, b"t" * TAB_BYTES, COUNTERSIGNED)
 FORWARD = ForwardRequest("m", Span(2, 4), HIDDEN, PROMPTS, CALLER)
 BACKWARD = BackwardRequest("m", Span(2, 4), HIDDEN, HIDDEN + 1, PROMPTS, CALLER)
 ANSWER = StepReply(HIDDEN, TIMING)
+SECRET = b"s" * SECRET_BYTES
+LINK = PushLink(PeerId("12D3KooWB"), SECRET)
+PUSHED_ANSWER = StepReply(HIDDEN, Timing(), can_push=True, was_pushed=True, input_digest=b"h" * DIGEST_BYTES)
 QUOTE_REQUEST = QuoteRequest("m", Span(2, 4), 2, 16, CALLER)
 QUOTE = Quote(3, 10.0, 1.0, 1000, 100)
 INFO = ServerInfo("1.2", 100, 64, "float32", 2048, 4096)
@@ -91,6 +106,23 @@ SAMPLES = {
     "step with all": step(StepRequest(HIDDEN.half(), None, PROMPTS, torch.tensor([1, 1]), 3, RECEIPT)),
     "empty step": step(StepRequest(HIDDEN[:, :0])),
     "closing": step(StepRequest(None)),
+    "opening for pushes": step(StepRequest(HIDDEN, OPENING, pushed_by=LINK), first=True),
+    "step with links": step(StepRequest(HIDDEN, push_number=3, push_to=LINK, pushed_by=LINK)),
+    "announced step": step(
+        StepRequest(None, start_from_position=7, receipt=RECEIPT, awaited=Awaited(4, 2, 3), push_number=4)
+    ),
+    "step instead of a push": step(StepRequest(HIDDEN, awaited=Awaited(4, 2, 3))),
+    "answer to a pushed step": answer(
+        PUSHED_ANSWER,
+        b"".join(encode_step_reply(PUSHED_ANSWER)),
+        lambda body: decode_step_reply(body, like=(2, 3, 4)),
+    ),
+    "push opening": Sample(SECRET, encode_push_opening(SECRET), decode_push_opening),
+    "push": Sample(
+        Pushed(4, HIDDEN, digest_of(HIDDEN)),
+        b"".join(encode_push(4, HIDDEN)),
+        lambda body: decode_push(body, limits=LIMITS),
+    ),
     "answer": answer(ANSWER, b"".join(encode_step_reply(ANSWER)), lambda body: decode_step_reply(body, like=(2, 3, 4))),
     "forward": Sample(FORWARD, b"".join(*encode_call(FORWARD)), lambda body: read_request(ForwardRequest, body)),
     "backward": Sample(BACKWARD, b"".join(*encode_call(BACKWARD)), lambda body: read_request(BackwardRequest, body)),

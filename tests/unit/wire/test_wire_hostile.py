@@ -10,7 +10,7 @@ import torch
 from samples import HIDDEN, LIMITS, OPENING, SAMPLES
 
 from potluck.protocol.codes import Code, RemoteError
-from potluck.protocol.messages import StepReply, StepRequest
+from potluck.protocol.messages import Awaited, StepReply, StepRequest
 from potluck.wire.fields import Field
 from potluck.wire.message import Role, WireTensor, read_message, write_message
 from potluck.wire.sessions import decode_step, decode_step_reply, encode_step, encode_step_reply
@@ -126,3 +126,41 @@ def test_damaged_messages_raise_nothing_but_remote_errors() -> None:
         except RemoteError:
             num_refused += 1
     assert 1200 < num_refused < 4000
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        (Field.PUSH_TO, "peer"),
+        (Field.PUSH_TO, ["peer"]),
+        (Field.PUSH_TO, ["", bytes(16)]),
+        (Field.PUSH_TO, ["p" * 129, bytes(16)]),
+        (Field.PUSHED_BY, ["peer", bytes(15)]),
+        (Field.PUSHED_BY, ["peer", "s" * 16]),
+        (Field.PUSH_NUMBER, -1),
+        (Field.PUSH_NUMBER, True),
+        (Field.AWAITED, 3),
+        (Field.AWAITED, [1, 2]),
+        (Field.AWAITED, [1, 2, -1]),
+        (Field.AWAITED, [1, 1, True]),
+        (Field.AWAITED, [1, 0, 4]),
+        (Field.AWAITED, [1, 17, 1]),
+        (Field.AWAITED, [1 << 62, 1, 1]),
+    ],
+    ids=str,
+)
+def test_bad_fields_about_pushes_are_refused(field: Field, value: object) -> None:
+    for first in (True, False):
+        with pytest.raises(RemoteError) as refusal:
+            decode_step(
+                b"".join(write_message((GOOD,), {**OPENING_FIELDS, field: value})),  # type: ignore[arg-type]
+                limits=LIMITS,
+                first=first,
+            )
+        assert refusal.value.code is Code.BAD_REQUEST
+
+
+def test_an_announcement_cannot_open_a_session() -> None:
+    body = b"".join(encode_step(StepRequest(None, awaited=Awaited(1, 2, 3))))
+    with pytest.raises(RemoteError, match="missing"):
+        decode_step(body, limits=LIMITS, first=True)

@@ -65,7 +65,7 @@ def test_fields_and_tensors_of_a_newer_peer_are_ignored(name: str) -> None:
         (*message.tensors, *newer),
         {**message.fields, 1000: {"a": [1]}},  # type: ignore[dict-item]
         number=message.number,
-        is_leaving=message.is_leaving,
+        flags=message.flags,
         queue_ms=message.queue_ms,
         compute_ms=message.compute_ms,
     )

@@ -1,0 +1,239 @@
+"""Pushes between the sessions of two engines, as their client and hostile peers see them."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+
+import pytest
+import torch
+from helpers.engine_peers import Client, Server, hidden_states, load, opening, serve, settle, until
+from helpers.fake_network import FakeHost, FakeNetwork
+from potluck_engine.pushing import Inbox
+
+from potluck.p2p.network import Stream
+from potluck.protocol.blocks import PeerId, Span
+from potluck.protocol.codes import Code, RemoteError
+from potluck.protocol.messages import Awaited, PushLink, StepReply, StepRequest
+from potluck.wire import protocols
+from potluck.wire.pushes import Pushed, digest_of, encode_push, encode_push_opening
+
+SECRET, OTHER_SECRET = b"s" * 16, b"t" * 16
+PROMPT = hidden_states(1, 5)
+
+
+def pushed(number: int, *, tokens: int = 1) -> Pushed:
+    return Pushed(number, hidden_states(1, tokens), b"")
+
+
+def test_an_output_is_taken_once_for_its_number_and_size_only() -> None:
+    inbox = Inbox()
+    assert inbox.take(Awaited(3, 1, 1)) is None
+    assert inbox.put(pushed(3))
+    assert inbox.take(Awaited(4, 1, 1)) is None
+    assert inbox.take(Awaited(3, 1, 1)) is not None
+    assert inbox.take(Awaited(3, 1, 1)) is None
+    assert inbox.put(pushed(4, tokens=2))
+    assert inbox.take(Awaited(4, 1, 1)) is None
+
+
+def test_an_output_that_comes_too_late_or_too_often_is_dropped() -> None:
+    inbox = Inbox()
+    inbox.give_up(3)
+    assert not inbox.put(pushed(3))
+    assert [inbox.put(pushed(number)) for number in range(4, 9)] == [True] * 4 + [False]
+    inbox.give_up(7)
+    assert list(inbox.early) == []
+
+
+@dataclass
+class Two:
+    """Two servers of four blocks, and a client with a session at each."""
+
+    network: FakeNetwork
+    host: FakeHost
+    servers: tuple[Server, Server]
+    first: Client
+    second: Client
+
+    async def open(self) -> torch.Tensor:
+        """Run the prompt through both and tell them of each other; return what the second answered."""
+        first, second = (server.host.peer_id for server in self.servers)
+        there = await self.first.step(StepRequest(PROMPT, opening(Span(0, 2))))
+        answer = await self.second.step(
+            StepRequest(there.hidden, opening(Span(2, 4)), pushed_by=PushLink(first, SECRET))
+        )
+        await self.first.step(StepRequest(PROMPT[:, :1], start_from_position=5, push_to=PushLink(second, SECRET)))
+        await until(self.is_joined)
+        return answer.hidden
+
+    def is_joined(self) -> bool:
+        """Whether the second server has accepted the stream of the first."""
+        return self.servers[1].handlers._pushes._expected[SECRET].stream is not None
+
+    async def announce(self, number: int, position: int, tokens: int = 1) -> None:
+        awaited = Awaited(number, 1, tokens)
+        await self.second.send(StepRequest(None, start_from_position=position, awaited=awaited))
+
+    async def push_as(self, host: FakeHost, secret: bytes = SECRET) -> Stream:
+        stream = await host.open_stream(
+            self.servers[1].host.peer_id, protocols.PUSH, timeout_s=60, max_frame_bytes=1 << 20
+        )
+        await stream.send(encode_push_opening(secret))
+        return stream
+
+
+@asynccontextmanager
+async def two(network: FakeNetwork, **options: object) -> AsyncIterator[Two]:
+    async with serve(network, Span(0, 2)) as one, serve(network, blocks=load(Span(2, 4))) as other:
+        host = network.start()
+        yield Two(network, host, (one, other), await Client.open(host, one), await Client.open(host, other))
+
+
+@pytest.fixture
+async def both(network: FakeNetwork) -> AsyncIterator[Two]:
+    async with two(network) as made:
+        yield made
+
+
+async def expected(both: Two, token: torch.Tensor, *, position: int = 5) -> StepReply:
+    """What sessions whose hidden states all pass through the client answer to `token`."""
+    one, other = await Client.open(both.host, both.servers[0]), await Client.open(both.host, both.servers[1])
+    there = await one.step(StepRequest(PROMPT[:, :position], opening(Span(0, 2))))
+    await other.step(StepRequest(there.hidden, opening(Span(2, 4))))
+    there = await one.step(StepRequest(token))
+    return await other.step(StepRequest(there.hidden))
+
+
+async def test_a_pushed_step_gives_what_the_clients_own_copy_gives(both: Two) -> None:
+    await both.open()
+    token = hidden_states(1, 1, seed=3)
+    await both.announce(1, 5)
+    reply = await both.first.step(StepRequest(token, start_from_position=5, push_number=1))
+    assert reply.can_push
+    assert reply.was_pushed
+    answer = await both.second.answer((1, 1, 64))
+    assert answer.input_digest == digest_of(reply.hidden)
+    assert torch.equal(answer.hidden, (await expected(both, token)).hidden)
+
+
+async def test_a_push_before_its_announcement_is_kept(both: Two) -> None:
+    await both.open()
+    token = hidden_states(1, 1, seed=3)
+    await both.first.step(StepRequest(token, start_from_position=5, push_number=1))
+    await settle()
+    await both.announce(1, 5)
+    assert torch.equal((await both.second.answer((1, 1, 64))).hidden, (await expected(both, token)).hidden)
+
+
+async def test_the_clients_copy_takes_the_place_of_a_push_that_does_not_come(both: Two) -> None:
+    await both.open()
+    token = hidden_states(1, 1, seed=3)
+    await both.announce(1, 5)
+    reply = await both.first.step(StepRequest(token, start_from_position=5))
+    assert not reply.was_pushed
+    await both.second.send(StepRequest(reply.hidden, awaited=Awaited(1, 1, 1)))
+    answer = await both.second.answer((1, 1, 64))
+    assert answer.input_digest is None
+    assert torch.equal(answer.hidden, (await expected(both, token)).hidden)
+
+
+async def test_one_step_gets_one_answer_though_its_inputs_come_twice(both: Two) -> None:
+    await both.open()
+    token, next_token = hidden_states(1, 1, seed=3), hidden_states(1, 1, seed=4)
+    await both.announce(1, 5)
+    reply = await both.first.step(StepRequest(token, start_from_position=5, push_number=1))
+    await settle()
+    await both.second.send(StepRequest(reply.hidden, awaited=Awaited(1, 1, 1)))
+    await both.announce(2, 6)
+    reply = await both.first.step(StepRequest(next_token, start_from_position=6, push_number=2))
+    answers = [await both.second.answer((1, 1, 64)) for _ in range(2)]
+    assert answers[1].input_digest == digest_of(reply.hidden)
+    await both.second.send(StepRequest(None))
+    assert await both.second.stream.receive(timeout_s=60) is None
+
+
+async def test_a_push_of_an_earlier_number_is_never_taken_for_a_later_step(both: Two) -> None:
+    await both.open()
+    token = hidden_states(1, 1, seed=3)
+    await both.announce(1, 5)
+    reply = await both.first.step(StepRequest(token, start_from_position=5))
+    await both.second.send(StepRequest(reply.hidden, awaited=Awaited(1, 1, 1)))
+    await both.second.answer((1, 1, 64))
+    await both.first.step(StepRequest(hidden_states(1, 1, seed=9), start_from_position=5, push_number=1))
+    await both.announce(2, 5)
+    reply = await both.first.step(StepRequest(token, start_from_position=5, push_number=2))
+    answer = await both.second.answer((1, 1, 64))
+    assert answer.input_digest == digest_of(reply.hidden)
+
+
+async def test_only_the_announced_peer_with_the_secret_may_push_and_one_stream_at_a_time(both: Two) -> None:
+    await both.open()
+    for host, secret in (
+        (both.network.start(), SECRET),
+        (both.servers[0].host, OTHER_SECRET),
+        (both.servers[0].host, SECRET),
+    ):
+        with pytest.raises(RemoteError) as refusal:
+            await (await both.push_as(host, secret)).receive(timeout_s=60)
+        assert refusal.value.code is Code.NOT_SERVED
+
+
+async def test_a_push_of_another_size_is_dropped_and_a_malformed_one_ends_the_stream(both: Two) -> None:
+    first = both.servers[0].host
+    there = await both.first.step(StepRequest(PROMPT, opening(Span(0, 2))))
+    link = PushLink(first.peer_id, SECRET)
+    await both.second.step(StepRequest(there.hidden, opening(Span(2, 4)), pushed_by=link))
+    stream = await both.push_as(first)
+    assert await stream.receive(timeout_s=60) is not None
+    await both.announce(1, 5)
+    await stream.send(*encode_push(1, hidden_states(1, 2)))
+    await stream.send(b"nonsense")
+    with pytest.raises(RemoteError) as refusal:
+        await stream.receive(timeout_s=60)
+    assert refusal.value.code is Code.BAD_REQUEST
+    token = hidden_states(1, 1, seed=3)
+    await both.second.send(StepRequest(token, awaited=Awaited(1, 1, 1)))
+    assert (await both.second.answer((1, 1, 64))).input_digest is None
+
+
+async def test_a_session_that_ends_while_it_awaits_a_push_frees_everything(both: Two) -> None:
+    await both.open()
+    await both.announce(1, 5)
+    await both.second.close()
+    await until(lambda: both.servers[1].used_pages == 0)
+    assert not both.servers[1].handlers._pushes._expected
+    await settle()
+    reply = await both.first.step(StepRequest(hidden_states(1, 1), start_from_position=5, push_number=1))
+    assert not reply.can_push
+    assert not reply.was_pushed
+
+
+async def test_a_server_never_dials_strangers_for_a_client(network: FakeNetwork) -> None:
+    network.person_of = lambda peer, ticket=b"": None if peer == stranger.peer_id else "somebody"  # type: ignore[assignment,return-value]
+    stranger = network.start()
+    dialled = asyncio.Event()
+
+    async def listen(stream: Stream, peer: PeerId) -> None:
+        dialled.set()
+
+    await stranger.serve_stream(protocols.PUSH, listen, max_frame_bytes=100)
+    async with two(network) as both:
+        link = PushLink(stranger.peer_id, SECRET)
+        await both.first.step(StepRequest(PROMPT, opening(Span(0, 2)), push_to=link))
+        await settle(200)
+        reply = await both.first.step(StepRequest(PROMPT[:, :1], push_number=1))
+    assert not reply.can_push
+    assert not reply.was_pushed
+    assert not dialled.is_set()
+
+
+async def test_a_secret_in_use_is_refused(both: Two) -> None:
+    await both.open()
+    third = await Client.open(both.host, both.servers[1])
+    link = PushLink(both.servers[0].host.peer_id, SECRET)
+    await third.send(StepRequest(hidden_states(1, 1), opening(Span(2, 4)), pushed_by=link))
+    with pytest.raises(RemoteError, match="another session has this secret"):
+        await third.stream.receive(timeout_s=60)
