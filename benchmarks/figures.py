@@ -466,6 +466,14 @@ FIGURES = {
             "the same in the tray, without a window",
         ),
         Figure(
+            "second_generate",
+            "s",
+            "lower",
+            1.5,
+            "warm:second_generate",
+            "the second `potluck generate` of 8 tokens while the daemon runs; the first is in `detail`",
+        ),
+        Figure(
             "swarm_page",
             "KB",
             "lower",

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import argparse
+import math
 import sys
+import time
 from dataclasses import dataclass
 
 from potluck_control.client import ControlClient
@@ -12,7 +14,7 @@ from potluck_control.methods.gateway import GatewayState, GatewayStatus, StartPa
 from potluck_gateway.client import ask
 from potluck_gateway.requests import ChatMessage
 
-from potluck.errors import PotluckError, UsageError
+from potluck.errors import NetworkError, PotluckError, UsageError
 from potluck_cli.connect import daemon, follow, wait_until_found
 from potluck_cli.durations import parse_duration
 from potluck_cli.options import add_max_wait, positive, print_json, show_wait
@@ -45,7 +47,7 @@ class Limits:
 
     Attributes:
         max_tokens: None takes the gateway's.
-        max_wait_s: for layers that nobody serves.
+        max_wait_s: for a member that answers, and for layers that nobody serves.
     """
 
     max_tokens: int | None
@@ -64,7 +66,7 @@ def run(args: argparse.Namespace) -> int:
     if args.json and args.message is None:
         raise UsageError("--json needs a MESSAGE", hint='potluck chat --json "Hello"')
     limits = Limits(args.max_tokens, parse_duration(args.max_wait))
-    ready = wait_until_ready(daemon(), args.swarm, shows=not args.json)
+    ready = wait_until_ready(daemon(), args.swarm, shows=not args.json, max_wait_s=limits.max_wait_s)
     start = (ChatMessage("system", args.system),) if args.system else ()
     if args.message is not None:
         text = sys.stdin.read() if args.message == "-" else args.message
@@ -76,18 +78,36 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
-def wait_until_ready(client: ControlClient, swarm: str, *, shows: bool, stays: bool = False) -> GatewayStatus:
-    """Start the gateway, wait until it is ready, and show its steps. Raises PotluckError."""
+def wait_until_ready(
+    client: ControlClient, swarm: str, *, shows: bool, stays: bool = False, max_wait_s: float = math.inf
+) -> GatewayStatus:
+    """Start the gateway, wait until it is ready, and show its steps.
+
+    Args:
+        max_wait_s: for a member of the swarm that answers.
+
+    Raises:
+        NetworkError: no member answers.
+        PotluckError: it fails for another reason.
+    """
     wait_until_found(client)
+    deadline: float | None = None
+
+    def step(now: GatewayStatus) -> str | None:
+        nonlocal deadline
+        if now.state is GatewayState.STARTING and now.is_waiting:
+            deadline = time.monotonic() + max_wait_s if deadline is None else deadline
+            if time.monotonic() >= deadline:
+                raise NetworkError(now.step, hint="wait longer with --max-wait")
+        return f"{now.step} ..." if now.state is GatewayState.STARTING else None
+
     status = client.call(gateway.START, StartParams(swarm, stays))
-    status = follow(client, gateway.STATUS, status, _step, shows=shows)
+    status = follow(client, gateway.STATUS, status, step, shows=shows)
+    if status.is_waiting:
+        raise NetworkError(status.problem)
     if status.state is not GatewayState.READY:
         raise PotluckError(status.problem or "the gateway was stopped", hint="potluck logs")
     return status
-
-
-def _step(status: GatewayStatus) -> str | None:
-    return f"{status.step} ..." if status.state is GatewayState.STARTING else None
 
 
 def _talk(ready: GatewayStatus, start: tuple[ChatMessage, ...], limits: Limits) -> None:

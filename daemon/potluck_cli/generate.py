@@ -1,24 +1,40 @@
-"""`potluck generate`: lets a swarm complete a prompt."""
+"""`potluck generate`: lets a swarm complete a prompt.
+
+The daemon's gateway, which keeps a client warm, does it wherever it can. Options that the gateway does not have, and a
+swarm that the daemon does not know, need a client in this process, which takes many seconds to start.
+"""
 
 from __future__ import annotations
 
 import argparse
 import sys
+from collections.abc import Callable
 from dataclasses import dataclass
 
+from potluck_control.client import ControlClient
 from potluck_control.daemon_credit import DaemonPurse
+from potluck_control.methods import gateway
+from potluck_control.methods.gateway import GatewayState
+from potluck_control.places import find_places, find_socket
+from potluck_daemon.settings.store import load
+from potluck_gateway.client import CompletionOptions
+from potluck_gateway.client import complete as complete_by_gateway
 
+from potluck.errors import UsageError
+from potluck.membership.membership import Membership
 from potluck.protocol.records import QUANTIZATIONS
+from potluck_cli.chat import wait_until_ready
 from potluck_cli.connect import find_nearby, hello_or_none, with_own_daemon
 from potluck_cli.durations import parse_duration
 from potluck_cli.interrupts import ending_at_once
-from potluck_cli.invites import add_swarm, swarm_of
+from potluck_cli.invites import add_swarm, brings_invite, is_service_user, swarm_of
 from potluck_cli.options import add_max_wait, model_of, positive, print_json, show_wait
 from potluck_cli.overview import short_id
 
 DESCRIPTION = """\
-Let a swarm complete a prompt. The model's embeddings and head run here, its blocks in the swarm. The servers you use
-can read what you write, so never send secrets through people you do not trust."""
+Let a swarm complete a prompt. The model's embeddings and head run here, its blocks in the swarm. A running daemon keeps
+them ready for chat.end_after_s seconds, so that the next prompt is answered at once. The servers you use can read what
+you write, so never send secrets through people you do not trust."""
 EXAMPLES = """\
   potluck generate --swarm friends "Once upon a time"
   potluck generate --swarm friends --model ./llama-70b --temperature 0.8 --max-new-tokens 200 "Dear diary,"
@@ -73,10 +89,79 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     max_wait_s = parse_duration(args.max_wait)
     membership = swarm_of(args)
+    prompt = sys.stdin.read() if args.prompt == "-" else args.prompt
+    if not prompt:
+        raise UsageError("the prompt is empty")
+    show = _Shown(is_live=args.stream and not args.json)
+    client = _daemon_for(args, membership)
+    if client is None:
+        generated = _by_own_client(args, membership, prompt, max_wait_s, show)
+    else:
+        generated = _by_gateway(client, args, membership, prompt, max_wait_s, show)
+    if args.json:
+        print_json(generated)
+    else:
+        print(generated.completion[len(show.text) if show.is_live else 0 :])
+    return 0
+
+
+class _Shown:
+    """The text so far, printed as it comes if `is_live`."""
+
+    def __init__(self, *, is_live: bool) -> None:
+        self.is_live = is_live
+        self.text = ""
+
+    def __call__(self, part: str) -> None:
+        self.text += part
+        if self.is_live:
+            print(part, end="", flush=True)
+
+
+def _daemon_for(args: argparse.Namespace, membership: Membership) -> ControlClient | None:
+    """Return the running daemon if its gateway can do what is asked without leaving another swarm."""
+    if args.model or args.adapter or args.quantization or brings_invite(args):
+        return None
+    if find_places().is_system and not is_service_user():  # the service has swarms of its own
+        return None
+    if args.max_new_tokens > load(find_places().settings_file).settings.chat.max_tokens or hello_or_none() is None:
+        return None
+    client = ControlClient(find_socket())
+    now = client.call(gateway.STATUS)
+    is_elsewhere = now.swarm != membership.swarm.name and now.state in (GatewayState.STARTING, GatewayState.READY)
+    return None if is_elsewhere else client
+
+
+def _by_gateway(
+    client: ControlClient,
+    args: argparse.Namespace,
+    membership: Membership,
+    prompt: str,
+    max_wait_s: float,
+    on_text: Callable[[str], None],
+) -> Generated:
+    ready = wait_until_ready(client, membership.swarm.name, shows=not args.json, max_wait_s=max_wait_s)
+    options = CompletionOptions(args.max_new_tokens, args.temperature, args.seed, max_wait_s)
+    parts: list[str] = []
+
+    def note(part: str) -> None:
+        parts.append(part)
+        on_text(part)
+
+    details = complete_by_gateway(ready, prompt, options, on_text=note, on_wait=show_wait)
+    hops = tuple(GeneratedHop(hop.peer_id, hop.name or short_id(hop.peer_id), hop.blocks) for hop in details.route)
+    return Generated(prompt, "".join(parts), details.tokens, details.tokens_per_s, hops)
+
+
+def _by_own_client(
+    args: argparse.Namespace,
+    membership: Membership,
+    prompt: str,
+    max_wait_s: float,
+    on_text: Callable[[str], None],
+) -> Generated:
     name = model_of(args.model, membership.swarm)
     membership = with_own_daemon(membership)
-    prompt = sys.stdin.read() if args.prompt == "-" else args.prompt
-
     with ending_at_once():
         from potluck_gateway.completion import Completion, Options, Text, check_length, complete, quiet
 
@@ -101,23 +186,18 @@ def run(args: argparse.Namespace) -> int:
             nonlocal shown
             part = text.new_part(completion.tokens, shown)
             shown += part
-            print(part, end="", flush=True)
+            on_text(part)
 
         options = Options(args.max_new_tokens, temperature=args.temperature, seed=args.seed)
-        streams = args.stream and not args.json
-        completion = complete(model, tokens, options, show if streams else lambda _: None)
+        completion = complete(model, tokens, options, show)
         route = model.last_route()
-    full = text.decode(completion.tokens)
-    if not args.json:
-        print(full[len(shown) :])
-        return 0
     hops = tuple(
         GeneratedHop(hop.peer_id, hop.public_name or short_id(hop.peer_id), str(hop.span))
         for report in route
         for hop in report.hops
     )
-    print_json(Generated(prompt, full, tuple(completion.tokens), round(completion.tokens_per_s, 2), hops))
-    return 0
+    full = text.decode(completion.tokens)
+    return Generated(prompt, full, tuple(completion.tokens), round(completion.tokens_per_s, 2), hops)
 
 
 def _show_joining(reason: str) -> None:

@@ -39,6 +39,7 @@ class GatewayReport:
     """A line from the gateway: the step it is at, its `url` once it is ready, that somebody asked, or why it ends."""
 
     step: str = ""
+    is_waiting: bool = False  # at this step, for a member of the swarm that answers
     url: str = ""
     notice: str = ""  # with the url: what its user should know
     asked: bool = False

@@ -66,7 +66,7 @@ def _serve(wanted: GatewayOpening, keys: _Keys) -> None:
 
     def show_joining(reason: str) -> None:
         if reason:
-            _tell(GatewayReport(step=joining_text(reason)))
+            _tell(GatewayReport(step=joining_text(reason), is_waiting=True))
 
     config = ClientConfig(purse=purse, on_waiting=show_joining, finds_nearby=wanted.find_nearby)
     with AutoDistributedModelForCausalLM.from_pretrained(

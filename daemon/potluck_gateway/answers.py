@@ -38,6 +38,24 @@ class Part:
 
 
 @dataclass(frozen=True, slots=True)
+class AnswerHop:
+    """A server that took part, with its blocks as START:END."""
+
+    peer_id: str
+    name: str | None
+    blocks: str
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerDetails:
+    """How an answer was made."""
+
+    tokens: tuple[int, ...]
+    tokens_per_s: float
+    route: tuple[AnswerHop, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Answer:
     """A whole answer.
 
@@ -45,6 +63,7 @@ class Answer:
         reason: of its end, `stop` or `length`.
         prompt_tokens, answer_tokens: how many tokens both have.
         scores: of the tokens of its text, if they were asked for.
+        details: None unless the request asked for them.
     """
 
     text: str
@@ -52,6 +71,7 @@ class Answer:
     prompt_tokens: int
     answer_tokens: int
     scores: tuple[TokenScore, ...] = ()
+    details: AnswerDetails | None = None
 
 
 Answers = tuple[Answer, ...]  # the choices of a request

@@ -1,18 +1,34 @@
-"""Asks a gateway for the command line: a conversation in, the parts of an answer out. The app uses Qt instead."""
+"""Asks a gateway for the command line: a conversation or a prompt in, the parts of an answer out. The app uses Qt."""
 
 from __future__ import annotations
 
 import http.client
 import json
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
 from urllib.parse import urlsplit
 
+from potluck_control.codec import CodecError, from_json
 from potluck_control.methods.gateway import GatewayStatus
 
-from potluck.errors import PotluckError
+from potluck.errors import PotluckError, SwarmError, UsageError
+from potluck_gateway.answers import AnswerDetails
 from potluck_gateway.requests import COMMENT, ChatMessage
 
 _TIMEOUT_S = 300.0  # for one part, besides a wait for servers; the first needs the whole prompt
+_TRY_LATER = (429, 503)
+OnText = Callable[[str], None]
+
+
+@dataclass(frozen=True, slots=True)
+class CompletionOptions:
+    """How a prompt goes on; `max_wait_s`: for blocks that nobody serves."""
+
+    max_tokens: int
+    temperature: float = 0.0
+    seed: int | None = None
+    max_wait_s: float | None = None
 
 
 def ask(
@@ -21,7 +37,7 @@ def ask(
     *,
     max_tokens: int | None = None,
     max_wait_s: float | None = None,
-    on_wait: Callable[[str], None] = lambda _: None,
+    on_wait: OnText = lambda _: None,
 ) -> Iterator[str]:
     """Yield the parts of the answer as they arrive.
 
@@ -32,28 +48,64 @@ def ask(
     Raises:
         PotluckError: the gateway refuses, gives up or hangs up.
     """
-    place = urlsplit(gateway.url)
     body = {
         "messages": [{"role": message.role, "content": message.content} for message in messages],
-        "stream": True,
-        **({"max_tokens": max_tokens} if max_tokens is not None else {}),
-        **({"max_wait_s": max_wait_s} if max_wait_s is not None else {}),
+        "max_tokens": max_tokens,
+        "max_wait_s": max_wait_s,
     }
-    headers = {"Authorization": f"Bearer {gateway.token}", "Content-Type": "application/json"}
-    connection = http.client.HTTPConnection(place.hostname or "", place.port, timeout=_TIMEOUT_S + (max_wait_s or 0.0))
+    for event in _events(gateway, "chat/completions", body, on_wait):
+        for choice in event["choices"]:
+            yield choice["delta"].get("content") or ""
+
+
+def complete(
+    gateway: GatewayStatus,
+    prompt: str,
+    options: CompletionOptions,
+    *,
+    on_text: OnText,
+    on_wait: OnText = lambda _: None,
+) -> AnswerDetails:
+    """Let the prompt go on, and return how it was done. `on_text` gets each new part. Raises PotluckError as `ask`."""
+    body = {
+        "prompt": prompt,
+        "max_tokens": options.max_tokens,
+        "temperature": options.temperature,
+        "seed": options.seed,
+        "max_wait_s": options.max_wait_s,
+        "with_details": True,
+    }
+    details: Any = None
+    for event in _events(gateway, "completions", body, on_wait):
+        for choice in event["choices"]:
+            on_text(choice["text"])
+            details = choice.get("potluck", details)
     try:
-        connection.request("POST", f"{place.path}/chat/completions", json.dumps(body), headers)
+        return from_json(AnswerDetails, details)
+    except CodecError as error:
+        raise PotluckError("the gateway is of another version", hint="potluck gateway stop, then try again") from error
+
+
+def _events(gateway: GatewayStatus, path: str, body: dict[str, Any], on_wait: OnText) -> Iterator[dict[str, Any]]:
+    """Yield the events of a streamed answer. Raises PotluckError."""
+    place = urlsplit(gateway.url)
+    sent = {name: value for name, value in body.items() if value is not None} | {"stream": True}
+    headers = {"Authorization": f"Bearer {gateway.token}", "Content-Type": "application/json"}
+    timeout_s = _TIMEOUT_S + (body["max_wait_s"] or 0.0)
+    connection = http.client.HTTPConnection(place.hostname or "", place.port, timeout=timeout_s)
+    try:
+        connection.request("POST", f"{place.path}/{path}", json.dumps(sent), headers)
         answer = connection.getresponse()
         if answer.status != 200:
-            raise PotluckError(_error(answer.read()))
-        yield from _parts(answer, on_wait)
+            raise _refusal(answer.status, answer.read())
+        yield from _parsed(answer, on_wait)
     except (OSError, http.client.HTTPException) as error:
         raise PotluckError(f"the gateway hung up: {error or type(error).__name__}", hint="try again") from error
     finally:
         connection.close()
 
 
-def _parts(answer: http.client.HTTPResponse, on_wait: Callable[[str], None]) -> Iterator[str]:
+def _parsed(answer: http.client.HTTPResponse, on_wait: OnText) -> Iterator[dict[str, Any]]:
     for line in answer:
         if line.startswith(COMMENT.encode()):
             on_wait(line.decode().removeprefix(COMMENT).strip())
@@ -63,13 +115,15 @@ def _parts(answer: http.client.HTTPResponse, on_wait: Callable[[str], None]) -> 
             continue
         event = json.loads(data)
         if "error" in event:
-            raise PotluckError(str(event["error"].get("message")))
-        for choice in event["choices"]:
-            yield choice["delta"].get("content") or ""
+            raise SwarmError(str(event["error"].get("message")))
+        yield event
 
 
-def _error(body: bytes) -> str:
+def _refusal(status: int, body: bytes) -> PotluckError:
     try:
-        return str(json.loads(body)["error"]["message"])
+        sentence = str(json.loads(body)["error"]["message"])
     except (ValueError, KeyError, TypeError):
-        return "the gateway refused the request"
+        sentence = "the gateway refused the request"
+    if status in _TRY_LATER:
+        return SwarmError(sentence)
+    return UsageError(sentence) if 400 <= status < 500 else PotluckError(sentence)

@@ -1,4 +1,8 @@
-"""Reads and writes OpenAI's older completions, which go on with a text. Pure. Source: "Create completion"."""
+"""Reads and writes OpenAI's older completions, which go on with a text. Pure. Source: "Create completion".
+
+Two fields are ours: `max_wait_s`, how long to wait for blocks that nobody serves, and `with_details`, for choices with
+their tokens, speed and servers in the field `potluck`.
+"""
 
 from __future__ import annotations
 
@@ -6,8 +10,10 @@ import time
 from collections.abc import Sequence
 from typing import Any
 
+from potluck_control.codec import to_json
+
 from potluck_gateway.answer_format import EVENTS, comment, error_body, event, new_id
-from potluck_gateway.answers import Answers, Part, TokenScore
+from potluck_gateway.answers import Answer, Answers, Part, TokenScore
 from potluck_gateway.chat_format import DONE, usage
 from potluck_gateway.requests import (
     ACCOUNTS,
@@ -20,6 +26,7 @@ from potluck_gateway.requests import (
     check_fields,
     parse_choices,
     parse_max_tokens,
+    parse_max_wait,
     parse_number,
     parse_object,
     parse_sampling,
@@ -28,7 +35,7 @@ from potluck_gateway.scores_format import completion_scores
 
 _DEFAULT_TOKENS = 16  # as in the reference
 _RULES = FieldRules(
-    SAMPLING | CHOICES | {"prompt", "model", "max_tokens"},
+    SAMPLING | CHOICES | {"prompt", "model", "max_tokens", "max_wait_s", "with_details"},
     ACCOUNTS,
     {
         "best_of": ((1,), "ask for n answers and choose"),
@@ -51,7 +58,9 @@ def parse_completion(body: bytes, most_tokens: int) -> ChatRequest:
     return ChatRequest(
         (),
         parse_max_tokens(wanted, most_tokens),
+        max_wait_s=parse_max_wait(asked.get("max_wait_s")),
         prompt=prompt,
+        with_details=asked.get("with_details") is True,
         num_top=None if num_top is None else int(parse_number(num_top, "logprobs", 0, MAX_TOP_SCORES)),
         ignored=ignored,
         **parse_choices(asked),
@@ -68,7 +77,7 @@ class CompletionFormat:
         self._shared = {"id": new_id("cmpl"), "object": "text_completion", "created": int(time.time()), "model": model}
 
     def whole(self, answers: Answers) -> dict[str, Any]:
-        choices = [_choice(n, one.text, one.reason, one.scores) for n, one in enumerate(answers)]
+        choices = [_choice(n, one.text, one.reason, one.scores) | _details(one) for n, one in enumerate(answers)]
         return {**self._shared, "choices": choices, "usage": usage(answers)}
 
     def begin(self) -> bytes:
@@ -81,7 +90,8 @@ class CompletionFormat:
         return comment(sentence)
 
     def end(self, answers: Answers) -> bytes:
-        ends = [event({**self._shared, "choices": [_choice(n, "", one.reason)]}) for n, one in enumerate(answers)]
+        last = [_choice(n, "", one.reason) | _details(one) for n, one in enumerate(answers)]
+        ends = [event({**self._shared, "choices": [choice]}) for choice in last]
         counts = event({**self._shared, "choices": [], "usage": usage(answers)}) if self._with_usage else b""
         return b"".join(ends) + counts + DONE
 
@@ -92,3 +102,7 @@ class CompletionFormat:
 def _choice(index: int, text: str, reason: str | None, scores: Sequence[TokenScore] = ()) -> dict[str, Any]:
     logprobs = completion_scores(scores) if scores else None
     return {"index": index, "text": text, "logprobs": logprobs, "finish_reason": reason}
+
+
+def _details(answer: Answer) -> dict[str, Any]:
+    return {} if answer.details is None else {"potluck": to_json(answer.details)}

@@ -37,6 +37,7 @@ class Follower:
         self._tokens: list[int] = []
         self._scores: list[TokenScore] = []
         self._scores_shown = 0
+        self.tokens_per_s = 0.0
         self.is_stopped = False
 
     @property
@@ -54,6 +55,7 @@ class Follower:
 
     def note(self, completion: Completion) -> None:
         self._tokens = list(completion.tokens)
+        self.tokens_per_s = completion.tokens_per_s
         if self._scorer is not None:
             self._scores.append(self._scorer.score(self._tokens[-1], len(self._full)))
         self._full += self._text.new_part(self._tokens, self._full)

@@ -12,7 +12,7 @@ from potluck.client import Session
 from potluck.client.outages import wait_text
 from potluck.errors import UsageError
 from potluck.protocol.blocks import Span
-from potluck_gateway.answers import Answer, Part
+from potluck_gateway.answers import Answer, AnswerDetails, AnswerHop, Part
 from potluck_gateway.completion import Options, Text, check_length, complete, max_positions
 from potluck_gateway.conversations import Conversations
 from potluck_gateway.embedding_format import Embeddings
@@ -54,11 +54,16 @@ class SwarmChat:
             seed=request.seed,
             steps=tuple(step for step in (scorer, grammar, self._bias(request)) if step is not None),
         )
+        details = None
         with self._hearing(on_wait), self._conversing(prompt, max_tokens, request, follower) as session:
-            complete(self._model, prompt, options, follower.note, session=session)
+            with contextlib.suppress(EnoughError):
+                complete(self._model, prompt, options, follower.note, session=session)
+            if request.with_details:
+                details = AnswerDetails(tuple(follower.tokens), round(follower.tokens_per_s, 2), _hops(session))
         text = follower.finish()
         is_full = follower.num_tokens >= max_tokens and not follower.is_stopped
-        return Answer(text, "length" if is_full else "stop", length, follower.num_tokens, tuple(follower.scores))
+        reason = "length" if is_full else "stop"
+        return Answer(text, reason, length, follower.num_tokens, tuple(follower.scores), details)
 
     def embed(self, texts: Sequence[str]) -> Embeddings:
         """Return the mean of the last hidden states of each text, of length 1. Raises PotluckError."""
@@ -82,8 +87,7 @@ class SwarmChat:
         conversation = self._conversations.begin(tokens, len(tokens) + max_tokens, request.max_wait_s)
         is_whole = False
         try:
-            with contextlib.suppress(EnoughError):
-                yield conversation.session
+            yield conversation.session
             is_whole = True
         finally:
             if is_whole:
@@ -124,6 +128,12 @@ class SwarmChat:
         plain = [{"role": message.role, "content": message.content} for message in messages]
         tokens = self._text.encode_chat(plain)
         return tokens if tokens is not None else self._text.encode(plain_prompt(messages))
+
+
+def _hops(session: Session) -> tuple[AnswerHop, ...]:
+    """Return the servers of a session, in the order of their blocks."""
+    hops = (hop for route in session.route() for hop in route.hops)
+    return tuple(AnswerHop(hop.peer_id, hop.public_name, str(hop.span)) for hop in hops)
 
 
 def plain_prompt(messages: Sequence[ChatMessage]) -> str:

@@ -107,6 +107,7 @@ class ChatRequest:
     max_wait_s: float | None = None  # for blocks that nobody serves
     model: str | None = None
     prompt: str = ""
+    with_details: bool = False  # with the answer's tokens, speed and servers
     schema: str | None = None  # JSON schema that the answer has to match
     num_choices: int = 1
     num_top: int | None = None  # most likely tokens beside the score of each token; None: no scores
@@ -119,11 +120,10 @@ def parse_chat(body: bytes, most_tokens: int) -> ChatRequest:
     asked = parse_object(body)
     ignored = check_fields(asked, _CHAT)
     wanted = asked.get("max_completion_tokens") or asked.get("max_tokens") or most_tokens
-    waits = asked.get("max_wait_s")
     return ChatRequest(
         messages=parse_messages(asked.get("messages")),
         max_tokens=parse_max_tokens(wanted, most_tokens),
-        max_wait_s=None if waits is None else parse_number(waits, "max_wait_s", 0, MAX_WAIT_S),
+        max_wait_s=parse_max_wait(asked.get("max_wait_s")),
         schema=parse_response_format(asked.get("response_format")),
         ignored=ignored,
         num_top=_parse_num_top(asked),
@@ -211,6 +211,10 @@ def parse_model(value: object) -> str | None:
 
 def parse_max_tokens(value: object, most: int) -> int:
     return min(int(parse_number(value, "max_tokens", 1, 1 << 31)), most)
+
+
+def parse_max_wait(value: object) -> float | None:
+    return None if value is None else parse_number(value, "max_wait_s", 0, MAX_WAIT_S)
 
 
 def parse_messages(value: object) -> tuple[ChatMessage, ...]:

@@ -276,7 +276,7 @@ complete -c potluck -n '_shtab_potluck_using serve' -l threads -x -d 'CPU thread
 complete -c potluck -n '_shtab_potluck_using serve' -l cache-tokens -x -d 'room for sessions (default: what is free)'
 complete -c potluck -n '_shtab_potluck_using serve' -l json -d 'print JSON, for scripts'
 complete -c potluck -n '_shtab_potluck_using serve; and test $_shtab_potluck_npos -eq 0' -ka "(__fish_complete_path (commandline -ct))" -d 'a folder or hub name (default: the swarm'"'"'s model)'
-complete -c potluck -n '_shtab_potluck_using; and test $_shtab_potluck_npos -eq 0' -a generate -d 'Let a swarm complete a prompt. The model'"'"'s embeddings and head run here, its blocks in the swarm. The servers you use can read what you write, so never send secrets through people you do not trust.'
+complete -c potluck -n '_shtab_potluck_using; and test $_shtab_potluck_npos -eq 0' -a generate -d 'Let a swarm complete a prompt. The model'"'"'s embeddings and head run here, its blocks in the swarm. A running daemon keeps them ready for chat.end_after_s seconds, so that the next prompt is answered at once. The servers you use can read what you write, so never send secrets through people you do not trust.'
 complete -c potluck -n '_shtab_potluck_using generate' -s h -l help -d 'show this help message and exit'
 complete -c potluck -n '_shtab_potluck_using generate' -l swarm -x -d 'a swarm you joined (default: your only swarm)'
 complete -c potluck -n '_shtab_potluck_using generate' -l invite-file -xka "(__fish_complete_path (commandline -ct))" -d 'use the swarm of the invite in this file'

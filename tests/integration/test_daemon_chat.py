@@ -8,6 +8,7 @@ from collections.abc import Iterator
 import psutil
 import pytest
 from helpers.daemon_process import LOOPBACK, DaemonProcess
+from potluck_cli.main import EXIT_USAGE
 from potluck_control import schema
 from potluck_control.methods import contribution, gateway, models, settings, swarms
 from potluck_control.methods.gateway import GatewayState
@@ -55,6 +56,25 @@ def test_chat_answers_and_is_counted(daemon: DaemonProcess) -> None:
     served = daemon.client.call(models.LIST).served
     assert served is not None
     assert (served.device, served.streamed_blocks) == ("cpu", 0)
+
+
+def test_generate_uses_the_warm_client_and_says_which_servers_took_part(daemon: DaemonProcess) -> None:
+    chat(daemon)
+    token = daemon.client.call(gateway.STATUS).token
+    done = daemon.command("generate", "--json", "--max-new-tokens", "4", PROMPT)
+    assert done.returncode == 0, done.stderr
+    said = json.loads(done.stdout)
+    assert (said["prompt"], len(said["tokens"]), len(said["route"])) == (PROMPT, 4, 1)
+    assert said["route"][0]["blocks"] == "0:12"
+    assert daemon.client.call(gateway.STATUS).token == token  # the same process answered
+    plain = daemon.command("generate", "--max-new-tokens", "4", PROMPT)
+    assert plain.stdout == said["completion"] + "\n"
+
+
+@pytest.mark.parametrize(("prompt", "words"), [("", "the prompt is empty"), ("x " * 3000, "the prompt has")])
+def test_generate_says_what_is_wrong_with_a_prompt(daemon: DaemonProcess, prompt: str, words: str) -> None:
+    done = daemon.command("generate", prompt)
+    assert (done.returncode, words in done.stderr) == (EXIT_USAGE, True)
 
 
 def test_a_demo_is_started_once_however_often_it_is_asked_for(daemon: DaemonProcess) -> None:

@@ -39,6 +39,7 @@ class GatewayStatus:
     swarm: str = ""
     model: str = ""
     step: str = ""  # of its start, for people
+    is_waiting: bool = False  # for a member of the swarm that answers; also when it failed while it did
     problem: str = ""  # one sentence, with the advice if there is any
     ends_at: float | None = None  # Unix; when it ends by itself if nobody asks; None: it stays
     notice: str = ""  # what its user should know, such as that its port was taken

@@ -76,8 +76,11 @@ class Gateway:
         except CodecError as error:
             problem = f"the gateway is not understood: {error}"
         finally:
-            state = GatewayState.FAILED if problem else GatewayState.STOPPED
-            self._status = GatewayStatus(state, swarm=self._status.swarm, model=self._status.model, problem=problem)
+            state, old = GatewayState.FAILED if problem else GatewayState.STOPPED, self._status
+            is_waiting = old.is_waiting and bool(problem)
+            self._status = GatewayStatus(
+                state, swarm=old.swarm, model=old.model, is_waiting=is_waiting, problem=problem
+            )
         if problem:
             log.warning("the chat gateway ended: %s", problem)
 
@@ -119,9 +122,15 @@ class Gateway:
         if report.url:
             ready = GatewayState.READY
             self._status = replace(
-                self._status, state=ready, url=report.url, token=token, step="", notice=report.notice
+                self._status,
+                state=ready,
+                url=report.url,
+                token=token,
+                step="",
+                is_waiting=False,
+                notice=report.notice,
             )
         elif report.problem:
             self._status = replace(self._status, problem=report.problem)
         elif report.step:
-            self._status = replace(self._status, step=report.step)
+            self._status = replace(self._status, step=report.step, is_waiting=report.is_waiting)

@@ -21,6 +21,7 @@ from potluck_gateway.scoring import Bias, Scorer
 from potluck_gateway.templates import TemplateLimits, render_bounded
 from transformers import LlamaConfig
 
+from potluck.client.report import HopReport, RouteReport
 from potluck.errors import UsageError
 from potluck.protocol.blocks import Span
 
@@ -52,7 +53,8 @@ class Silent:
     @contextmanager
     def session(self, *, max_length: int, max_wait_s: float | None) -> Iterator[SimpleNamespace]:
         self.waited_s = max_wait_s
-        yield SimpleNamespace(position=0, rewind=lambda _: None)
+        hop = HopReport("12D3KooW", Span(0, 4), "ana")
+        yield SimpleNamespace(position=0, rewind=lambda _: None, route=lambda: (RouteReport([hop]),))
 
 
 @pytest.fixture
@@ -65,6 +67,7 @@ def answered(monkeypatch: pytest.MonkeyPatch) -> None:
         so_far = Completion()
         for letter in "one END two":
             so_far.tokens.append(ord(letter))
+            so_far.times_s.append(float(len(so_far.tokens)))
             on_token(so_far)  # type: ignore[operator]
         return so_far
 
@@ -99,6 +102,14 @@ def test_the_start_of_a_stop_text_is_shown_once_it_is_none(answered: None) -> No
     )
     assert answer.text == "".join(parts) == "one END two"
     assert "END " in parts
+
+
+def test_details_name_the_tokens_and_the_servers(answered: None) -> None:
+    request = ChatRequest(ASKED, 100, stop=("END",), with_details=True)
+    details = SwarmChat("m", Silent(), Letters()).answer(request, lambda _: None).details
+    assert details is not None
+    assert details.tokens == tuple(map(ord, "one END"))
+    assert [(hop.peer_id, hop.name, hop.blocks) for hop in details.route] == [("12D3KooW", "ana", "0:4")]
 
 
 def test_an_answer_that_was_cut_says_so(answered: None) -> None:

@@ -16,8 +16,8 @@ from typing import Any
 import pytest
 from potluck_control.methods.gateway import GatewayState, GatewayStatus
 from potluck_gateway import answering
-from potluck_gateway.answers import Answer, Likely, Part, TokenScore
-from potluck_gateway.client import ask
+from potluck_gateway.answers import Answer, AnswerDetails, AnswerHop, Likely, Part, TokenScore
+from potluck_gateway.client import CompletionOptions, ask, complete
 from potluck_gateway.door import MAX_UNPROVEN
 from potluck_gateway.requests import (
     BadRequestError,
@@ -34,6 +34,7 @@ from potluck.errors import PotluckError, SwarmError, UsageError
 
 TOKEN = "secret-token"
 HELLO = {"messages": [{"role": "user", "content": "Hello"}]}
+DETAILS = AnswerDetails((7, 8, 9), 12.5, (AnswerHop("12D3KooW", None, "0:4"), AnswerHop("12D3KooX", "ana", "4:12")))
 
 
 class Words:
@@ -61,7 +62,8 @@ class Words:
         except OSError:
             self.is_cut.set()
             raise
-        return Answer("".join(self.words), "stop", 1, 3)
+        details = DETAILS if request.with_details else None
+        return Answer("".join(self.words), "stop", 1, 3, details=details)
 
 
 @pytest.fixture
@@ -134,6 +136,39 @@ def test_an_answer_is_streamed_part_by_part(server: GatewayServer, model: Words)
     assert list(parts)[1:4] == ["Guten ", "Tag ", "ä"]
     assert waits == ["Layer 5 is gone. Waiting for a server."]
     assert model.asked[0].max_wait_s == 7.5
+
+
+def test_a_prompt_is_completed_with_its_tokens_and_servers(server: GatewayServer, model: Words) -> None:
+    parts: list[str] = []
+    waits: list[str] = []
+    options = CompletionOptions(50, 0.7, seed=3, max_wait_s=7.5)
+    details = complete(ready(server), "Once", options, on_text=parts.append, on_wait=waits.append)
+    assert ("".join(parts), details) == ("Guten Tag ä", DETAILS)
+    assert waits == ["Layer 5 is gone. Waiting for a server."]
+    asked = model.asked[0]
+    assert (asked.prompt, asked.max_tokens, asked.temperature, asked.seed) == ("Once", 50, 0.7, 3)
+    assert (asked.max_wait_s, asked.with_details) == (7.5, True)
+
+
+def test_a_program_gets_no_details_unless_it_asks(server: GatewayServer) -> None:
+    body = {"prompt": "Once"}
+    assert "potluck" not in send(server, body, path="/v1/completions")[1]["choices"][0]
+    details = send(server, body | {"with_details": True}, path="/v1/completions")[1]["choices"][0]["potluck"]
+    assert details["tokens"] == [7, 8, 9]
+    assert details["route"][1] == {"peer_id": "12D3KooX", "name": "ana", "blocks": "4:12"}
+
+
+@pytest.mark.parametrize(
+    ("failure", "kind"),
+    [(ContextLengthError("too long"), UsageError), (SwarmError("nobody serves block 3"), SwarmError)],
+)
+def test_a_command_tells_a_wrong_request_from_a_swarm_that_cannot_answer(
+    server: GatewayServer, model: Words, failure: PotluckError, kind: type[PotluckError]
+) -> None:
+    model.early_failure = failure
+    with pytest.raises(PotluckError) as raised:
+        complete(ready(server), "Once", CompletionOptions(5), on_text=lambda _: None)
+    assert type(raised.value) is kind
 
 
 def test_all_parts_of_an_answer_carry_its_id_and_no_other_answer_does(server: GatewayServer) -> None:

@@ -180,6 +180,14 @@ async def test_why_it_failed_is_said(ask: Ask, script: Path, lines: tuple[str, .
     assert failed.token == ""
 
 
+@pytest.mark.parametrize("ends_waiting", [True, False])
+async def test_a_failure_says_whether_no_member_answered(ask: Ask, script: Path, ends_waiting: bool) -> None:
+    steps = ['echo \'{"step": "Importing"}\'', 'echo \'{"step": "nobody answers", "is_waiting": true}\'']
+    await started(ask, script, *(steps if ends_waiting else reversed(steps)), 'echo \'{"problem": "gone"}\'', "exit 1")
+    failed = await until(ask, lambda now: now.state is GatewayState.FAILED)
+    assert (failed.problem, failed.is_waiting) == ("gone", ends_waiting)
+
+
 async def test_a_swarm_that_is_not_known_is_refused(ask: Ask, daemon: Daemon) -> None:
     with pytest.raises(ControlError, match="joined no swarm"):
         await ask(gateway.START)

@@ -1,0 +1,116 @@
+"""Whether `potluck generate` asks the daemon's warm client or starts one of its own, and what it prints."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from potluck_cli import chat, generate
+from potluck_cli.main import main
+from potluck_control.methods import gateway
+from potluck_control.methods.gateway import GatewayState, GatewayStatus
+from potluck_gateway.answers import AnswerDetails, AnswerHop
+
+from potluck.errors import NetworkError
+from potluck.membership.joined import JoinedSwarms
+from potluck.protocol.swarm import new_swarm
+
+READY = GatewayStatus(GatewayState.READY, "http://127.0.0.1:1/v1", "token", "friends")
+DETAILS = AnswerDetails((1, 2), 3.5, (AnswerHop("12D3KooWRvncUWcApqk4", None, "0:4"),))
+RESULT = generate.Generated("Once", " upon a time", (1, 2), 3.5, ())
+
+
+class Daemon:
+    """A daemon whose gateway goes through these states."""
+
+    def __init__(self, *states: GatewayStatus) -> None:
+        self.states = list(states)
+
+    def call(self, method: object, params: object = None) -> Any:
+        if method in (gateway.START, gateway.STATUS):
+            return self.states.pop(0) if len(self.states) > 1 else self.states[0]
+        raise AssertionError(method)
+
+
+@pytest.fixture
+def way(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Callable[..., str]:
+    """Returns which way the command goes with these arguments: the gateway, or a client of its own."""
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path / "run"))
+    JoinedSwarms().create(new_swarm("friends", "demo-model", 4), is_open=True)
+
+    def go(*arguments: str, state: GatewayStatus | None = READY) -> str:
+        monkeypatch.setattr(generate, "hello_or_none", lambda: state)
+        monkeypatch.setattr(generate, "ControlClient", lambda _: Daemon(*([state] if state else [])))
+        monkeypatch.setattr(generate, "_by_own_client", lambda *_: ways.append("own") or RESULT)
+        monkeypatch.setattr(generate, "_by_gateway", lambda *_: ways.append("gateway") or RESULT)
+        ways: list[str] = []
+        assert main(["generate", *arguments, "Once"]) == 0
+        return ways[0]
+
+    return go
+
+
+def test_a_running_daemon_answers_warm(way: Callable[..., str]) -> None:
+    assert way() == "gateway"
+    assert way(state=replace(READY, state=GatewayState.STOPPED, swarm="")) == "gateway"
+    assert way(state=replace(READY, state=GatewayState.STOPPED, swarm="family")) == "gateway"
+
+
+@pytest.mark.parametrize(
+    "options", [("--model", "."), ("--quantization", "int8"), ("--adapter", "a"), ("--max-new-tokens", "513")]
+)
+def test_what_the_gateway_does_not_have_needs_a_client_of_its_own(
+    way: Callable[..., str], options: tuple[str, ...]
+) -> None:
+    assert way(*options) == "own"
+
+
+def test_without_a_daemon_there_is_a_client_of_its_own(way: Callable[..., str]) -> None:
+    assert way(state=None) == "own"
+
+
+@pytest.mark.parametrize("state", [GatewayState.READY, GatewayState.STARTING])
+def test_a_gateway_that_runs_for_another_swarm_is_left_alone(way: Callable[..., str], state: GatewayState) -> None:
+    assert way(state=replace(READY, state=state, swarm="family")) == "own"
+
+
+def test_an_empty_prompt_is_refused_before_anything_starts(way: Callable[..., str], capsys: Any) -> None:
+    assert main(["generate", ""]) == 2
+    assert "the prompt is empty" in capsys.readouterr().err
+
+
+def test_parts_are_shown_as_they_come_and_the_rest_once(
+    way: Callable[..., str], monkeypatch: pytest.MonkeyPatch, capsys: Any
+) -> None:
+    by_gateway = generate._by_gateway
+
+    def complete(*_: object, on_text: Callable[[str], None], on_wait: object) -> AnswerDetails:
+        on_text(" upon")
+        on_text(" a time")
+        return DETAILS
+
+    way()
+    monkeypatch.setattr(generate, "complete_by_gateway", complete)
+    monkeypatch.setattr(generate, "wait_until_ready", lambda *_, **__: READY)
+    monkeypatch.setattr(generate, "_by_gateway", by_gateway)
+    for streams in ("--stream", "--no-stream"):
+        capsys.readouterr()
+        assert main(["generate", streams, "Once"]) == 0
+        assert capsys.readouterr().out == " upon a time\n"
+    assert main(["generate", "--json", "Once"]) == 0
+    assert '"name": "...UWcApqk4"' in capsys.readouterr().out
+
+
+def test_a_member_that_does_not_answer_is_waited_for_as_long_as_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(chat, "wait_until_found", lambda _: None)
+    waiting = replace(READY, state=GatewayState.STARTING, step="Can't join", is_waiting=True)
+    with pytest.raises(NetworkError, match="Can't join"):
+        chat.wait_until_ready(Daemon(waiting), "friends", shows=False, max_wait_s=0.0)  # type: ignore[arg-type]
+    failed = replace(waiting, state=GatewayState.FAILED, problem="nobody answers")
+    with pytest.raises(NetworkError, match="nobody answers"):
+        chat.wait_until_ready(Daemon(waiting, failed), "friends", shows=False)  # type: ignore[arg-type]
+    assert chat.wait_until_ready(Daemon(waiting, READY), "friends", shows=False) == READY  # type: ignore[arg-type]
