@@ -474,6 +474,14 @@ FIGURES = {
             "the second `potluck generate` of 8 tokens while the daemon runs; the first is in `detail`",
         ),
         Figure(
+            "chat_ready",
+            "s",
+            "lower",
+            3.0,
+            "warm:chat_ready",
+            "from opening the chat to its first token, the window having been open for 20 s; cold in `detail`",
+        ),
+        Figure(
             "swarm_page",
             "KB",
             "lower",

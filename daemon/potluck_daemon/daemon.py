@@ -127,6 +127,7 @@ class Daemon:
     def _make_topics(self) -> tuple[Topic, ...]:
         self._setup = SetupTopic(self.configuration, self._broadcast.publish, on_end=self.wake)
         configuration, loop, view, publish = self.configuration, self._loop, self.view, self._broadcast.publish
+        self._gateway = GatewayTopic(configuration, self._supervisor)
         return (
             ServingTopic(configuration, loop, view, self._lookout),
             RecordsTopic(self.places, self._history, self._supervisor, self._page),
@@ -140,7 +141,7 @@ class Daemon:
             ContributionTopic(configuration, self.account, self._clerk, view),
             EarningsTopic(self._clerk),
             ModelsTopic(configuration, view),
-            GatewayTopic(configuration, self._supervisor),
+            self._gateway,
             UpdatesTopic(configuration, publish, view.started_at),
             self._setup,
         )
@@ -208,6 +209,7 @@ class Daemon:
         self._history.append(transition)
         self._manager.status(transition.text)
         self._broadcast.publish_transition(transition)
+        self._gateway.hear(transition)
         self._remember()
         self._memory.try_to_save()
 

@@ -1,4 +1,4 @@
-"""The page Chat, to try the swarm's model. The first question starts the gateway, which ends by itself."""
+"""The page Chat, to try the swarm's model. A question starts the gateway unless it runs; it ends by itself."""
 
 from __future__ import annotations
 

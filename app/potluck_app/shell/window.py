@@ -22,12 +22,13 @@ from potluck_app.pages.page import DaemonCaller, Page
 from potluck_app.pages.watching import WatchingPage
 from potluck_app.shell.away import Absence, AwayPage
 from potluck_app.shell.sidebar import Sidebar
+from potluck_app.shell.warming import GatewayWarming
 from potluck_app.widgets import style, theme
 from potluck_app.widgets.layout import column, holder, row
 from potluck_app.widgets.notice import Notice
 from potluck_app.words import sentences
 
-_INSTALLATION = "installation"
+_CHAT, _INSTALLATION = "chat", "installation"
 _SIZE, _SMALLEST = (960, 720), (680, 480)
 
 
@@ -44,6 +45,7 @@ class MainWindow(QStackedWidget):
     def __init__(self, link: DaemonCaller, log_file: Path | None = None) -> None:
         super().__init__()
         self._link = link
+        self._warming = GatewayWarming(link)
         self._made: dict[str, Page] = {}
         self.away, self._sidebar, self._pages, self._notice = (
             AwayPage(log_file),
@@ -131,6 +133,8 @@ class MainWindow(QStackedWidget):
     def open(self, key: str) -> None:
         """Open a page of the sidebar, or one that another page leads to."""
         self._key = key
+        if key == _CHAT:
+            self._warming.expect(is_likely=True)
         if self._status is not None:
             self._refresh()
 
@@ -166,6 +170,7 @@ class MainWindow(QStackedWidget):
 
     def showEvent(self, event: QShowEvent) -> None:  # noqa: N802 (Qt's name)
         self._is_hidden, before = False, self._front
+        self._warming.expect(is_likely=self._key == _CHAT)
         self._refresh()
         if self.page is not None and self.page is before:
             self.page.refresh()  # what it asked for is as old as the time it was hidden
@@ -193,6 +198,7 @@ class MainWindow(QStackedWidget):
         self._sidebar.show_status(status)
         self._sidebar.show_page(entry.key)
         self._turn_to(page)
+        self._warming.show_status(status)
 
     def _turn_to(self, page: QWidget) -> None:
         """Show a page, with the keyboard on its main control."""

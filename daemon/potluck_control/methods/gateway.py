@@ -1,8 +1,8 @@
 """`gateway.*`: an OpenAI-compatible server on loopback, and the keys with which programs use it.
 
 It answers `POST {url}/chat/completions` with `Authorization: Bearer {token}`, or a key instead of the token;
-`"stream": true` streams. It ends with the daemon, on request, and when nobody has used it for `chat.end_after_s`,
-unless it was asked to stay.
+`"stream": true` streams. It ends with the daemon and on request. Unless it was asked to stay, it also ends when nobody
+has used it for `chat.end_after_s`, and when a game starts.
 """
 
 from __future__ import annotations

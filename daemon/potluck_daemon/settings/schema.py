@@ -196,7 +196,7 @@ class ChatSettings:
     """The chat gateway, which the daemon opens on request."""
 
     end_after_s: float = _setting(
-        900.0, "end the gateway after this time without a request", unit="s", low=10, high=7 * 86400
+        600.0, "end the gateway after this time without a request", unit="s", low=10, high=7 * 86400
     )
     max_tokens: int = _setting(512, "most tokens of one answer", low=1, high=1 << 20)
 

@@ -31,6 +31,10 @@ class Gateway:
         self._stays = False
 
     @property
+    def stays(self) -> bool:
+        return self._stays
+
+    @property
     def status(self) -> GatewayStatus:
         return self._status
 

@@ -17,6 +17,7 @@ from potluck_app.widgets.icons import icon, name_of
 from potluck_app.widgets.strip import LayerStrip
 from potluck_app.widgets.theme import DARK, LIGHT, Colours
 from potluck_control.codec import from_json
+from potluck_control.methods.gateway import GatewayState, GatewayStatus
 from potluck_control.schema import (
     CreateParams,
     EngineStatus,
@@ -313,6 +314,61 @@ def test_the_window_and_the_menu_show_daemons_of_other_versions(told: dict[str, 
     tray.show_status(status)
     assert "Giving way to hades2" in said(window)
     assert not any("Never" in action.text() for action in tray.menu.actions() if action.isVisible())
+
+
+@pytest.fixture
+def link() -> FakeLink:
+    return FakeLink({"gateway.status": GatewayStatus(GatewayState.STOPPED)})
+
+
+def started(link: FakeLink) -> int:
+    return len(link.named("gateway.start"))
+
+
+def test_the_window_has_the_chat_made_ready_once_each_time_it_is_shown(link: FakeLink, qtbot: QtBot) -> None:
+    window = MainWindow(link)
+    window.show_status(SERVING)
+    assert started(link) == 0  # in the tray
+    window.show()
+    window.show_status(SERVING)
+    window.open("earnings")
+    assert started(link) == 1
+    window.hide()
+    window.show()
+    assert started(link) == 2
+    window.close()
+
+
+@pytest.mark.parametrize("state", [State.PAUSED, State.STARTING])
+def test_a_computer_that_does_not_serve_makes_the_chat_ready_only_on_its_page(link: FakeLink, state: State) -> None:
+    window = MainWindow(link)
+    window.show()
+    window.show_status(replace(SERVING, state=state))
+    assert started(link) == 0
+    window.open("chat")
+    assert started(link) == 1
+    window.close()
+
+
+def test_the_chat_is_not_made_ready_during_a_game_or_without_a_swarm(link: FakeLink) -> None:
+    window = MainWindow(link)
+    window.show()
+    window.open("chat")
+    window.show_status(YIELDED)
+    window.show_status(replace(SERVING, swarm=None))
+    assert started(link) == 0
+    window.close()
+
+
+@pytest.mark.parametrize("state", [GatewayState.STARTING, GatewayState.READY, GatewayState.FAILED])
+def test_a_gateway_that_runs_or_failed_is_left_alone(state: GatewayState) -> None:
+    link = FakeLink({"gateway.status": GatewayStatus(state)})
+    window = MainWindow(link)
+    window.show()
+    window.show_status(SERVING)
+    assert len(link.named("gateway.status")) == 1
+    assert started(link) == 0
+    window.close()
 
 
 def test_what_is_watched_is_a_page_that_leads_back(qtbot: QtBot) -> None:

@@ -16,6 +16,8 @@ from potluck_control.gateway_messages import key_hash
 from potluck_control.methods import gateway, settings
 from potluck_control.methods.gateway import GatewayState, GatewayStatus, KeyName
 from potluck_control.methods.settings import Change, SetParams
+from potluck_control.schema import Transition
+from potluck_control.states import Reason, State
 from potluck_daemon.daemon import Daemon
 from potluck_daemon.supervisor.gateway import Gateway
 from potluck_daemon.topics.gateway import GatewayTopic
@@ -98,6 +100,35 @@ async def test_it_ends_when_nobody_asks(ask: Ask, script: Path, monkeypatch: pyt
     ended = await until(ask, lambda now: now.state is GatewayState.STOPPED)
     assert (ended.problem, ended.token) == ("", "")
     assert not is_alive(script)
+
+
+@pytest.mark.parametrize("stays", [False, True])
+async def test_it_ends_when_a_game_starts_unless_it_stays(ask: Ask, daemon: Daemon, script: Path, stays: bool) -> None:
+    await started(ask, script, READY, "sleep 600", stays=stays)
+    daemon._announce(transition(State.PAUSED, Reason.USER))
+    daemon._announce(transition(State.YIELDED, Reason.BATTERY))
+    assert (await ask(gateway.STATUS)).state is GatewayState.READY
+    daemon._announce(transition(State.YIELDED, Reason.GAME))
+    if stays:
+        await asyncio.sleep(0)
+        assert (await ask(gateway.STATUS)).state is GatewayState.READY
+        await ask(gateway.STOP)
+        return
+    await until(ask, lambda now: now.state is GatewayState.STOPPED)
+    assert not is_alive(script)
+
+
+async def test_one_that_is_started_during_a_game_goes_on(ask: Ask, daemon: Daemon, script: Path) -> None:
+    daemon._announce(transition(State.YIELDED, Reason.GAME))
+    await started(ask, script, READY, "sleep 600")
+    daemon._announce(transition(State.YIELDED, Reason.FULL_SCREEN))
+    await asyncio.sleep(0)
+    assert (await ask(gateway.STATUS)).state is GatewayState.READY
+    await ask(gateway.STOP)
+
+
+def transition(state: State, reason: Reason) -> Transition:
+    return Transition(0.0, State.SERVING, state, reason, "")
 
 
 async def test_it_stays_when_it_was_asked_to(ask: Ask, script: Path, monkeypatch: pytest.MonkeyPatch) -> None:
