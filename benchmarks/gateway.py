@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import statistics
+import tempfile
 import threading
 import time
 from collections.abc import Iterator
@@ -21,9 +22,10 @@ from potluck_control.resources import DEMO_MODEL, resource
 from potluck_gateway.completion import Text, quiet
 from potluck_gateway.model import SwarmChat
 from potluck_gateway.server import GatewayServer
+from transformers import AutoTokenizer
 
 from benchmarks.figures import Measured
-from benchmarks.gateway_cases import CASES, not_as_documented
+from benchmarks.gateway_cases import CASES, TOOL_CASES, TOOL_TEMPLATE, not_as_documented
 from benchmarks.local_swarm import LocalSwarm
 from benchmarks.models import checkpoint
 from benchmarks.sessions import Decoder, client_of, decode_together
@@ -41,9 +43,12 @@ _LONG_TOKENS = 1000
 def conformance(soak: bool) -> Measured:
     """Requests that neither answer nor refuse as documented."""
     folder = resource(DEMO_MODEL)
-    with LocalSwarm(folder, [Span(0, 12)]) as swarm, gateway(folder, swarm) as url:
-        wrong = not_as_documented(url, KEY)
-    return Measured(float(len(wrong)), {"requests": len(CASES), "wrong": wrong})
+    with LocalSwarm(folder, [Span(0, 12)]) as swarm:
+        with gateway(folder, swarm) as url:
+            wrong = not_as_documented(url, KEY)
+        with tool_tokenizer() as tokenizer, gateway(folder, swarm, tokenizer=tokenizer) as url:
+            wrong |= not_as_documented(url, KEY, TOOL_CASES)
+    return Measured(float(len(wrong)), {"requests": len(CASES) + len(TOOL_CASES), "wrong": wrong})
 
 
 def together(soak: bool) -> Measured:
@@ -107,6 +112,16 @@ def gateway(folder: Path, swarm: LocalSwarm, *, tokenizer: Path | None = None) -
         finally:
             server.stop()
             thread.join()
+
+
+@contextmanager
+def tool_tokenizer() -> Iterator[Path]:
+    """Yield a folder with the demo model's tokenizer and a chat template that knows tools."""
+    with tempfile.TemporaryDirectory() as folder:
+        tokenizer = AutoTokenizer.from_pretrained(resource(DEMO_MODEL))
+        tokenizer.chat_template = TOOL_TEMPLATE
+        tokenizer.save_pretrained(folder)
+        yield Path(folder)
 
 
 @contextmanager

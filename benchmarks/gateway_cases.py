@@ -16,7 +16,31 @@ _SCHEMA = {
     "required": ["count", "is_even"],
     "additionalProperties": False,
 }
-_TOOL = {"type": "function", "function": {"name": "add", "parameters": {"type": "object"}}}
+_NUMBERS = {
+    "type": "object",
+    "properties": {"a": {"$ref": "#/$defs/digit"}, "b": {"$ref": "#/$defs/digit"}},
+    "required": ["a", "b"],
+    "additionalProperties": False,
+    "$defs": {"digit": {"enum": [1, 2, 3]}},
+}
+_TOOL = {"type": "function", "function": {"name": "add", "description": "Add two numbers.", "parameters": _NUMBERS}}
+_CLOCK = {"type": "function", "function": {"name": "clock"}}
+_CALL = {"id": "call_1", "type": "function", "function": {"name": "add", "arguments": '{"a": 1, "b": 2}'}}
+_CALLED: list[Any] = [
+    {"role": "user", "content": "What is 1 + 2?"},
+    {"role": "assistant", "content": None, "tool_calls": [_CALL]},
+    {"role": "tool", "tool_call_id": "call_1", "content": "3"},
+]
+TOOL_TEMPLATE = """\
+{% if tools %}Tools: {{ tools | tojson }}
+Write a call as <tool_call>{"name": NAME, "arguments": ARGUMENTS}</tool_call>.
+{% endif %}{% for message in messages %}{{ message.role }}: {{ message.content }}
+{%- for call in message.tool_calls or [] %}
+<tool_call>
+{"name": "{{ call.function.name }}", "arguments": {{ call.function.arguments | tojson }}}
+</tool_call>{% endfor %}
+
+{% endfor %}assistant:"""
 _IMAGE = [{"type": "image_url", "image_url": {"url": "data:image/png;base64,AA=="}}]
 ANSWERED = 200
 
@@ -86,6 +110,27 @@ def _streams_scores(chunks: Any) -> bool:
     return "".join(tokens) == "".join(part.delta.content or "" for part in parts) != ""
 
 
+def _calls(*names: str) -> Callable[[Any], bool]:
+    """Whether one of these tools is called, with arguments that fit."""
+
+    def is_right(answer: Any) -> bool:
+        choice = answer.choices[0]
+        (call,) = choice.message.tool_calls
+        arguments = json.loads(call.function.arguments)
+        is_fit = (call.function.name == "clock" and not arguments) or set(arguments) == {"a", "b"}
+        return call.function.name in names and is_fit and bool(call.id) and choice.finish_reason == "tool_calls"
+
+    return is_right
+
+
+def _streams_call(chunks: Any) -> bool:
+    choices = [chunk.choices[0] for chunk in chunks]
+    (call,) = [call for choice in choices for call in choice.delta.tool_calls or []]
+    text = "".join(choice.delta.content or "" for choice in choices)
+    is_call = (call.index, call.function.name, text) == (0, "add", "")
+    return is_call and bool(json.loads(call.function.arguments)) and choices[-1].finish_reason == "tool_calls"
+
+
 def _streams_response(events: Any) -> bool:
     kinds = [event.type for event in events]
     return (kinds[0], kinds[-1]) in (
@@ -149,7 +194,8 @@ CASES: tuple[Case, ...] = (
     Case("chat with top scores alone", _chat(top_logprobs=3), status=400),
     Case("chat with bias", _chat(logit_bias={"7": -100}), _says_something),
     Case("chat with a bias for no token", _chat(logit_bias={"123456": 1}), status=400),
-    Case("chat with tools", _chat(tools=[_TOOL]), **_UNSUPPORTED),
+    Case("chat with tools and no template", _chat(tools=[_TOOL]), **_UNSUPPORTED),
+    Case("chat with calls and no template", _chat(messages=_CALLED), **_UNSUPPORTED),
     Case("chat with audio", _chat(modalities=["audio"]), **_UNSUPPORTED),
     Case("chat with effort", _chat(reasoning_effort="low"), **_UNSUPPORTED),
     Case(
@@ -210,10 +256,29 @@ CASES: tuple[Case, ...] = (
 )
 
 
-def not_as_documented(url: str, key: str) -> dict[str, str]:
+_ADD = {"type": "function", "function": {"name": "add"}}
+TOOL_CASES: tuple[Case, ...] = (  # for a model with `TOOL_TEMPLATE`
+    Case("chat with tools", _chat(tools=[_TOOL, _CLOCK]), _says_something),
+    Case("chat without a call", _chat(tools=[_TOOL], tool_choice="none"), _says_something),
+    Case("a call", _chat(tools=[_TOOL, _CLOCK], tool_choice="required", max_tokens=200), _calls("add", "clock")),
+    Case("a named call", _chat(tools=[_CLOCK, _TOOL], tool_choice=_ADD, max_tokens=200), _calls("add")),
+    Case("a call without arguments", _chat(tools=[_CLOCK], tool_choice="required", max_tokens=200), _calls("clock")),
+    Case("a call streamed", _chat(tools=[_TOOL], tool_choice="required", max_tokens=200, stream=True), _streams_call),
+    Case("a result", _chat(tools=[_TOOL], messages=_CALLED), _says_something),
+    Case("a named call of no tool", _chat(tools=[_CLOCK], tool_choice=_ADD), status=400),
+    Case(
+        "a call and a schema",
+        _chat(tools=[_TOOL], tool_choice="required", response_format=_JSON_SCHEMA),
+        **_UNSUPPORTED,
+    ),
+    Case("a tool of another type", _chat(tools=[{"type": "custom", "custom": {"name": "a"}}]), **_UNSUPPORTED),
+)
+
+
+def not_as_documented(url: str, key: str, cases: tuple[Case, ...] = CASES) -> dict[str, str]:
     """Return what happened instead, for each request that neither answers nor refuses as documented."""
     client = openai.OpenAI(base_url=url, api_key=key, max_retries=0, timeout=60.0)
-    found = {case.name: _difference(case, client) for case in CASES}
+    found = {case.name: _difference(case, client) for case in cases}
     return {name: difference for name, difference in found.items() if difference}
 
 

@@ -56,14 +56,24 @@ class AnswerDetails:
 
 
 @dataclass(frozen=True, slots=True)
+class ToolCall:
+    """A call that the model makes. `arguments` is a JSON object."""
+
+    call_id: str
+    name: str
+    arguments: str
+
+
+@dataclass(frozen=True, slots=True)
 class Answer:
     """A whole answer.
 
     Attributes:
-        reason: of its end, `stop` or `length`.
+        reason: of its end, `stop`, `length` or `tool_calls`.
         prompt_tokens, answer_tokens: how many tokens both have.
         scores: of the tokens of its text, if they were asked for.
         details: None unless the request asked for them.
+        calls: of tools; they are no part of the text.
     """
 
     text: str
@@ -72,6 +82,7 @@ class Answer:
     answer_tokens: int
     scores: tuple[TokenScore, ...] = ()
     details: AnswerDetails | None = None
+    calls: tuple[ToolCall, ...] = ()
 
 
 Answers = tuple[Answer, ...]  # the choices of a request

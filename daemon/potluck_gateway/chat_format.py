@@ -1,4 +1,7 @@
-"""Writes answers in the format of OpenAI's chat completions. Pure. Source: the API reference, "The chat object"."""
+"""Reads and writes OpenAI's chat completions. Pure. Source: the API reference, "Create chat completion".
+
+`max_wait_s` is ours: how long to wait for blocks that nobody serves.
+"""
 
 from __future__ import annotations
 
@@ -7,9 +10,69 @@ from typing import Any
 
 from potluck_gateway.answer_format import EVENTS, comment, error_body, event, new_id
 from potluck_gateway.answers import Answer, Answers, Part
+from potluck_gateway.requests import (
+    ACCOUNTS,
+    CHOICES,
+    LEAVE_OUT,
+    MAX_TOP_SCORES,
+    SAMPLING,
+    BadRequestError,
+    ChatRequest,
+    FieldRules,
+    check_fields,
+    parse_choices,
+    parse_max_tokens,
+    parse_max_wait,
+    parse_messages,
+    parse_number,
+    parse_object,
+    parse_response_format,
+    parse_sampling,
+)
 from potluck_gateway.scores_format import chat_scores
+from potluck_gateway.tools import parse_tools
 
 DONE = b"data: [DONE]\n\n"
+_RULES = FieldRules(
+    SAMPLING
+    | CHOICES
+    | {"messages", "model", "max_tokens", "max_completion_tokens", "response_format", "max_wait_s", "top_logprobs"}
+    | {"tools", "tool_choice", "parallel_tool_calls"},
+    ACCOUNTS,
+    {
+        "functions": (([],), "use tools"),
+        "modalities": ((["text"],), "answers are texts"),
+        "reasoning_effort": ((), LEAVE_OUT),
+    },
+)
+
+
+def parse_chat(body: bytes, most_tokens: int) -> ChatRequest:
+    """Parse a request; `most_tokens` limits the answer even if more are asked for. Raises BadRequestError."""
+    asked = parse_object(body)
+    ignored = check_fields(asked, _RULES)
+    wanted = asked.get("max_completion_tokens") or asked.get("max_tokens") or most_tokens
+    return ChatRequest(
+        messages=parse_messages(asked.get("messages")),
+        max_tokens=parse_max_tokens(wanted, most_tokens),
+        max_wait_s=parse_max_wait(asked.get("max_wait_s")),
+        schema=parse_response_format(asked.get("response_format")),
+        tools=parse_tools(asked),
+        ignored=ignored,
+        num_top=_parse_num_top(asked),
+        **parse_choices(asked),
+        **parse_sampling(asked),
+    )
+
+
+def _parse_num_top(asked: dict[str, Any]) -> int | None:
+    """Return how many likely tokens a chat wants to see at each step; None if it wants no scores."""
+    has_scores, most = asked.get("logprobs") or False, asked.get("top_logprobs") or 0
+    if not isinstance(has_scores, bool):
+        raise BadRequestError("logprobs must be true or false")
+    if most and not has_scores:
+        raise BadRequestError("top_logprobs needs logprobs: true")
+    return int(parse_number(most, "top_logprobs", 0, MAX_TOP_SCORES)) if has_scores else None
 
 
 class ChatFormat:
@@ -36,9 +99,13 @@ class ChatFormat:
         return comment(sentence)
 
     def end(self, answers: Answers) -> bytes:
-        ends = [self._chunk(index, {}, answer.reason) for index, answer in enumerate(answers)]
+        ends = [self._end(index, answer) for index, answer in enumerate(answers)]
         counts = self._event([], usage=usage(answers)) if self._with_usage else b""
         return b"".join(ends) + counts + DONE
+
+    def _end(self, index: int, answer: Answer) -> bytes:
+        calls = [{"index": number} | call for number, call in enumerate(_calls(answer))]
+        return (self._chunk(index, {"tool_calls": calls}) if calls else b"") + self._chunk(index, {}, answer.reason)
 
     def failure(self, sentence: str) -> bytes:
         return event(error_body(sentence, 500))
@@ -51,8 +118,16 @@ class ChatFormat:
 
 
 def _choice(index: int, answer: Answer) -> dict[str, Any]:
-    message = {"role": "assistant", "content": answer.text}
+    calls = {"tool_calls": _calls(answer)} if answer.calls else {}
+    message = {"role": "assistant", "content": answer.text or (None if calls else ""), **calls}
     return {"index": index, "message": message, "logprobs": None, "finish_reason": answer.reason} | _logprobs(answer)
+
+
+def _calls(answer: Answer) -> list[dict[str, Any]]:
+    return [
+        {"id": call.call_id, "type": "function", "function": {"name": call.name, "arguments": call.arguments}}
+        for call in answer.calls
+    ]
 
 
 def _logprobs(scored: Answer | Part) -> dict[str, Any]:

@@ -25,7 +25,7 @@ from transformers.generation.streamers import BaseStreamer
 
 from potluck.client import Session
 from potluck.errors import CheckpointError, UsageError
-from potluck_gateway.requests import ContextLengthError
+from potluck_gateway.requests import ContextLengthError, ToolsError
 from potluck_gateway.templates import render_bounded
 
 _SMALLEST_TOP_P = 1e-6  # transformers refuses 0, which means the best token alone
@@ -115,17 +115,34 @@ class Text:
             raise UsageError("the prompt is empty")
         return tokens
 
-    def encode_chat(self, messages: list[dict[str, str]]) -> torch.Tensor | None:
+    def template(self, *, has_tools: bool = False) -> str | None:
+        """Return the model's chat template; it may have another one for conversations with tools."""
+        if self._tokenizer.chat_template is None:
+            return None
+        return str(self._tokenizer.get_chat_template(tools=[] if has_tools else None))
+
+    def encode_chat(
+        self, messages: list[dict[str, Any]], tools: list[dict[str, Any]] | None = None
+    ) -> torch.Tensor | None:
         """Return token ids [1, tokens], int64, as the model's chat template makes them; None if it has no template.
+
+        Args:
+            tools: each with its `function`, as in OpenAI's format.
 
         Raises:
             UsageError: the template refuses these messages, e.g. two of the same role in a row, or needs too much.
+            ToolsError: the template leaves out the tools.
         """
         if self._tokenizer.chat_template is None:
             return None
         text = render_bounded(
-            lambda: self._tokenizer.apply_chat_template(messages, tokenize=False, add_generation_prompt=True)
+            lambda: self._tokenizer.apply_chat_template(
+                messages, tools=tools, tokenize=False, add_generation_prompt=True
+            )
         )
+        calls = [call for message in messages for call in message.get("tool_calls", ())]
+        if any(one["function"]["name"] not in text for one in (*(tools or ()), *calls)):
+            raise ToolsError("this model's chat template has no place for tools", hint="describe them in a message")
         tokens: torch.Tensor = self._tokenizer(text, return_tensors="pt", add_special_tokens=False).input_ids
         return tokens
 

@@ -46,7 +46,7 @@ _RULES = FieldRules(
 
 
 def parse_completion(body: bytes, most_tokens: int) -> ChatRequest:
-    """Parse a request as `requests.parse_chat` does."""
+    """Parse a request as `parse_chat` does."""
     asked = parse_object(body)
     ignored = check_fields(asked, _RULES)
     given = asked.get("prompt")

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from potluck_gateway.answers import Part, TokenScore
+from potluck_gateway.answers import Part, TokenScore, ToolCall
 from potluck_gateway.completion import Completion, Text
 from potluck_gateway.grammar import Grammar
 from potluck_gateway.requests import visible
 from potluck_gateway.scoring import Scorer
+from potluck_gateway.tools import CallReader
 
 
 class EnoughError(Exception):
@@ -16,7 +17,7 @@ class EnoughError(Exception):
 
 
 class Follower:
-    """Passes on text as it becomes certain, and holds back what may be the start of a stop text."""
+    """Passes on text as it becomes certain, and holds back what may be the start of a stop text or of a call."""
 
     def __init__(
         self,
@@ -26,12 +27,14 @@ class Follower:
         *,
         grammar: Grammar | None = None,
         scorer: Scorer | None = None,
+        reader: CallReader | None = None,
     ) -> None:
         self._text = text
         self._stop = stop
         self._on_part = on_part
         self._grammar = grammar
         self._scorer = scorer
+        self._reader = reader
         self._full = ""
         self._shown = 0
         self._tokens: list[int] = []
@@ -60,18 +63,21 @@ class Follower:
             self._scores.append(self._scorer.score(self._tokens[-1], len(self._full)))
         self._full += self._text.new_part(self._tokens, self._full)
         seen, self.is_stopped = visible(self._full, self._stop)
-        self._show(seen if self.is_stopped else seen[: len(seen) - _held_back(seen, self._stop)])
+        shown = seen if self.is_stopped else seen[: len(seen) - _held_back(seen, self._stop)]
+        self._show(shown if self._reader is None else self._reader.plain(shown))
+        self.is_stopped = self.is_stopped or (self._reader is not None and self._reader.is_enough(seen))
         if self._grammar is not None:
             self._grammar.take(self._tokens[-1])
             self.is_stopped = self.is_stopped or self._grammar.is_complete
         if self.is_stopped:
             raise EnoughError
 
-    def finish(self) -> str:
-        """Pass on the rest of the text, and return all of it."""
+    def finish(self) -> tuple[str, tuple[ToolCall, ...]]:
+        """Pass on the rest of the text, and return all of it and the calls of tools."""
         text, _ = visible(self._text.decode(self._tokens), self._stop)
+        text, calls = (text, ()) if self._reader is None else self._reader.split(text)
         self._show(text)
-        return text
+        return text, calls
 
     def _show(self, text: str) -> None:
         if len(text) <= self._shown:

@@ -1,10 +1,13 @@
-"""Keeps a model to a JSON schema: at each step only the tokens that can still lead to a match may be chosen.
+"""Keeps a model to a JSON schema or to calls of tools.
 
-llguidance decides which those are; here it meets the tokenizer and the steps of `generate`.
+At each step only the tokens that can still lead to a match may be chosen. llguidance decides which those are; here it
+meets the tokenizer and the steps of `generate`.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import llguidance
@@ -26,10 +29,15 @@ class Grammars:
 
     def of_schema(self, schema: str) -> Grammar:
         """Return a new grammar for one answer. Raises UsageError if the schema cannot be kept to."""
+        return self._made_of(partial(llguidance.LLMatcher.grammar_from_json_schema, schema, overrides=_COMPACT))
+
+    def of_lark(self, grammar: str) -> Grammar:
+        """Return a new grammar for one answer, written in llguidance's Lark. Raises UsageError as `of_schema`."""
+        return self._made_of(partial(llguidance.LLMatcher.grammar_from_lark, grammar))
+
+    def _made_of(self, read: Callable[[], str]) -> Grammar:
         try:
-            matcher = llguidance.LLMatcher(
-                self._tokens(), llguidance.LLMatcher.grammar_from_json_schema(schema, overrides=_COMPACT)
-            )
+            matcher = llguidance.LLMatcher(self._tokens(), read())
         except (ValueError, TypeError) as error:
             raise UsageError(f"this model cannot keep to a schema: {error}") from error
         if problem := matcher.get_error():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Iterator, Sequence
+from json import loads
 from typing import Any
 
 import torch
@@ -17,9 +18,10 @@ from potluck_gateway.completion import Options, Text, check_length, complete, ma
 from potluck_gateway.conversations import Conversations
 from potluck_gateway.embedding_format import Embeddings
 from potluck_gateway.following import EnoughError, Follower
-from potluck_gateway.grammar import Grammars
-from potluck_gateway.requests import ChatMessage, ChatRequest
+from potluck_gateway.grammar import Grammar, Grammars
+from potluck_gateway.requests import ChatMessage, ChatRequest, ToolsError
 from potluck_gateway.scoring import Bias, Scorer
+from potluck_gateway.tools import CallForm, CallReader, call_grammar, form_of
 
 
 class SwarmChat:
@@ -42,9 +44,11 @@ class SwarmChat:
         check_length(prompt, self._model.config)
         length = int(prompt.shape[1])
         max_tokens = request.max_tokens if self._most is None else min(request.max_tokens, self._most - length)
-        grammar = None if request.schema is None else self._grammars.of_schema(request.schema)
+        form = self._call_form(request)
+        grammar = self._grammar(request, form)
+        reader = CallReader(request.tools, form) if request.tools is not None and form is not None else None
         scorer = None if request.num_top is None else Scorer(request.num_top, self._grammars.bytes_of)
-        follower = Follower(self._text, request.stop, on_part, grammar=grammar, scorer=scorer)
+        follower = Follower(self._text, request.stop, on_part, grammar=grammar, scorer=scorer, reader=reader)
         options = Options(
             max_tokens,
             temperature=request.temperature,
@@ -60,10 +64,10 @@ class SwarmChat:
                 complete(self._model, prompt, options, follower.note, session=session)
             if request.with_details:
                 details = AnswerDetails(tuple(follower.tokens), round(follower.tokens_per_s, 2), _hops(session))
-        text = follower.finish()
+        text, calls = follower.finish()
         is_full = follower.num_tokens >= max_tokens and not follower.is_stopped
-        reason = "length" if is_full else "stop"
-        return Answer(text, reason, length, follower.num_tokens, tuple(follower.scores), details)
+        reason = "tool_calls" if calls else "length" if is_full else "stop"
+        return Answer(text, reason, length, follower.num_tokens, follower.scores, details, calls)
 
     def embed(self, texts: Sequence[str]) -> Embeddings:
         """Return the mean of the last hidden states of each text, of length 1. Raises PotluckError."""
@@ -111,6 +115,22 @@ class SwarmChat:
             with contextlib.suppress(OSError):
                 on_wait(wait_text(missing))
 
+    def _call_form(self, request: ChatRequest) -> CallForm | None:
+        """Return how the model writes calls, if it is offered tools. Raises ToolsError if that is unknown."""
+        if request.tools is None:
+            return None
+        template = self._text.template(has_tools=True)
+        form = None if template is None else form_of(template)
+        if form is None:
+            why = "has no chat template" if template is None else "writes calls in no form that is known here, or none"
+            raise ToolsError(f"this model {why}, so it cannot be given tools", hint="describe them in a message")
+        return form
+
+    def _grammar(self, request: ChatRequest, form: CallForm | None) -> Grammar | None:
+        if form is not None and request.tools is not None and request.tools.must_call:
+            return self._grammars.of_lark(call_grammar(request.tools.must_call, form))
+        return None if request.schema is None else self._grammars.of_schema(request.schema)
+
     def _bias(self, request: ChatRequest) -> Bias | None:
         """Raises UsageError for tokens that the model doesn't have."""
         if not request.bias:
@@ -125,8 +145,10 @@ class SwarmChat:
         messages = request.messages
         if not messages:
             return self._text.encode(request.prompt)
-        plain = [{"role": message.role, "content": message.content} for message in messages]
-        tokens = self._text.encode_chat(plain)
+        tools = None if request.tools is None else [tool.definition for tool in request.tools.offered]
+        tokens = self._text.encode_chat([_templated(message) for message in messages], tools)
+        if tokens is None and any(message.calls for message in messages):
+            raise ToolsError("this model has no chat template, so it cannot be shown calls of tools")
         return tokens if tokens is not None else self._text.encode(plain_prompt(messages))
 
 
@@ -134,6 +156,19 @@ def _hops(session: Session) -> tuple[AnswerHop, ...]:
     """Return the servers of a session, in the order of their blocks."""
     hops = (hop for route in session.route() for hop in route.hops)
     return tuple(AnswerHop(hop.peer_id, hop.public_name, str(hop.span)) for hop in hops)
+
+
+def _templated(message: ChatMessage) -> dict[str, Any]:
+    """Return a message as chat templates expect it. They write the arguments of calls themselves."""
+    calls = [
+        {"id": call.call_id, "type": "function", "function": {"name": call.name, "arguments": loads(call.arguments)}}
+        for call in message.calls
+    ]
+    return (
+        {"role": message.role, "content": message.content}
+        | ({"tool_calls": calls} if calls else {})
+        | ({"tool_call_id": message.call_id} if message.call_id is not None else {})
+    )
 
 
 def plain_prompt(messages: Sequence[ChatMessage]) -> str:

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import json
 import time
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Any
 
 from potluck_gateway.answer_format import LINES, dumps
-from potluck_gateway.answers import Answers, Part
+from potluck_gateway.answers import Answers, Part, ToolCall
 from potluck_gateway.requests import (
     ANY_OBJECT,
     BadRequestError,
@@ -27,11 +28,11 @@ from potluck_gateway.requests import (
     parse_object,
     parse_sampling,
 )
+from potluck_gateway.tools import parse_tools
 
 VERSION = "0.5.0"  # of Ollama's API, which some programs ask for
 _LATEST = ":latest"
 _REFUSED: dict[str, tuple[tuple[object, ...], str]] = {
-    "tools": (([],), "the model is not given tools; describe them in a message, or ask for JSON"),
     "think": ((False,), "leave it out"),
     "logprobs": ((False,), "scores are not returned"),
     "top_logprobs": ((0,), "scores are not returned"),
@@ -40,7 +41,9 @@ _REFUSED: dict[str, tuple[tuple[object, ...], str]] = {
     "template": (("",), "the model's own template is used; or send raw text"),
     "context": (([],), "use /api/chat for conversations"),
 }
-_CHAT = FieldRules(frozenset(["model", "messages", "stream", "options", "format"]), frozenset(["keep_alive"]), _REFUSED)
+_CHAT = FieldRules(
+    frozenset(["model", "messages", "stream", "options", "format", "tools"]), frozenset(["keep_alive"]), _REFUSED
+)
 _GENERATE = FieldRules(
     frozenset(["model", "prompt", "system", "stream", "options", "format", "raw"]), frozenset(["keep_alive"]), _REFUSED
 )
@@ -48,13 +51,13 @@ _SAMPLING = frozenset(["temperature", "top_p", "presence_penalty", "frequency_pe
 
 
 def parse_ollama_chat(body: bytes, most_tokens: int) -> ChatRequest:
-    """Parse a request as `requests.parse_chat` does."""
+    """Parse a request as `parse_chat` does."""
     asked = parse_object(body)
     return _request(asked, _CHAT, parse_messages(asked.get("messages")), "", most_tokens)
 
 
 def parse_ollama_generate(body: bytes, most_tokens: int) -> ChatRequest:
-    """Parse a request as `requests.parse_chat` does. A prompt is a user's message, unless it is `raw`."""
+    """Parse a request as `parse_chat` does. A prompt is a user's message, unless it is `raw`."""
     asked = parse_object(body)
     prompt, system = asked.get("prompt"), asked.get("system") or ""
     if not isinstance(prompt, str) or not prompt or not isinstance(system, str):
@@ -83,6 +86,7 @@ def _request(
         parse_max_tokens(wanted, most_tokens) if is_limited else most_tokens,
         prompt=prompt,
         schema=_schema(asked.get("format")),
+        tools=parse_tools({"tools": asked.get("tools")}),
         ignored=(*ignored, *unused),
         **parse_sampling({**sampling, "stream": stream is None or stream is True})
         | {"model": model.removesuffix(_LATEST) if model else None},
@@ -112,7 +116,7 @@ class OllamaFormat:
         self._started = time.monotonic_ns()
 
     def whole(self, answers: Answers) -> dict[str, Any]:
-        return self._object(answers[0].text) | self._last(answers)
+        return self._object(answers[0].text, answers[0].calls) | self._last(answers)
 
     def begin(self) -> bytes:
         return b""
@@ -124,20 +128,22 @@ class OllamaFormat:
         return b""
 
     def end(self, answers: Answers) -> bytes:
-        return dumps(self._object("") | self._last(answers)) + b"\n"
+        return dumps(self._object("", answers[0].calls) | self._last(answers)) + b"\n"
 
     def failure(self, sentence: str) -> bytes:
         return dumps({"error": sentence}) + b"\n"
 
-    def _object(self, text: str) -> dict[str, Any]:
-        said = {"message": {"role": "assistant", "content": text}} if self._is_chat else {"response": text}
+    def _object(self, text: str, calls: Sequence[ToolCall] = ()) -> dict[str, Any]:
+        written = [{"function": {"name": call.name, "arguments": json.loads(call.arguments)}} for call in calls]
+        message = {"role": "assistant", "content": text, **({"tool_calls": written} if written else {})}
+        said = {"message": message} if self._is_chat else {"response": text}
         return {"model": self._model, "created_at": _now(), **said, "done": False}
 
     def _last(self, answers: Answers) -> dict[str, Any]:
         (answer,) = answers
         return {
             "done": True,
-            "done_reason": answer.reason,
+            "done_reason": "stop" if answer.calls else answer.reason,
             "total_duration": time.monotonic_ns() - self._started,
             "prompt_eval_count": answer.prompt_tokens,
             "eval_count": answer.answer_tokens,

@@ -15,7 +15,7 @@ from potluck.tasks import cancel_and_wait
 from potluck_gateway.answer_format import AnswerFormat, dumps
 from potluck_gateway.answering import Waiting
 from potluck_gateway.answers import Answers, Part
-from potluck_gateway.requests import BadRequestError, ContextLengthError
+from potluck_gateway.requests import BadRequestError, ContextLengthError, ToolsError
 
 SOCKET_TIMEOUT_S = 60.0  # for a client that neither sends nor reads
 RETRY_AFTER_S = 15  # the client reads the directory this often
@@ -90,6 +90,8 @@ def refusal(error: PotluckError) -> BadRequestError:
     sentence = f"{error.message} ({error.hint})" if error.hint else error.message
     if isinstance(error, ContextLengthError):
         return BadRequestError(sentence, 400, "context_length_exceeded")
+    if isinstance(error, ToolsError):
+        return BadRequestError(sentence, 400, "unsupported_parameter")
     if isinstance(error, UsageError):
         return BadRequestError(sentence)
     return BadRequestError(sentence, 503, retry_after_s=RETRY_AFTER_S)

@@ -1,7 +1,6 @@
-"""Parses requests for answers: what all formats share, and OpenAI's chat completions. Pure.
+"""Parses what all formats of requests for answers share. Pure.
 
-Source: the published API reference, "Create chat completion". A field that would change the answer is refused, unless
-it has the value that changes nothing. `max_wait_s` is ours: how long to wait for blocks that nobody serves.
+A field that would change the answer is refused, unless it has the value that changes nothing.
 """
 
 from __future__ import annotations
@@ -13,6 +12,7 @@ from typing import Any
 from potluck_control.codec import CodecError, loads
 
 from potluck.errors import UsageError
+from potluck_gateway.answers import ToolCall
 
 COMMENT = ": "  # begins a line for people in a stream of events
 MAX_BODY_BYTES = 4 << 20
@@ -21,6 +21,7 @@ MAX_WAIT_S = 86400.0
 MAX_CHOICES = 16  # as many as are answered at once by default
 MAX_TOP_SCORES = 20  # as in the reference
 MAX_BIASES = 1024
+MAX_CALLS = 128  # in one message
 ANY_OBJECT = '{"type": "object"}'
 _TEXT_PARTS = ("text", "input_text", "output_text")
 _ROLES = ("system", "developer", "user", "assistant", "tool")
@@ -47,25 +48,8 @@ SAMPLING = frozenset(
 ACCOUNTS = frozenset(
     ["user", "metadata", "store", "service_tier", "safety_identifier", "prompt_cache_key", "prompt_cache_retention"]
 )
-_LEAVE_OUT = "leave it out"
-NO_TOOLS: dict[str, tuple[tuple[object, ...], str]] = {
-    "tools": (([],), "the model is not given tools; describe them in a message, or ask for JSON"),
-    "tool_choice": (("none", "auto"), _LEAVE_OUT),
-    "parallel_tool_calls": ((True, False), _LEAVE_OUT),
-}
+LEAVE_OUT = "leave it out"
 CHOICES = frozenset(["n", "logprobs", "logit_bias"])
-_CHAT = FieldRules(
-    SAMPLING
-    | CHOICES
-    | {"messages", "model", "max_tokens", "max_completion_tokens", "response_format", "max_wait_s", "top_logprobs"},
-    ACCOUNTS,
-    {
-        **NO_TOOLS,
-        "functions": (([],), _LEAVE_OUT),
-        "modalities": ((["text"],), "answers are texts"),
-        "reasoning_effort": ((), _LEAVE_OUT),
-    },
-)
 
 
 class BadRequestError(Exception):
@@ -84,10 +68,43 @@ class ContextLengthError(UsageError):
     """The prompt leaves the model no position for an answer."""
 
 
+class ToolsError(UsageError):
+    """The model cannot be given tools."""
+
+
 @dataclass(frozen=True, slots=True)
 class ChatMessage:
     role: str
     content: str
+    calls: tuple[ToolCall, ...] = ()  # that the assistant made
+    call_id: str | None = None  # of the call whose result this is
+
+
+@dataclass(frozen=True, slots=True)
+class Tool:
+    name: str
+    parameters: dict[str, Any]  # JSON schema of an object
+    description: str = ""
+
+    @property
+    def definition(self) -> dict[str, Any]:
+        """Return the tool as chat templates expect it."""
+        function = {"name": self.name, "description": self.description, "parameters": self.parameters}
+        return {"type": "function", "function": function}
+
+
+@dataclass(frozen=True, slots=True)
+class Tools:
+    """The tools that a model may call.
+
+    Attributes:
+        must_call: one of these has to be called; empty if the model decides.
+        is_parallel: whether one answer may have several calls.
+    """
+
+    offered: tuple[Tool, ...]
+    must_call: tuple[Tool, ...] = ()
+    is_parallel: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,27 +126,11 @@ class ChatRequest:
     prompt: str = ""
     with_details: bool = False  # with the answer's tokens, speed and servers
     schema: str | None = None  # JSON schema that the answer has to match
+    tools: Tools | None = None
     num_choices: int = 1
     num_top: int | None = None  # most likely tokens beside the score of each token; None: no scores
     bias: tuple[tuple[int, float], ...] = ()  # token -> what is added to its score
     ignored: tuple[str, ...] = ()  # the names of fields that were given and have no effect here
-
-
-def parse_chat(body: bytes, most_tokens: int) -> ChatRequest:
-    """Parse a request; `most_tokens` limits the answer even if more are asked for. Raises BadRequestError."""
-    asked = parse_object(body)
-    ignored = check_fields(asked, _CHAT)
-    wanted = asked.get("max_completion_tokens") or asked.get("max_tokens") or most_tokens
-    return ChatRequest(
-        messages=parse_messages(asked.get("messages")),
-        max_tokens=parse_max_tokens(wanted, most_tokens),
-        max_wait_s=parse_max_wait(asked.get("max_wait_s")),
-        schema=parse_response_format(asked.get("response_format")),
-        ignored=ignored,
-        num_top=_parse_num_top(asked),
-        **parse_choices(asked),
-        **parse_sampling(asked),
-    )
 
 
 def parse_object(body: bytes) -> dict[str, Any]:
@@ -175,16 +176,6 @@ def _parse_bias(token: str, more: object) -> tuple[int, float]:
     return int(token), parse_number(more, "logit_bias", -100, 100)
 
 
-def _parse_num_top(asked: dict[str, Any]) -> int | None:
-    """Return how many likely tokens a chat wants to see at each step; None if it wants no scores."""
-    has_scores, most = asked.get("logprobs") or False, asked.get("top_logprobs") or 0
-    if not isinstance(has_scores, bool):
-        raise BadRequestError("logprobs must be true or false")
-    if most and not has_scores:
-        raise BadRequestError("top_logprobs needs logprobs: true")
-    return int(parse_number(most, "top_logprobs", 0, MAX_TOP_SCORES)) if has_scores else None
-
-
 def visible(text: str, stop: tuple[str, ...]) -> tuple[str, bool]:
     """Return the text up to the first stop text, and whether there is one."""
     cut = min((place for word in stop if (place := text.find(word)) >= 0), default=-1)
@@ -227,16 +218,41 @@ def parse_message(value: object) -> ChatMessage:
     role = value.get("role") if isinstance(value, dict) else None
     if not isinstance(value, dict) or role not in _ROLES:
         raise BadRequestError(f"a message needs a role: one of {', '.join(_ROLES)}")
-    content = value.get("content")
-    if value.get("tool_calls"):
-        raise BadRequestError("tool_calls are not supported here", code="unsupported_parameter")
+    content, calls = value.get("content"), _parse_calls(value.get("tool_calls") or [])
+    if content is None and calls:
+        content = ""
     if value.get("images"):
         raise BadRequestError("this model takes only text, no images", code="unsupported_content")
     if isinstance(content, list):
         content = "".join(_text_part(part) for part in content)
     if not isinstance(content, str):
         raise BadRequestError("the content of a message must be text")
-    return ChatMessage("system" if role == "developer" else str(role), content)
+    call_id = value.get("tool_call_id")
+    if call_id is not None and not isinstance(call_id, str):
+        raise BadRequestError("tool_call_id must be a text")
+    return ChatMessage("system" if role == "developer" else str(role), content, calls, call_id)
+
+
+def _parse_calls(value: object) -> tuple[ToolCall, ...]:
+    if not isinstance(value, list) or len(value) > MAX_CALLS:
+        raise BadRequestError(f"tool_calls must be a list of at most {MAX_CALLS} calls")
+    return tuple(_parse_call(item) for item in value)
+
+
+def _parse_call(value: object) -> ToolCall:
+    """Parse OpenAI's call, whose arguments are a text, or Ollama's, whose arguments are an object."""
+    function = value.get("function") if isinstance(value, dict) else None
+    name = function.get("name") if isinstance(function, dict) else None
+    if not isinstance(value, dict) or not isinstance(function, dict) or not isinstance(name, str):
+        raise BadRequestError("a tool call needs a function with a name")
+    arguments = function.get("arguments") or {}
+    try:
+        read = loads(arguments.encode()) if isinstance(arguments, str) else arguments
+    except CodecError:
+        read = None
+    if not isinstance(read, dict):
+        raise BadRequestError(f"the arguments of the call of {name[:64]} must be a JSON object")
+    return ToolCall(str(value.get("id") or "")[:64], name, json.dumps(read, ensure_ascii=False))
 
 
 def _text_part(part: object) -> str:

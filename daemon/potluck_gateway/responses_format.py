@@ -12,8 +12,8 @@ from potluck_gateway.answer_format import EVENTS, comment, event, new_id
 from potluck_gateway.answers import Answers, Part
 from potluck_gateway.requests import (
     ACCOUNTS,
+    LEAVE_OUT,
     MAX_MESSAGES,
-    NO_TOOLS,
     SAMPLING,
     BadRequestError,
     ChatMessage,
@@ -31,7 +31,9 @@ _RULES = FieldRules(
     frozenset(["input", "instructions", "model", "max_output_tokens", "temperature", "top_p", "stream", "text"]),
     ACCOUNTS | {"truncation", "include", "reasoning"},
     {
-        **NO_TOOLS,
+        "tools": (([],), "tools are understood at /v1/chat/completions"),
+        "tool_choice": (("none", "auto"), LEAVE_OUT),
+        "parallel_tool_calls": ((True, False), LEAVE_OUT),
         "previous_response_id": ((), "nothing is stored: send the whole conversation as input"),
         "conversation": ((), "nothing is stored: send the whole conversation as input"),
         "background": ((False,), "wait for the answer"),
@@ -43,7 +45,7 @@ _RULES = FieldRules(
 
 
 def parse_response_request(body: bytes, most_tokens: int) -> ChatRequest:
-    """Parse a request as `requests.parse_chat` does."""
+    """Parse a request as `parse_chat` does."""
     asked = parse_object(body)
     ignored = check_fields(asked, _RULES)
     instructions = asked.get("instructions")

@@ -22,7 +22,7 @@ from potluck.tasks import cancel_and_wait
 from potluck_gateway import requests
 from potluck_gateway.answer_format import AnswerFormat, dumps, error_body
 from potluck_gateway.answering import Answering, ChatModel
-from potluck_gateway.chat_format import ChatFormat
+from potluck_gateway.chat_format import ChatFormat, parse_chat
 from potluck_gateway.completions_format import CompletionFormat, parse_completion
 from potluck_gateway.door import Door, Guard
 from potluck_gateway.embedding_format import (
@@ -183,7 +183,7 @@ class GatewayServer:
         return {"id": self._model.name, "object": "model", "created": 0, "owned_by": "swarm"}
 
     async def _chat(self, request: Request) -> Reply:
-        asked = requests.parse_chat(await _body(request), self._max_tokens)
+        asked = parse_chat(await _body(request), self._max_tokens)
         return self._reply(
             asked, ChatFormat(self._model.name, with_usage=asked.with_usage, num_choices=asked.num_choices)
         )

@@ -17,6 +17,7 @@ import pytest
 from potluck_control.methods.gateway import GatewayState, GatewayStatus
 from potluck_gateway import answering
 from potluck_gateway.answers import Answer, AnswerDetails, AnswerHop, Likely, Part, TokenScore
+from potluck_gateway.chat_format import parse_chat
 from potluck_gateway.client import CompletionOptions, ask, complete
 from potluck_gateway.door import MAX_UNPROVEN
 from potluck_gateway.requests import (
@@ -24,7 +25,6 @@ from potluck_gateway.requests import (
     ChatMessage,
     ChatRequest,
     ContextLengthError,
-    parse_chat,
     visible,
 )
 from potluck_gateway.scores_format import chat_scores, completion_scores
