@@ -15,6 +15,7 @@ import json
 import math
 import types
 import typing
+from collections.abc import Callable
 from dataclasses import MISSING, fields, is_dataclass
 from enum import Enum
 from pathlib import Path
@@ -95,27 +96,30 @@ def _fields(kind: type) -> tuple[tuple[str, Any, bool], ...]:
 
 
 @functools.cache  # an engine reports a hundred values each second
-def _origin(kind: Any) -> Any:
-    return typing.get_origin(kind)
+def _decoder(kind: Any) -> Callable[[object, str, int], object]:
+    """Return the function for values of a type: it takes the value, its place in the message, and the depth there."""
+    origin, args = typing.get_origin(kind), typing.get_args(kind)
+    if origin in (typing.Union, types.UnionType):
+        return functools.partial(_decode_optional, args)
+    if origin is tuple:
+        return functools.partial(_decode_tuple, args)
+    if is_dataclass(kind):
+        return functools.partial(_decode_dataclass, typing.cast(type, kind))
+    if isinstance(kind, type) and issubclass(kind, Enum):
+        return functools.partial(_decode_enum, kind)
+    return functools.partial(_decode_plain, kind)
 
 
 def _decode(kind: Any, data: object, where: str, depth: int) -> object:
     if depth > MAX_DEPTH:
         raise CodecError(f"{where}: nested too deeply")
-    origin = _origin(kind)
-    if origin in (typing.Union, types.UnionType):
-        return _decode_optional(kind, data, where, depth)
-    if origin is tuple:
-        return _decode_tuple(typing.get_args(kind), data, where, depth)
-    if is_dataclass(kind):
-        return _decode_dataclass(typing.cast(type, kind), data, where, depth)
-    return _decode_plain(kind, data, where)
+    return _decoder(kind)(data, where, depth)
 
 
-def _decode_optional(kind: Any, data: object, where: str, depth: int) -> object:
-    if data is None and type(None) in typing.get_args(kind):
+def _decode_optional(args: tuple[Any, ...], data: object, where: str, depth: int) -> object:
+    if data is None and type(None) in args:
         return None
-    *others, last = (item for item in typing.get_args(kind) if item is not type(None))
+    *others, last = (item for item in args if item is not type(None))
     for inner in others:
         with contextlib.suppress(CodecError):
             return _decode(inner, data, where, depth)
@@ -149,12 +153,14 @@ def _decode_dataclass(kind: type, data: object, where: str, depth: int) -> objec
         raise CodecError(f"{where}: {error}") from None
 
 
-def _decode_plain(kind: Any, data: object, where: str) -> object:
-    if isinstance(kind, type) and issubclass(kind, Enum):
-        try:
-            return kind(data)
-        except ValueError:
-            raise CodecError(f"{where}: unknown value {str(data)[:40]!r}") from None
+def _decode_enum(kind: type[Enum], data: object, where: str, depth: int) -> object:
+    try:
+        return kind(data)
+    except ValueError:
+        raise CodecError(f"{where}: unknown value {str(data)[:40]!r}") from None
+
+
+def _decode_plain(kind: Any, data: object, where: str, depth: int) -> object:
     if type(data) is int and abs(data) >= 1 << 63:
         raise CodecError(f"{where}: the number is too large")
     if kind is float and isinstance(data, int | float) and not isinstance(data, bool):

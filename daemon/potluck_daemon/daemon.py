@@ -256,11 +256,9 @@ class Daemon:
                 topic.tick(time.time())
 
     async def _watch_use(self) -> None:
-        """Count what the engine uses, and obey a cap that is reached."""
-        settings = self.configuration.settings
-        await self.account.sample_use(settings.limits)
-        if self.account.budget.obstacles(settings, may_download=False):
-            self.wake()
+        """Count what the engine uses, and decide again: a cap may be reached."""
+        await self.account.sample_use(self.configuration.settings.limits)
+        self.wake()
         self._remember()
         self._memory.save_if_due()
 

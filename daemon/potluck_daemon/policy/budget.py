@@ -61,8 +61,10 @@ class Budget:
 
     def obstacles(self, settings: Settings, *, may_download: bool) -> tuple[Obstacle, ...]:
         """Return what forbids serving now. The disk matters only if something may have to be downloaded."""
-        folder = models_folder(settings, self._environment)
-        disk = self._disk.look(folder, with_taken=settings.limits.disk_mb > 0) if may_download else Disk()
+        disk = Disk()
+        if may_download:
+            folder = models_folder(settings, self._environment)
+            disk = self._disk.look(folder, with_taken=settings.limits.disk_mb > 0)
         return obstacles(settings.when, settings.limits, self.use, disk, datetime.now())
 
     def status(self, limits: LimitSettings) -> UseStatus:

@@ -33,7 +33,7 @@ from potluck_daemon.presence.toplevels import WaylandWindowsProbe
 from potluck_daemon.settings.schema import Settings
 
 PROGRAMS_INTERVAL_S = 0.2  # freeing the memory takes as long, and both together shall take half a second
-GAMESCOPE_INTERVAL_S = 2 * PROGRAMS_INTERVAL_S  # a multiple, so that one look at the programs serves both
+LAUNCHERS_INTERVAL_S = 5 * PROGRAMS_INTERVAL_S  # a multiple, so that one look at the programs serves all
 
 
 def probes_for(
@@ -50,12 +50,14 @@ def _of_games(settings: Settings, at: Surroundings, reader: NvmlReader) -> list[
     full_screen = FullScreenProbe(at, busy_percent=given.busy_percent, interval_s=given.likely_interval_s)
     wayland_windows = WaylandWindowsProbe(at, busy_percent=given.busy_percent, interval_s=given.likely_interval_s)
     listed = ProgramProbe("Listed programs", table, listed_program(given.always), interval_s=PROGRAMS_INTERVAL_S)
+    judge = launched_game(at.environment)
+    launchers = ProgramProbe("Game launchers and Wine", table, judge, interval_s=LAUNCHERS_INTERVAL_S)
     reserve_bytes = given.reserve_mb << 20
     return [
         (GameModeProbe(at), given.gamemode),
         (ProgramProbe("Steam", table, steam_game, interval_s=PROGRAMS_INTERVAL_S), given.steam),
-        (ProgramProbe("Game launchers and Wine", table, launched_game(at.environment), interval_s=1.0), given.wine),
-        (ProgramProbe("gamescope", table, gamescope_game, interval_s=GAMESCOPE_INTERVAL_S), given.gamescope),
+        (launchers, given.wine),
+        (ProgramProbe("gamescope", table, gamescope_game, interval_s=LAUNCHERS_INTERVAL_S), given.gamescope),
         (listed, bool(given.always)),
         (full_screen, given.full_screen),
         (wayland_windows, given.full_screen),

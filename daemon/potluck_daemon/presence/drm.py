@@ -19,7 +19,8 @@ from potluck_daemon.presence.processes import ProcessTable, contents
 
 INTERVAL_S = 2.0
 _MAX_FDINFO_BYTES = 8192
-RELIST_EVERY = 5  # looks after which a process that had no GPU open is looked at again
+RELIST_EVERY = 5  # looks after which the descriptors of a process are listed again
+REREAD_EVERY = 6  # lists after which all descriptors are read again, although they have the same numbers
 _ENGINES_NS = ("drm-engine-gfx", "drm-engine-render", "drm-engine-gpu", "drm-engine-panthor")
 _CYCLES, _TOTAL_CYCLES = "drm-cycles-rcs", "drm-total-cycles-rcs"
 
@@ -36,12 +37,20 @@ class Client:
     total_cycles: int = 0  # of the engine; 0: it tells nanoseconds instead
 
 
+@dataclass(frozen=True, slots=True)
+class _Handles:
+    """The open descriptors of a process: their numbers, and those of a GPU."""
+
+    numbers: int  # the hash of all
+    of_gpu: tuple[str, ...]
+
+
 @dataclass(slots=True)
 class DrmClients:
     """Finds the clients of all processes and remembers which descriptors are worth reading."""
 
     surroundings: Surroundings
-    _handles: dict[int, tuple[int, tuple[str, ...]]] = field(default_factory=dict)  # pid -> listed at look, GPU fds
+    _handles: dict[int, _Handles] = field(default_factory=dict)  # by process
     _look: int = 0
 
     def look(self, pids: Mapping[int, object]) -> dict[tuple[str, str], Client]:
@@ -57,13 +66,13 @@ class DrmClients:
         return found
 
     def _gpu_handles(self, pid: int) -> tuple[str, ...]:
-        listed_at, handles = self._handles.get(pid, (0, ()))
-        is_due = (self._look + pid) % RELIST_EVERY == 0  # spread over the looks
-        if listed_at and not is_due:
-            return handles
-        handles = tuple(_list_gpu_handles(f"{self.surroundings.proc}/{pid}/fd"))
-        self._handles[pid] = (self._look, handles)
-        return handles
+        known = self._handles.get(pid)
+        turn, rest = divmod(self._look + pid, RELIST_EVERY)  # spread over the looks
+        if known is None or rest == 0:
+            if turn % REREAD_EVERY == 0:
+                known = None
+            self._handles[pid] = known = _list_handles(f"{self.surroundings.proc}/{pid}/fd", known)
+        return known.of_gpu
 
 
 class DrmUseProbe:
@@ -121,19 +130,23 @@ def _percent(before: Client, after: Client, elapsed_s: float) -> float:
     return 100.0 * (after.busy_ns - before.busy_ns) / (elapsed_s * 1e9) if elapsed_s > 0 else 0.0
 
 
-def _list_gpu_handles(folder: str) -> list[str]:
+def _list_handles(folder: str, known: _Handles | None) -> _Handles:
+    """List the descriptors of a process; the `known` ones are read again only if there are others than before."""
     try:
         handles = os.listdir(folder)
     except OSError:  # another user's, or gone
-        return []
-    found = []
-    for handle in handles:
-        try:
-            if os.readlink(f"{folder}/{handle}").startswith("/dev/dri/"):
-                found.append(handle)
-        except OSError:
-            continue
-    return found
+        handles = []
+    numbers = hash(tuple(handles))
+    if known is not None and known.numbers == numbers:
+        return known
+    return _Handles(numbers, tuple(handle for handle in handles if _is_gpu(f"{folder}/{handle}")))
+
+
+def _is_gpu(handle: str) -> bool:
+    try:
+        return os.readlink(handle).startswith("/dev/dri/")
+    except OSError:
+        return False
 
 
 def _read(path: str, pid: int) -> Client | None:

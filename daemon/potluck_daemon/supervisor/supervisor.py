@@ -73,7 +73,7 @@ class Supervisor:
     """Starts, watches and ends the engine. The event loop runs the callbacks.
 
     Args:
-        on_change: called after everything that may change a decision or a display.
+        on_change: called after everything that may change a decision.
         on_receipt: called with each message about receipts, and with None after an engine that may have left some.
         on_members: called with what a node learned about the members of its swarm, and where it found them.
     """
@@ -282,10 +282,12 @@ class Supervisor:
             return
         if isinstance(message, messages.Members | messages.Met) and self._launch is not None:
             self._on_members(self._launch, message)
+        is_news = True
         match message:
             case messages.Hello():
                 self._greet(message)
             case messages.EngineReport():
+                is_news = self._phase is not Phase.ONLINE or _matter(message) != _matter(self.facts.report)
                 self.facts = reported(self.facts, message, self._clock())
                 if self._phase is Phase.ONLINE:
                     self._online_bytes = message.memory_used_bytes
@@ -321,7 +323,8 @@ class Supervisor:
                     self._advance(dict.fromkeys((Phase.ONLINE, Phase.RESTORING), Phase.JOINING))
         if self._phase not in (Phase.OFFLOADING, Phase.STOPPING, Phase.ENDED):  # these have deadlines of their own
             self._expect(SILENCE_S, "it stopped answering")
-        self._on_change()
+        if is_news:
+            self._on_change()
 
     def _greet(self, hello: messages.Hello) -> None:
         if hello.version != messages.PIPE_VERSION:
@@ -392,6 +395,11 @@ def reported(facts: EngineFacts, report: messages.EngineReport, now: float) -> E
     rate = new_bytes / elapsed_s if report.fetch_total_bytes and elapsed_s > 0 and new_bytes >= 0 else 0.0
     smooth = facts.fetch_bytes_per_s + 0.3 * (rate - facts.fetch_bytes_per_s) if rate else 0.0
     return replace(facts, report=report, reported_at=now, fetch_bytes_per_s=smooth)
+
+
+def _matter(report: messages.EngineReport) -> tuple[object, ...]:
+    """Return what may change a decision about an engine that is online; the rest is only shown."""
+    return report.sessions, report.total_tokens, report.gpu, report.accounts
 
 
 def _command(python: str, *options: str) -> list[str]:

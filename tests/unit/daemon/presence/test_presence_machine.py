@@ -10,7 +10,7 @@ from helpers.probe_reports import watching
 from potluck_control.states import Certainty, Reason
 from potluck_daemon.presence import memory
 from potluck_daemon.presence.battery import is_on_battery
-from potluck_daemon.presence.drm import DrmUseProbe
+from potluck_daemon.presence.drm import RELIST_EVERY, REREAD_EVERY, DrmUseProbe
 from potluck_daemon.presence.heat import HeatProbe, heat_level, power_level, sensors
 from potluck_daemon.presence.memory import RamPressureProbe, amd_memory
 from potluck_daemon.presence.nvml import NvmlReader
@@ -109,6 +109,20 @@ def test_a_gpu_that_is_opened_late_is_found(made: MadeProcesses) -> None:
     looker.look()
     found = []
     for number in range(12):
+        made.open_gpu(500, 7, 1, engine_gfx=f"{number * SECOND_NS} ns")
+        found += looker.look()
+    assert busy(Certainty.LIKELY) in found
+
+
+def test_a_gpu_that_took_the_number_of_another_file_is_found(made: MadeProcesses) -> None:
+    looker = DrmLooker(made)
+    made.add(500, "game", "/opt/game")
+    (made.proc / "500" / "fd").mkdir()
+    (made.proc / "500" / "fd" / "7").symlink_to("/home/me/save")
+    looker.look()
+    (made.proc / "500" / "fd" / "7").unlink()
+    found = []
+    for number in range(RELIST_EVERY * REREAD_EVERY + 2):
         made.open_gpu(500, 7, 1, engine_gfx=f"{number * SECOND_NS} ns")
         found += looker.look()
     assert busy(Certainty.LIKELY) in found

@@ -5,6 +5,7 @@ import pytest
 from potluck_control import engine_messages as messages
 from potluck_control.codec import CodecError
 from potluck_control.launch_spec import LaunchSpec
+from potluck_daemon.policy.decide import Phase
 from potluck_daemon.reporting.display import changed_files
 from potluck_daemon.supervisor.backoff import LONGEST_S, delay_s
 from potluck_daemon.supervisor.diagnosis import MAX_LETTERS, Exit, diagnose
@@ -128,6 +129,25 @@ def test_people_read_what_an_engine_waits_for_until_it_goes_on() -> None:
     for why in ("no bootstrap peer answers", ""):
         supervisor._heard(messages.Waiting(why))
         assert supervisor.view("m", None, "").waiting == why
+
+
+async def test_a_report_of_an_engine_that_serves_wakes_nobody_unless_it_matters() -> None:
+    wakes: list[int] = []
+    supervisor = Supervisor(lambda: wakes.append(1), lambda _: None)
+    supervisor._phase = Phase.ONLINE
+    for report, num_wakes in (
+        (messages.EngineReport(), 0),
+        (messages.EngineReport(memory_used_bytes=5, coverage=(1, 1)), 0),  # shown when somebody looks
+        (messages.EngineReport(sessions=1), 1),
+        (messages.EngineReport(sessions=1, total_tokens=3), 2),
+        (messages.EngineReport(sessions=1, total_tokens=3), 2),
+    ):
+        supervisor._heard(report)
+        assert supervisor.facts.report == report
+        assert len(wakes) == num_wakes
+    supervisor._phase = Phase.OFFLOADED
+    supervisor._heard(messages.EngineReport(memory_used_bytes=7))  # it may fit in again
+    assert len(wakes) == 3
 
 
 def test_a_sentence_stays_short() -> None:
