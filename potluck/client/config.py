@@ -41,8 +41,8 @@ class ClientConfig:
     max_ban_s: float = 600.0
     alloc_timeout_s: float = 10.0  # how long a full server may keep a new session waiting
     exact: bool = False  # ask servers never to batch our sessions with others; slower, equal to the last bit
-    micro_batch_tokens: int = 1024  # rows without a cache travel in pieces of about this size
-    max_parallel_calls: int = 8  # such pieces in flight at the same time
+    micro_batch_tokens: int = 1024  # at most, of rows without a cache that travel together; fewer keep all servers busy
+    max_parallel_calls: int = 8  # such micro-batches in flight at the same time; over many servers, two for each
     compute_dtype: str | None = None  # demanded of every server, e.g. "float32"; None: whatever most servers have
     quantization: str | None = None  # demanded likewise: "none", "int8", "int4"
     purse: Purse | None = None  # the donor whose credit our requests spend; None: requests wait behind those that pay

@@ -88,17 +88,21 @@ class Bans:
     config: ClientConfig
     _until_s: dict[PeerId, float] = field(default_factory=dict)
     _failures: dict[PeerId, int] = field(default_factory=dict)
+    _fault_until_s: dict[PeerId, float] = field(default_factory=dict)  # ends of bans for faults
     _left: set[PeerId] = field(default_factory=set)
     _unproven: set[PeerId] = field(default_factory=set)
 
     def record(self, peer: PeerId, verdict: Verdict, now: float) -> None:
+        """Note a failure. All calls that were on their way when a server failed count as one fault."""
         if verdict.has_left:
             self._left.add(peer)
         if verdict.is_unproven:
             self._unproven.add(peer)
         if verdict.is_fault:
+            if now < self._fault_until_s.get(peer, now):
+                return
             self._failures[peer] = self._failures.get(peer, 0) + 1
-            self._until_s[peer] = now + self.config.ban_after(self._failures[peer])
+            self._until_s[peer] = self._fault_until_s[peer] = now + self.config.ban_after(self._failures[peer])
         elif verdict.away_s:
             self._until_s[peer] = max(self._until_s.get(peer, 0.0), now + verdict.away_s)
 
@@ -107,6 +111,7 @@ class Bans:
         if self._failures or self._until_s:
             self._failures.pop(peer, None)
             self._until_s.pop(peer, None)
+            self._fault_until_s.pop(peer, None)
             self._left.discard(peer)
             self._unproven.discard(peer)
 
@@ -114,6 +119,7 @@ class Bans:
         """Allow these servers again; a further failure still counts as one more in a row."""
         for peer in peers:
             self._until_s.pop(peer, None)
+            self._fault_until_s.pop(peer, None)
             self._left.discard(peer)
             self._unproven.discard(peer)
 

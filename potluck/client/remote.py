@@ -15,8 +15,7 @@ from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
 
 from potluck.client.cache import RemoteCache
-from potluck.client.loop import side_by_side
-from potluck.client.rows import RowGroup, group_rows, put_back
+from potluck.client.rows import RowGroup, group_rows
 from potluck.errors import UsageError
 from potluck.protocol.blocks import Span
 
@@ -144,45 +143,21 @@ def refuse_copies() -> NoReturn:
 
 
 class _ThroughTheSwarm(torch.autograd.Function):
-    """A differentiable pass for hidden states and deep prompts; pieces of the batch run in parallel."""
+    """A differentiable pass for hidden states and deep prompts."""
 
     @staticmethod
     def forward(
         ctx: Any, hidden: Tensor, prompts: Tensor | None, client: SwarmClient, span: Span, groups: tuple[RowGroup, ...]
     ) -> Tensor:
-        most = client.config.micro_batch_tokens
-        most = min(most, client.servers.largest_call(span) or most)
-        pieces = _pieces(groups, hidden.shape[0], most)
-        inputs = [
-            (piece.take(hidden, piece.start, piece.end), None if prompts is None else _prompts_for(piece, prompts))
-            for piece in pieces
-        ]
-        results = client.run(
-            side_by_side(
-                [client.stateless.forward(*given, span) for given in inputs],
-                max_parallel=client.config.max_parallel_calls,
-            )
-        )
-        ctx.client, ctx.span, ctx.pieces = client, span, pieces
-        ctx.prompts = [given[1] for given in inputs]
-        ctx.legs = [legs for _, legs in results]
-        ctx.prompts_like = prompts
-        ctx.set_materialize_grads(True)
-        parts = [(piece, output, piece.start) for piece, (output, _) in zip(pieces, results, strict=True)]
-        return put_back(parts, hidden)
+        output, ctx.passed = client.run(client.pipeline.forward(hidden, prompts, span, groups))
+        ctx.client, ctx.span, ctx.prompts = client, span, prompts
+        return output
 
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor, Tensor | None, None, None, None]:
-        (grad,) = grads
         client: SwarmClient = ctx.client
-        calls = [
-            client.stateless.backward(piece.take(grad, piece.start, piece.end), legs, prompts, ctx.span)
-            for piece, legs, prompts in zip(ctx.pieces, ctx.legs, ctx.prompts, strict=True)
-        ]
-        results = client.run(side_by_side(calls, max_parallel=client.config.max_parallel_calls))
-        parts = [(piece, output, piece.start) for piece, (output, _) in zip(ctx.pieces, results, strict=True)]
-        return put_back(parts, grad), _sum_prompt_grads(ctx.prompts_like, ctx.pieces, results), None, None, None
+        return *client.run(client.pipeline.backward(grads[0], ctx.passed, ctx.prompts, ctx.span)), None, None, None
 
 
 def _refuse_outputs(config: Any, kwargs: dict[str, Any]) -> None:
@@ -214,38 +189,3 @@ def _refuse_positions(given: Tensor | None, mask: Tensor | None, past: int) -> N
         if len(rows) in (1, len(counted)) and bool((rows == counted)[is_real].all()):
             return
     raise UsageError("position_ids that differ from those of the attention mask", hint="leave them out")
-
-
-def _pieces(groups: tuple[RowGroup, ...], batch: int, max_tokens: int) -> list[RowGroup]:
-    """Cut groups into pieces of about `max_tokens`, with at least one row each."""
-    pieces: list[RowGroup] = []
-    for group in groups:
-        rows_at_once = max(1, max_tokens // (group.end - group.start))
-        rows = torch.arange(batch) if group.rows is None else group.rows
-        if len(rows) <= rows_at_once:
-            pieces.append(group)
-        else:
-            pieces += [RowGroup(some, group.start, group.end) for some in torch.split(rows, rows_at_once)]
-    return pieces
-
-
-def _prompts_for(piece: RowGroup, prompts: Tensor) -> Tensor:
-    if piece.rows is None or prompts.shape[1] == 1:
-        return prompts.detach()
-    return prompts.detach().index_select(1, piece.rows)
-
-
-def _sum_prompt_grads(
-    prompts: Tensor | None, pieces: list[RowGroup], results: list[tuple[Tensor, Tensor | None]]
-) -> Tensor | None:
-    if prompts is None:
-        return None
-    total = torch.zeros_like(prompts)
-    for piece, (_, grad) in zip(pieces, results, strict=True):
-        if grad is None:
-            continue
-        if piece.rows is None or prompts.shape[1] == 1:
-            total += grad
-        else:
-            total.index_add_(1, piece.rows, grad)
-    return total

@@ -144,6 +144,7 @@ class Servers:
         self._rtts: dict[PeerId, tuple[float, float]] = {}  # seconds and time of measurement
         self._distances: dict[PeerId, float] = {}  # seconds, measured or estimated
         self._pinged: set[PeerId] = set()  # servers whose answers are awaited
+        self._examined: set[PeerId] = set()  # after a call failed; many may fail at once
         self._answered = asyncio.Event()  # set with each answer, and when no more are awaited
         self._bans = Bans(config)
         self._slowness = Slowness()
@@ -305,6 +306,11 @@ class Servers:
         except NoRouteError:
             return None
 
+    def expected_servers(self, span: Span) -> int:
+        """Return how many servers a pass through `span` would visit by present knowledge; 1 if some are missing."""
+        route = self.best_known(span, _NO_NEEDS, unwanted=())
+        return 1 if route is None else len(route.hops)
+
     def longest(self, span: Span) -> int:
         """Return the tokens of the longest session that servers announce for every block of `span`; 0: none."""
         return self._most_tokens(span, _session_limit)[0]
@@ -329,7 +335,8 @@ class Servers:
 
     def note_failure(self, peer: PeerId, verdict: Verdict) -> None:
         self._bans.record(peer, verdict, time.monotonic())
-        if verdict.is_unproven:
+        if verdict.is_unproven and peer not in self._examined:
+            self._examined.add(peer)
             self._background.start(self._examine(peer))
         if verdict.is_fault:
             self._rtts.pop(peer, None)
@@ -342,11 +349,14 @@ class Servers:
 
     async def _examine(self, peer: PeerId) -> None:
         """Blame a server that does not answer, over a new connection if the present one is dead."""
-        if await self._ping(peer):
-            return
-        await self._host.disconnect(peer)
-        if not await self._ping(peer):
-            self.note_failure(peer, NO_ANSWER)
+        try:
+            if await self._ping(peer):
+                return
+            await self._host.disconnect(peer)
+            if not await self._ping(peer):
+                self.note_failure(peer, NO_ANSWER)
+        finally:
+            self._examined.discard(peer)
 
     async def _look_again(self, pause_s: float, left_s: float) -> None:
         """Read the directory, ping servers that failed, and pause."""

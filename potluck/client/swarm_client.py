@@ -15,6 +15,7 @@ import numpy as np
 from potluck.client.calls import Calls
 from potluck.client.config import ClientConfig
 from potluck.client.loop import LoopThread
+from potluck.client.pipeline import Pipeline
 from potluck.client.quoting import Quoting
 from potluck.client.receipts import Signer
 from potluck.client.servers import Servers
@@ -143,6 +144,7 @@ class SwarmClient:
             )
             await self.calls.signer.start()
         self.stateless = StatelessCalls(self.servers, self.calls, self.config, self.swarm.prefix)
+        self.pipeline = Pipeline(self.servers, self.stateless, self.config)
         await self.servers.start()
 
     async def _stop(self) -> None:

@@ -7,6 +7,7 @@ import re
 import subprocess
 import sys
 import uuid
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -21,6 +22,9 @@ from transformers import PreTrainedModel
 from benchmarks.local_swarm import LocalEngine, LocalSwarm
 from potluck import AutoDistributedModelForCausalLM, ClientConfig, SwarmError
 from potluck.protocol.blocks import Span
+from potluck.protocol.messages import BackwardRequest, ForwardRequest, TensorReply
+from potluck.protocol.records import ServerRecord
+from potluck.wire.calls import CallRequest
 
 ROOT = Path(__file__).parents[2]
 GREEDY = {"max_new_tokens": 16, "do_sample": False, "eos_token_id": None, "pad_token_id": 0}
@@ -85,6 +89,37 @@ def test_an_adapter_between_blocks_learns_from_a_long_row_as_in_the_local_model(
         assert scale.grad is not None
         gradients.append(scale.grad)
     assert torch.equal(*gradients)
+
+
+def test_a_server_killed_amid_a_pipeline_is_replaced_and_the_gradient_is_the_same(local: PreTrainedModel) -> None:
+    ids = prompt(batch=8, tokens=160)  # eight micro-batches
+    embedded = local.get_input_embeddings()(ids).detach()
+
+    def gradient(each: Any) -> torch.Tensor:
+        leaf = embedded.clone().requires_grad_()
+        return torch.autograd.grad(each(inputs_embeds=leaf, labels=ids).loss, leaf)[0]
+
+    with (
+        LocalSwarm(CHECKPOINT, (*SPANS, Span(2, 4))) as swarm,
+        AutoDistributedModelForCausalLM.from_pretrained(str(CHECKPOINT), swarm=swarm.membership) as model,
+    ):
+        calls = model.blocks.client.calls
+        compute, answered = calls.compute, Counter[type]()
+
+        async def compute_and_kill(record: ServerRecord, request: CallRequest) -> TensorReply:
+            reply = await compute(record, request)
+            kind = type(request)
+            answered[kind] += record.span.start == 2
+            if answered[kind] == 3 and kind not in killed:
+                killed[kind] = record.peer_id
+                next(engine for engine in swarm.engines if engine.peer_id == record.peer_id).kill()
+            return reply
+
+        killed: dict[type, str] = {}
+        calls.compute = compute_and_kill
+        torch.testing.assert_close(gradient(model), gradient(local), rtol=1e-4, atol=1e-6)
+        assert len(set(killed.values())) == 2  # one in the forward pass, another one in the backward pass
+        assert answered[ForwardRequest] >= 8 <= answered[BackwardRequest]
 
 
 def run_script(swarm: LocalSwarm, *arguments: str) -> str:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
 
 import pytest
 import torch
@@ -39,11 +41,38 @@ def test_gradients_of_inputs_equal_the_local_model(local: PreTrainedModel) -> No
 
 
 def test_large_batches_go_in_pieces_side_by_side(local: PreTrainedModel) -> None:
-    from dataclasses import replace
-
     with world("0:2", "2:4", config=replace(QUICK, micro_batch_tokens=20)) as there:
         assert_same_gradient(there, local, prompt(batch=5, tokens=9))
         assert [request.hidden.shape[0] for request in there.servers[0].forwards] == [2, 2, 1]
+
+
+def test_a_large_batch_is_cut_so_that_the_second_server_works_beside_the_first(local: PreTrainedModel) -> None:
+    there_at: list[tuple[int, type]] = []
+    with world("0:2", "2:4", config=replace(QUICK, max_parallel_calls=1)) as there:
+        for number, server in enumerate(there.servers):
+            server.on_call = lambda _, request, number=number: there_at.append((number, type(request)))
+        assert_same_gradient(there, local, prompt(batch=10, tokens=128))
+    for kind, first in ((ForwardRequest, 0), (BackwardRequest, 1)):
+        order = [number for number, each in there_at if each is kind]
+        assert sorted(order) == [0] * 10 + [1] * 10
+        assert order.index(1 - first) <= 4  # two in flight for each of the servers
+
+
+def test_a_server_lost_amid_a_pipeline_is_replaced_and_counts_as_one_failure(local: PreTrainedModel) -> None:
+    for stage in (ForwardRequest, BackwardRequest):
+        with world("0:2", "2:4", "2:4", max_batch_tokens=300) as there:
+            seen: list[object] = []
+
+            def kill_at_the_third(server: BlockServer, request: object, stage: type = stage, seen: Any = seen) -> None:
+                if isinstance(request, stage):
+                    seen.append(server)
+                    if len(seen) == 3:
+                        server.host.kill()
+
+            there.servers[1].on_call = there.servers[2].on_call = kill_at_the_third
+            assert_same_gradient(there, local, prompt(batch=8, tokens=130))
+            bans = there.client.servers._bans
+            assert list(bans._failures.values()) in ([], [1])  # the look at it may go on
 
 
 def test_a_row_longer_than_some_servers_take_goes_to_one_that_takes_it(local: PreTrainedModel) -> None:

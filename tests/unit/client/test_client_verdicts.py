@@ -47,6 +47,16 @@ def test_a_ban_doubles_with_each_failure_in_a_row_up_to_the_longest() -> None:
         assert known.current(now) == frozenset()
 
 
+def test_calls_that_were_on_their_way_together_fail_as_one() -> None:
+    known = bans()
+    for now in (0.0, 0.1, 9.9):
+        known.record(A, FAULT, now)
+    assert known.current(9.9) == {A}
+    assert known.current(10.0) == frozenset()
+    known.record(A, FAULT, 10.0)
+    assert known.current(29.9) == {A}
+
+
 def test_work_that_was_done_ends_the_row_and_forgiving_does_not() -> None:
     known = bans()
     known.record(A, FAULT, 0.0)

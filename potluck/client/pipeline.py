@@ -1,0 +1,141 @@
+"""Sends a batch through the servers as a pipeline: while one micro-batch is at the second server, the first server
+computes the next one. Micro-batches are whole rows, so each row gets the numbers that it would get by itself.
+
+Source: Huang et al. 2019 (GPipe). The servers recompute what a backward pass needs, as in its checkpoints.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+import torch
+from torch import Tensor
+
+from potluck.client.config import ClientConfig
+from potluck.client.loop import side_by_side
+from potluck.client.rows import RowGroup, put_back
+from potluck.client.servers import Servers
+from potluck.client.stateless import Leg, StatelessCalls
+from potluck.protocol.blocks import Span
+
+_PER_SERVER: Final = 4
+"""Micro-batches of a batch for each server of its route. With two servers, both are busy for 8/9 of the time."""
+
+_LEAST_TOKENS: Final = 128
+"""Of a micro-batch, if the batch has so many. For fewer, a server reads weights about as long as it computes with them,
+on processors and on graphics cards alike."""
+
+_IN_FLIGHT_PER_SERVER: Final = 2  # one that is computed and one on its way
+
+
+@dataclass(frozen=True, slots=True)
+class MicroBatch:
+    """Some rows of a batch after their forward pass.
+
+    Attributes:
+        prompts: deep prompts of these rows, as `StatelessCalls.forward` takes them.
+        legs: what the backward pass needs.
+    """
+
+    rows: RowGroup
+    prompts: Tensor | None
+    legs: list[Leg]
+
+
+class Pipeline:
+    """Passes of whole batches for one client. Lives in the client's event loop."""
+
+    def __init__(self, servers: Servers, stateless: StatelessCalls, config: ClientConfig) -> None:
+        self._servers = servers
+        self._stateless = stateless
+        self._config = config
+
+    async def forward(
+        self, hidden: Tensor, prompts: Tensor | None, span: Span, groups: tuple[RowGroup, ...]
+    ) -> tuple[Tensor, list[MicroBatch]]:
+        """Run [batch, tokens, hidden_size] through `span`; return the output and what `backward` takes.
+
+        Args:
+            prompts: deep prompts [blocks of the span, batch or 1, prompt_tokens, hidden_size] or None.
+            groups: the real tokens of the rows.
+        Raises: as `StatelessCalls.forward`.
+        """
+        num_servers = self._servers.expected_servers(span)
+        most = min(self._config.micro_batch_tokens, self._servers.largest_call(span) or self._config.micro_batch_tokens)
+        pieces = cut(groups, hidden.shape[0], num_servers, most)
+        inputs = [
+            (piece.take(hidden, piece.start, piece.end), None if prompts is None else _prompts_for(piece, prompts))
+            for piece in pieces
+        ]
+        passes = [self._stateless.forward(*given, span) for given in inputs]
+        results = await side_by_side(passes, max_parallel=self._in_flight(num_servers))
+        output = put_back([(piece, out, piece.start) for piece, (out, _) in zip(pieces, results, strict=True)], hidden)
+        passed = [
+            MicroBatch(piece, own_prompts, legs)
+            for piece, (_, own_prompts), (_, legs) in zip(pieces, inputs, results, strict=True)
+        ]
+        return output, passed
+
+    async def backward(
+        self, grad: Tensor, passed: list[MicroBatch], prompts: Tensor | None, span: Span
+    ) -> tuple[Tensor, Tensor | None]:
+        """Return the gradients of the input and of the prompts, given that of the output [batch, tokens, hidden_size].
+
+        Args:
+            prompts: as given to `forward`.
+        Raises: as `StatelessCalls.backward`.
+        """
+        passes = [
+            self._stateless.backward(
+                each.rows.take(grad, each.rows.start, each.rows.end), each.legs, each.prompts, span
+            )
+            for each in passed
+        ]
+        num_servers = max((len(each.legs) for each in passed), default=1)
+        results = await side_by_side(passes, max_parallel=self._in_flight(num_servers))
+        parts = [(each.rows, out, each.rows.start) for each, (out, _) in zip(passed, results, strict=True)]
+        return put_back(parts, grad), _sum_prompt_grads(prompts, passed, [given for _, given in results])
+
+    def _in_flight(self, num_servers: int) -> int:
+        return max(self._config.max_parallel_calls, _IN_FLIGHT_PER_SERVER * num_servers)
+
+
+def cut(groups: tuple[RowGroup, ...], batch: int, num_servers: int, most: int) -> list[RowGroup]:
+    """Cut groups into micro-batches of whole rows, enough of them to keep `num_servers` busy one after the other.
+
+    Args:
+        batch: rows of the whole batch.
+        most: tokens of a micro-batch, unless a single row has more.
+    """
+    rows_of = [torch.arange(batch) if group.rows is None else group.rows for group in groups]
+    tokens = sum(len(rows) * (group.end - group.start) for group, rows in zip(groups, rows_of, strict=True))
+    wanted = min(max(tokens // (_PER_SERVER * num_servers), _LEAST_TOKENS), most)
+    pieces: list[RowGroup] = []
+    for group, rows in zip(groups, rows_of, strict=True):
+        rows_at_once = max(1, wanted // (group.end - group.start))
+        if len(rows) <= rows_at_once:
+            pieces.append(group)
+        else:
+            pieces += [RowGroup(some, group.start, group.end) for some in torch.split(rows, rows_at_once)]
+    return pieces
+
+
+def _prompts_for(piece: RowGroup, prompts: Tensor) -> Tensor:
+    if piece.rows is None or prompts.shape[1] == 1:
+        return prompts.detach()
+    return prompts.detach().index_select(1, piece.rows)
+
+
+def _sum_prompt_grads(prompts: Tensor | None, passed: list[MicroBatch], grads: list[Tensor | None]) -> Tensor | None:
+    if prompts is None:
+        return None
+    total = torch.zeros_like(prompts)
+    for each, grad in zip(passed, grads, strict=True):
+        if grad is None:
+            continue
+        if each.rows.rows is None or prompts.shape[1] == 1:
+            total += grad
+        else:
+            total.index_add_(1, each.rows.rows, grad)
+    return total
