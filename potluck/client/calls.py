@@ -164,18 +164,8 @@ class StepStream:
         self._stream = stream
         self._coding = coding
 
-    async def exchange(
-        self, request: StepRequest, patience: Patience, is_replaceable: Callable[[], bool]
-    ) -> StepReply | None:
-        """Send a step and wait for its answer; None if the server ended the stream instead.
-
-        Args:
-            is_replaceable: asked when the answer is late. Without another server the configuration's patience holds.
-
-        Raises:
-            RemoteError: the server refused, broke the protocol, or is gone. The stream is of no use afterwards.
-        """
-        assert request.hidden is not None
+    async def send(self, request: StepRequest) -> None:
+        """Send a step. Raises RemoteError: the server refused or is gone, and the stream is of no use afterwards."""
         pieces = self._coding.encode_step(request)
         sending = self._stream.send(*pieces)
         try:
@@ -185,14 +175,34 @@ class StepStream:
                 await self._calls.patiently(self._peer, sending)
         except RemoteError as error:
             raise await self._last_word() or error from None
+
+    async def answer(
+        self,
+        like: tuple[int, ...],
+        patience: Patience,
+        is_replaceable: Callable[[], bool],
+        on_late: Callable[[], Awaitable[None]] | None = None,
+    ) -> StepReply | None:
+        """Wait for the answer of a step; None if the server ended the stream instead.
+
+        Args:
+            like: shape of the hidden states.
+            is_replaceable: asked when the answer is late. Without another server the configuration's patience holds.
+            on_late: called once when the answer is late. May raise RemoteError.
+
+        Raises:
+            RemoteError: the server refused, broke the protocol, or is gone. The stream is of no use afterwards.
+        """
         try:
             body = await self._stream.receive(timeout_s=patience.silence_s)
         except TimeoutError:
+            if on_late is not None:
+                await on_late()
             probing = patience if is_replaceable() else None
             body = await self._calls.patiently(self._peer, self._stream.receive(), probing, is_late=True)
         if body is None:
             return None
-        return self._coding.decode_step_reply(body, like=tuple(request.hidden.shape))
+        return self._coding.decode_step_reply(body, like=like)
 
     async def _last_word(self) -> RemoteError | None:
         """Return the error that the server sent before it closed the stream between two steps, if any."""

@@ -1,14 +1,16 @@
 """Runs one server of one session: its stream, its cache as the client knows it, and the history of its inputs.
 
 A hop sends its server whatever is in the history and not in the server's cache. That one rule covers normal steps,
-prefill in pieces, rollback and the replay to a replacement server. The session chooses the servers.
+prefill in pieces, rollback and the replay to a replacement server. The session chooses the servers. The server before
+may push what this one lacks; the hop then announces the step, and sends the hidden states only if they do not come.
 """
 
 from __future__ import annotations
 
+import contextlib
 import time
 import uuid
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import dataclass, replace
 
 import torch
@@ -20,8 +22,9 @@ from potluck.client.receipts import Tab
 from potluck.client.report import HopReport
 from potluck.protocol.blocks import PeerId, Span
 from potluck.protocol.codes import Code, RemoteError
-from potluck.protocol.messages import SessionOpening, StepReply, StepRequest
+from potluck.protocol.messages import Awaited, PushLink, SessionOpening, StepReply, StepRequest
 from potluck.routing import Pace, RouteHop
+from potluck.wire.pushes import digest_of
 
 _MESSAGE_TOKENS = 2048  # of a prompt at once, though servers take rows without a session whole
 _IDLE_S = 60.0  # a stream that ends after a longer pause was idle, which is no failure
@@ -35,6 +38,13 @@ class Parked:
     span: Span
     session_id: str | None
     tokens: int
+
+
+class PushDiffers(RemoteError):  # noqa: N818 (a difference)
+    """The server computed with other values than the server before answered the client."""
+
+    def __init__(self) -> None:
+        super().__init__(Code.ROLLBACK, "the server before pushed other values than it answered")
 
 
 class Hop:
@@ -68,6 +78,14 @@ class Hop:
         self._order: Tensor | None = None  # beam reorder that the server has yet to apply
         self._last_used_s = 0.0
         self._tab = Tab()  # what this stream costs
+        self.awaits: PushLink | None = None  # what the server was told, or is told next, of who pushes to it
+        self.pushes: PushLink | None = None  # likewise, of whom it pushes to
+        self.can_push = False  # by its last answer
+        self.was_pushed = False  # its last output, to the next server
+        self.missed_push = False  # what it was to get from the server before did not come in time
+        self._untold: set[str] = set()  # of the links
+        self._push_number: int | None = None  # under which the next output is pushed
+        self._awaited: Awaited | None = None  # of the step that was announced and not answered
 
     async def open(self) -> None:
         """Open the stream if there is none. Raises RemoteError UNREACHABLE."""
@@ -109,8 +127,55 @@ class Hop:
         self.abandon()
         self._opening = replace(self._opening, max_length=max_length, session_id=str(uuid.uuid4()))
 
-    async def catch_up(self, start: int) -> Tensor:
+    def link_from(self, link: PushLink) -> None:
+        """Tell the server with the next message who pushes to it."""
+        self.awaits = link
+        self._untold.add("pushed_by")
+
+    def link_to(self, link: PushLink) -> None:
+        """Tell the server with the next message whom it pushes to."""
+        self.pushes, self.can_push = link, False
+        self._untold.add("push_to")
+
+    @property
+    def is_told(self) -> bool:
+        """Whether the server knows its links."""
+        return not self._untold
+
+    def can_take_whole(self, position: int, num_tokens: int) -> bool:
+        """Tell whether a step from `position` on needs one message and nothing before it, so that it may be pushed."""
+        is_first_of_prompts = position == 0 and self.history.prompts is not None
+        is_ready = self._is_opened and self._cached == position and self._order is None and not is_first_of_prompts
+        return is_ready and num_tokens <= min(self._record.max_batch_tokens, _MESSAGE_TOKENS)
+
+    def push_next(self, number: int) -> None:
+        """Have the server push the output of the next step."""
+        self._push_number = number
+
+    async def announce(self, awaited: Awaited, position: int) -> None:
+        """Tell the server that its next inputs come from the server before; `catch_up` waits for the answer."""
+        assert self._stream is not None
+        self._awaited = awaited
+        request = StepRequest(
+            None,
+            start_from_position=position,
+            receipt=self._tab.due(),
+            awaited=awaited,
+            push_number=self._push_number,
+        )
+        with contextlib.suppress(RemoteError):  # the end of the stream is seen when the answer is read
+            await self._stream.send(request)
+
+    @property
+    def is_announced(self) -> bool:
+        """Whether a step was announced and not answered."""
+        return self._awaited is not None
+
+    async def catch_up(self, start: int, *, is_pushed: bool = False) -> Tensor:
         """Send the server what it lacks and return the outputs of tokens [start, history.length).
+
+        Args:
+            is_pushed: the server before has sent what was announced.
 
         Returns: [batch, history.length - start, hidden_size], in the dtype of the history.
         Raises:
@@ -118,10 +183,10 @@ class Hop:
         """
         if self._cached > start:  # those outputs are gone: compute them again
             self.abandon()
-        self.was_given = False
+        self.was_given = self.missed_push = False
         try:
             await self.open()
-            outputs = await self._feed(start)
+            outputs = await self._feed(start, is_pushed=is_pushed)
         except RemoteError as error:
             if error.code is Code.DRAINING and self._cached and self._order is None:
                 self.parked = Parked(self.peer_id, self.span, self._opening.session_id, self._cached)
@@ -142,6 +207,9 @@ class Hop:
         self._opening = replace(self._opening, resume=False)
         self._cached = 0
         self._order = None
+        self.awaits = self.pushes = self._awaited = self._push_number = None
+        self.can_push = self.was_pushed = False
+        self._untold.clear()
 
     async def close(self) -> None:
         """End the session at the server, so that it frees the cache at once."""
@@ -150,27 +218,37 @@ class Hop:
             await self._stream.finish()
             self._stream = None
 
-    async def _feed(self, start: int) -> list[Tensor]:
+    async def _feed(self, start: int, *, is_pushed: bool) -> list[Tensor]:
         """Send the rest of the history in pieces, and return the outputs for the tokens from `start` on."""
         outputs: list[Tensor] = []
-        for piece in self._pieces(self.history.since(self._cached)):
-            request = StepRequest(
-                hidden=piece,
-                opening=None if self._is_opened else self._opening,
-                prompts=self.history.prompts if self._cached == 0 else None,
-                hypo_ids=self._order,
-                start_from_position=self._cached,
-                receipt=self._tab.due(),
-            )
-            reply = await self._exchange(request)
+        pieces = self._pieces(self.history.since(self._cached))
+        for piece in pieces:
+            if self._awaited is not None:
+                reply = await self._collect(piece, self._awaited, is_pushed=is_pushed)
+            else:
+                reply = await self._exchange(self._request(piece, is_only=len(pieces) == 1))
             self._is_opened = True
-            self._order = None
+            self._order = self._awaited = self._push_number = None
             unwanted = max(start - self._cached, 0)
             self._cached += piece.shape[1]
             if self._cached > start:
                 output = reply.hidden[:, unwanted:] if unwanted else reply.hidden
                 outputs.append(output if output.dtype is piece.dtype else output.to(piece.dtype))
         return outputs
+
+    def _request(self, piece: Tensor, *, is_only: bool) -> StepRequest:
+        untold, self._untold = self._untold, set()
+        return StepRequest(
+            hidden=piece,
+            opening=None if self._is_opened else self._opening,
+            prompts=self.history.prompts if self._cached == 0 else None,
+            hypo_ids=self._order,
+            start_from_position=self._cached,
+            receipt=self._tab.due(),
+            push_number=self._push_number if is_only else None,
+            push_to=self.pushes if "push_to" in untold else None,
+            pushed_by=self.awaits if "pushed_by" in untold else None,
+        )
 
     def _pieces(self, rest: Tensor) -> tuple[Tensor, ...]:
         """Cut `rest` into messages of a size that the server takes; deep prompts have to fit into the first."""
@@ -184,25 +262,63 @@ class Hop:
         assert self._stream is not None
         assert request.hidden is not None
         began_s = time.monotonic()
-        idle_s = began_s - self._last_used_s
-        self.was_given = True
+        await self._send(request)
         is_decode = request.opening is None and request.hidden.shape[1] == 1
+        return await self._answer(request.hidden, began_s, is_decode=is_decode)
+
+    async def _collect(self, piece: Tensor, awaited: Awaited, *, is_pushed: bool) -> StepReply:
+        """Wait for the answer of the announced step; bring its hidden states if the server before does not."""
+        assert (awaited.rows, awaited.tokens) == piece.shape[:2]
+        began_s = time.monotonic()
+
+        async def bring() -> None:
+            self.missed_push = is_pushed
+            await self._send(StepRequest(piece, awaited=awaited))
+
+        if not is_pushed:
+            await bring()
+        reply = await self._answer(piece, began_s, is_decode=awaited.tokens == 1, on_late=bring if is_pushed else None)
+        if reply.input_digest is not None:
+            self.report.pushed_steps += 1
+            if reply.input_digest != digest_of(piece):
+                raise PushDiffers
+        return reply
+
+    async def _send(self, request: StepRequest) -> None:
+        assert self._stream is not None
+        self.was_given = True
+        with self._forgiving_pauses():
+            await self._stream.send(request)
+
+    async def _answer(
+        self, piece: Tensor, began_s: float, *, is_decode: bool, on_late: Callable[[], Awaitable[None]] | None = None
+    ) -> StepReply:
+        assert self._stream is not None
+        self.was_given = True
         patience = self.pace.patience(self._calls.patience) if is_decode else self._calls.patience
-        try:
-            reply = await self._stream.exchange(request, patience, lambda: self._is_replaceable(self))
+        with self._forgiving_pauses():
+            reply = await self._stream.answer(
+                tuple(piece.shape), patience, lambda: self._is_replaceable(self), on_late=on_late
+            )
             if reply is None:
                 raise RemoteError(Code.UNREACHABLE, "the server closed the session")
+        self._last_used_s = time.monotonic()
+        self.is_leaving = reply.timing.is_leaving
+        self.can_push, self.was_pushed = reply.can_push, reply.was_pushed
+        batch, tokens = piece.shape[:2]
+        self._tab.note(batch * tokens, reply.timing, held_tokens=batch * (self._cached + tokens))
+        if is_decode:
+            self.pace.add(self._last_used_s - began_s)
+        self.report.add(tokens=tokens, wall_ms=1000 * (self._last_used_s - began_s), timing=reply.timing)
+        return reply
+
+    @contextlib.contextmanager
+    def _forgiving_pauses(self) -> Iterator[None]:
+        """Take the loss of a stream that was idle for long for the end of a pause, which is no failure."""
+        idle_s = time.monotonic() - self._last_used_s
+        try:
+            yield
         except RemoteError as error:
             if error.code is Code.UNREACHABLE and idle_s > _IDLE_S:
                 raise RemoteError(Code.ROLLBACK, "the session was closed in a pause") from error
             raise
-        self._last_used_s = time.monotonic()
-        self.is_leaving = reply.timing.is_leaving
-        batch, tokens = request.hidden.shape[:2]
-        self._tab.note(batch * tokens, reply.timing, held_tokens=batch * (self._cached + tokens))
-        if is_decode:
-            self.pace.add(self._last_used_s - began_s)
-        self.report.add(
-            tokens=request.hidden.shape[1], wall_ms=1000 * (self._last_used_s - began_s), timing=reply.timing
-        )
-        return reply

@@ -24,6 +24,7 @@ class HopReport:
     wall_ms: float = 0.0
     queue_ms: float = 0.0
     compute_ms: float = 0.0
+    pushed_steps: int = 0  # whose inputs came from the server before, not from here
     replayed_tokens: int = 0  # sent because another server was lost; included in `tokens`
     replaced_because: str | None = None  # reason for its replacement
 

@@ -4,6 +4,9 @@ When a server dies, hangs or refuses, another one gets its inputs so far; the ot
 outputs stay the same. All of this follows from one rule in `Hop.catch_up`: a server is sent whatever it lacks, and its
 outputs are what the next one lacks. A server that announces its leaving is replaced between two steps by one that got
 the same inputs while the old one still served.
+
+Where a server can push its outputs to the next one (`ring.py`), a step goes around all servers at once, and the client
+reads their answers in order. It keeps the same histories as if it had sent everything itself.
 """
 
 from __future__ import annotations
@@ -21,15 +24,16 @@ from potluck.client.beginnings import fingerprints
 from potluck.client.calls import Calls
 from potluck.client.config import ClientConfig
 from potluck.client.history import History
-from potluck.client.hop import Hop, Parked
+from potluck.client.hop import Hop, Parked, PushDiffers
 from potluck.client.recovery import Action, FaultCount, Verdict, judge
 from potluck.client.report import RouteReport
+from potluck.client.ring import Ring
 from potluck.client.servers import RouteRequest, Servers, Wait
 from potluck.client.succession import Successions
 from potluck.errors import SwarmError, UsageError
 from potluck.protocol.blocks import PeerId, Span
 from potluck.protocol.codes import Code, RemoteError
-from potluck.protocol.messages import SessionOpening
+from potluck.protocol.messages import Awaited, SessionOpening
 from potluck.routing import Needs, Route, RouteHop, Variant
 
 _log = logging.getLogger(__name__)
@@ -61,6 +65,7 @@ class InferenceSession:
         self._prefix = prefix
         self._span = span
         self._hops: list[Hop] = []
+        self._ring = Ring()
         self._successions = Successions(self._prepare_successors)
         self._objected = False  # a server has rejected the request since the last answer
         self._reopened: Hop | None = None  # at most once without an answer in between
@@ -93,6 +98,7 @@ class InferenceSession:
         if position == 0:
             for hop in self._hops:
                 hop.restart(_prompts_of(prompts, hop.span, self._span))
+        await self._send_around(position, hidden)
         self._hops[0].history.append(hidden)
         wait = Wait(self._config.max_wait_s)
         try:
@@ -157,6 +163,20 @@ class InferenceSession:
             if order is not None:
                 hop.reorder(order)
 
+    async def _send_around(self, position: int, hidden: Tensor) -> None:
+        """Announce the step to every server that gets its inputs from the server before."""
+        rows, tokens = hidden.shape[:2]
+        for hop in self._hops:
+            if hop.is_announced:  # of a step that failed
+                hop.abandon()
+        self._ring.tell(self._hops, time.monotonic())
+        links = self._ring.open_links(self._hops, position, rows * tokens)
+        number = self._ring.next_number()
+        for sender, _ in links:
+            sender.push_next(number)
+        for _, receiver in links:
+            await receiver.announce(Awaited(number, rows, tokens), position)
+
     async def _advance(self, position: int, wait: Wait) -> Tensor:
         """Let every hop catch up from first to last, and return the last one's outputs from `position` on."""
         index = 0
@@ -164,15 +184,23 @@ class InferenceSession:
         while True:
             hop = self._hops[index]
             follower = self._hops[index + 1] if index + 1 < len(self._hops) else None
+            leader = self._hops[index - 1] if index else None
             try:
-                output = await hop.catch_up(follower.history.length if follower else position)
+                output = await hop.catch_up(
+                    follower.history.length if follower else position,
+                    is_pushed=leader is not None and leader.was_pushed,
+                )
             except RemoteError as error:
+                if leader is not None and isinstance(error, PushDiffers):
+                    self._ring.distrust(leader, hop)
                 now, verdict = time.monotonic(), judge(error)
                 wait.note_failure(error, now)
                 attempts.note(verdict, was_given=hop.was_given)
                 await self._recover(index, error, verdict, wait, is_last_try=attempts.is_enough(wait.left_s(now)))
                 continue
             self._servers.note_success(hop.peer_id)
+            if leader is not None and hop.missed_push:
+                self._ring.note_failure(leader, hop, time.monotonic())
             self._reopened, self._objected = None, False
             if wait.why is not None:
                 self._servers.end_wait(wait)

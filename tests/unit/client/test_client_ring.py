@@ -1,0 +1,309 @@
+"""Steps that go around a ring of real engines on the fake network: the same tokens, whatever fails."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import AsyncExitStack, contextmanager
+from dataclasses import replace
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from helpers.client_world import QUICK, prompt
+from helpers.engine_peers import Server, load, serve
+from helpers.fake_network import FakeHost, FakeNetwork
+from helpers.golden import CHECKPOINT
+from potluck_engine.pushing import Pusher, SessionPushes
+from transformers import PreTrainedModel
+
+from potluck.checkpoint import open_checkpoint
+from potluck.client import hop as hops
+from potluck.client.config import ClientConfig
+from potluck.client.hop import Hop
+from potluck.client.model import attach
+from potluck.client.ring import Ring
+from potluck.client.swarm_client import SwarmClient
+from potluck.directory import Directory
+from potluck.membership.membership import Membership
+from potluck.p2p.network import Host
+from potluck.protocol.blocks import PeerId, Span
+from potluck.protocol.messages import PushLink, StepRequest
+from potluck.protocol.records import Heartbeat, NumberFormat, ServerRecord, ServerState
+from potluck.protocol.swarm import Swarm
+
+SWARM = Swarm(name="golden", model="golden", num_blocks=4, prefix="golden", founder_key=bytes(32))
+GREEDY = {"max_new_tokens": 12, "do_sample": False, "eos_token_id": None, "pad_token_id": 0}
+ROUTE = ("0:1", "1:2", "2:4")
+
+
+class Ringed:
+    """A model whose blocks are at engines; `run` does something in the loop they share."""
+
+    def __init__(self, spans: tuple[str, ...], config: ClientConfig) -> None:
+        self.servers: list[Server] = []
+        self.stack = AsyncExitStack()
+        self.client = SwarmClient(Membership(SWARM), config, self._start, rng=np.random.default_rng(0))
+        self._spans = [Span.parse(span) for span in spans]
+        self.client.start()
+        self.model: Any = attach(open_checkpoint(str(CHECKPOINT)), self.client)
+
+    def run(self, work: Callable[[], object]) -> Any:
+        async def do() -> object:
+            return work()
+
+        return self.client.run(do())
+
+    def serving(self) -> list[Server]:
+        """Those that serve the latest session, in the order of the blocks."""
+        (route,) = self.model.last_route()
+        by_id = {server.host.peer_id: server for server in self.servers}
+        return [by_id[hop.peer_id] for hop in route.hops]
+
+    async def _start(self, membership: Membership, config: ClientConfig) -> Host:
+        network = FakeNetwork()
+        for span in self._spans:
+            blocks = load(span)
+            server = await self.stack.enter_async_context(serve(network, blocks=blocks, swarm=SWARM))
+            self.servers.append(server)
+            await _announce(server.host, span, blocks.digests)
+        return network.start()
+
+
+async def _announce(host: FakeHost, span: Span, digests: tuple[str, ...]) -> None:
+    record = ServerRecord(
+        peer_id=host.peer_id,
+        span=span,
+        revision="main",
+        format=NumberFormat("float32"),
+        block_digests=digests,
+        max_batch_tokens=2048,
+        max_length=512,
+        inference_tps=100.0,
+        forward_tps=1000.0,
+        network_tps=1000.0,
+        throughput_tps=100.0,
+        version="test",
+    )
+    directory = Directory(host, SWARM, host.identity)
+    await directory.announce(record)
+    await directory.heartbeat(Heartbeat(host.peer_id, ServerState.ONLINE, cache_tokens_left=100_000))
+
+
+@contextmanager
+def ringed(*spans: str, config: ClientConfig = QUICK) -> Iterator[Ringed]:
+    made = Ringed(spans, config)
+    try:
+        yield made
+    finally:
+        made.client.run(made.stack.aclose())
+        made.client.close()
+
+
+class Seen:
+    """Counts, by server, the steps that came with hidden states of the client and those that were pushed."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.sent: list[StepRequest] = []
+        self.pushed = 0
+        real_send, real_push = hops.Hop._send, Pusher.push
+
+        async def send(hop: Hop, request: StepRequest) -> None:
+            self.sent.append(request)
+            await real_send(hop, request)
+
+        def push(pusher: Pusher, number: int, output: torch.Tensor) -> bool:
+            was_pushed = real_push(pusher, number, output)
+            self.pushed += was_pushed
+            return was_pushed
+
+        monkeypatch.setattr(hops.Hop, "_send", send)
+        monkeypatch.setattr(Pusher, "push", push)
+
+
+@pytest.fixture
+def seen(monkeypatch: pytest.MonkeyPatch) -> Seen:
+    return Seen(monkeypatch)
+
+
+def test_once_the_links_are_open_the_client_sends_hidden_states_to_the_first_server_only(
+    local: PreTrainedModel, seen: Seen
+) -> None:
+    with ringed(*ROUTE) as there:
+        assert torch.equal(there.model.generate(prompt(), **GREEDY), local.generate(prompt(), **GREEDY))
+    steps = GREEDY["max_new_tokens"]
+    assert seen.pushed >= 2 * (steps - 5)
+    assert len(seen.sent) == 3 * steps - seen.pushed
+
+
+def test_prompts_of_later_turns_rewinds_and_rows_are_pushed_too(local: PreTrainedModel, seen: Seen) -> None:
+    text = prompt(batch=2)
+    with ringed(*ROUTE) as there, there.model.session(max_length=80) as session:
+        first = there.model.generate(text, session=session, **GREEDY)
+        longer = torch.cat([first, prompt(batch=2, tokens=9, seed=1)], dim=1)
+        assert torch.equal(there.model.generate(longer, session=session, **GREEDY), local.generate(longer, **GREEDY))
+        assert any(request.hidden is not None and request.hidden.shape[1] == 10 for request in seen.sent)
+        session.rewind(5)
+        other = torch.cat([text[:, :5], prompt(batch=2, tokens=4, seed=2)], dim=1)
+        before = len(seen.sent)
+        assert torch.equal(there.model.generate(other, session=session, **GREEDY), local.generate(other, **GREEDY))
+    assert len(seen.sent) - before == GREEDY["max_new_tokens"]
+
+
+def test_beam_search_gives_the_local_tokens(local: PreTrainedModel) -> None:
+    beams = {**GREEDY, "num_beams": 3}
+    with ringed(*ROUTE) as there:
+        assert torch.equal(there.model.generate(prompt(), **beams), local.generate(prompt(), **beams))
+
+
+@pytest.mark.parametrize("position", [0, 1, 2])
+def test_a_server_that_dies_between_pushing_servers_changes_no_token(
+    local: PreTrainedModel, position: int, seen: Seen
+) -> None:
+    def kill_later(token: torch.Tensor) -> None:
+        tokens.append(token)
+        if len(tokens) == 8:
+            there.run(there.serving()[position].host.kill)
+
+    tokens: list[torch.Tensor] = []
+    streamer = SimpleNamespace(put=kill_later, end=lambda: None)
+    with ringed(*ROUTE, *ROUTE) as there:
+        generated = there.model.generate(prompt(), streamer=streamer, **{**GREEDY, "max_new_tokens": 20})
+        (route,) = there.model.last_route()
+    assert torch.equal(generated, local.generate(prompt(), **{**GREEDY, "max_new_tokens": 20}))
+    assert len(route.replaced) == 1
+    assert seen.pushed > 10
+
+
+def test_a_push_that_does_not_come_is_brought_by_the_client_and_its_link_rests(
+    local: PreTrainedModel, seen: Seen, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lost: list[int] = []
+
+    def lose(pusher: Pusher, number: int, output: torch.Tensor) -> bool:
+        lost.append(number)
+        return True
+
+    monkeypatch.setattr(Pusher, "push", lose)
+    with ringed(*ROUTE) as there:
+        assert torch.equal(there.model.generate(prompt(), **GREEDY), local.generate(prompt(), **GREEDY))
+        (route,) = there.model.last_route()
+    assert not route.replaced
+    assert 1 <= len(lost) <= 2
+    assert [request.awaited is not None for request in seen.sent].count(True) == len(lost)
+
+
+def test_servers_that_refuse_to_push_are_served_as_before(
+    local: PreTrainedModel, seen: Seen, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Pusher, "push", lambda pusher, number, output: False)
+    with ringed(*ROUTE) as there:
+        assert torch.equal(there.model.generate(prompt(), **GREEDY), local.generate(prompt(), **GREEDY))
+    assert len(seen.sent) == 3 * GREEDY["max_new_tokens"]
+
+
+def test_a_server_that_pushes_other_values_than_it_answers_is_found_out(
+    local: PreTrainedModel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lies: list[int] = []
+    real = Pusher.push
+
+    def lie(pusher: Pusher, number: int, output: torch.Tensor) -> bool:
+        lies.append(number)
+        return real(pusher, number, output + 1)
+
+    monkeypatch.setattr(Pusher, "push", lie)
+    with ringed("0:2", "2:4") as there:
+        assert torch.equal(there.model.generate(prompt(), **GREEDY), local.generate(prompt(), **GREEDY))
+        (route,) = there.model.last_route()
+    assert len(lies) == 1
+    assert not route.replaced
+
+
+def test_an_older_server_in_the_middle_costs_only_its_own_neighbours(
+    local: PreTrainedModel, seen: Seen, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real = SessionPushes.follow
+    old: list[SessionPushes] = []
+
+    def follow(pushes: SessionPushes, request: StepRequest) -> None:
+        if request.opening is not None and request.opening.span == Span(0, 1):
+            old.append(pushes)
+        real(pushes, replace(request, push_to=None, pushed_by=None) if pushes in old else request)
+
+    monkeypatch.setattr(SessionPushes, "follow", follow)
+    with ringed(*ROUTE) as there:
+        assert torch.equal(there.model.generate(prompt(), **GREEDY), local.generate(prompt(), **GREEDY))
+    assert GREEDY["max_new_tokens"] - 5 <= seen.pushed < GREEDY["max_new_tokens"]
+
+
+# -- decisions ---------------------------------------------------------------------------------------------------------
+
+
+class Told:
+    """A hop as a ring sees it."""
+
+    def __init__(self, name: str) -> None:
+        self.peer_id = PeerId(name)
+        self.awaits: PushLink | None = None
+        self.pushes: PushLink | None = None
+        self.can_push = False
+        self.is_told = True
+
+    def link_from(self, link: PushLink) -> None:
+        self.awaits, self.is_told = link, False
+
+    def link_to(self, link: PushLink) -> None:
+        self.pushes, self.is_told, self.can_push = link, False, False
+
+    def can_take_whole(self, position: int, num_tokens: int) -> bool:
+        return num_tokens < 10
+
+
+def told(ring: Ring, *hops: Any, now: float) -> None:
+    ring.tell(hops, now)
+    for hop in hops:
+        hop.is_told = True
+
+
+def test_the_receiver_is_told_first_and_both_with_one_secret() -> None:
+    ring, one, other = Ring(), Told("a"), Told("b")
+    told(ring, one, other, now=0)
+    assert other.awaits is not None
+    assert (other.awaits.peer, one.pushes) == ("a", None)
+    told(ring, one, other, now=1)
+    assert one.pushes == PushLink(PeerId("b"), other.awaits.secret)
+    hops: list[Any] = [one, other]
+    assert ring.open_links(hops, 5, 1) == []
+    one.can_push = True
+    assert ring.open_links(hops, 5, 1) == [(one, other)]
+    assert ring.open_links(hops, 5, 10) == []
+
+
+def test_a_link_that_fails_or_does_not_open_rests_twice_as_long_each_time_and_gets_another_secret() -> None:
+    ring, one, other = Ring(), Told("a"), Told("b")
+    told(ring, one, other, now=0)
+    first = other.awaits
+    told(ring, one, other, now=0)
+    told(ring, one, other, now=10)
+    assert one.pushes is not None
+    told(ring, one, other, now=11)  # it has not opened
+    assert (one.pushes, other.awaits) == (None, None)
+    told(ring, one, other, now=40)
+    assert other.awaits is None
+    told(ring, one, other, now=42)
+    assert other.awaits not in (None, first)
+    ring.note_failure(one, other, 50)  # type: ignore[arg-type]
+    told(ring, one, other, now=109)
+    assert other.awaits is None
+    told(ring, one, other, now=110)
+    assert other.awaits is not None
+
+
+def test_a_link_that_carried_other_values_is_never_used_again() -> None:
+    ring, one, other = Ring(), Told("a"), Told("b")
+    told(ring, one, other, now=0)
+    ring.distrust(one, other)  # type: ignore[arg-type]
+    told(ring, one, other, now=1e9)
+    assert other.awaits is None
