@@ -941,6 +941,23 @@ FIGURES = {
             "largest error of the bandwidth that two servers measure over cables of 5, 20 and 80 Mbit/s; needs root",
         ),
         Figure(
+            "ring_latency",
+            "ratio",
+            "lower",
+            1.1,
+            "rings:latency",
+            "decode step over 1 to 3 servers over the one-way trips around the ring plus compute, the worst at 50 and "
+            "100 ms round trips; needs root",
+        ),
+        Figure(
+            "push_faults",
+            "tokens",
+            "lower",
+            0,
+            "rings:faults",
+            "kills, freezes and cut links between pushing servers (8; 200 in soak): tokens that differ; needs root",
+        ),
+        Figure(
             "install_steps",
             "commands",
             "lower",

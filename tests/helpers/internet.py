@@ -95,6 +95,17 @@ class Internet:
         """Return the command that runs `command` there."""
         return ["ip", "netns", "exec", self.namespace(place), *command]
 
+    @contextlib.contextmanager
+    def inside(self, place: str) -> Iterator[None]:
+        """Have the calling thread, and the threads and processes that it starts meanwhile, be at a place."""
+        before = os.open("/proc/thread-self/ns/net", os.O_RDONLY)
+        try:
+            _enter(self.namespace(place))
+            yield
+        finally:
+            _set_namespace(before)
+            os.close(before)
+
     def change(self, one: str, other: str, link: Link) -> None:
         """Replace the link between two places, in both directions. Packets that are on their way still arrive."""
         assert self._router.stdin is not None
@@ -220,10 +231,13 @@ def _open_device(namespace: str) -> int:
 
 def _enter(namespace: str) -> None:
     """Move the calling thread there. Raises OSError."""
-    libc = ctypes.CDLL(None, use_errno=True)
     with open(f"/var/run/netns/{namespace}") as file:
-        if libc.setns(file.fileno(), _CLONE_NEWNET):
-            raise OSError(ctypes.get_errno(), f"cannot enter {namespace}")
+        _set_namespace(file.fileno())
+
+
+def _set_namespace(descriptor: int) -> None:
+    if ctypes.CDLL(None, use_errno=True).setns(descriptor, _CLONE_NEWNET):
+        raise OSError(ctypes.get_errno(), "cannot enter the namespace")
 
 
 def _run(*command: str) -> None:

@@ -1,0 +1,187 @@
+"""Steps that go around the servers of a route, on an emulated internet: `ring_latency` and `push_faults`. Needs root.
+
+The client is in this process, at a place of its own; every server is at another. Decode steps are timed once the
+servers push to each other, which they do from the fourth step on.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import random
+import statistics
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from unittest import mock
+
+from potluck_gateway.completion import Completion
+
+from benchmarks.figures import Measured
+from benchmarks.local_swarm import LocalEngine, LocalSwarm
+from benchmarks.loops import generate, swarm_model
+from benchmarks.models import checkpoint, local_model
+from potluck.client.ring import Ring
+from potluck.protocol.blocks import Span
+from tests.helpers.internet import CUT, Internet, Link, internet
+
+ROUND_TRIPS_MS = (10, 50, 100)
+_CLIENT = "client"
+_NUM_BLOCKS = 6
+_LINKING_STEPS = 8  # by then the servers push
+_TOKENS = 24
+_FAULT_LINK = Link(0.015)
+_FAULT_TOKENS = 24
+_SEED = 19
+
+
+def latency(soak: bool) -> Measured:
+    """Swarms of one, two and three servers."""
+    rounds, folder = (9 if soak else 2), checkpoint(512, _NUM_BLOCKS)
+    found: dict[str, dict[str, float]] = {}
+    for count in (1, 2, 3):
+        size = _NUM_BLOCKS // count
+        spans = [Span(start, start + size) for start in range(0, _NUM_BLOCKS, size)]
+        with far_swarm(folder, spans, Link(0.001)) as far, swarm_model(far.swarm, folder) as model:
+            generate(model, _LINKING_STEPS)
+            for round_trip_ms in ROUND_TRIPS_MS:
+                far.set_round_trips(round_trip_ms)
+                name = f"{count} servers, {round_trip_ms} ms"
+                found[name] = _around(model, count, round_trip_ms, rounds)
+                print(name, found[name], flush=True)
+    worst = max(each["ratio"] for name, each in found.items() if not name.endswith(" 10 ms"))
+    star = found["3 servers, 50 ms"]["star_ratio"]
+    return Measured(worst, {"steps": found, "star_of_3": star, "tokens": _TOKENS, "rounds": rounds})
+
+
+def faults(soak: bool) -> Measured:
+    """Six servers, two for each third of the blocks; one fault in each generation."""
+    folder, rng = checkpoint(512, _NUM_BLOCKS), random.Random(_SEED)
+    spans = [span for span in (Span(0, 2), Span(2, 4), Span(4, 6)) for _ in range(2)]
+    kinds = itertools.cycle(("cut", "freeze", "cut", "kill"))
+    want = generate(local_model(folder), _FAULT_TOKENS).tokens
+    differing, waits = 0, list[dict[str, Any]]()
+    with far_swarm(folder, spans, _FAULT_LINK) as far:
+        for kind in itertools.islice(kinds, 200 if soak else 8):
+            got, wait_s, pushed = _generate_with(kind, far, folder, rng)
+            same = sum(one == other for one, other in zip(got, want, strict=False))
+            differing += max(len(got), len(want)) - same
+            waits.append({"fault": kind, "longest_wait_s": round(wait_s, 2), "pushed_steps": pushed})
+            print(waits[-1], "tokens that differ so far:", differing, flush=True)
+    longest = max(each["longest_wait_s"] for each in waits)
+    return Measured(float(differing), {"longest_wait_s": longest, "faults": waits, "seed": _SEED})
+
+
+@dataclass
+class FarSwarm:
+    """A swarm whose servers are at places of an emulated internet."""
+
+    swarm: LocalSwarm
+    world: Internet
+    places: dict[LocalEngine, str]
+
+    def add(self, span: Span, place: str) -> LocalEngine:
+        engine = self.swarm.add_engine(
+            span, options=("--host", self.world.address(place)), before=self.world.command(place)
+        )
+        self.places[engine] = place
+        return engine
+
+    def replace(self, engine: LocalEngine) -> None:
+        """Start another server where a killed one was."""
+        self.add(engine.span, self.places.pop(engine)).wait_online()
+
+    def join(self, one: LocalEngine, other: LocalEngine, link: Link) -> None:
+        self.world.change(self.places[one], self.places[other], link)
+
+    def set_round_trips(self, round_trip_ms: float) -> None:
+        for one, other in itertools.combinations(self.world.places, 2):
+            self.world.change(one, other, Link(round_trip_ms / 2000))
+
+    def serving(self, model: Any) -> list[LocalEngine]:
+        """The servers of the latest session, in the order of the blocks."""
+        by_peer = {engine.peer_id: engine for engine in self.places}
+        return [by_peer[hop.peer_id] for hop in model.last_route()[0].hops]
+
+
+@contextlib.contextmanager
+def far_swarm(folder: Path, spans: Sequence[Span], link: Link) -> Iterator[FarSwarm]:
+    """Start a swarm with one server for each of `spans`; this thread is at the client's place meanwhile."""
+    names = [f"server{number}" for number in range(len(spans))]
+    with (
+        internet((_CLIENT, *names), link) as world,
+        world.inside(_CLIENT),
+        LocalSwarm(folder, (), host=world.address(_CLIENT)) as swarm,
+    ):
+        far = FarSwarm(swarm, world, {})
+        for span, place in zip(spans, names, strict=True):
+            far.add(span, place)
+        for engine in swarm.engines:
+            engine.wait_online()
+        yield far
+
+
+def _around(model: Any, count: int, round_trip_ms: int, rounds: int) -> dict[str, float]:
+    """Milliseconds of a decode step, and what they are over the ideal."""
+    generate(model, _LINKING_STEPS)
+    around = [_step_ms(model) for _ in range(rounds)]
+    with mock.patch.object(Ring, "open_links", return_value=[]):
+        star_ms, _ = _step_ms(model)
+    step_ms, compute_ms = map(statistics.median, zip(*around, strict=True))
+    ideal_ms = (count + 1) * round_trip_ms / 2 + compute_ms
+    return {
+        "step_ms": round(step_ms, 2),
+        "compute_ms": round(compute_ms, 2),
+        "ratio": round(step_ms / ideal_ms, 3),
+        "star_ratio": round(star_ms / ideal_ms, 3),
+    }
+
+
+def _step_ms(model: Any) -> tuple[float, float]:
+    """Return the median time of a decode step, and what the servers computed in it on average."""
+    seen: list[float] = []
+
+    def note(_: Completion) -> None:
+        (route,) = model.last_route()
+        seen.append(sum(hop.compute_ms for hop in route.hops))
+
+    times = generate(model, _TOKENS, note).times_s[_LINKING_STEPS:]
+    steps = [1000 * (later - earlier) for earlier, later in itertools.pairwise(times)]
+    computed = seen[_LINKING_STEPS:]
+    return statistics.median(steps), (computed[-1] - computed[0]) / (len(computed) - 1)
+
+
+def _generate_with(kind: str, far: FarSwarm, folder: Path, rng: random.Random) -> tuple[list[int], float, int]:
+    """Generate with one fault; return the tokens, the longest wait for one, and how many steps were pushed."""
+    at = rng.randrange(_LINKING_STEPS, _FAULT_TOKENS - 6)
+    struck: list[LocalEngine] = []
+    count = 0
+
+    def strike(_: Completion) -> None:
+        nonlocal count
+        count += 1
+        if count == at:
+            route = far.serving(model)
+            first = rng.randrange(len(route) - 1)
+            struck.extend(route[first : first + 2])
+            match kind:
+                case "cut":
+                    far.join(struck[0], struck[1], CUT)
+                case "freeze":
+                    struck[1].freeze()
+                case "kill":
+                    struck[1].kill()
+
+    with swarm_model(far.swarm, folder) as model:
+        done = generate(model, _FAULT_TOKENS, strike)
+        (route,) = model.last_route()
+    match kind:
+        case "cut":
+            far.join(struck[0], struck[1], _FAULT_LINK)
+        case "freeze":
+            struck[1].thaw()
+        case "kill":
+            far.replace(struck[1])
+    waits = [later - earlier for earlier, later in itertools.pairwise(done.times_s)]
+    return done.tokens, max(waits[at - 1 :]), sum(hop.pushed_steps for hop in (*route.hops, *route.replaced))
