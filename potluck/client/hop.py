@@ -139,7 +139,7 @@ class Hop:
 
     @property
     def is_told(self) -> bool:
-        """Whether the server knows its links."""
+        """Tell whether the server knows its links."""
         return not self._untold
 
     def can_take_whole(self, position: int, num_tokens: int) -> bool:
@@ -168,7 +168,7 @@ class Hop:
 
     @property
     def is_announced(self) -> bool:
-        """Whether a step was announced and not answered."""
+        """Tell whether a step was announced and not answered."""
         return self._awaited is not None
 
     async def catch_up(self, start: int, *, is_pushed: bool = False) -> Tensor:

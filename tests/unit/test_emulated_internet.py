@@ -6,6 +6,7 @@ import contextlib
 import itertools
 import random
 import socket
+import subprocess
 import time
 from collections.abc import Iterator
 
@@ -85,6 +86,16 @@ def round_trip_s(world: Internet, one: str, other: str) -> float:
 @pytest.mark.parametrize(("ends", "link"), [(("a", "b"), NEAR), (("a", "c"), FAR)])
 def test_round_trips_take_twice_the_delay(world: Internet, ends: tuple[str, str], link: Link) -> None:
     assert 1.0 <= round_trip_s(world, *ends) / (2 * link.delay_s) < 1.25
+
+
+def test_what_a_thread_starts_at_a_place_has_its_address_and_the_thread_comes_back(world: Internet) -> None:
+    show = ["ip", "-4", "-o", "address"]
+    before = subprocess.run(show, capture_output=True, text=True, check=True).stdout
+    with world.inside("b"):
+        inside = subprocess.run(show, capture_output=True, text=True, check=True).stdout
+    assert f"{world.address('b')}/24" in inside
+    assert world.address("a") not in inside
+    assert subprocess.run(show, capture_output=True, text=True, check=True).stdout == before
 
 
 def test_packets_arrive_at_the_rate_of_their_link(world: Internet) -> None:
