@@ -25,6 +25,7 @@ _DATE = "2026-11-21"  # of the last release; today's date would change the files
 _WIDTH = 80  # of the help texts, in columns
 _SUMMARY = "share this machine's computing with a swarm, and use the swarm's"
 _FILES = ("DIR", "FILE", "MODEL")  # values that are completed as paths
+_NAMES = {"SWARM": "swarms", "PERSON": "people"}  # values that are completed by `potluck completions`
 _EXIT_CODES = " ".join(main.EXIT_CODES_HELP.split()).removeprefix("exit codes: ")
 _DAEMON_EXIT_CODES = "0 ended as asked; 1 it failed; 3 another daemon of this user is already running."
 _SETTINGS = "Change settings with `potluck config` or in the file. POTLUCK_SECTION_NAME overrides a setting."
@@ -69,6 +70,9 @@ def _mark(parser: argparse.ArgumentParser) -> None:
     for action in parser._actions:
         if action.metavar in _FILES:
             action.complete = shtab.FILE  # type: ignore[attr-defined]
+        elif action.metavar in _NAMES or (parser.prog, action.dest) == ("potluck models delete", "name"):
+            names = _NAMES.get(str(action.metavar), "models")
+            action.complete = shtab.cmd(f"potluck completions {names} 2>/dev/null")  # type: ignore[attr-defined]
         elif action.metavar == "KEY":
             action.choices = [entry.key for entry in entries()]
     for inner in actions_of(parser).values():

@@ -37,7 +37,7 @@ RESULT = {
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     actions = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
     start = actions.add_parser("start", help="start it, wait until it is ready, and print its address")
-    start.add_argument("--swarm", default="", metavar="NAME", help="a swarm you joined (default: the one you serve)")
+    start.add_argument("--swarm", default="", metavar="SWARM", help="a swarm you joined (default: the one you serve)")
     start.add_argument("--stay", action="store_true", help="don't end it when nobody uses it")
     actions.add_parser("status", help="whether it runs, at which address and with which token")
     actions.add_parser("stop", help="end it")

@@ -49,7 +49,7 @@ def read_invite(args: argparse.Namespace) -> str:
 
 def add_swarm(parser: argparse.ArgumentParser) -> None:
     """Add the options that name a swarm."""
-    parser.add_argument("--swarm", metavar="NAME", help="a swarm you joined (default: your only swarm)")
+    parser.add_argument("--swarm", metavar="SWARM", help="a swarm you joined (default: your only swarm)")
     add_invite_file(parser)
 
 

@@ -22,7 +22,7 @@ RESULT = Left
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("name", metavar="NAME", nargs="?", help="a swarm you joined (default: the one you serve)")
+    parser.add_argument("name", metavar="SWARM", nargs="?", help="a swarm you joined (default: the one you serve)")
 
 
 def run(args: argparse.Namespace) -> int:

@@ -111,7 +111,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
     for action in (added, listed, removed, promoted, demoted, withdrawn, code, recovered):
         action.add_argument(
-            "--swarm", default="", metavar="NAME", help="a swarm you joined (default: the one you serve)"
+            "--swarm", default="", metavar="SWARM", help="a swarm you joined (default: the one you serve)"
         )
 
 
@@ -121,7 +121,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _add_person(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("name", metavar="NAME", help="the person's name or id, as the list shows it")
+    parser.add_argument("name", metavar="PERSON", help="the person's name or id, as the list shows it")
 
 
 def _list(args: argparse.Namespace) -> int:

@@ -6,6 +6,7 @@ import argparse
 import time
 from collections import Counter
 from collections.abc import Iterator
+from functools import partial
 
 from potluck_control import schema
 from potluck_control.formatting import duration, part_size, size
@@ -17,7 +18,7 @@ from potluck_cli.connect import daemon
 from potluck_cli.durations import clock
 from potluck_cli.options import answer
 from potluck_cli.overview import outlook_lines
-from potluck_cli.terminal import STRIP_LEGEND, Style, Terminal, strip
+from potluck_cli.terminal import STRIP_LEGEND, Style, Terminal, strip, wrapped
 
 DESCRIPTION = """\
 Show what this machine does for the swarm right now, and why: state, blocks, speed, load, and what it looks out for."""
@@ -34,7 +35,8 @@ _STYLES = {
     State.ERROR: (Style.BOLD, Style.RED),
 }
 _MAX_STRIP_LETTERS = 100
-_BAR_LETTERS = 20
+_BAR_LETTERS, _BAR_TEXT = 20, 24
+_INDENT = 13  # of what stands beside the names
 
 
 def run(args: argparse.Namespace) -> int:
@@ -43,15 +45,26 @@ def run(args: argparse.Namespace) -> int:
 
 
 def page(status: Status, terminal: Terminal, now: float) -> list[str]:
-    """Return the lines of the page."""
+    """Return the lines of the page, within the width of a terminal."""
+    width = terminal.width
     head = terminal.styled(f"● {status.text}", *_STYLES.get(status.state, (Style.BOLD,)))
     when = f"until {clock(status.until, now)}" if status.until else f"for {duration(now - status.since)}"
     ends = [terminal.faint(f"  It ends {status.ends}.")] if status.ends else []
-    lines = [f"{head}  {terminal.faint(when)}", *ends, ""]
+    lines = [*wrapped(f"{head}  {terminal.faint(when)}", width, 2), *ends, ""]
     for name, text in _rows(status, terminal, now):
-        lines.append(f"  {terminal.faint(name.ljust(9))}  {text}".rstrip())
-    lines += [terminal.styled(f"  ! {notice}", Style.YELLOW) for notice in status.notices]
-    return lines
+        lines += row(name, text, terminal)
+    notices = (terminal.styled(f"  ! {notice}", Style.YELLOW) for notice in status.notices)
+    return [*lines, *(line for notice in notices for line in wrapped(notice, width, 4))]
+
+
+def row(name: str, text: str, terminal: Terminal) -> list[str]:
+    """Return the lines of a name with the text beside it."""
+    return wrapped(f"  {terminal.faint(name.ljust(_INDENT - 4))}  {text}".rstrip(), terminal.width, _INDENT)
+
+
+def room(terminal: Terminal) -> int | None:
+    """Return how many letters fit beside the names; None: any number."""
+    return None if terminal.width is None else terminal.width - _INDENT
 
 
 def _rows(status: Status, terminal: Terminal, now: float) -> Iterator[tuple[str, str]]:
@@ -60,13 +73,14 @@ def _rows(status: Status, terminal: Terminal, now: float) -> Iterator[tuple[str,
     people = f"{status.sessions} session{'' if status.sessions == 1 else 's'}"
     yield "speed", f"{status.tokens_per_s:.1f} tokens/s, {people}, {status.tokens_today:,} tokens today"
     load = status.load
-    yield "cpu", f"{_bar(load.cpu_percent / 100)}  {load.cpu_percent:.0f} %, the engine {load.engine_cpu_percent:.0f} %"
+    bar = partial(_bar, letters=_BAR_LETTERS if (free := room(terminal)) is None else _bar_letters(free))
+    yield "cpu", f"{bar(load.cpu_percent / 100)}  {load.cpu_percent:.0f} %, the engine {load.engine_cpu_percent:.0f} %"
     if load.gpu_percent is not None:
-        yield "gpu", f"{_bar(load.gpu_percent / 100)}  {load.gpu_percent:.0f} %"
+        yield "gpu", f"{bar(load.gpu_percent / 100)}  {load.gpu_percent:.0f} %"
     ceiling = load.memory_limit_bytes or load.memory_total_bytes
     if ceiling:
         share = load.memory_used_bytes / ceiling
-        yield "memory", f"{_bar(share)}  {part_size(load.memory_used_bytes, ceiling)}"
+        yield "memory", f"{bar(share)}  {part_size(load.memory_used_bytes, ceiling)}"
     yield "engine", _engine(status)
     if status.engine.pid is not None and status.network.reach != "unknown":
         yield "network", _network(status.network)
@@ -92,18 +106,29 @@ def _detectors(probes: tuple[ProbeStatus, ...], terminal: Terminal) -> Iterator[
 
 def _swarm_rows(swarm: SwarmStatus, terminal: Terminal, now: float) -> Iterator[tuple[str, str]]:
     yield "swarm", f"{swarm.name}, {swarm.num_blocks} blocks of {swarm.model}"
-    if swarm.coverage and len(swarm.coverage) <= _MAX_STRIP_LETTERS:
-        age = f"  {duration(now - swarm.coverage_at)} ago" if swarm.coverage_at and now - swarm.coverage_at > 60 else ""
-        yield "blocks", strip(swarm.coverage) + terminal.faint(f"  {STRIP_LEGEND}{age}")
-    if swarm.span is not None and swarm.num_blocks <= _MAX_STRIP_LETTERS:
-        start, end = swarm.span
-        mark = "^" * (end - start)
-        yield "", " " * start + mark + " " * (swarm.num_blocks - end) + terminal.faint("  yours")
+    if swarm.num_blocks <= _MAX_STRIP_LETTERS and (swarm.coverage or swarm.span):
+        yield from _strip_rows(swarm, terminal, now)
     gaps = sum(count == 0 for count in swarm.coverage)
     if gaps:
         yield "", terminal.styled(f"nobody serves {gaps} of {swarm.num_blocks} blocks", Style.YELLOW)
     if swarm.outlook is not None:
         yield from (("", line) for line in outlook_lines(swarm.outlook))
+
+
+def _strip_rows(swarm: SwarmStatus, terminal: Terminal, now: float) -> Iterator[tuple[str, str]]:
+    """Draw who serves each block, in as many lines as it takes, with marks below the blocks of this machine."""
+    width = room(terminal) or _MAX_STRIP_LETTERS
+    start, end = swarm.span or (0, 0)
+    marks = " " * start + "^" * (end - start)
+    letters = strip(swarm.coverage)
+    for place in range(0, swarm.num_blocks, width):
+        if part := letters[place : place + width]:
+            yield "blocks" if place == 0 else "", part
+        if mark := marks[place : place + width].rstrip():
+            yield "", mark
+    age = f"  {duration(now - swarm.coverage_at)} ago" if swarm.coverage_at and now - swarm.coverage_at > 60 else ""
+    legend = f"{STRIP_LEGEND}  ^ yours" if swarm.span is not None else STRIP_LEGEND
+    yield "", terminal.faint(f"{legend}{age}")
 
 
 def _network(network: NetworkReport) -> str:
@@ -125,6 +150,10 @@ def _engine(status: Status) -> str:
     return text
 
 
-def _bar(share: float) -> str:
-    filled = round(min(max(share, 0.0), 1.0) * _BAR_LETTERS)
-    return "█" * filled + "·" * (_BAR_LETTERS - filled)
+def _bar_letters(free: int) -> int:
+    return min(max(free - _BAR_TEXT, 4), _BAR_LETTERS)
+
+
+def _bar(share: float, letters: int) -> str:
+    filled = round(min(max(share, 0.0), 1.0) * letters)
+    return "█" * filled + "·" * (letters - filled)

@@ -137,7 +137,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     page_of.set_defaults(act=web_page.run)
 
     leave = actions.add_parser("leave", help="forget a swarm and your key in it")
-    leave.add_argument("name", metavar="NAME", help="a swarm you joined")
+    leave.add_argument("name", metavar="SWARM", help="a swarm you joined")
     leave.set_defaults(act=_leave)
 
 
@@ -147,7 +147,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _add_name(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("swarm", metavar="NAME", nargs="?", help="a swarm you joined (default: the only one)")
+    parser.add_argument("swarm", metavar="SWARM", nargs="?", help="a swarm you joined (default: the only one)")
     add_invite_file(parser)
 
 

@@ -6,13 +6,18 @@ Knows nothing of swarms or networks.
 from __future__ import annotations
 
 import os
+import re
+import shutil
 import sys
 from collections.abc import Sequence
 from enum import Enum
 from typing import TextIO
 
+_STYLE = re.compile(r"\x1b\[[0-9;]*m")
+_WORD = re.compile(r"\s*\S+\s*")  # with the spaces around it
 _GAP, _ONE, _MORE = "·", "▒", "█"  # nobody, one server, several
 _ASCII = str.maketrans({_GAP: ".", _ONE: "+", _MORE: "#", "✓": "+", "✗": "x", "→": ">"})
+_NARROWEST = 30  # columns; below that, a terminal breaks the lines itself
 
 
 class Style(Enum):
@@ -34,6 +39,11 @@ class Terminal:
         self.can_move = self.is_interactive and (os.environ.get("TERM") or "dumb") != "dumb"  # the cursor
         self._has_colour = self.can_move and not os.environ.get("NO_COLOR")
         self._has_unicode = "utf" in (out.encoding or "utf-8").lower()
+
+    @property
+    def width(self) -> int | None:
+        """The columns of a terminal; None for a file or a pipe, whose lines may have any length."""
+        return max(shutil.get_terminal_size().columns, _NARROWEST) if self.is_interactive else None
 
     def line(self, text: str = "") -> None:
         self.write(text + "\n")
@@ -73,6 +83,24 @@ def table(headers: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
         return "  ".join(padded).rstrip()
 
     return [join(headers), *(join(row) for row in rows)]
+
+
+def wrapped(text: str, width: int | None, indent: int) -> list[str]:
+    """Break a line between words so that each part fits; what follows the first part is indented by `indent`."""
+    if width is None or _letters(text) <= width:
+        return [text]
+    lines, line = [], ""
+    for word in _WORD.findall(text):
+        if line.strip() and _letters(line + word.rstrip()) > width:
+            lines.append(line.rstrip())
+            line = " " * indent
+        line += word
+    return [*lines, line.rstrip()]
+
+
+def _letters(text: str) -> int:
+    """Count what a terminal shows of a text."""
+    return len(_STYLE.sub("", text))
 
 
 def strip(replicas: Sequence[int]) -> str:

@@ -22,7 +22,7 @@ from potluck_daemon.presence.probe import ProbeFailedError, ProbeUnavailableErro
 from potluck.errors import PotluckError
 from potluck_cli.connect import daemon
 from potluck_cli.options import positive, print_json
-from potluck_cli.status import page
+from potluck_cli.status import page, room, row
 from potluck_cli.terminal import Terminal
 
 DESCRIPTION = """\
@@ -148,15 +148,16 @@ def _pages(engine: EngineMetrics | None) -> str:
 
 
 def _paint(sample: TopSample, speeds: list[float], terminal: Terminal) -> None:
-    """Overwrite the old page line by line, so that nothing flickers, within the height of the terminal."""
+    """Overwrite the old page line by line, so that nothing flickers, within the size of the terminal."""
     height = shutil.get_terminal_size().lines
     hot = ", ".join(f"{item.name} {item.celsius:.0f} °C" for item in sample.temperatures) or "no sensors"
-    live = [
-        f"  queue      {_queue(sample.engine)}",
-        f"  pages      {_pages(sample.engine)}",
-        f"  heat       {hot}",
-        f"  tokens/s   {sparkline(speeds)}",
-    ]
+    rows = (
+        ("queue", _queue(sample.engine)),
+        ("pages", _pages(sample.engine)),
+        ("heat", hot),
+        ("tokens/s", sparkline(speeds[-(room(terminal) or _KEPT) :])),
+    )
+    live = [line for name, text in rows for line in row(name, text, terminal)]
     lines = page(sample.status, terminal, time.time())
     lines = [*lines[: max(height - 1 - len(live), 1)], *live][: max(height - 1, 1)]
     terminal.write(_HOME + "".join(f"{line}{_CLEAR_LINE}\n" for line in lines) + _CLEAR_BELOW)

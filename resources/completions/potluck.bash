@@ -90,8 +90,21 @@ _shtab_potluck_completions_option_strings=(-h --help)
 _shtab_potluck_option_strings=(-h --help)
 
 _shtab_potluck_join___file_COMPGEN=_shtab_compgen_files
+_shtab_potluck_leave_pos_0_COMPGEN=_shtab_cmd_compgen_49d41103
+_shtab_potluck_members_list___swarm_COMPGEN=_shtab_cmd_compgen_49d41103
+_shtab_potluck_members_remove_pos_0_COMPGEN=_shtab_cmd_compgen_45aa6826
+_shtab_potluck_members_remove___swarm_COMPGEN=_shtab_cmd_compgen_49d41103
+_shtab_potluck_members_promote_pos_0_COMPGEN=_shtab_cmd_compgen_45aa6826
+_shtab_potluck_members_promote___swarm_COMPGEN=_shtab_cmd_compgen_49d41103
+_shtab_potluck_members_demote_pos_0_COMPGEN=_shtab_cmd_compgen_45aa6826
+_shtab_potluck_members_demote___swarm_COMPGEN=_shtab_cmd_compgen_49d41103
+_shtab_potluck_members_withdraw___swarm_COMPGEN=_shtab_cmd_compgen_49d41103
+_shtab_potluck_members_recovery_code___swarm_COMPGEN=_shtab_cmd_compgen_49d41103
+_shtab_potluck_members_recover___swarm_COMPGEN=_shtab_cmd_compgen_49d41103
+_shtab_potluck_members_add_computer___swarm_COMPGEN=_shtab_cmd_compgen_49d41103
 _shtab_potluck_members_backup_pos_0_COMPGEN=_shtab_compgen_files
 _shtab_potluck_members_restore_pos_0_COMPGEN=_shtab_compgen_files
+_shtab_potluck_models_delete_pos_0_COMPGEN=_shtab_cmd_compgen_f87bb636
 _shtab_potluck_models_move_pos_0_COMPGEN=_shtab_compgen_files
 _shtab_potluck_ledger_export_pos_0_COMPGEN=_shtab_compgen_files
 _shtab_potluck_ledger_backup_pos_0_COMPGEN=_shtab_compgen_files
@@ -100,15 +113,23 @@ _shtab_potluck_diag___output_COMPGEN=_shtab_compgen_files
 _shtab_potluck_setup___folder_COMPGEN=_shtab_compgen_files
 _shtab_potluck_setup___wheels_COMPGEN=_shtab_compgen_files
 _shtab_potluck_serve_pos_0_COMPGEN=_shtab_compgen_files
+_shtab_potluck_serve___swarm_COMPGEN=_shtab_cmd_compgen_49d41103
 _shtab_potluck_serve___invite_file_COMPGEN=_shtab_compgen_files
 _shtab_potluck_serve___identity_COMPGEN=_shtab_compgen_files
+_shtab_potluck_generate___swarm_COMPGEN=_shtab_cmd_compgen_49d41103
 _shtab_potluck_generate___invite_file_COMPGEN=_shtab_compgen_files
+_shtab_potluck_chat___swarm_COMPGEN=_shtab_cmd_compgen_49d41103
+_shtab_potluck_gateway_start___swarm_COMPGEN=_shtab_cmd_compgen_49d41103
 _shtab_potluck_swarm_create_pos_1_COMPGEN=_shtab_compgen_files
 _shtab_potluck_swarm_join___file_COMPGEN=_shtab_compgen_files
+_shtab_potluck_swarm_invite_pos_0_COMPGEN=_shtab_cmd_compgen_49d41103
 _shtab_potluck_swarm_invite___invite_file_COMPGEN=_shtab_compgen_files
+_shtab_potluck_swarm_show_pos_0_COMPGEN=_shtab_cmd_compgen_49d41103
 _shtab_potluck_swarm_show___invite_file_COMPGEN=_shtab_compgen_files
+_shtab_potluck_swarm_page_pos_0_COMPGEN=_shtab_cmd_compgen_49d41103
 _shtab_potluck_swarm_page___invite_file_COMPGEN=_shtab_compgen_files
 _shtab_potluck_swarm_page___output_COMPGEN=_shtab_compgen_files
+_shtab_potluck_swarm_leave_pos_0_COMPGEN=_shtab_cmd_compgen_49d41103
 _shtab_potluck_bootstrap___identity_COMPGEN=_shtab_compgen_files
 
 _shtab_potluck_members_pos_0_choices=(list remove promote demote withdraw recovery-code recover add-computer backup restore)
@@ -130,7 +151,7 @@ _shtab_potluck_serve___quantization_choices=(none int8 int4)
 _shtab_potluck_generate___quantization_choices=(none int8 int4)
 _shtab_potluck_gateway_pos_0_choices=(start status stop key keys revoke)
 _shtab_potluck_swarm_pos_0_choices=(create join invite list show page leave)
-_shtab_potluck_completions_pos_0_choices=(bash zsh fish)
+_shtab_potluck_completions_pos_0_choices=(bash zsh fish swarms models people)
 _shtab_potluck_pos_0_choices=(start stop drain status top pause resume join leave members models programs history earnings ledger logs config doctor diag setup update autostart service serve generate chat gateway swarm bootstrap control completions)
 
 _shtab_potluck_start__h_nargs=0
@@ -376,6 +397,24 @@ _shtab_potluck_pos_0_nargs=A...
 _shtab_potluck__h_nargs=0
 _shtab_potluck___help_nargs=0
 
+
+# Custom Preamble
+
+# $1=COMP_WORDS[1]
+_shtab_cmd_compgen_49d41103() {
+  compgen -W "$(potluck completions swarms 2>/dev/null)" -- $1
+}
+
+# $1=COMP_WORDS[1]
+_shtab_cmd_compgen_45aa6826() {
+  compgen -W "$(potluck completions people 2>/dev/null)" -- $1
+}
+
+# $1=COMP_WORDS[1]
+_shtab_cmd_compgen_f87bb636() {
+  compgen -W "$(potluck completions models 2>/dev/null)" -- $1
+}
+# End Custom Preamble
 
 # $1=COMP_WORDS[1]
 _shtab_compgen_files() {

@@ -13,7 +13,7 @@ _shtab_potluck_commands() {
     autostart:'Choose whether the desktop starts the tray app and systemd starts the daemon when you log in. Both are off until you choose. Without options, show what the system will do, whoever arranged it. For a machine that nobody plays on, use `potluck service install --system`.'
     bootstrap:'Run a meeting point, through which members of a swarm find each other. It holds the directory of who serves what, never a model, prompt or key. Its address is printed once it can be reached, and stays the same across restarts. With the link of a swarm it refuses everybody who is not a member, and passes on who joined and who was removed. It cannot check what members write into the directory; they check that themselves when they read it.'
     chat:'Talk to a swarm'"'"'s model. Starts the gateway if needed; requests spend your credit. The servers you use can read what you write, so never send secrets through people you do not trust. Without MESSAGE, the conversation lasts until you press Ctrl-D, and /new starts another one.'
-    completions:'Print a script that lets your shell complete commands and options. Save it where the shell looks for it.'
+    completions:'Print a script that lets your shell complete commands, options and the names of settings, swarms, models and people. Save it where the shell looks for it. It calls `potluck completions swarms`, `models` and `people` for their names.'
     config:'Show and change the settings: what to serve, and when to step aside. A running daemon applies changes at once. You may also edit the file by hand; while it has a mistake, the previous settings stay in force and `potluck status` names the mistake. An environment variable POTLUCK_SECTION_NAME of the daemon overrides the file.'
     control:'Connect standard input and output to the daemon'"'"'s control socket, until the input ends. This is how the app on Windows reaches the daemon in WSL2. Whoever can run this command as the daemon'"'"'s user can control the daemon.'
     diag:'Write one file with versions, the findings of `potluck doctor`, settings, status, history and the end of the log. Keys, invites, addresses, home folders and the names of people, machines and swarms are removed. Prompts are never in it. The history names programs that Potluck stepped aside for. Check the file before you send it.'
@@ -167,7 +167,7 @@ _shtab_potluck_bootstrap_defaults_added=0
 
 _shtab_potluck_chat_options=(
   "(- : *)"{-h,--help}"[show this help message and exit]"
-  "--swarm[a swarm you joined (default\: the one you serve)]:NAME:"
+  "--swarm[a swarm you joined (default\: the one you serve)]:SWARM:($(potluck completions swarms 2>/dev/null))"
   "--system[tell the model how to behave]:TEXT:"
   "--max-tokens[longest answer (default\: chat.max_tokens)]:N:"
   "--max-wait[for layers that nobody serves, and a member that answers (default\: 2m)]:TIME:"
@@ -180,7 +180,7 @@ _shtab_potluck_chat_defaults_added=0
 
 _shtab_potluck_completions_options=(
   "(- : *)"{-h,--help}"[show this help message and exit]"
-  ":your shell:(bash zsh fish)"
+  ":your shell, or the names to list:(bash zsh fish swarms models people)"
 )
 
 # guard to ensure default positional specs are added only once per session
@@ -316,7 +316,7 @@ _shtab_potluck_gateway_revoke_defaults_added=0
 
 _shtab_potluck_gateway_start_options=(
   "(- : *)"{-h,--help}"[show this help message and exit]"
-  "--swarm[a swarm you joined (default\: the one you serve)]:NAME:"
+  "--swarm[a swarm you joined (default\: the one you serve)]:SWARM:($(potluck completions swarms 2>/dev/null))"
   "--stay[don\'t end it when nobody uses it]"
   "--json[print JSON, for scripts]"
 )
@@ -342,7 +342,7 @@ _shtab_potluck_gateway_stop_defaults_added=0
 
 _shtab_potluck_generate_options=(
   "(- : *)"{-h,--help}"[show this help message and exit]"
-  "--swarm[a swarm you joined (default\: your only swarm)]:NAME:"
+  "--swarm[a swarm you joined (default\: your only swarm)]:SWARM:($(potluck completions swarms 2>/dev/null))"
   "--invite-file[use the swarm of the invite in this file]:FILE:_files"
   "--model[folder or hub name of the swarm\'s model (default\: as the swarm names it)]:model:"
   "--max-new-tokens[default\: 64]:N:"
@@ -384,7 +384,7 @@ _shtab_potluck_join_defaults_added=0
 _shtab_potluck_leave_options=(
   "(- : *)"{-h,--help}"[show this help message and exit]"
   "--json[print JSON, for scripts]"
-  ":a swarm you joined (default\: the one you serve):"
+  ":a swarm you joined (default\: the one you serve):($(potluck completions swarms 2>/dev/null))"
 )
 
 # guard to ensure default positional specs are added only once per session
@@ -452,7 +452,7 @@ _shtab_potluck_members_defaults_added=0
 _shtab_potluck_members_add_computer_options=(
   "(- : *)"{-h,--help}"[show this help message and exit]"
   "--address[this computer\'s address for the other one (default\: the usual)]:IPV4:"
-  "--swarm[a swarm you joined (default\: the one you serve)]:NAME:"
+  "--swarm[a swarm you joined (default\: the one you serve)]:SWARM:($(potluck completions swarms 2>/dev/null))"
   "--json[print JSON, for scripts]"
 )
 
@@ -470,9 +470,9 @@ _shtab_potluck_members_backup_defaults_added=0
 
 _shtab_potluck_members_demote_options=(
   "(- : *)"{-h,--help}"[show this help message and exit]"
-  "--swarm[a swarm you joined (default\: the one you serve)]:NAME:"
+  "--swarm[a swarm you joined (default\: the one you serve)]:SWARM:($(potluck completions swarms 2>/dev/null))"
   "--json[print JSON, for scripts]"
-  ":the person\'s name or id, as the list shows it:"
+  ":the person\'s name or id, as the list shows it:($(potluck completions people 2>/dev/null))"
 )
 
 # guard to ensure default positional specs are added only once per session
@@ -480,7 +480,7 @@ _shtab_potluck_members_demote_defaults_added=0
 
 _shtab_potluck_members_list_options=(
   "(- : *)"{-h,--help}"[show this help message and exit]"
-  "--swarm[a swarm you joined (default\: the one you serve)]:NAME:"
+  "--swarm[a swarm you joined (default\: the one you serve)]:SWARM:($(potluck completions swarms 2>/dev/null))"
   "--json[print JSON, for scripts]"
 )
 
@@ -490,9 +490,9 @@ _shtab_potluck_members_list_defaults_added=0
 _shtab_potluck_members_promote_options=(
   "(- : *)"{-h,--help}"[show this help message and exit]"
   "--enroller[only let this person\'s computers enrol newcomers of a public swarm]"
-  "--swarm[a swarm you joined (default\: the one you serve)]:NAME:"
+  "--swarm[a swarm you joined (default\: the one you serve)]:SWARM:($(potluck completions swarms 2>/dev/null))"
   "--json[print JSON, for scripts]"
-  ":the person\'s name or id, as the list shows it:"
+  ":the person\'s name or id, as the list shows it:($(potluck completions people 2>/dev/null))"
 )
 
 # guard to ensure default positional specs are added only once per session
@@ -500,7 +500,7 @@ _shtab_potluck_members_promote_defaults_added=0
 
 _shtab_potluck_members_recover_options=(
   "(- : *)"{-h,--help}"[show this help message and exit]"
-  "--swarm[a swarm you joined (default\: the one you serve)]:NAME:"
+  "--swarm[a swarm you joined (default\: the one you serve)]:SWARM:($(potluck completions swarms 2>/dev/null))"
   "--json[print JSON, for scripts]"
 )
 
@@ -509,7 +509,7 @@ _shtab_potluck_members_recover_defaults_added=0
 
 _shtab_potluck_members_recovery_code_options=(
   "(- : *)"{-h,--help}"[show this help message and exit]"
-  "--swarm[a swarm you joined (default\: the one you serve)]:NAME:"
+  "--swarm[a swarm you joined (default\: the one you serve)]:SWARM:($(potluck completions swarms 2>/dev/null))"
   "--json[print JSON, for scripts]"
 )
 
@@ -519,9 +519,9 @@ _shtab_potluck_members_recovery_code_defaults_added=0
 _shtab_potluck_members_remove_options=(
   "(- : *)"{-h,--help}"[show this help message and exit]"
   "--machine[remove only this computer]:NAME:"
-  "--swarm[a swarm you joined (default\: the one you serve)]:NAME:"
+  "--swarm[a swarm you joined (default\: the one you serve)]:SWARM:($(potluck completions swarms 2>/dev/null))"
   "--json[print JSON, for scripts]"
-  ":the person\'s name or id, as the list shows it:"
+  ":the person\'s name or id, as the list shows it:($(potluck completions people 2>/dev/null))"
 )
 
 # guard to ensure default positional specs are added only once per session
@@ -538,7 +538,7 @@ _shtab_potluck_members_restore_defaults_added=0
 
 _shtab_potluck_members_withdraw_options=(
   "(- : *)"{-h,--help}"[show this help message and exit]"
-  "--swarm[a swarm you joined (default\: the one you serve)]:NAME:"
+  "--swarm[a swarm you joined (default\: the one you serve)]:SWARM:($(potluck completions swarms 2>/dev/null))"
   "--json[print JSON, for scripts]"
   ":as the list shows it:"
 )
@@ -558,7 +558,7 @@ _shtab_potluck_models_delete_options=(
   "--prepared[delete blocks converted for this machine instead]"
   "--force[even if a swarm you joined runs the model]"
   "--json[print JSON, for scripts]"
-  ":as \`list\` shows it:"
+  ":as \`list\` shows it:($(potluck completions models 2>/dev/null))"
 )
 
 # guard to ensure default positional specs are added only once per session
@@ -644,7 +644,7 @@ _shtab_potluck_resume_defaults_added=0
 
 _shtab_potluck_serve_options=(
   "(- : *)"{-h,--help}"[show this help message and exit]"
-  "--swarm[a swarm you joined (default\: your only swarm)]:NAME:"
+  "--swarm[a swarm you joined (default\: your only swarm)]:SWARM:($(potluck completions swarms 2>/dev/null))"
   "--invite-file[use the swarm of the invite in this file]:FILE:_files"
   "--blocks[serve these blocks, counted from 0]:START:END:"
   "--num-blocks[how many blocks (default\: as many as fit)]:N:"
@@ -763,7 +763,7 @@ _shtab_potluck_swarm_invite_options=(
   "--expires[default\: 14d]:TIME:"
   "--public[make the swarm public, or let another 10,000 people into a public one]"
   "--json[print JSON, for scripts]"
-  ":a swarm you joined (default\: the only one):"
+  ":a swarm you joined (default\: the only one):($(potluck completions swarms 2>/dev/null))"
 )
 
 # guard to ensure default positional specs are added only once per session
@@ -781,7 +781,7 @@ _shtab_potluck_swarm_join_defaults_added=0
 _shtab_potluck_swarm_leave_options=(
   "(- : *)"{-h,--help}"[show this help message and exit]"
   "--json[print JSON, for scripts]"
-  ":a swarm you joined:"
+  ":a swarm you joined:($(potluck completions swarms 2>/dev/null))"
 )
 
 # guard to ensure default positional specs are added only once per session
@@ -804,7 +804,7 @@ _shtab_potluck_swarm_page_options=(
   "--port[with --serve\: TCP port\; 0\: any (default\: 8738)]:port:"
   "--public[for everybody\: without the secret in the address\; a private swarm\'s servers lose their names]"
   "--json[print JSON, for scripts]"
-  ":a swarm you joined (default\: the only one):"
+  ":a swarm you joined (default\: the only one):($(potluck completions swarms 2>/dev/null))"
 )
 
 # guard to ensure default positional specs are added only once per session
@@ -814,7 +814,7 @@ _shtab_potluck_swarm_show_options=(
   "(- : *)"{-h,--help}"[show this help message and exit]"
   "--invite-file[use the swarm of the invite in this file]:FILE:_files"
   "--json[print JSON, for scripts]"
-  ":a swarm you joined (default\: the only one):"
+  ":a swarm you joined (default\: the only one):($(potluck completions swarms 2>/dev/null))"
 )
 
 # guard to ensure default positional specs are added only once per session

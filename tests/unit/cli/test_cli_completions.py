@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import subprocess
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
-from potluck_cli import main
+from potluck_cli import completions, main
+from potluck_control.methods.members import Member, MembersList
 from potluck_control.resources import resource
+
+from potluck.membership.joined import JoinedSwarms
+from potluck.protocol.swarm import new_swarm
 
 TYPED = {  # what stands on the line: what is offered for its last word, and what is not
     "": (set(main.COMMANDS), {"--blocks"}),
@@ -65,3 +71,60 @@ def test_zsh_takes_the_script_as_an_autoloaded_function_and_by_eval(tmp_path: Pa
 def test_the_command_prints_the_script(capsys: pytest.CaptureFixture[str]) -> None:
     assert main.main(["completions", "fish"]) == 0
     assert capsys.readouterr().out == resource("completions/potluck.fish").read_text()
+
+
+@pytest.fixture
+def _names(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A `potluck` on the path that tells these names."""
+    program = tmp_path / "bin" / "potluck"
+    program.parent.mkdir()
+    program.write_text('#!/bin/sh\necho "$2-one\n$2-two"\n')
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{program.parent}:{os.environ['PATH']}")
+
+
+@pytest.mark.usefixtures("_names")
+@pytest.mark.parametrize("shell", ["bash", "fish"])
+@pytest.mark.parametrize(
+    ("line", "kind"),
+    [
+        ("generate --swarm s", "swarms"),
+        ("leave s", "swarms"),
+        ("swarm invite s", "swarms"),
+        ("members remove p", "people"),
+        ("models delete m", "models"),
+    ],
+)
+def test_a_shell_offers_the_names_that_the_command_tells(shell: str, line: str, kind: str) -> None:
+    if shutil.which(shell) is None:
+        pytest.skip(f"{shell} is not installed")
+    assert {f"{kind}-one", f"{kind}-two"} <= offers(shell, line)
+
+
+def person(name: str) -> Member:
+    return Member(name, "b2f4", "member", 0.0, "", is_you=False, is_on_probation=False, machines=())
+
+
+def test_names_that_a_shell_would_expand_are_never_told(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    people = ("Ana", "Ana Maria", "$(reboot)", "`reboot`", "-x", "Zoë", "a;b", "")
+    found = MembersList("home", tuple(map(person, people)), (), may_lead=False, is_founder=False)
+    monkeypatch.setattr(completions, "daemon", lambda: SimpleNamespace(call=lambda *_: found))
+    assert main.main(["completions", "people"]) == 0
+    assert capsys.readouterr().out.split("\n") == ["Ana", "Zoë", "b2f4", ""]
+
+
+def test_without_a_daemon_there_are_no_names_and_no_complaint(
+    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("XDG_RUNTIME_DIR", os.environ["HOME"])
+    assert main.main(["completions", "models"]) == 0
+    assert capfd.readouterr() == ("", "")
+
+
+def test_the_joined_swarms_are_told(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setenv("XDG_CONFIG_HOME", os.environ["HOME"])
+    JoinedSwarms().create(new_swarm("friends", "demo-model", 4), is_open=True)
+    assert main.main(["completions", "swarms"]) == 0
+    assert capsys.readouterr().out == "friends\n"

@@ -1,8 +1,10 @@
 """What the daemon's commands print, and the times people write."""
 
 import io
+import re
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -91,23 +93,24 @@ def test_a_pause_that_is_not_understood_is_a_usage_error_with_advice(words: str)
     assert raised.value.hint
 
 
+SERVING = Status(
+    State.SERVING,
+    Reason.NONE,
+    "Serving blocks 2:4 of tiny",
+    since=NOW - 720,
+    version="1",
+    engine=EngineStatus(pid=7, uptime_s=60),
+    swarm=SwarmStatus("friends", "tiny", 6, (2, 4), (1, 1, 2, 2, 0, 1), NOW),
+    load=LoadStatus(40.0, 30.0, 25.0, 1 << 30, 2 << 30, 8 << 30),
+    tokens_per_s=12.34,
+    sessions=1,
+    tokens_today=10_234,
+    probes=(ProbeStatus("GameMode", ProbeState.WATCHING), ProbeStatus("Sleep", ProbeState.FAILED, "no answer")),
+)
+
+
 def test_the_page_of_a_serving_machine_has_everything_on_it() -> None:
-    text = lines(
-        Status(
-            State.SERVING,
-            Reason.NONE,
-            "Serving blocks 2:4 of tiny",
-            since=NOW - 720,
-            version="1",
-            engine=EngineStatus(pid=7, uptime_s=60),
-            swarm=SwarmStatus("friends", "tiny", 6, (2, 4), (1, 1, 2, 2, 0, 1), NOW),
-            load=LoadStatus(40.0, 30.0, None, 1 << 30, 2 << 30, 8 << 30),
-            tokens_per_s=12.34,
-            sessions=1,
-            tokens_today=10_234,
-            probes=(ProbeStatus("GameMode", ProbeState.WATCHING), ProbeStatus("Sleep", ProbeState.FAILED, "no answer")),
-        )
-    )
+    text = lines(SERVING)
     for words in ("● Serving blocks 2:4 of tiny  for 12 min", "friends", "▒▒██·▒", "  ^^", "12.3 tokens/s, 1 session"):
         assert words in text
     for words in (
@@ -120,6 +123,39 @@ def test_the_page_of_a_serving_machine_has_everything_on_it() -> None:
         "nobody serves 1 of 6 blocks",
     ):
         assert words in text
+
+
+class Screen(io.StringIO):
+    encoding = "utf-8"
+
+    def isatty(self) -> bool:
+        return True
+
+
+LARGE = SwarmStatus("friends", "a-model-with-a-name", 80, (34, 42), (1, 2) * 40, NOW - 300)
+
+
+@pytest.mark.parametrize("width", [36, 40, 60, 80, 200])
+@pytest.mark.parametrize("swarm", [SERVING.swarm, LARGE])
+def test_the_page_keeps_to_the_width_of_the_terminal(
+    width: int, swarm: SwarmStatus, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", str(width))
+    monkeypatch.setenv("TERM", "xterm")
+    status = replace(SERVING, swarm=swarm, notices=("a notice that is longer than a narrow terminal",))
+    shown = [re.sub("\x1b\\[[0-9;]*m", "", line) for line in page(status, Terminal(Screen()), NOW)]
+    assert max(map(len, shown)) <= width
+    assert "".join(shown).count("█") + "".join(shown).count("▒") >= swarm.num_blocks - 1
+    assert swarm.span is not None
+    assert sum(len(line.strip()) for line in shown if set(line.strip()) == {"^"}) == swarm.span[1] - swarm.span[0]
+    words = " ".join(" ".join(shown).split())
+    for part in ("12.3 tokens/s, 1 session, 10,234 tokens today", "1.1 of 2.1 GB", status.notices[0], "Serving blocks"):
+        assert part in words
+
+
+def test_a_page_in_a_pipe_is_not_broken(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "40")
+    assert "12.3 tokens/s, 1 session, 10,234 tokens today" in lines(SERVING)
 
 
 def test_the_page_of_a_broken_machine_says_why_and_when_it_tries_again() -> None:
