@@ -15,6 +15,7 @@ from potluck_control.engine_metrics import EngineMetrics
 from potluck_control.method import Empty as Empty
 from potluck_control.method import Method as Method
 from potluck_control.methods import (
+    activity,
     computers,
     contribution,
     earnings,
@@ -357,6 +358,7 @@ _TOPICS = (
     swarms,
     health,
     machine,
+    activity,
     contribution,
     members,
     computers,

@@ -40,6 +40,7 @@ from potluck_daemon.reporting.metrics.families import families
 from potluck_daemon.reporting.metrics.page import MetricsPage
 from potluck_daemon.settings.state import StateFile
 from potluck_daemon.supervisor.supervisor import Supervisor
+from potluck_daemon.topics.activity import ActivityTopic
 from potluck_daemon.topics.computers import ComputersTopic
 from potluck_daemon.topics.contribution import ContributionTopic
 from potluck_daemon.topics.earnings import EarningsTopic
@@ -137,6 +138,7 @@ class Daemon:
             MembersTopic(configuration, self._supervisor),
             ComputersTopic(configuration, self._supervisor),
             HealthTopic(self.places, view),
+            ActivityTopic(self.account, self._supervisor),
             MachineTopic(configuration),
             ContributionTopic(configuration, self.account, self._clerk, view),
             EarningsTopic(self._clerk),

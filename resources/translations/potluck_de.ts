@@ -2283,6 +2283,48 @@
         <source>on probation</source>
         <translation>auf Probe</translation>
     </message>
+    <message>
+        <source>Last hour: {mean} tokens/s on average, {most} at most</source>
+        <translation>Letzte Stunde: im Mittel {mean} Token/s, höchstens {most}</translation>
+    </message>
+    <message>
+        <source>Last hour: {mean} % on average, {most} % at most</source>
+        <translation>Letzte Stunde: im Mittel {mean} %, höchstens {most} %</translation>
+    </message>
+    <message numerus="yes">
+        <source>{number} token(s)</source>
+        <translation>
+            <numerusform>{number} Token</numerusform>
+            <numerusform>{number} Token</numerusform>
+        </translation>
+    </message>
+    <message numerus="yes">
+        <source>you helped %n people with {tokens}</source>
+        <translation>
+            <numerusform>%n Person mit {tokens} geholfen</numerusform>
+            <numerusform>%n Leuten mit {tokens} geholfen</numerusform>
+        </translation>
+    </message>
+    <message>
+        <source>you served {tokens}</source>
+        <translation>{tokens} bereitgestellt</translation>
+    </message>
+    <message>
+        <source>stepped aside for {time} of {game}</source>
+        <translation>{time} lang {game} Platz gemacht</translation>
+    </message>
+    <message>
+        <source>you stepped aside for {time} of {game}</source>
+        <translation>{time} lang {game} Platz gemacht</translation>
+    </message>
+    <message>
+        <source>Today: {one} and {other}.</source>
+        <translation>Heute: {one} und {other}.</translation>
+    </message>
+    <message>
+        <source>Today: {one}.</source>
+        <translation>Heute: {one}.</translation>
+    </message>
 </context>
 <context>
     <name>ActivityPage</name>
@@ -3714,6 +3756,10 @@
         <translation>Token heute</translation>
     </message>
     <message>
+        <source>Tokens a second in the last hour</source>
+        <translation>Token je Sekunde in der letzten Stunde</translation>
+    </message>
+    <message>
         <source>Right now</source>
         <translation>Gerade jetzt</translation>
     </message>
@@ -4326,6 +4372,13 @@
     <message>
         <source>When you log in</source>
         <translation>Wenn du dich anmeldest</translation>
+    </message>
+</context>
+<context>
+    <name>_Load</name>
+    <message>
+        <source>{name} in the last hour</source>
+        <translation>{name} in der letzten Stunde</translation>
     </message>
 </context>
 </TS>

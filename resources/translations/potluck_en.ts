@@ -59,6 +59,20 @@
             <numerusform>All %n layers online.</numerusform>
         </translation>
     </message>
+    <message numerus="yes">
+        <source>{number} token(s)</source>
+        <translation>
+            <numerusform>{number} token</numerusform>
+            <numerusform>{number} tokens</numerusform>
+        </translation>
+    </message>
+    <message numerus="yes">
+        <source>you helped %n people with {tokens}</source>
+        <translation>
+            <numerusform>you helped %n person with {tokens}</numerusform>
+            <numerusform>you helped %n people with {tokens}</numerusform>
+        </translation>
+    </message>
 </context>
 <context>
     <name>BackupForm</name>

@@ -2283,6 +2283,48 @@
         <source>on probation</source>
         <translation>a prueba</translation>
     </message>
+    <message>
+        <source>Last hour: {mean} tokens/s on average, {most} at most</source>
+        <translation>Última hora: {mean} tokens/s de media, {most} como máximo</translation>
+    </message>
+    <message>
+        <source>Last hour: {mean} % on average, {most} % at most</source>
+        <translation>Última hora: {mean} % de media, {most} % como máximo</translation>
+    </message>
+    <message numerus="yes">
+        <source>{number} token(s)</source>
+        <translation>
+            <numerusform>{number} token</numerusform>
+            <numerusform>{number} tokens</numerusform>
+        </translation>
+    </message>
+    <message numerus="yes">
+        <source>you helped %n people with {tokens}</source>
+        <translation>
+            <numerusform>ayudaste a %n persona con {tokens}</numerusform>
+            <numerusform>ayudaste a %n personas con {tokens}</numerusform>
+        </translation>
+    </message>
+    <message>
+        <source>you served {tokens}</source>
+        <translation>serviste {tokens}</translation>
+    </message>
+    <message>
+        <source>stepped aside for {time} of {game}</source>
+        <translation>cediste el paso a {game} durante {time}</translation>
+    </message>
+    <message>
+        <source>you stepped aside for {time} of {game}</source>
+        <translation>cediste el paso a {game} durante {time}</translation>
+    </message>
+    <message>
+        <source>Today: {one} and {other}.</source>
+        <translation>Hoy {one} y {other}.</translation>
+    </message>
+    <message>
+        <source>Today: {one}.</source>
+        <translation>Hoy {one}.</translation>
+    </message>
 </context>
 <context>
     <name>ActivityPage</name>
@@ -3714,6 +3756,10 @@
         <translation>tokens hoy</translation>
     </message>
     <message>
+        <source>Tokens a second in the last hour</source>
+        <translation>Tokens por segundo en la última hora</translation>
+    </message>
+    <message>
         <source>Right now</source>
         <translation>Ahora mismo</translation>
     </message>
@@ -4326,6 +4372,13 @@
     <message>
         <source>When you log in</source>
         <translation>Cuando inicies sesión</translation>
+    </message>
+</context>
+<context>
+    <name>_Load</name>
+    <message>
+        <source>{name} in the last hour</source>
+        <translation>{name} en la última hora</translation>
     </message>
 </context>
 </TS>

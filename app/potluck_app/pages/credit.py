@@ -37,7 +37,7 @@ class CreditCard(Card):
         self.fill(
             "",
             row((headline(self.tr("Credits today")), 1), more),
-            row((figures, 2), (self._spark, 3), spacing=theme.SPACE_L),
+            row((figures, 2), (self._spark, 3), spacing=theme.SPACE_S),
             None,
         )
 

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import datetime
+import time
 
 from potluck_control import schema
-from potluck_control.methods import members, programs, settings
+from potluck_control.methods import activity, contribution, members, programs, settings
+from potluck_control.methods.activity import LastHour
+from potluck_control.methods.contribution import Contribution, ContributionNow
 from potluck_control.methods.programs import PlaceParams, ProgramPlace
 from potluck_control.methods.setup import SetupProgress
 from potluck_control.methods.updates import Offered
-from potluck_control.schema import Status
+from potluck_control.schema import HistoryPage, HistoryParams, Status
 from potluck_control.states import Reason
 from PySide6.QtCore import QTimer, Signal
 from PySide6.QtGui import QGuiApplication
@@ -28,12 +31,13 @@ from potluck_app.widgets.layout import column, row
 from potluck_app.widgets.notice import Notice
 from potluck_app.widgets.strip import LayerStrip
 from potluck_app.widgets.theme import Type
-from potluck_app.words import detectors, engine, layers, states
+from potluck_app.words import detectors, engine, layers, states, today
 from potluck_app.words.daemon_texts import translated
 from potluck_app.words.pauses import PauseChoice, donating, is_stopped, offered
 
 _CONFIRM_MS = 2000
 _POT = 56
+_MOST_TRANSITIONS = 1000  # of a day
 
 
 class HomePage(Page):
@@ -47,7 +51,7 @@ class HomePage(Page):
         super().__init__(link, "")
         self.setAccessibleName(self.tr("Home"))
         self._pot, self._title = Pot(_POT), text(kind=Type.TITLE)
-        self._reason, self._ending = text(), text("muted")
+        self._reason, self._ending, self._today = text(), text("muted"), text()
         self._button, self._longer = Button(style="primary"), Button(self.tr("Pause longer"), "down", is_trailing=True)
         self._pauses = QMenu(self)
         self.never, self._question = NeverYield(), GameQuestion()
@@ -61,6 +65,7 @@ class HomePage(Page):
         self._offer = Notice("info", "accent")
         self._setup: SetupProgress | None = None
         self._status: Status | None = None
+        self._given: Contribution | None = None
         self._build()
         self.setFocusProxy(self._button)
 
@@ -87,6 +92,23 @@ class HomePage(Page):
     def refresh(self) -> None:
         self._credit.refresh()
         self._ask_who_invites()
+        self.link.call(activity.HOUR, None, done=self._show_hour)
+        self.link.call(contribution.NOW, None, done=self._show_given)
+
+    def _show_hour(self, found: LastHour) -> None:
+        now = time.time()
+        self._now.show_hour(found.minutes, now)
+        self._machine.show_hour(found.minutes, now)
+
+    def _show_given(self, found: ContributionNow) -> None:
+        self._given = found.today
+        since = datetime.datetime.now().replace(hour=0, minute=0, second=0, microsecond=0).timestamp()
+        self.link.call(schema.HISTORY, HistoryParams(_MOST_TRANSITIONS, since), done=self._show_today)
+
+    def _show_today(self, page: HistoryPage) -> None:
+        said = today.sentence(self._given, page.transitions, time.time()) if self._given is not None else ""
+        self._today.setText(said)
+        self._today.setVisible(bool(said))
 
     def focus_watching(self) -> None:
         """Return from the page that this button opens."""
@@ -153,13 +175,17 @@ class HomePage(Page):
 
     def _build(self) -> None:
         self._offer.pressed.connect(self.installation_wanted)
+        self._notices.hide()
+        self.column.addWidget(self._notices)  # what needs attention comes first
         self.column.addWidget(self._offer)
         texts = column(self._title, self._reason, self._ending, None, spacing=2)
         self.column.addLayout(row(column(self._pot, None), (texts, 1), spacing=theme.SPACE_L))
         self.column.addLayout(self._build_buttons())
         self.column.addWidget(self.never)
         self.column.addWidget(self._question)
-        self.column.addLayout(row((self._now, 1), (self._credit, 1), spacing=theme.SPACE_L))
+        self._today.hide()
+        self.column.addWidget(self._today)
+        self.column.addLayout(row((self._now, 1), (self._credit, 1), spacing=theme.SPACE_M))
         self._invite.setToolTip(self.tr("Copies an invite. 10 people can join with it within 14 days."))
         self._invite.clicked.connect(lambda: self.ask(schema.INVITE, None, self._copy))
         model = row((self._model, 1), column(self._invite, None))
@@ -173,11 +199,9 @@ class HomePage(Page):
         foot = row(self._watching, None)
         foot.setContentsMargins(theme.SPACE_S, 0, 0, 0)  # its text stands under those of the cards
         self.column.addLayout(foot)
-        self._notices.hide()
-        self.column.addWidget(self._notices)
 
     def _build_buttons(self) -> QHBoxLayout:
-        self._button.setMinimumWidth(260)
+        self._button.setMinimumWidth(220)
         self._button.clicked.connect(self._press)
         for pause in PauseChoice:
             action = self._pauses.addAction(pause.said())

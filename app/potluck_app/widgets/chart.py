@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from PySide6.QtCore import QPointF, QRectF, QSize, Qt
@@ -172,16 +172,22 @@ class BarChart(QWidget):
 
 
 class Sparkline(QWidget):
-    """A line without axes that shows the course of a value, with a dot at its end."""
+    """A line without axes that shows the course of a value, with a dot at its end and gaps where it is not known.
 
-    def __init__(self, name: str) -> None:
+    `highest` is the value at the upper edge; None: the largest one.
+    """
+
+    def __init__(
+        self, name: str, *, highest: float | None = None, size: tuple[int, int] = (200, _SPARK_HEIGHT)
+    ) -> None:
         super().__init__()
-        self._values: tuple[float, ...] = ()
+        self._values: tuple[float | None, ...] = ()
+        self._highest, self._size = highest, QSize(*size)
         self.setAccessibleName(name)
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
 
-    def show_values(self, values: Sequence[float], summary: str) -> None:
-        """Draw `values`, the oldest first; `summary` says the same in a sentence."""
+    def show_values(self, values: Sequence[float | None], summary: str) -> None:
+        """Draw `values`, the oldest first; None: not known. `summary` says the same in a sentence."""
         self.setAccessibleDescription(summary)
         self.setToolTip(summary)
         if tuple(values) != self._values:
@@ -189,7 +195,7 @@ class Sparkline(QWidget):
             self.update()
 
     def sizeHint(self) -> QSize:  # noqa: N802 (Qt's name)
-        return QSize(200, _SPARK_HEIGHT)
+        return self._size
 
     def paintEvent(self, event: QPaintEvent) -> None:  # noqa: N802 (Qt's name)
         painter, colours = QPainter(self), theme.colours()
@@ -197,20 +203,36 @@ class Sparkline(QWidget):
         place = QRectF(self.rect()).adjusted(1.0, 5.0, -5.0, -3.0)
         painter.setPen(QPen(QColor(colours.line), 1.0))
         painter.drawLine(place.bottomLeft(), place.bottomRight())
-        highest = max(self._values, default=0.0)
+        highest = self._highest or max((value for value in self._values if value is not None), default=0.0)
         if len(self._values) < 2 or highest <= 0.0:
             return
+        points: list[QPointF] = []
+        for run in self._runs(place, highest):
+            self._paint_run(painter, colours, place, run)
+            points = run
+        if points and self._values[-1] is not None:
+            painter.setBrush(QColor(colours.accent))
+            painter.drawEllipse(points[-1], 3.0, 3.0)
+
+    def _runs(self, place: QRectF, highest: float) -> Iterator[list[QPointF]]:
+        """Yield the points of each part without a gap."""
         step = place.width() / (len(self._values) - 1)
-        points = [
-            QPointF(place.left() + step * number, place.bottom() - place.height() * value / highest)
-            for number, value in enumerate(self._values)
-        ]
+        run: list[QPointF] = []
+        for number, value in enumerate((*self._values, None)):
+            if value is not None:
+                share = min(value / highest, 1.0)
+                run.append(QPointF(place.left() + step * number, place.bottom() - place.height() * share))
+            elif run:
+                yield run
+                run = []
+
+    def _paint_run(self, painter: QPainter, colours: theme.Colours, place: QRectF, points: list[QPointF]) -> None:
         course = QPainterPath(points[0])
         for point in points[1:]:
             course.lineTo(point)
         below = QPainterPath(course)
-        below.lineTo(place.bottomRight())
-        below.lineTo(place.bottomLeft())
+        below.lineTo(points[-1].x(), place.bottom())
+        below.lineTo(points[0].x(), place.bottom())
         shade, ink = QLinearGradient(place.topLeft(), place.bottomLeft()), QColor(colours.accent)
         ink.setAlphaF(0.28)
         shade.setColorAt(0.0, ink)
@@ -218,6 +240,5 @@ class Sparkline(QWidget):
         shade.setColorAt(1.0, ink)
         painter.fillPath(below, shade)
         painter.setPen(QPen(QColor(colours.accent), 2.0, j=Qt.PenJoinStyle.RoundJoin))
+        painter.setBrush(Qt.BrushStyle.NoBrush)
         painter.drawPath(course)
-        painter.setBrush(QColor(colours.accent))
-        painter.drawEllipse(points[-1], 3.0, 3.0)

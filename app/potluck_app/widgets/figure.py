@@ -28,4 +28,4 @@ class Figure(QWidget):
 
 
 def in_a_row(*figures: Figure) -> QHBoxLayout:
-    return row(*((figure, 1) for figure in figures), spacing=theme.SPACE_L)
+    return row(*((figure, 1) for figure in figures), spacing=theme.SPACE_S)

@@ -1,0 +1,147 @@
+"""What makes Home lively: the last hour drawn, and today in one sentence."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import replace
+
+import pytest
+from potluck_app.pages.home import HomePage
+from potluck_app.widgets.chart import Sparkline
+from potluck_app.words import hour
+from potluck_app.words.today import sentence
+from potluck_control.methods.activity import LastHour, Minute
+from potluck_control.methods.contribution import Contribution, ContributionNow
+from potluck_control.schema import HistoryPage, LoadStatus, Transition
+from potluck_control.states import Reason, State
+from PySide6.QtWidgets import QLabel
+from test_app_pages import ANSWERS, NOW, SERVING, opened
+
+GIVEN = Contribution(0.0, 0.0, tokens=12_400, people=3)
+H = 3600.0
+
+
+def went(at: float, state: State, reason: Reason, app: str = "", title: str = "") -> Transition:
+    return Transition(at, State.SERVING, state, reason, "", app, title)
+
+
+GAME = went(0.0, State.YIELDED, Reason.GAME, "eldenring.exe", "Elden Ring")
+BACK = went(2 * H, State.SERVING, Reason.NONE)
+
+
+@pytest.mark.parametrize(
+    ("given", "transitions", "said"),
+    [
+        (GIVEN, (), "Today: you helped 3 people with 12,400 tokens."),
+        (replace(GIVEN, people=1, tokens=1), (), "Today: you helped 1 person with 1 token."),
+        (replace(GIVEN, people=None), (), "Today: you served 12,400 tokens."),
+        (
+            GIVEN,
+            (GAME, BACK),
+            "Today: you helped 3 people with 12,400 tokens and stepped aside for 2 h 0 min of Elden Ring.",
+        ),
+        (Contribution(0, 0), (GAME, BACK), "Today: you stepped aside for 2 h 0 min of Elden Ring."),
+        (Contribution(0, 0), (GAME,), "Today: you stepped aside for 3 h 0 min of Elden Ring."),  # and still does
+        (Contribution(0, 0), (), ""),
+    ],
+)
+def test_today_is_one_sentence(given: Contribution, transitions: tuple[Transition, ...], said: str) -> None:
+    assert sentence(given, transitions, 3 * H) == said
+
+
+@pytest.mark.parametrize(
+    "transition",
+    [
+        went(0.0, State.YIELDED, Reason.BATTERY),
+        went(0.0, State.YIELDED, Reason.QUIET_TIME, "doom", "Doom"),
+        went(0.0, State.PAUSED, Reason.USER),
+        replace(GAME, at=3 * H - 30),
+    ],
+)
+def test_what_was_no_game_or_only_a_moment_is_left_out(transition: Transition) -> None:
+    assert sentence(Contribution(0, 0), (transition,), 3 * H) == ""
+
+
+def test_the_game_that_lasted_longest_in_sum_is_named() -> None:
+    doom = went(0.0, State.YIELDED, Reason.FULL_SCREEN, "doom")
+    played = (doom, replace(GAME, at=H), replace(doom, at=2.2 * H))
+    assert sentence(Contribution(0, 0), played, 3 * H) == "Today: you stepped aside for 1 h 48 min of doom."
+
+
+def minute(at: float, tokens_per_s: float = 1.0) -> Minute:
+    return Minute(at, tokens_per_s, 50.0, None)
+
+
+def test_the_course_has_a_slot_for_each_minute_and_gaps() -> None:
+    now = 10_000.0
+    found = hour.course(
+        [minute(now - 4000), minute(now - 125, 3.0), minute(now - 1)], lambda one: one.tokens_per_s, now
+    )
+    assert (len(found), found[-3:], set(found[:-3])) == (60, (3.0, None, 1.0), {None})
+    assert hour.course([minute(now - 1)], lambda one: one.gpu_percent, now) == ()
+    late = hour.course([minute(now - 61, 2.0)], lambda one: one.tokens_per_s, now)
+    assert late[-1] == 2.0  # the minute that runs is no gap
+
+
+def test_a_gap_is_not_drawn() -> None:
+    spark = Sparkline("Speed", highest=100.0)
+    spark.resize(200, 50)
+    spark.show_values((None,) * 9, "")
+    blank = spark.grab().toImage()
+    pictures = []
+    for values in ((50.0,) * 9, (50.0, 50.0, 50.0, None, None, None, 50.0, 50.0, 50.0)):
+        spark.show_values(values, "")
+        pictures.append(spark.grab().toImage())
+    assert blank != pictures[0] != pictures[1] != blank
+    assert pictures[1].pixel(100, 25) == blank.pixel(100, 25) != pictures[0].pixel(100, 25)
+
+
+def test_home_shows_the_last_hour_and_today(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("time.time", lambda: 10_000.0)
+    today = ContributionNow(GIVEN, GIVEN, 1, 1, None, 0.0, ())
+    answers = ANSWERS | {
+        "activity.hour": LastHour((minute(9_800.0, 4.0), minute(9_900.0, 8.0))),
+        "contribution.now": today,
+        "history": HistoryPage(()),
+    }
+    page, _ = opened(HomePage, answers)
+    page.show_status(SERVING)
+    drawn = {spark.accessibleName(): spark.accessibleDescription() for spark in _shown(page)}
+    assert drawn["Tokens a second in the last hour"] == "Last hour: 6.0 tokens/s on average, 8.0 at most"
+    assert drawn["Processor in the last hour"] == "Last hour: 50 % on average, 50 % at most"
+    assert "Graphics card in the last hour" not in drawn
+    said = [label.text() for label in page.findChildren(QLabel) if label.isVisibleTo(page)]
+    assert "Today: you helped 3 people with 12,400 tokens." in said
+
+
+def test_home_draws_nothing_that_it_does_not_know() -> None:
+    page, _ = opened(HomePage, ANSWERS | {"activity.hour": LastHour(()), "contribution.now": NOW})
+    assert not {spark.accessibleName() for spark in _shown(page)} & {"Processor in the last hour"}
+
+
+def test_what_needs_attention_comes_first() -> None:
+    page, _ = opened(HomePage, ANSWERS)
+    page.show_status(replace(SERVING, notices=("The disk is full",)))
+    page.resize(900, 700)
+    page.grab()
+    places = {
+        label.text(): label.mapTo(page, label.rect().topLeft()).y()
+        for label in page.findChildren(QLabel)
+        if label.isVisibleTo(page) and label.text()
+    }
+    assert places["The disk is full"] == min(places.values())
+
+
+def _shown(page: HomePage) -> list[Sparkline]:
+    return [spark for spark in page.findChildren(Sparkline) if spark.isVisibleTo(page)]
+
+
+def test_the_smallest_window_cuts_nothing_off() -> None:
+    minutes = tuple(minute(time.time() - 60.0 * age) for age in range(60))
+    page, _ = opened(HomePage, ANSWERS | {"activity.hour": LastHour(minutes)})
+    page.resize(472, 480)  # beside the sidebar, in a window of 680
+    page.show()
+    page.show_status(replace(SERVING, load=LoadStatus(45.0, 30.0, 72.0, 4 << 30, 8 << 30, 8 << 30)))
+    page.grab()
+    assert page.widget().width() <= page.viewport().width()
+    page.close()
