@@ -38,9 +38,11 @@ def _results(kernels: NativeKernels) -> Iterator[tuple[str, Tensor, Tensor]]:
 
     x, weight, wide = random(_TOKENS, _COLUMNS), random(_ROWS, _COLUMNS), random(_TOKENS, _COLUMNS)
     yield "bfloat16", kernels.bfloat16(x, weight), x.float() @ weight.float().T
-    eight, four = Int8Matrix(weight), Int4Matrix(weight, NATIVE_ROWS)
+    eight = Int8Matrix(weight)
     yield "int8", kernels.int8(x, eight.codes, eight.scales), x.float() @ eight.rows(0, _ROWS).float().T
-    yield "int4", kernels.int4(x, four.codes, four.levels, _ROWS), x.float() @ four.rows(0, _ROWS).float().T
+    for together in (NATIVE_ROWS, 2 * NATIVE_ROWS):  # each may have code of its own
+        four = Int4Matrix(weight, together)
+        yield "int4", kernels.int4(x, four.codes, four.levels, _ROWS), x.float() @ four.rows(0, _ROWS).float().T
     query, keys, values = random(1, _HEADS, 1, _DIM), random(1, _HEADS, 9, _DIM), random(1, _HEADS, 9, _DIM)
     attended, _ = kernels.attention(query, keys, values, 0.2)
     yield (

@@ -184,7 +184,7 @@ def _try_native(runner: RaggedRunner, loop: FamilyLoop, heard: Heard) -> NoKerne
     runner.use_native(loop.weights)
     try:
         _compare(runner, heard)
-    except (NotRaggedError, RuntimeError, TypeError, ValueError) as error:
+    except (NotRaggedError, AttributeError, LookupError, RuntimeError, TypeError, ValueError) as error:
         runner.use_plain()
         log.warning("blocks of %s run their own code: fused, %s", loop.decoder.config.model_type, error)
         return NoKernels(f"fused blocks fail: {error}")

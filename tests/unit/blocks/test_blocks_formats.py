@@ -108,6 +108,38 @@ def test_a_row_that_is_no_number_stays_visible_and_alone(kind: str, bad: float) 
     assert found[1].isfinite().all()
 
 
+@needs_compiler
+@pytest.mark.parametrize("rows", [64, 100, 256])
+@pytest.mark.parametrize("tokens", [1, 2, 3, 4, 5, 9])
+def test_int4_by_avx512_is_int4_by_avx2_but_for_the_last_bit(rows: int, tokens: int) -> None:
+    matrix = Int4Matrix(random(rows, 96, dtype=torch.bfloat16), 64)
+    x = random(tokens, 96, seed=1, dtype=torch.bfloat16)
+    native = native_kernels()
+    assert native is not None
+    if not native.is_wide:
+        pytest.skip("the processor lacks AVX-512 with VNNI and VBMI")
+    wide = matrix.product(x)
+    assert error(wide, functional.linear(x.float(), matrix.rows(0, rows).float())) < 1e-2
+    native.is_wide = False
+    try:
+        torch.testing.assert_close(wide, matrix.product(x), rtol=2**-7, atol=1e-3)
+    finally:
+        native.is_wide = True
+
+
+@needs_compiler
+@pytest.mark.parametrize("kind", MATRICES)
+@pytest.mark.parametrize("size", [1e-38, 1e-30, 1e30])
+def test_tiny_and_huge_numbers_are_multiplied_like_others(kind: str, size: float) -> None:
+    matrix = MATRICES[kind][0](random(64, 64, dtype=torch.bfloat16))
+    x = random(2, 64, seed=1, dtype=torch.bfloat16)
+    usual, found = matrix.product(x).float(), matrix.product(x * size).float()
+    if size < 1e-36:  # below what has a scale
+        assert not found.any()
+    else:
+        assert error(found / size, usual) < 1e-2
+
+
 def linear(*, bias: bool = True) -> nn.Linear:
     """In bfloat16, [48] -> [100]."""
     layer = nn.Linear(48, 100, bias=bias, dtype=torch.bfloat16)

@@ -183,3 +183,13 @@ def test_one_bit_changes_the_digest_of_its_block_alone(tmp_path: Path) -> None:
     save_file(changed, folder / "model.safetensors", metadata={"format": "pt"})
     after = blocks_of(folder).digests
     assert [old == new for old, new in zip(before, after, strict=True)] == [True, False, True]
+
+
+@pytest.mark.parametrize(("dtype", "quantization"), [("bfloat16", "none"), ("bfloat16", "int4"), ("float32", "int8")])
+def test_converted_weights_of_a_block_lie_in_one_piece_of_memory(
+    dtype: str, quantization: str, family_folder: Callable[[str], Path]
+) -> None:
+    checkpoint = open_checkpoint(str(family_folder("llama")))
+    blocks = load_span(checkpoint, MIDDLE, dtype=getattr(torch, dtype), quantization=quantization)
+    for layer in blocks.loop.layers:
+        assert len({parameter.untyped_storage().data_ptr() for parameter in layer.parameters()}) == 1
