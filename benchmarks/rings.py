@@ -9,7 +9,6 @@ from __future__ import annotations
 import contextlib
 import itertools
 import random
-import statistics
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -51,8 +50,7 @@ def latency(soak: bool) -> Measured:
                 found[name] = _around(model, count, round_trip_ms, rounds)
                 print(name, found[name], flush=True)
     worst = max(each["ratio"] for name, each in found.items() if not name.endswith(" 10 ms"))
-    star = found["3 servers, 50 ms"]["star_ratio"]
-    return Measured(worst, {"steps": found, "star_of_3": star, "tokens": _TOKENS, "rounds": rounds})
+    return Measured(worst, {"steps": found, "tokens": _TOKENS, "rounds": rounds})
 
 
 def faults(soak: bool) -> Measured:
@@ -123,33 +121,34 @@ def far_swarm(folder: Path, spans: Sequence[Span], link: Link) -> Iterator[FarSw
 
 
 def _around(model: Any, count: int, round_trip_ms: int, rounds: int) -> dict[str, float]:
-    """Milliseconds of a decode step, and what they are over the ideal."""
+    """Compare decode steps with their one-way trips and what the servers computed, around the ring and without pushes.
+
+    The lower quartile counts, because whatever else the machine does only makes steps longer.
+    """
+    trips_ms = (count + 1) * round_trip_ms / 2
     generate(model, _LINKING_STEPS)
-    around = [_step_ms(model) for _ in range(rounds)]
+    around = sorted(step / (trips_ms + compute) for _ in range(rounds) for step, compute in _steps_ms(model))
     with mock.patch.object(Ring, "open_links", return_value=[]):
-        star_ms, _ = _step_ms(model)
-    step_ms, compute_ms = map(statistics.median, zip(*around, strict=True))
-    ideal_ms = (count + 1) * round_trip_ms / 2 + compute_ms
+        star = sorted(step / (trips_ms + compute) for step, compute in _steps_ms(model))
     return {
-        "step_ms": round(step_ms, 2),
-        "compute_ms": round(compute_ms, 2),
-        "ratio": round(step_ms / ideal_ms, 3),
-        "star_ratio": round(star_ms / ideal_ms, 3),
+        "ratio": round(around[len(around) // 4], 3),
+        "median": round(around[len(around) // 2], 3),
+        "star": round(star[len(star) // 4], 3),
     }
 
 
-def _step_ms(model: Any) -> tuple[float, float]:
-    """Return the median time of a decode step, and what the servers computed in it on average."""
-    seen: list[float] = []
+def _steps_ms(model: Any) -> list[tuple[float, float]]:
+    """Return how long each decode step took, and what the servers computed in it."""
+    computed: list[float] = []
 
     def note(_: Completion) -> None:
         (route,) = model.last_route()
-        seen.append(sum(hop.compute_ms for hop in route.hops))
+        computed.append(sum(hop.compute_ms for hop in route.hops))
 
-    times = generate(model, _TOKENS, note).times_s[_LINKING_STEPS:]
+    times = generate(model, _TOKENS, note).times_s
     steps = [1000 * (later - earlier) for earlier, later in itertools.pairwise(times)]
-    computed = seen[_LINKING_STEPS:]
-    return statistics.median(steps), (computed[-1] - computed[0]) / (len(computed) - 1)
+    compute = [later - earlier for earlier, later in itertools.pairwise(computed)]
+    return list(zip(steps, compute, strict=True))[_LINKING_STEPS:]
 
 
 def _generate_with(kind: str, far: FarSwarm, folder: Path, rng: random.Random) -> tuple[list[int], float, int]:

@@ -12,10 +12,11 @@ from helpers.golden import CHECKPOINT
 from transformers import PreTrainedModel
 
 from benchmarks.local_swarm import LocalEngine, LocalSwarm
-from potluck import AutoDistributedModelForCausalLM
+from potluck import AutoDistributedModelForCausalLM, ClientConfig
 from potluck.client.hop import Hop
 from potluck.protocol.blocks import Span
 from potluck.protocol.messages import Awaited
+from potluck.routing import Pace
 
 GREEDY = {"max_new_tokens": 24, "do_sample": False, "eos_token_id": None, "pad_token_id": 0}
 PROMPT = torch.randint(3, 256, (1, 7), generator=torch.Generator().manual_seed(0))
@@ -30,8 +31,17 @@ def swarm() -> Iterator[LocalSwarm]:
 
 @pytest.fixture(scope="module")
 def model(swarm: LocalSwarm) -> Iterator[Any]:
-    with AutoDistributedModelForCausalLM.from_pretrained(str(CHECKPOINT), swarm=swarm.membership) as made:
+    config = ClientConfig(silence_before_ping_s=5.0)
+    with AutoDistributedModelForCausalLM.from_pretrained(
+        str(CHECKPOINT), swarm=swarm.membership, config=config
+    ) as made:
         yield made
+
+
+@pytest.fixture(autouse=True)
+def no_pace(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let the configuration alone say how long a server may be silent, however busy the machine is."""
+    monkeypatch.setattr(Pace, "patience", lambda pace, most: most)
 
 
 def serving(swarm: LocalSwarm, model: Any, block: int) -> LocalEngine:

@@ -32,10 +32,12 @@ from potluck.protocol.blocks import PeerId, Span
 from potluck.protocol.messages import PushLink, StepRequest
 from potluck.protocol.records import Heartbeat, NumberFormat, ServerRecord, ServerState
 from potluck.protocol.swarm import Swarm
+from potluck.routing import Pace
 
 SWARM = Swarm(name="golden", model="golden", num_blocks=4, prefix="golden", founder_key=bytes(32))
 GREEDY = {"max_new_tokens": 12, "do_sample": False, "eos_token_id": None, "pad_token_id": 0}
 ROUTE = ("0:1", "1:2", "2:4")
+PATIENT = replace(QUICK, silence_before_ping_s=60.0, ping_timeout_s=60.0)  # however busy the machine is
 
 
 class Ringed:
@@ -80,7 +82,7 @@ async def _announce(host: FakeHost, span: Span, digests: tuple[str, ...]) -> Non
         block_digests=digests,
         max_batch_tokens=2048,
         max_length=512,
-        inference_tps=100.0,
+        inference_tps=0.01,  # so slow that no server disappoints
         forward_tps=1000.0,
         network_tps=1000.0,
         throughput_tps=100.0,
@@ -92,7 +94,7 @@ async def _announce(host: FakeHost, span: Span, digests: tuple[str, ...]) -> Non
 
 
 @contextmanager
-def ringed(*spans: str, config: ClientConfig = QUICK) -> Iterator[Ringed]:
+def ringed(*spans: str, config: ClientConfig = PATIENT) -> Iterator[Ringed]:
     made = Ringed(spans, config)
     try:
         yield made
@@ -120,6 +122,12 @@ class Seen:
 
         monkeypatch.setattr(hops.Hop, "_send", send)
         monkeypatch.setattr(Pusher, "push", push)
+
+
+@pytest.fixture(autouse=True)
+def no_pace(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let the configuration alone say how long a server may be silent."""
+    monkeypatch.setattr(Pace, "patience", lambda pace, most: most)
 
 
 @pytest.fixture
@@ -186,7 +194,7 @@ def test_a_push_that_does_not_come_is_brought_by_the_client_and_its_link_rests(
         return True
 
     monkeypatch.setattr(Pusher, "push", lose)
-    with ringed(*ROUTE) as there:
+    with ringed(*ROUTE, config=QUICK) as there:
         assert torch.equal(there.model.generate(prompt(), **GREEDY), local.generate(prompt(), **GREEDY))
         (route,) = there.model.last_route()
     assert not route.replaced
