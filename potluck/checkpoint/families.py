@@ -39,6 +39,13 @@ NEEDS_A_MASK = frozenset({"mpt"})
 _STACK_NAMES = ("layers", "h", "blocks", "decoder_layers")
 
 
+def depends_on_length(text_config: Any) -> bool:
+    """Tell whether a token's position is encoded differently in longer texts, so that a prefill isn't its steps."""
+    found = getattr(text_config, "rope_parameters", None) or {}
+    parts = [found, *(part for part in found.values() if isinstance(part, dict))]
+    return any(part.get("rope_type") in ("dynamic", "longrope") for part in parts)
+
+
 def refuse_unsplittable(config: Any) -> None:
     """Raise CheckpointError with the reason if the family of `config` cannot be split into spans."""
     text = config.get_text_config(decoder=True)

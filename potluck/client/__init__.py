@@ -6,10 +6,11 @@ from potluck.client.model import (
     AutoDistributedModelForSequenceClassification,
     Session,
 )
-from potluck.client.report import HopReport, RouteReport
+from potluck.client.report import AuditReport, HopReport, RouteReport
 from potluck.client.tuning import PromptTuning
 
 __all__ = [
+    "AuditReport",
     "AutoDistributedModelForCausalLM",
     "AutoDistributedModelForSequenceClassification",
     "ClientConfig",

@@ -20,6 +20,7 @@ from potluck.client.calls import Calls, StepStream
 from potluck.client.history import History
 from potluck.client.receipts import Tab
 from potluck.client.report import HopReport
+from potluck.client.windows import Windows
 from potluck.protocol.blocks import PeerId, Span
 from potluck.protocol.codes import Code, RemoteError
 from potluck.protocol.messages import Awaited, PushLink, SessionOpening, StepReply, StepRequest
@@ -59,10 +60,12 @@ class Hop:
         is_replaceable: Callable[[Hop], bool],
     ) -> None:
         record = part.server.record
+        self.part = part
         self.peer_id = record.peer_id
         self.span = part.span
         self.pins = part.pins  # a replacement must compute exactly this
         self.history = history
+        self.windows = Windows()
         self.report = HopReport(record.peer_id, part.span, record.public_name, record.format)
         self.pace = Pace(part.cost_s)
         self.is_leaving = False  # by its last answer
@@ -87,6 +90,11 @@ class Hop:
         self._push_number: int | None = None  # under which the next output is pushed
         self._awaited: Awaited | None = None  # of the step that was announced and not answered
 
+    @property
+    def opening(self) -> SessionOpening:
+        """Return how the session at this server was or will be opened."""
+        return self._opening
+
     async def open(self) -> None:
         """Open the stream if there is none. Raises RemoteError UNREACHABLE."""
         if self._stream is None:
@@ -97,6 +105,7 @@ class Hop:
     def restart(self, prompts: Tensor | None) -> None:
         """Start again at position 0 in the same session at the server."""
         self.history = History(prompts)
+        self.windows.truncate(0)
         self._cached = 0
         self._order = None
 
@@ -109,6 +118,7 @@ class Hop:
         """Forget the tokens from `position` on, here and, with the next step, at the server."""
         if position < self.history.length:
             self.history.truncate(position)
+            self.windows.truncate(position)
             self._cached = min(self._cached, position)
 
     def reorder(self, order: Tensor) -> None:
@@ -117,6 +127,7 @@ class Hop:
             return
         is_same_size = self.history.batch == order.shape[0]
         self.history.reorder(order)
+        self.windows.clear()
         if not is_same_size:
             self.abandon()
         elif self._cached:

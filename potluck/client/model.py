@@ -19,12 +19,13 @@ import torch
 from torch import Tensor, nn
 
 from potluck.checkpoint import load_ends, open_checkpoint
+from potluck.checkpoint.families import depends_on_length
 from potluck.checkpoint.parameters import block_parameters
 from potluck.client.cache import RemoteCache
 from potluck.client.config import ClientConfig
 from potluck.client.outages import OnWait
 from potluck.client.remote import RemoteBlocks, refuse_copies
-from potluck.client.report import RouteReport
+from potluck.client.report import AuditReport, RouteReport
 from potluck.client.swarm_client import SwarmClient
 from potluck.errors import CheckpointError, UsageError
 from potluck.membership.joined import JoinedSwarms
@@ -115,6 +116,7 @@ class _AutoDistributedModel:
             quantization=quantization or config.quantization,
             compute_dtype=_name_of(compute_dtype) or config.compute_dtype,
             max_wait_s=config.max_wait_s if max_wait_s is None else max_wait_s,
+            audits="off" if depends_on_length(checkpoint.text_config) else config.audits,
         )
         client = SwarmClient(membership, demanding, block_parameters=block_parameters(checkpoint))
         client.start()
@@ -223,6 +225,10 @@ class SwarmModel:
     def last_route(self) -> tuple[RouteReport, ...]:
         """Report the servers of the latest session, once for each group of rows with equal padding."""
         return tuple(deepcopy(self._routes))
+
+    def audits(self) -> AuditReport:
+        """Report what other servers recomputed for this model, and who computed wrongly."""
+        return deepcopy(self._client.audits.report)
 
     def close(self) -> None:
         """Leave the swarm. Idempotent; also called when the model is forgotten or the interpreter exits."""

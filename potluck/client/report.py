@@ -41,6 +41,17 @@ class HopReport:
 
 
 @dataclass(slots=True)
+class AuditReport:
+    """The audits of a client, in windows of 32 tokens at one server."""
+
+    audited: int = 0  # were recomputed by another person's server
+    undecided: int = 0  # of these, the results differed and nobody could tell who is right
+    nobody: int = 0  # were chosen, but nobody else serves the same blocks
+    unanswered: int = 0  # were chosen, but the other server refused or failed
+    wrong: list[str] = field(default_factory=list)  # servers that computed wrongly, by name
+
+
+@dataclass(slots=True)
 class RouteReport:
     """The servers of a session in the order of the blocks, and those that were replaced on the way."""
 

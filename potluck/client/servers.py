@@ -26,7 +26,7 @@ from potluck.client.recovery import NO_ANSWER, Bans, Verdict, judge
 from potluck.directory import Directory
 from potluck.errors import NetworkError, UsageError
 from potluck.p2p.network import Host
-from potluck.protocol.blocks import PeerId, Span
+from potluck.protocol.blocks import PeerId, PersonId, Span
 from potluck.protocol.codes import RemoteError
 from potluck.protocol.records import LiveServer, ServerRecord
 from potluck.protocol.swarm import Swarm
@@ -39,12 +39,14 @@ from potluck.routing import (
     NoRouteError,
     Parts,
     Route,
+    RouteHop,
     ServerColumns,
     Slowness,
     Vantage,
     choose_adapter,
     draw_routes,
     estimate_rtts,
+    exclusion,
     find_route,
     reprice,
     shortlist,
@@ -147,6 +149,7 @@ class Servers:
         self._examined: set[PeerId] = set()  # after a call failed; many may fail at once
         self._answered = asyncio.Event()  # set with each answer, and when no more are awaited
         self._bans = Bans(config)
+        self._distrusted: set[PersonId] = set()  # people whose servers computed wrongly
         self._slowness = Slowness()
         self._affinity = Affinity()
         self.outages = Outages()
@@ -311,6 +314,24 @@ class Servers:
         route = self.best_known(span, _NO_NEEDS, unwanted=())
         return 1 if route is None else len(route.hops)
 
+    def replicas(self, span: Span, needs: Needs) -> list[RouteHop]:
+        """Return the usable servers that can each serve all of `span` alone."""
+        vantage, demands = self._vantage(()), self._demands(needs)
+        found = [RouteHop(server, span) for server in self._columns.servers if server.span.covers(span)]
+        return [
+            hop
+            for hop in found
+            if exclusion(hop.server, vantage, demands) is None
+            and all(variant.can_replace(needs.pins.get(block, variant)) for block, variant in hop.pins.items())
+        ]
+
+    def distrust(self, person: PersonId) -> None:
+        """Never use the servers of a person again."""
+        self._distrusted.add(person)
+
+    def is_distrusted(self, peer: PeerId) -> bool:
+        return bool(self._distrusted) and self._host.person_of(peer) in self._distrusted
+
     def longest(self, span: Span) -> int:
         """Return the tokens of the longest session that servers announce for every block of `span`; 0: none."""
         return self._most_tokens(span, _session_limit)[0]
@@ -445,9 +466,10 @@ class Servers:
     def _vantage(self, unwanted: Collection[PeerId]) -> Vantage:
         now = time.monotonic()
         doubted = frozenset(peer for peer in self._columns.index if self._is_doubted(peer, now))
+        distrusted = {peer for peer in self._columns.index if self.is_distrusted(peer)}
         return Vantage(
             rtts_s={**self._distances, **self._measured()},
-            banned=self._bans.current(now) | set(unwanted),
+            banned=self._bans.current(now) | distrusted | set(unwanted),
             slowness=self._slowness.current(now),
             doubted=doubted,
             votes=self._votes(doubted),

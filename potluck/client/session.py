@@ -20,6 +20,7 @@ from itertools import pairwise
 
 from torch import Tensor
 
+from potluck.client.audits import Audits
 from potluck.client.beginnings import fingerprints
 from potluck.client.calls import Calls
 from potluck.client.config import ClientConfig
@@ -53,6 +54,7 @@ class InferenceSession:
         prefix: str,
         span: Span,
         max_length: int,
+        audits: Audits,
         *,
         may_grow: bool = False,
     ) -> None:
@@ -62,6 +64,7 @@ class InferenceSession:
         self._servers = servers
         self._calls = calls
         self._config = config
+        self._audits = audits
         self._prefix = prefix
         self._span = span
         self._hops: list[Hop] = []
@@ -98,10 +101,11 @@ class InferenceSession:
         if position == 0:
             for hop in self._hops:
                 hop.restart(_prompts_of(prompts, hop.span, self._span))
-        await self._send_around(position, hidden)
-        self._hops[0].history.append(hidden)
         wait = Wait(self._config.max_wait_s)
         try:
+            await self._leave_wrong(hidden.shape[0], wait)
+            await self._send_around(position, hidden)
+            self._hops[0].history.append(hidden)
             output = await self._advance(position, wait)
         finally:
             self._servers.end_wait(wait)
@@ -154,6 +158,21 @@ class InferenceSession:
                 self._replace(hop, successors, f"slow: steps took {1000 * hop.pace.seen_s:.0f} ms")
             self._successions.dismiss(hop)
 
+    async def _leave_wrong(self, batch: int, wait: Wait) -> None:
+        """Replace servers that were found to compute wrongly, and compute again what came after them."""
+        for hop in list(self._hops):
+            if not self._servers.is_distrusted(hop.peer_id):
+                continue
+            self._successions.call_off()
+            self._parked.clear()
+            needs = self._needs(batch, hop.pins)
+            route = await self._servers.find_route(hop.span, needs, unwanted=self._unwanted, wait=wait)
+            self._replace(hop, self._successor_hops(hop, route), "it computed wrongly")
+            self._successions.dismiss(hop)
+            for follower in self._hops:
+                if follower.span.start >= hop.span.end:
+                    follower.restart(follower.history.prompts)
+
     def _rewind(self, position: int, order: Tensor | None) -> None:
         if order is not None or any(position < hop.history.length for hop in self._hops):
             self._successions.call_off()
@@ -186,10 +205,8 @@ class InferenceSession:
             follower = self._hops[index + 1] if index + 1 < len(self._hops) else None
             leader = self._hops[index - 1] if index else None
             try:
-                output = await hop.catch_up(
-                    follower.history.length if follower else position,
-                    is_pushed=leader is not None and leader.was_pushed,
-                )
+                start = follower.history.length if follower else position
+                output = await hop.catch_up(start, is_pushed=leader is not None and leader.was_pushed)
             except RemoteError as error:
                 if leader is not None and isinstance(error, PushDiffers):
                     self._ring.distrust(leader, hop)
@@ -201,6 +218,7 @@ class InferenceSession:
             self._servers.note_success(hop.peer_id)
             if leader is not None and hop.missed_push:
                 self._ring.note_failure(leader, hop, time.monotonic())
+            self._audits.note(hop, start, output)
             self._reopened, self._objected = None, False
             if wait.why is not None:
                 self._servers.end_wait(wait)

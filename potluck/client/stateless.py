@@ -36,6 +36,18 @@ class Leg:
     hidden: Tensor
 
 
+async def forward_at(
+    calls: Calls, part: RouteHop, prefix: str, hidden: Tensor, prompts: Tensor | None = None
+) -> Tensor:
+    """Run `hidden` through one server's part of a route, in one call. Raises RemoteError."""
+    tab = calls.signer.tab_of_calls(part.peer_id, part.span)
+    caller = replace(calls.caller_for(part.server.record, part.span), receipt=tab.due())
+    request = ForwardRequest(prefix, part.span, hidden, prompts=prompts, caller=caller)
+    reply = await calls.compute(part.server.record, request)
+    tab.note(hidden.shape[0] * hidden.shape[1], reply.timing)
+    return reply.tensors[0].to(hidden.dtype)
+
+
 class StatelessCalls:
     """Passes through the swarm for one client. Lives in the client's event loop; passes may run in parallel."""
 
@@ -64,17 +76,9 @@ class StatelessCalls:
         route = list((await self._servers.find_route(span, needs)).hops)
         while route:
             part = route.pop(0)
-            tab = self._calls.signer.tab_of_calls(part.peer_id, part.span)
-            request = ForwardRequest(
-                self._prefix,
-                part.span,
-                hidden,
-                prompts=None if prompts is None else _cut(prompts, part.span, span),
-                caller=replace(self._calls.caller_for(part.server.record, part.span), receipt=tab.due()),
-            )
+            own_prompts = None if prompts is None else _cut(prompts, part.span, span)
             try:
-                reply = await self._calls.compute(part.server.record, request)
-                tab.note(hidden.shape[0] * hidden.shape[1], reply.timing)
+                output = await forward_at(self._calls, part, self._prefix, hidden, own_prompts)
             except RemoteError as error:
                 failures.note(part, error)
                 rest = Span(part.span.start, span.end)
@@ -84,7 +88,7 @@ class StatelessCalls:
             self._servers.note_success(part.peer_id)
             failures.note_success()
             legs.append(Leg(part, hidden))
-            hidden = reply.tensors[0].to(hidden.dtype)
+            hidden = output
         return hidden, legs
 
     async def backward(

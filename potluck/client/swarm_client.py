@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from potluck.client.audits import Audits
 from potluck.client.calls import Calls
 from potluck.client.config import ClientConfig
 from potluck.client.loop import LoopThread
@@ -49,6 +50,7 @@ class SwarmClient:
     servers: Servers
     calls: Calls
     stateless: StatelessCalls
+    audits: Audits
 
     def __init__(
         self,
@@ -114,7 +116,7 @@ class SwarmClient:
             max_wait_s=self.config.max_wait_s if max_wait_s is None else max_wait_s,
         )
         return InferenceSession(
-            self.servers, self.calls, config, self.swarm.prefix, span, max_length, may_grow=may_grow
+            self.servers, self.calls, config, self.swarm.prefix, span, max_length, self.audits, may_grow=may_grow
         )
 
     def close(self) -> None:
@@ -145,6 +147,7 @@ class SwarmClient:
             await self.calls.signer.start()
         self.stateless = StatelessCalls(self.servers, self.calls, self.config, self.swarm.prefix)
         self.pipeline = Pipeline(self.servers, self.stateless, self.config)
+        self.audits = Audits(self.servers, self.calls, self.config, self._host.person_of, np.random.default_rng())
         await self.servers.start()
 
     async def _stop(self) -> None:
@@ -152,6 +155,8 @@ class SwarmClient:
         await cancel_and_wait(self._reviving)
         if self._host is None:
             return
+        if hasattr(self, "audits"):
+            await self.audits.close()
         if hasattr(self, "servers"):
             await self.servers.stop()
         if hasattr(self, "calls"):

@@ -1,6 +1,7 @@
 """Chooses routes through the servers of a swarm. Pure: no clock, no network."""
 
 from potluck.routing.affinity import STICKINESS, Affinity, Parts
+from potluck.routing.candidates import exclusion
 from potluck.routing.latency import estimate_rtts
 from potluck.routing.pace import Pace, Patience, Slowness
 from potluck.routing.route import Needs, NoRouteError, Route, RouteHop, Vantage, Variant
@@ -34,6 +35,7 @@ __all__ = [
     "choose_adapter",
     "draw_routes",
     "estimate_rtts",
+    "exclusion",
     "find_route",
     "reprice",
     "shortlist",

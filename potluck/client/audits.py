@@ -1,0 +1,245 @@
+"""Lets another person's server recompute some windows of a client's sessions, and tells which server answered wrongly.
+
+An audit is one stateless forward of a row's inputs up to the window's end, in the background: sessions never wait for
+it. After a disagreement a third person's server computes the window twice, in one prefill and in the steps of the
+audited server. Whoever stands alone is left, with the other servers of that person. `potluck.audit` has the rules;
+docs/decisions/0042 says why they are so.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import uuid
+from collections import defaultdict
+from collections.abc import Callable, Collection
+from dataclasses import dataclass, replace
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from potluck.audit import (
+    SEED_BYTES,
+    WINDOW_TOKENS,
+    Differences,
+    Fingerprint,
+    Opinion,
+    Outsider,
+    audit_chance,
+    choose_auditor,
+    choose_window,
+    compare,
+    difference,
+    fingerprint,
+    settle,
+    tolerance,
+)
+from potluck.client.calls import Calls
+from potluck.client.config import ClientConfig
+from potluck.client.history import History
+from potluck.client.hop import Hop
+from potluck.client.report import AuditReport
+from potluck.client.servers import Servers
+from potluck.client.stateless import forward_at
+from potluck.errors import PotluckError
+from potluck.protocol.blocks import PeerId, PersonId
+from potluck.protocol.messages import SessionOpening
+from potluck.protocol.records import ServerRecord
+from potluck.routing import Needs, RouteHop
+from potluck.tasks import BackgroundTasks
+
+_log = logging.getLogger(__name__)
+
+_AT_ONCE = 1  # audits of a client, so that they take little of its link and memory
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Case:
+    """A window to audit.
+
+    Shapes: inputs [1, tokens, hidden_size], up to the window's end; outputs [WINDOW_TOKENS, hidden_size].
+    """
+
+    part: RouteHop
+    person: PersonId
+    opening: SessionOpening
+    inputs: Tensor
+    outputs: Tensor
+    pieces: tuple[int, ...]  # tokens of each step within the window
+
+    @property
+    def needs(self) -> Needs:
+        tokens = self.inputs.shape[1]
+        return Needs(max_length=tokens, call_tokens=tokens, pins=self.part.pins)
+
+
+class Audits:
+    """The audits of one client. Lives in the client's event loop."""
+
+    def __init__(
+        self,
+        servers: Servers,
+        calls: Calls,
+        config: ClientConfig,
+        person_of: Callable[[PeerId], PersonId | None],
+        rng: np.random.Generator,
+    ) -> None:
+        """`rng` draws the windows; nobody else may know its state."""
+        self.report = AuditReport()
+        self._servers = servers
+        self._calls = calls
+        self._config = config
+        self._person_of = person_of
+        self._rng = rng
+        self._used: set[PeerId] = set()  # servers of this client's sessions
+        self._clean: defaultdict[PersonId, int] = defaultdict(int)  # audits without a disagreement, by person
+        self._running = 0
+        self._background = BackgroundTasks()
+
+    def note(self, hop: Hop, start: int, outputs: Tensor) -> None:
+        """Take notice of outputs of the tokens from `start` on, and perhaps begin an audit of a window of them."""
+        if self._config.audits == "off" or hop.history.prompts is not None or not hop.part.server.record.is_ours:
+            return
+        self._used.add(hop.peer_id)
+        finished = hop.windows.add(start, outputs)
+        if not finished or self._running >= _AT_ONCE:
+            return
+        person = self._person_of(hop.peer_id)
+        if person is None:
+            return
+        window = choose_window(finished, audit_chance(self._clean[person]), self._rng)
+        if window is not None:
+            self._running += 1
+            self._background.start(self._run(self._case(hop, person, window)))
+
+    async def close(self) -> None:
+        """End all audits that are under way."""
+        await self._background.cancel()
+
+    def _case(self, hop: Hop, person: PersonId, window: int) -> _Case:
+        row = int(self._rng.integers(hop.history.batch))
+        inputs = hop.history.since(0)[row : row + 1, : (window + 1) * WINDOW_TOKENS]
+        return _Case(hop.part, person, hop.opening, inputs, hop.windows.take(window, row), hop.windows.pieces(window))
+
+    async def _run(self, case: _Case) -> None:
+        try:
+            await self._audit(case)
+        except PotluckError as error:
+            self.report.unanswered += 1
+            _log.info("an audit of blocks %s was not answered: %s", case.part.span, error.message)
+        finally:
+            self._running -= 1
+
+    async def _audit(self, case: _Case) -> None:
+        seed = os.urandom(SEED_BYTES)
+        auditor = self._choose(case, {case.person}, seed)
+        if auditor is None:
+            self.report.nobody += 1
+            return
+        claimed = _fingerprint(case.outputs, seed)
+        recomputed = _fingerprint(await self._prefill(case, auditor), seed)
+        limit = tolerance(case.part.server.record.format, auditor.server.record.format)
+        apart = difference(claimed, recomputed)
+        opinion = compare(apart, limit)
+        self.report.audited += 1
+        if opinion is Opinion.AGREES:
+            self._clean[case.person] += 1
+        elif opinion is Opinion.UNDECIDABLE or limit is None:
+            self.report.undecided += 1
+        else:
+            await self._settle(case, auditor, seed, limit, claimed, recomputed)
+
+    async def _settle(
+        self,
+        case: _Case,
+        auditor: RouteHop,
+        seed: bytes,
+        limit: float,
+        claimed: Fingerprint,
+        recomputed: Fingerprint,
+    ) -> None:
+        """Ask a third person's server who is right."""
+        other = self._person_of(auditor.peer_id)
+        self.report.undecided += 1  # until it is decided
+        third = None if other is None else self._choose(case, {case.person, other}, seed)
+        if third is None or other is None:
+            _log.warning(
+                "blocks %s: %s and %s computed different results, and nobody else can tell which of them is right",
+                *(case.part.span, _name(case.part.server.record), _name(auditor.server.record)),
+            )
+            return
+        prefill = _fingerprint(await self._prefill(case, third), seed)
+        steps = _fingerprint(await self._repeat(case, third), seed)
+        found = Differences(
+            claims=difference(claimed, recomputed),
+            steps=difference(claimed, steps),
+            prefills=difference(recomputed, prefill),
+            honest=difference(steps, prefill),
+        )
+        outsider = settle(found, limit)
+        if outsider is Outsider.UNKNOWN:
+            _log.warning("blocks %s: three servers computed different results", case.part.span)
+            return
+        self.report.undecided -= 1
+        if outsider is Outsider.AUDITED:
+            self._leave(case.part.server.record, case.person)
+        else:
+            self._clean[case.person] += 1
+            self._leave(auditor.server.record, other)
+
+    def _leave(self, record: ServerRecord, person: PersonId) -> None:
+        self._clean.pop(person, None)
+        self._servers.distrust(person)
+        self.report.wrong.append(_name(record))
+        self._config.on_wrong(
+            f"{_name(record)} computed blocks {record.span} wrongly: two other people's servers agree on another "
+            "result. That person's servers aren't used any more. Earlier answers may be wrong, so ask again."
+        )
+
+    def _choose(self, case: _Case, unwanted: Collection[PersonId], seed: bytes) -> RouteHop | None:
+        """Return a server of somebody else that can compute the case, or None."""
+        replicas = self._servers.replicas(case.part.span, case.needs)
+        able = {hop.peer_id: hop for hop in replicas if hop.server.record.is_ours}
+        if self._config.audits == "known":
+            able = {peer: hop for peer, hop in able.items() if peer in self._used}
+        owned = [(peer, person) for peer in able if (person := self._person_of(peer)) is not None]
+        chosen = choose_auditor(owned, unwanted, seed)
+        return None if chosen is None else able[chosen]
+
+    async def _prefill(self, case: _Case, hop: RouteHop) -> Tensor:
+        """Return the window as `hop` computes it in one stateless forward. Raises RemoteError."""
+        output = await forward_at(self._calls, hop, case.opening.prefix, case.inputs)
+        return output[0, -WINDOW_TOKENS:]
+
+    async def _repeat(self, case: _Case, part: RouteHop) -> Tensor:
+        """Return the window as a session computes it in the steps of the audited server. Raises RemoteError."""
+        opening = replace(
+            case.opening,
+            session_id=str(uuid.uuid4()),
+            max_length=case.inputs.shape[1],
+            caller=self._calls.caller_for(part.server.record, part.span),
+            resume=False,
+        )
+        hop = Hop(self._calls, part, opening, History(), lambda _: False)
+        position = case.inputs.shape[1] - WINDOW_TOKENS
+        outputs = []
+        try:
+            if position:
+                hop.history.append(case.inputs[:, :position])
+                await hop.catch_up(position - 1)
+            for tokens in case.pieces:
+                hop.history.append(case.inputs[:, position : position + tokens])
+                outputs.append(await hop.catch_up(position))
+                position += tokens
+        finally:
+            await hop.close()
+        return torch.cat(outputs, dim=1)[0]
+
+
+def _fingerprint(outputs: Tensor, seed: bytes) -> Fingerprint:
+    return fingerprint(outputs.float().numpy(), seed)
+
+
+def _name(record: ServerRecord) -> str:
+    return record.public_name or f"...{record.peer_id[-8:]}"

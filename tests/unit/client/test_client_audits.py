@@ -1,0 +1,183 @@
+"""Audits of a client: a server that computes wrongly is found and left, and honest ones are not."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+import torch
+from helpers.block_server import BlockServer
+from helpers.client_world import QUICK, World, prompt, world
+from torch import Tensor
+from transformers import PreTrainedModel
+
+from potluck.client.config import ClientConfig
+from potluck.client.recovery import Action, Verdict
+from potluck.errors import UsageError
+from potluck.protocol.blocks import PeerId, PersonId
+
+THREE = ("0:2", "2:4", "2:4", "2:4")
+PATIENT = replace(QUICK, silence_before_ping_s=2.0, ping_timeout_s=2.0)  # a busy machine's servers are not silent
+PROMPT = prompt(tokens=31)  # and one step make a window
+SHORT = {"max_new_tokens": 3, "do_sample": False, "eos_token_id": None, "pad_token_id": 0}
+
+
+@pytest.fixture(autouse=True)
+def every_window(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("potluck.client.audits.audit_chance", lambda clean: 1.0)
+
+
+def telling(config: ClientConfig = PATIENT) -> tuple[ClientConfig, list[str]]:
+    said: list[str] = []
+    return replace(config, on_wrong=said.append), said
+
+
+def slightly_wrong(output: Tensor) -> Tensor:
+    return output + 0.05 * output.std() * torch.randn(output.shape, generator=torch.Generator().manual_seed(3))
+
+
+def settled(there: World) -> None:
+    """Wait until no audit is under way."""
+    there.client.run(there.client.audits._background.wait())
+
+
+def let_lie(there: World, server: BlockServer) -> BlockServer:
+    server.tamper = slightly_wrong
+    return server
+
+
+def serving(there: World, block: int) -> BlockServer:
+    return next(server for server in there.serving() if block in server.blocks.span)
+
+
+def test_honest_servers_agree_and_tokens_stay_the_same(local: PreTrainedModel) -> None:
+    config, said = telling()
+    with world(*THREE, config=config) as there:
+        long = {**SHORT, "max_new_tokens": 40}
+        assert torch.equal(there.model.generate(prompt(), **long), local.generate(prompt(), **long))
+        settled(there)
+        report = there.model.audits()
+        assert report.audited >= 1
+        assert (report.undecided, report.unanswered, report.wrong, said) == (0, 0, [], [])
+        assert sum(len(server.forwards) for server in there.servers) == report.audited
+
+
+def test_a_server_that_computes_wrongly_is_left_and_named() -> None:
+    config, said = telling()
+    with world(*THREE, config=config) as there:
+        with there.model.session(max_length=128) as session:
+            ids = there.model.generate(PROMPT, session=session, **SHORT)
+            settled(there)
+            liar = let_lie(there, serving(there, 3))
+            ids = there.model.generate(torch.cat([ids, prompt(tokens=30)], 1), session=session, **SHORT)
+            settled(there)
+            assert len(said) == 1
+            assert f"...{liar.peer_id[-8:]} computed blocks 2:4 wrongly" in said[0]
+            there.model.generate(ids, session=session, **SHORT)
+            assert serving(there, 3) is not liar
+            (route,) = session.route()
+            assert [(hop.peer_id, hop.replaced_because) for hop in route.replaced] == [
+                (liar.peer_id, "it computed wrongly")
+            ]
+        visits = len(liar.steps)
+        for _ in range(5):
+            there.model.generate(prompt(), **SHORT)
+        assert len(liar.steps) == visits
+
+
+def test_what_came_after_a_wrong_server_is_computed_again(local: PreTrainedModel) -> None:
+    config, said = telling()
+    with world("0:2", "0:2", "0:2", "2:4", config=config) as there, there.model.session(max_length=256) as session:
+        ids = prompt(tokens=31)
+        there.model.generate(ids, session=session, **SHORT)
+        settled(there)
+        let_lie(there, serving(there, 0))
+        wrong = there.model.generate(torch.cat([ids, prompt(tokens=40)], 1), session=session, **SHORT)
+        settled(there)
+        assert said
+        more = torch.cat([wrong, prompt(tokens=3)], 1)
+        got = there.model.generate(more, session=session, **SHORT)
+        assert torch.equal(got, local.generate(more, **SHORT))
+
+
+def test_an_auditor_that_computes_wrongly_is_left_and_the_session_stays() -> None:
+    config, said = telling()
+    with world(*THREE, config=config) as there:
+        there.model.generate(prompt(), **SHORT)
+        honest = serving(there, 3)
+        liar = let_lie(there, next(server for server in there.servers[1:] if server is not honest))
+        while not said:
+            there.model.generate(PROMPT, **SHORT)
+            settled(there)
+        assert liar.peer_id[-8:] in said[0]
+
+
+def test_two_servers_that_differ_accuse_nobody() -> None:
+    config, said = telling()
+    with world(*THREE[:3], config=config) as there:
+        let_lie(there, there.servers[1])
+        there.model.generate(PROMPT, **SHORT)
+        settled(there)
+        report = there.model.audits()
+        assert (report.undecided, report.wrong, said) == (report.audited, [], [])
+        assert report.undecided
+
+
+def test_three_servers_that_all_differ_accuse_nobody() -> None:
+    config, said = telling()
+    with world(*THREE, config=config) as there:
+        there.servers[1].tamper = lambda output: 1.2 * output
+        there.servers[2].tamper = lambda output: -output
+        there.model.generate(PROMPT, **SHORT)
+        settled(there)
+        assert there.model.audits().undecided
+        assert said == []
+
+
+def test_servers_of_one_person_do_not_audit_each_other() -> None:
+    def all_annes(peer: PeerId, ticket: bytes = b"", /) -> PersonId | None:
+        return PersonId("anne")
+
+    with world(*THREE, config=PATIENT, person_of=all_annes) as there:
+        there.model.generate(PROMPT, **SHORT)
+        settled(there)
+        assert not any(server.forwards for server in there.servers)
+        assert there.model.audits().nobody
+
+
+@pytest.mark.parametrize(("audits", "asked"), [("off", False), ("known", False), ("on", True)])
+def test_who_is_shown_windows_is_the_users_choice(audits: str, asked: bool) -> None:
+    with world(*THREE, config=replace(PATIENT, audits=audits)) as there:
+        there.model.generate(PROMPT, **SHORT)
+        settled(there)
+        assert any(server.forwards for server in there.servers) == asked
+
+
+def test_servers_in_use_audit_each_other_if_nobody_else_may() -> None:
+    with world(*THREE[:3], config=replace(PATIENT, audits="known")) as there:
+        there.model.generate(prompt(), **SHORT)
+        (other,) = (server for server in there.servers if not server.steps)
+        first = serving(there, 3).peer_id
+        there.client.servers.note_failure(first, Verdict(Action.REPLACE, away_s=60.0))
+        there.model.generate(prompt(seed=1), **SHORT)
+        there.client.servers.note_success(first)
+        assert other.steps
+        there.model.generate(PROMPT, **SHORT)
+        settled(there)
+        assert any(server.forwards for server in there.servers[1:])
+
+
+def test_another_word_for_audits_is_refused() -> None:
+    with pytest.raises(UsageError, match="on, known, off"):
+        ClientConfig(audits="sometimes")
+
+
+def test_an_auditor_that_fails_costs_nobody_anything(local: PreTrainedModel) -> None:
+    config, said = telling()
+    with world(*THREE, config=config) as there:
+        for server in there.servers:
+            server.on_call = lambda server, request: server.host.kill()
+        there.model.generate(PROMPT, **SHORT)
+        settled(there)
+        assert there.model.audits().unanswered
+        assert said == []
