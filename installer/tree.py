@@ -30,7 +30,7 @@ PYTHONS = ("3.11", "3.12", "3.13")
 XZ_LEVEL = 2  # of what is packed: against the usual 6, a sixth of the time for 9 % more bytes (measured)
 _PLATFORM = "x86_64-manylinux_2_36"  # Debian 12's C library, the oldest of those that packages are made for
 _PROGRAMS = {
-    "potluck": ("potluck_cli.main", "program"),
+    "potluck": ("potluck_cli.entry", "program"),
     "potluckd": ("potluck_cli.daemon", "main"),
 }
 _APP = {"potluck-app": ("potluck_app.start", "main")}

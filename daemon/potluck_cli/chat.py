@@ -23,7 +23,7 @@ from potluck_cli.terminal import Terminal
 DESCRIPTION = """\
 Talk to a swarm's model. Starts the gateway if needed; requests spend your credit. The servers you use can read what you
 write, so never send secrets through people you do not trust. Without MESSAGE, the conversation lasts until you press
-Ctrl-D, and /new starts another one."""
+Ctrl-D, Ctrl-C stops an answer, and /new starts another conversation."""
 EXAMPLES = """\
   potluck chat
   potluck chat "Write a haiku about autumn."
@@ -70,9 +70,10 @@ def run(args: argparse.Namespace) -> int:
     start = (ChatMessage("system", args.system),) if args.system else ()
     if args.message is not None:
         text = sys.stdin.read() if args.message == "-" else args.message
-        answer = _answer(ready, (*start, ChatMessage("user", text)), limits, shows=not args.json)
+        parts: list[str] = []
+        _answer(ready, (*start, ChatMessage("user", text)), limits, parts, shows=not args.json)
         if args.json:
-            print_json(Answered(text, answer))
+            print_json(Answered(text, "".join(parts)))
         return 0
     _talk(ready, start, limits)
     return 0
@@ -112,7 +113,8 @@ def wait_until_ready(
 
 def _talk(ready: GatewayStatus, start: tuple[ChatMessage, ...], limits: Limits) -> None:
     terminal = Terminal()
-    terminal.line(terminal.faint(f"{ready.model} in {ready.swarm}. /new starts another conversation, Ctrl-D ends."))
+    keys = "/new starts another conversation, Ctrl-C stops an answer, Ctrl-D ends."
+    terminal.line(terminal.faint(f"{ready.model} in {ready.swarm}. {keys}"))
     messages = start
     while True:
         try:
@@ -123,16 +125,28 @@ def _talk(ready: GatewayStatus, start: tuple[ChatMessage, ...], limits: Limits) 
         if text == "/new":
             messages = start
         elif text:
-            messages = (*messages, ChatMessage("user", text))
-            messages = (*messages, ChatMessage("assistant", _answer(ready, messages, limits, shows=True)))
+            messages = _continued(ready, (*messages, ChatMessage("user", text)), limits)
 
 
-def _answer(ready: GatewayStatus, messages: tuple[ChatMessage, ...], limits: Limits, *, shows: bool) -> str:
-    parts = []
+def _continued(ready: GatewayStatus, messages: tuple[ChatMessage, ...], limits: Limits) -> tuple[ChatMessage, ...]:
+    """Show the answer and return the conversation with it, or with as much of it as came before Ctrl-C."""
+    parts: list[str] = []
+    try:
+        _answer(ready, messages, limits, parts, shows=True)
+    except KeyboardInterrupt:  # it closed the connection, so the gateway stops, too
+        print()
+        if not parts:
+            return messages[:-1]
+    return (*messages, ChatMessage("assistant", "".join(parts)))
+
+
+def _answer(
+    ready: GatewayStatus, messages: tuple[ChatMessage, ...], limits: Limits, parts: list[str], *, shows: bool
+) -> None:
+    """Add the parts of the answer to `parts` as they come. Raises PotluckError."""
     for part in ask(ready, messages, max_tokens=limits.max_tokens, max_wait_s=limits.max_wait_s, on_wait=show_wait):
         parts.append(part)
         if shows:
             print(part, end="", flush=True)
     if shows:
         print()
-    return "".join(parts)

@@ -18,7 +18,7 @@ from typing import NoReturn, Protocol, cast
 
 from potluck.errors import NetworkError, PotluckError, SwarmError, UsageError
 from potluck.protocol.codes import RemoteError
-from potluck_cli.interrupts import EXIT_INTERRUPTED
+from potluck_cli.interrupts import EXIT_INTERRUPTED, end_at_once, end_in_order
 from potluck_cli.parser import Parser, actions_of
 
 COMMANDS = {
@@ -95,6 +95,7 @@ def program() -> NoReturn:
     """
     _replace_closed_streams()
     code = main()
+    end_at_once()
     if threading.active_count() > 1:
         with contextlib.suppress(OSError):
             sys.stdout.flush()
@@ -187,7 +188,7 @@ def _go_on_in_the_engines_environment(arguments: list[str]) -> None:
         python = engine_python(places, "")
     if python != sys.executable and _GOES_ON not in os.environ:
         drop_root(places)  # the environment belongs to the service
-        command = [python, "-m", "potluck_cli.main", *passed_on(arguments)]
+        command = [python, "-m", "potluck_cli.entry", *passed_on(arguments)]
         kept = {"TORCHINDUCTOR_CACHE_DIR": str(places.cache / "torchinductor")}  # else torch leaves it in /tmp
         os.execve(python, command, {**kept, **os.environ, _GOES_ON: "1"})
 
@@ -201,6 +202,7 @@ def _run(name: str, arguments: list[str]) -> int:
         arguments = [*(action for action in ("list", "status") if action in actions_of(parser)), *arguments]
     args = parser.parse_args(arguments)
     become_user_of(name, args)
+    end_in_order()
     return command.run(args)
 
 

@@ -294,7 +294,7 @@ complete -c potluck -n '_shtab_potluck_using generate' -l quantization -xka "non
 complete -c potluck -n '_shtab_potluck_using generate' -l max-wait -x -d 'for layers that nobody serves, and a member that answers (default: 2m)'
 complete -c potluck -n '_shtab_potluck_using generate' -l stream -l no-stream -d 'show words as they come (default: on a terminal)'
 complete -c potluck -n '_shtab_potluck_using generate' -l json -d 'print JSON, for scripts'
-complete -c potluck -n '_shtab_potluck_using; and test $_shtab_potluck_npos -eq 0' -a chat -d 'Talk to a swarm'"'"'s model. Starts the gateway if needed; requests spend your credit. The servers you use can read what you write, so never send secrets through people you do not trust. Without MESSAGE, the conversation lasts until you press Ctrl-D, and /new starts another one.'
+complete -c potluck -n '_shtab_potluck_using; and test $_shtab_potluck_npos -eq 0' -a chat -d 'Talk to a swarm'"'"'s model. Starts the gateway if needed; requests spend your credit. The servers you use can read what you write, so never send secrets through people you do not trust. Without MESSAGE, the conversation lasts until you press Ctrl-D, Ctrl-C stops an answer, and /new starts another conversation.'
 complete -c potluck -n '_shtab_potluck_using chat' -s h -l help -d 'show this help message and exit'
 complete -c potluck -n '_shtab_potluck_using chat' -l swarm -xka "(potluck completions swarms 2>/dev/null)" -d 'a swarm you joined (default: the one you serve)'
 complete -c potluck -n '_shtab_potluck_using chat' -l system -x -d 'tell the model how to behave'

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
+import signal
+import subprocess
+import sys
 from collections.abc import Iterator
 
 import psutil
 import pytest
-from helpers.daemon_process import LOOPBACK, DaemonProcess
+from helpers.daemon_process import LOOPBACK, WAIT_S, DaemonProcess, giving_up_after
 from potluck_cli.main import EXIT_USAGE
 from potluck_control import schema
 from potluck_control.methods import contribution, gateway, models, settings, swarms
@@ -75,6 +78,46 @@ def test_generate_uses_the_warm_client_and_says_which_servers_took_part(daemon: 
 def test_generate_says_what_is_wrong_with_a_prompt(daemon: DaemonProcess, prompt: str, words: str) -> None:
     done = daemon.command("generate", prompt)
     assert (done.returncode, words in done.stderr) == (EXIT_USAGE, True)
+
+
+def test_ctrl_c_stops_an_answer_and_the_conversation_goes_on(daemon: DaemonProcess) -> None:
+    chat(daemon)  # the gateway runs
+    (answering,) = [each for each in daemon.processes() if "potluck_gateway" in each.cmdline()]
+    with subprocess.Popen(
+        [sys.executable, "-m", "potluck_cli.entry", "chat", "--max-tokens", "8"],
+        env=daemon.environment,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        bufsize=0,
+    ) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        assert process.stderr is not None
+
+        def read_to_prompt() -> bytes:
+            said = b""
+            while not said.endswith(b"\n> "):
+                said += (byte := process.stdout.read(1))
+                assert byte, process.stderr.read()
+            return said
+
+        with giving_up_after(WAIT_S, process):
+            read_to_prompt()
+            answering.suspend()  # no answer is over before it is interrupted
+            try:
+                process.stdin.write(PROMPT.encode() + b"\n")
+                while not psutil.Process(process.pid).net_connections("tcp"):
+                    assert process.poll() is None
+                process.send_signal(signal.SIGINT)
+                read_to_prompt()
+            finally:
+                answering.resume()
+            process.stdin.write(PROMPT.encode() + b"\n")
+            assert len(read_to_prompt()) > len("\n> ")
+            process.stdin.close()  # as Ctrl-D
+            assert process.wait() == 0
+            assert process.stderr.read() == b""
 
 
 def test_a_demo_is_started_once_however_often_it_is_asked_for(daemon: DaemonProcess) -> None:
