@@ -9,8 +9,8 @@ from collections.abc import Iterator
 from functools import partial
 
 from potluck_control import schema
-from potluck_control.formatting import duration, part_size, size
-from potluck_control.network_report import NetworkReport
+from potluck_control.formatting import duration, members, part_size, size
+from potluck_control.network_report import Nearby, NetworkReport
 from potluck_control.schema import ProbeState, ProbeStatus, Status, SwarmStatus
 from potluck_control.states import State
 
@@ -84,6 +84,8 @@ def _rows(status: Status, terminal: Terminal, now: float) -> Iterator[tuple[str,
     yield "engine", _engine(status)
     if status.engine.pid is not None and status.network.reach != "unknown":
         yield "network", _network(status.network)
+    if status.nearby is not None:
+        yield "nearby", _nearby(status.nearby)
     for index, text in enumerate(_detectors(status.probes, terminal)):
         yield "detectors" if index == 0 else "", text
     use = status.use
@@ -136,6 +138,14 @@ def _network(network: NetworkReport) -> str:
     width = "measured with peers" if network.num_links else "not measured yet"
     asked = f"{network.num_reached} of {network.num_asked} peers can dial this computer"
     return f"{how} ({asked}); {network.link_mbps:.0f} Mbit/s, {width}"
+
+
+def _nearby(nearby: Nearby) -> str:
+    if nearby.why_not:
+        return f"not looking for members on the local network: {nearby.why_not}"
+    if not nearby.found:
+        return "looking for members on the local network, none found yet"
+    return f"{members(len(nearby.found))} found on the local network: {', '.join(nearby.found)}"
 
 
 def _engine(status: Status) -> str:

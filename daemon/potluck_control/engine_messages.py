@@ -17,6 +17,7 @@ from potluck.protocol.blocks import Span
 from potluck_control.codec import CodecError, from_json, loads, to_json
 from potluck_control.engine_metrics import EngineMetrics
 from potluck_control.launch_spec import LaunchSpec
+from potluck_control.network_report import Nearby as Nearby
 from potluck_control.network_report import NetworkCaps, NetworkReport
 from potluck_control.schema import SwarmOutlook
 
@@ -267,6 +268,7 @@ class EngineReport:
 EngineEvent = (
     Starting
     | Waiting
+    | Nearby
     | Joining
     | Loading
     | Placed

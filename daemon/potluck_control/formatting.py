@@ -44,6 +44,11 @@ def duration(seconds: float) -> str:
     return f"{whole // 86400} d {whole % 86400 // 3600} h"
 
 
+def members(number: int) -> str:
+    """Return "1 member" or "2 members"."""
+    return f"{number} member{'' if number == 1 else 's'}"
+
+
 def rounded(value: float) -> str:
     """Return an estimate with two significant digits: `0.25`, `8.4`, `14,000`."""
     return f"{float(f'{value:.2g}'):,.6g}" if abs(value) < 1e6 else f"{float(f'{value:.2g}'):,.0f}"

@@ -15,6 +15,17 @@ class NetworkCaps:
 
 
 @dataclass(frozen=True, slots=True)
+class Nearby:
+    """The search for members on the local network: why there is none, if so, and the members heard lately.
+
+    A node sends it to the daemon each time that it changes.
+    """
+
+    why_not: str = ""  # for people; empty: the search runs
+    found: tuple[str, ...] = ()  # host:port
+
+
+@dataclass(frozen=True, slots=True)
 class NetworkReport:
     """Reach (unknown, direct or relayed, as peers reported who tried) and rates in Mbit/s; 0 means not known."""
 

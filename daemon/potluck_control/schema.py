@@ -31,7 +31,7 @@ from potluck_control.methods import (
     updates,
 )
 from potluck_control.methods.models import Progress
-from potluck_control.network_report import NetworkReport
+from potluck_control.network_report import Nearby, NetworkReport
 from potluck_control.states import Certainty, OpenEnum, Reason, State
 
 API_VERSION = 1
@@ -153,6 +153,7 @@ class Status:
     loading: Progress | None = None  # of blocks from the hub or the disk; None: nothing is loaded
     network: NetworkReport = field(default_factory=NetworkReport)  # as the engine last reported it
     questions: tuple[ProgramQuestion, ...] = ()  # that are open, the oldest first
+    nearby: Nearby | None = None  # None: no node of this computer runs
 
 
 @dataclass(frozen=True, slots=True)

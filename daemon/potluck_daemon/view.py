@@ -71,6 +71,7 @@ class DaemonView:
             notices=(*self._configuration.notices, *self._notices(), *changed_files(facts)),
             loading=download(facts),
             network=facts.report.network,
+            nearby=self._supervisor.nearby,
             questions=tuple(item for item in self._memory.state.questions if item.is_open),
         )
 

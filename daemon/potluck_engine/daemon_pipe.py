@@ -44,6 +44,10 @@ class DaemonPipe:
         """Tell the daemon where members were found."""
         self.send(messages.Met(addresses))
 
+    def tell_nearby(self, why_not: str, found: tuple[str, ...]) -> None:
+        """Tell the daemon about the search for members on the local network."""
+        self.send(messages.Nearby(why_not, found))
+
     async def read(self) -> messages.Message | None:
         """Return the next known message; None when the daemon is gone."""
         while True:

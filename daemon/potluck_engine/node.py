@@ -22,7 +22,7 @@ from potluck.errors import PotluckError
 from potluck.membership.gate import MembersGate, OnNews, ignore_news
 from potluck.membership.identity import Identity
 from potluck.membership.membership import read_all
-from potluck.p2p.config import HostConfig, OnMet, ignore_met
+from potluck.p2p.config import HostConfig, OnMet, OnNearby, ignore_met, ignore_nearby
 from potluck.p2p.joining import OnWaiting, ignore_waiting
 from potluck.p2p.network import Host
 from potluck.p2p.pacing import Pacer
@@ -83,10 +83,12 @@ class Node:
         on_news: OnNews = ignore_news,
         on_met: OnMet = ignore_met,
         on_waiting: OnWaiting = ignore_waiting,
+        on_nearby: OnNearby = ignore_nearby,
     ) -> None:
         self._on_news = on_news
         self._on_met = on_met
         self.on_waiting = on_waiting
+        self._on_nearby = on_nearby
         self.is_joined = False
         self._config = config
         self._start_host = start_host or self._start_libp2p
@@ -195,6 +197,7 @@ class Node:
             membership=config.membership,
             on_news=self._on_news,
             on_met=self._on_met,
+            on_nearby=self._on_nearby,
             identity_path=config.identity_path,
             listen_addrs=with_free_ports(config.listen) if config.may_move_port else config.listen,
             announce_addrs=config.announce,

@@ -78,7 +78,14 @@ class Engine:
         """Prepare an engine; `spec` must leave nothing open (see `fitting.resolved`)."""
         self.spec = spec
         self.tabs = tabs or Tabs()
-        self.node = Node(spec, start_host, on_news, on_met, lambda why: on_event(events.Waiting(why)))
+        self.node = Node(
+            spec,
+            start_host,
+            on_news,
+            on_met,
+            on_waiting=lambda why: on_event(events.Waiting(why)),
+            on_nearby=lambda why_not, found: on_event(events.Nearby(why_not, found)),
+        )
         self.loader = BlockLoader(spec)
         self.runtime = EngineRuntime(spec, self.node, self.tabs, self._lose_device)
         self._on_event = on_event

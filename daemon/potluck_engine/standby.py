@@ -56,7 +56,7 @@ async def _work(pipe: DaemonPipe) -> None:
         spec = await pipe.read()
     if not isinstance(spec, LaunchSpec):
         return
-    node = Node(spec, on_news=pipe.tell_news, on_met=pipe.tell_met)
+    node = Node(spec, on_news=pipe.tell_news, on_met=pipe.tell_met, on_nearby=pipe.tell_nearby)
     tasks = [asyncio.create_task(work) for work in (_hold(node, pipe), _listen(node, pipe))]
     try:
         done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)

@@ -23,6 +23,14 @@ def ignore_met(addresses: tuple[str, ...]) -> None:
     """Keep nothing."""
 
 
+OnNearby = Callable[[str, tuple[str, ...]], None]
+"""Called with why a node does not look for members on the local network (empty: it does), and where it heard some."""
+
+
+def ignore_nearby(why_not: str, found: tuple[str, ...]) -> None:
+    """Tell nobody."""
+
+
 LOOPBACK = ("/ip4/127.0.0.1/tcp/0",)
 
 
@@ -42,6 +50,7 @@ class HostConfig:
     finds_nearby: bool = False  # look for members on the local network, and be found there
     on_news: OnNews = ignore_news  # told what the roster gained, to be kept; must not wait
     on_met: OnMet = ignore_met  # told where members were found, to be kept; must not wait
+    on_nearby: OnNearby = ignore_nearby  # told each time that this changes; must not wait
     record_checks: Mapping[DhtKey, RecordCheck] = field(default_factory=dict)  # keys with rules of their own
     runtime_dir: Path | None = None  # where sockets live; None: the user's own runtime folder
     patience_s: float = 0.0  # how long to try again while no bootstrap peer answers; inf: as long as it takes

@@ -411,10 +411,12 @@ class Libp2pHost:
             self._nearby.announce(asks=not self._nearby.is_joined)
 
     def _neighbourhood(self, config: HostConfig) -> Nearby | None:
-        membership = config.membership
-        if membership is None or membership.swarm.founder_key is None or not config.finds_nearby or is_alone(config):
-            return None
-        return Nearby(membership.swarm.founder_key, self.identity.peer_id)
+        key = config.membership.swarm.founder_key if config.membership is not None else None
+        if key is not None and config.finds_nearby and not is_alone(config):
+            return Nearby(key, self.identity.peer_id, on_change=config.on_nearby)
+        why_not = "the swarm is open to everybody" if key is None else "the whole swarm runs on this computer"
+        config.on_nearby(why_not if config.finds_nearby else "it is switched off", ())
+        return None
 
     def _members_gate(self, config: HostConfig) -> MembersGate | None:
         if config.membership is None or config.membership.swarm.is_open:

@@ -29,6 +29,7 @@ from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import ChaCha20Poly1305
 
 from potluck.membership.identity import base58_decode, base58_encode
+from potluck.p2p.config import OnNearby, ignore_nearby
 from potluck.p2p.joining import delays_s
 from potluck.protocol.blocks import PeerId
 from potluck.tasks import cancel_and_wait
@@ -46,6 +47,7 @@ _MAX_OF_SOURCE = 4  # peers at one address: few people run more nodes on a compu
 _READ_A_SECOND, _READ_OF_SOURCE = 256, 16  # datagrams; the kernel drops more
 _ANSWER_PAUSE_S = 1.0  # one answer serves all who asked meanwhile
 _HERE_INTERVAL_S = 60.0
+_FORGOTTEN_S = 3.5 * _HERE_INTERVAL_S  # a wireless network may lose three announcements in a row
 _MAX_INTERFACES = 16
 
 
@@ -88,23 +90,40 @@ class NodesNearby:
 
     def __init__(self) -> None:
         self._where: dict[PeerId, tuple[str, int]] = {}
+        self._heard_s: dict[PeerId, float] = {}
 
-    def note(self, datagram: Datagram, source: str) -> bool:
+    def note(self, datagram: Datagram, source: str, now_s: float = 0.0) -> bool:
         """Remember a node that can be dialled; return whether it is new, or is elsewhere now."""
         where = source, datagram.port
         if not datagram.port or not _is_dialable(source):
             return False
         is_new = self._where.pop(datagram.peer, None) != where
         self._where[datagram.peer] = where
+        self._heard_s[datagram.peer] = now_s
         of_source = [peer for peer, (host, _) in self._where.items() if host == source]
         for peer in of_source[:-_MAX_OF_SOURCE] or list(self._where)[:-_MAX_FOUND]:
-            del self._where[peer]
+            self._forget(peer)
         return is_new
+
+    def forget_silent(self, before_s: float) -> bool:
+        """Forget the nodes that were last heard before that time; return whether there were any."""
+        silent = [peer for peer, heard_s in self._heard_s.items() if heard_s < before_s]
+        for peer in silent:
+            self._forget(peer)
+        return bool(silent)
 
     @property
     def addresses(self) -> Mapping[PeerId, str]:
         """Return a multiaddr without /p2p/ for each node."""
         return {peer: f"/ip4/{host}/tcp/{port}" for peer, (host, port) in self._where.items()}
+
+    @property
+    def places(self) -> tuple[str, ...]:
+        """Return host and port of each node, for people."""
+        return tuple(sorted(f"{host}:{port}" for host, port in self._where.values()))
+
+    def _forget(self, peer: PeerId) -> None:
+        del self._where[peer], self._heard_s[peer]
 
 
 def _is_dialable(source: str) -> bool:
@@ -144,7 +163,13 @@ class Nearby:
         news: set when a node was found that is new, or is elsewhere now.
     """
 
-    def __init__(self, swarm_key: bytes, peer: PeerId, clock: Callable[[], float] = time.time) -> None:
+    def __init__(
+        self,
+        swarm_key: bytes,
+        peer: PeerId,
+        clock: Callable[[], float] = time.time,
+        on_change: OnNearby = ignore_nearby,
+    ) -> None:
         self.port = 0
         self.is_joined = False
         self.found = NodesNearby()
@@ -152,6 +177,7 @@ class Nearby:
         self._swarm_key = swarm_key
         self._peer = peer
         self._clock = clock
+        self._on_change = on_change
         self._rate = DatagramRate()
         self._answered_s = -_ANSWER_PAUSE_S
         self._socket: socket.socket | None = None
@@ -162,8 +188,10 @@ class Nearby:
         try:
             self._socket = _multicast_socket()
         except OSError as error:
-            log.debug("no member is looked for on the local network: %s", error)
+            log.info("no member is looked for on the local network: %s", error)
+            self._on_change(f"this computer cannot multicast ({error.strerror})", ())
             return
+        self._on_change("", ())
         self._listen()
         self._sending = asyncio.create_task(self._announce_forever())
 
@@ -189,9 +217,10 @@ class Nearby:
         heard = decode(data, self._swarm_key, self._clock())
         if heard is None or heard.peer == self._peer:
             return
-        if self.found.note(heard, source):
+        if self.found.note(heard, source, time.monotonic()):
             log.info("a member may be on the local network")
             self.news.set()
+            self._on_change("", self.found.places)
         if heard.asks and self.port and time.monotonic() - self._answered_s >= _ANSWER_PAUSE_S:
             self._answered_s = time.monotonic()
             self.announce(asks=False)
@@ -204,6 +233,8 @@ class Nearby:
                 with contextlib.suppress(OSError):
                     self._socket.setsockopt(socket.IPPROTO_IP, socket.IP_ADD_MEMBERSHIP, interface)
             self.announce(asks=not self.is_joined)
+            if self.found.forget_silent(time.monotonic() - _FORGOTTEN_S):
+                self._on_change("", self.found.places)
             await asyncio.sleep(_HERE_INTERVAL_S if self.is_joined else next(delays))
 
     def _listen(self) -> None:

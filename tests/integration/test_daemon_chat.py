@@ -80,6 +80,15 @@ def test_generate_says_what_is_wrong_with_a_prompt(daemon: DaemonProcess, prompt
     assert (done.returncode, words in done.stderr) == (EXIT_USAGE, True)
 
 
+@pytest.fixture
+def as_in_a_terminal() -> Iterator[None]:
+    """Let commands notice Ctrl-C: what a script starts in the background ignores it, and so do its children."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("as_in_a_terminal")
 def test_ctrl_c_stops_an_answer_and_the_conversation_goes_on(daemon: DaemonProcess) -> None:
     chat(daemon)  # the gateway runs
     (answering,) = [each for each in daemon.processes() if "potluck_gateway" in each.cmdline()]

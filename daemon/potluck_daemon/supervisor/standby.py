@@ -41,6 +41,7 @@ class Standby:
         self._life: asyncio.Task[None] | None = None
         self._process: EngineProcess | None = None
         self.addresses: tuple[str, ...] = ()  # where others find it; empty: it is not in the swarm
+        self.nearby: messages.Nearby | None = None  # None: no process runs
 
     @property
     def is_held(self) -> bool:
@@ -104,6 +105,7 @@ class Standby:
         finally:
             self._process = None
             self.addresses = ()
+            self.nearby = None
 
     def _heard(self, launch: LaunchSpec, message: messages.Message) -> None:
         match message:
@@ -114,6 +116,8 @@ class Standby:
             case messages.Reachable(_, addresses):
                 log.info("the standby node is in the swarm")
                 self.addresses = addresses
+            case messages.Nearby():
+                self.nearby = message
             case messages.Members() | messages.Met():
                 self._on_members(launch, message)
 

@@ -63,6 +63,7 @@ class EngineFacts:
     fetch_bytes_per_s: float = 0.0  # of downloads
     moving: messages.Moving | None = None  # to other or more blocks; None: it stays
     waiting: str = ""  # why it cannot get online yet; empty: it gets on
+    nearby: messages.Nearby | None = None
     changed_file: messages.FilesChanged | None = None  # None: all are what was loaded from them
 
 
@@ -122,6 +123,11 @@ class Supervisor:
     def addresses(self) -> tuple[str, ...]:
         """Return where others find this computer, or found it last."""
         return self._standby.addresses or self.facts.addresses
+
+    @property
+    def nearby(self) -> messages.Nearby | None:
+        """Return what is known of the search for members on the local network; None: no node runs."""
+        return self._standby.nearby or self.facts.nearby
 
     def view(self, model: str, wanted: LaunchSpec | None, python: str) -> EngineView:
         """Return what the policy needs to know. A failure in another `python` than the wanted one causes no wait."""
@@ -262,6 +268,7 @@ class Supervisor:
         self.facts = replace(
             self.facts, report=quiet, placed=None, fetch_bytes_per_s=0.0, moving=None, waiting="", changed_file=None
         )
+        self.facts = replace(self.facts, nearby=None)
         if was_told:
             log.info("engine ended")
         else:
@@ -295,6 +302,8 @@ class Supervisor:
                 self.facts = replace(self.facts, placed=message)
             case messages.Waiting(why):
                 self.facts = replace(self.facts, waiting=why)
+            case messages.Nearby():
+                self.facts = replace(self.facts, nearby=message)
             case messages.Joining():
                 self.facts = replace(self.facts, peer_id=message.peer_id, span=message.span)
                 self._advance({Phase.STARTING: Phase.JOINING})

@@ -13,6 +13,7 @@ from potluck_cli.main import main
 from potluck_cli.pause import pause_params
 from potluck_cli.status import page
 from potluck_cli.terminal import Terminal
+from potluck_control.network_report import Nearby
 from potluck_control.schema import (
     EngineStatus,
     LoadStatus,
@@ -156,6 +157,20 @@ def test_the_page_keeps_to_the_width_of_the_terminal(
 def test_a_page_in_a_pipe_is_not_broken(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "40")
     assert "12.3 tokens/s, 1 session, 10,234 tokens today" in lines(SERVING)
+
+
+@pytest.mark.parametrize(
+    ("nearby", "words"),
+    [
+        (Nearby("it is switched off"), "not looking for members on the local network: it is switched off"),
+        (Nearby(), "looking for members on the local network, none found yet"),
+        (Nearby(found=("10.0.0.2:31337",)), "1 member found on the local network: 10.0.0.2:31337"),
+        (Nearby(found=("10.0.0.2:1", "10.0.0.3:1")), "2 members found on the local network: 10.0.0.2:1, 10.0.0.3:1"),
+    ],
+)
+def test_the_page_says_who_was_found_on_the_local_network(nearby: Nearby, words: str) -> None:
+    assert words in lines(Status(State.PAUSED, Reason.USER, "Paused", NOW, "1", nearby=nearby))
+    assert "local network" not in lines(Status(State.PAUSED, Reason.USER, "Paused", NOW, "1"))
 
 
 def test_the_page_of_a_broken_machine_says_why_and_when_it_tries_again() -> None:

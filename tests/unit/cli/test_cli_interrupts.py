@@ -6,10 +6,19 @@ import os
 import signal
 import subprocess
 import sys
+from collections.abc import Iterator
 
 import pytest
 
 COMMAND = [sys.executable, "-m", "potluck_cli.entry", "doctor", "--json"]
+
+
+@pytest.fixture(autouse=True)
+def as_in_a_terminal() -> Iterator[None]:
+    """Let commands notice Ctrl-C: what a script starts in the background ignores it, and so do its children."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
 
 
 def interrupted_at(library: str, *before: str) -> tuple[int, str]:

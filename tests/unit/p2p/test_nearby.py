@@ -68,6 +68,16 @@ def test_a_node_is_news_once_and_again_when_it_moved() -> None:
     assert found.addresses == {PEER: "/ip4/10.0.0.3/tcp/31330"}
 
 
+def test_a_node_that_fell_silent_is_forgotten_and_news_when_it_is_back() -> None:
+    found = NodesNearby()
+    found.note(HERE, "10.0.0.2", 5.0)
+    assert not found.forget_silent(5.0)
+    assert found.places == ("10.0.0.2:31330",)
+    assert found.forget_silent(6.0)
+    assert found.places == ()
+    assert found.note(HERE, "10.0.0.2", 7.0)
+
+
 def test_one_computer_cannot_crowd_out_the_others() -> None:
     found = NodesNearby()
     found.note(HERE, "10.0.0.2")
@@ -97,7 +107,8 @@ def test_a_flood_leaves_room_for_quiet_sources_and_ends_the_reading() -> None:
 
 
 async def test_a_node_notes_others_of_its_swarm_and_never_itself() -> None:
-    nearby = Nearby(KEY, PEER, clock=lambda: NOW_S)
+    told: list[tuple[str, tuple[str, ...]]] = []
+    nearby = Nearby(KEY, PEER, clock=lambda: NOW_S, on_change=lambda *what: told.append(what))
     other = Datagram(Identity.generate().peer_id, 31331, asks=False)
     nearby.hear(encode(HERE, KEY, NOW_S), "10.0.0.2")
     nearby.hear(encode(other, OTHER_KEY, NOW_S), "10.0.0.2")
@@ -105,6 +116,19 @@ async def test_a_node_notes_others_of_its_swarm_and_never_itself() -> None:
     nearby.hear(encode(other, KEY, NOW_S), "10.0.0.2")
     assert nearby.news.is_set()
     assert list(nearby.found.addresses) == [other.peer]
+    assert told == [("", ("10.0.0.2:31331",))]
+
+
+async def test_a_computer_without_multicast_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse() -> None:
+        raise OSError(19, "No such device")
+
+    monkeypatch.setattr("potluck.p2p.nearby._multicast_socket", refuse)
+    told: list[str] = []
+    nearby = Nearby(KEY, PEER, on_change=lambda why_not, found: told.append(why_not))
+    nearby.start()
+    assert told == ["this computer cannot multicast (No such device)"]
+    await nearby.close()
 
 
 async def test_one_answer_serves_all_who_ask_within_a_second(monkeypatch: pytest.MonkeyPatch) -> None:
