@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Generator, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import TypeVar
 
 import torch
@@ -26,6 +27,9 @@ from potluck.protocol.codes import Code, RemoteError
 T = TypeVar("T")
 
 _BACKWARD_COST = 3  # the forward again, and twice its work for the gradients
+_KEPT_BYTES = 256 << 20
+"""Of intermediate results that a backward keeps from the forward to the gradients; more are computed twice."""
+
 _MAX_PARTS = 64  # kept besides single blocks; a part costs some 50 KB of module objects a block
 
 
@@ -129,7 +133,7 @@ class LoadedBlocks:
     def backward(
         self, span: Span, hidden: Tensor, grad: Tensor, prompts: Tensor | None
     ) -> Generator[None, None, tuple[Tensor, ...]]:
-        """Run a stateless backward: the forward again, then gradients block by block.
+        """Run a stateless backward: the forward again, then gradients, in pieces of some blocks.
 
         Shapes: hidden, grad and prompts as in `forward`; returns the gradient of hidden, then that of prompts if given,
         each shaped as what it belongs to.
@@ -155,18 +159,32 @@ class LoadedBlocks:
         self, span: Span, hidden: Tensor, grad: Tensor, prompts: Tensor | None, budget: int
     ) -> Generator[None, None, tuple[Tensor, Tensor | None]]:
         groups = list(self._block_groups(hidden, span, budget))
-        inputs = [hidden]
+        inputs: list[Tensor | _Recorded] = []
+        current, room = hidden, self.kept_bytes
         for blocks in groups[:-1]:
-            with torch.no_grad():  # not inference_mode: its tensors cannot take part in autograd below
-                inputs.append(self.part(blocks).forward(inputs[-1], None, _blocks_of(prompts, blocks, span)))
+            passed = _run_forward(self.part(blocks), current, _blocks_of(prompts, blocks, span), room)
+            room -= passed.num_bytes
+            inputs.append(passed if passed.num_bytes else current)
+            current = passed.output.detach()
+            del passed
             yield
+        inputs.append(current)
         prompt_grads: list[Tensor] = []
         for blocks in reversed(groups):
-            grad, prompt_grad = self.backward_piece(blocks, inputs.pop(), grad, _blocks_of(prompts, blocks, span))
+            before = inputs.pop()
+            if isinstance(before, _Recorded):
+                grad, prompt_grad = before.gradients(grad)
+            else:
+                grad, prompt_grad = self.backward_piece(blocks, before, grad, _blocks_of(prompts, blocks, span))
             if prompt_grad is not None:
                 prompt_grads.insert(0, prompt_grad)
             yield
         return grad, torch.cat(prompt_grads) if prompt_grads else None
+
+    @property
+    def kept_bytes(self) -> int:
+        """Return how many bytes of intermediate results a backward may keep between its pieces."""
+        return 0 if self.whole.weights.stream is not None else _KEPT_BYTES
 
     def backward_piece(
         self, blocks: Span, hidden: Tensor, grad: Tensor, prompts: Tensor | None
@@ -189,15 +207,60 @@ class LoadedBlocks:
         return hidden.to(device, dtype), None if prompts is None else prompts.to(device, dtype)
 
 
+@dataclass(slots=True)
+class _Recorded:
+    """A forward of some blocks, and what its gradients need.
+
+    Attributes:
+        leaves: hidden and, if given, prompts.
+        num_bytes: of intermediate results, weights not counted; 0: none are kept.
+    """
+
+    leaves: list[Tensor]
+    output: Tensor
+    num_bytes: int
+
+    def gradients(self, grad: Tensor) -> tuple[Tensor, Tensor | None]:
+        """Return the gradients of hidden and, if given, of prompts, in their shapes."""
+        grads = torch.autograd.grad(self.output, self.leaves, grad)
+        return grads[0], grads[1] if len(grads) > 1 else None
+
+
 def backward_of(part: BlockSpan, hidden: Tensor, grad: Tensor, prompts: Tensor | None) -> tuple[Tensor, Tensor | None]:
     """Run the forward again and return the gradients of hidden and, if given, of prompts, in their shapes."""
+    return _record(part, hidden, prompts).gradients(grad)
+
+
+def _run_forward(part: BlockSpan, hidden: Tensor, prompts: Tensor | None, room: int) -> _Recorded:
+    """Run the forward of a backward's piece; keep what its gradients need if that takes no more than `room` bytes."""
+    if room <= 0:
+        with torch.no_grad():  # not inference_mode: its tensors cannot take part in autograd later
+            return _Recorded([], part.forward(hidden, None, prompts), 0)
+    weights = {each.untyped_storage().data_ptr() for each in part.layers.parameters()}
+    sizes: dict[int, int] = {}
+
+    def note(saved: Tensor) -> Tensor:
+        storage = saved.untyped_storage()
+        if storage.data_ptr() not in weights:
+            sizes[storage.data_ptr()] = storage.nbytes()
+        return saved.detach()  # an output that its own node saved would keep itself alive
+
+    with torch.autograd.graph.saved_tensors_hooks(note, _as_it_is):
+        recorded = _record(part, hidden, prompts)
+    recorded.num_bytes = sum(sizes.values())
+    return recorded if recorded.num_bytes <= room else _Recorded([], recorded.output.detach(), 0)
+
+
+def _record(part: BlockSpan, hidden: Tensor, prompts: Tensor | None) -> _Recorded:
     with torch.enable_grad():
         leaves = [hidden.detach().requires_grad_()]
         if prompts is not None:
             leaves.append(prompts.detach().requires_grad_())
-        output = part.forward(leaves[0], None, leaves[1] if prompts is not None else None)
-        grads = torch.autograd.grad(output, leaves, grad)
-    return grads[0], grads[1] if prompts is not None else None
+        return _Recorded(leaves, part.forward(leaves[0], None, leaves[1] if prompts is not None else None), 0)
+
+
+def _as_it_is(kept: Tensor) -> Tensor:
+    return kept
 
 
 def trim_memory(device: torch.device) -> None:

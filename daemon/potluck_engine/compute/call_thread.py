@@ -137,6 +137,8 @@ class CallThread:
         self._wake.put(None)
         if self._thread.is_alive():
             await asyncio.to_thread(self._thread.join)
+        for each in waiting:
+            each.call.running = None  # what it keeps between pieces refers to weights, which are about to be freed
 
     def _give_up(self, call: Call, future: asyncio.Future[Any], timeout_s: float) -> None:
         self._drop(call)

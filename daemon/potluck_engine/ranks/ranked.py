@@ -152,6 +152,10 @@ class RankedBlocks(LoadedBlocks):
         with self._ranks.together("backward", blocks, hidden, grad, prompts):
             return backward_of(part.own, hidden, grad, prompts)
 
+    @property
+    def kept_bytes(self) -> int:
+        return 0  # the other ranks take part in gradients by a forward of their own
+
     def free(self) -> None:
         with contextlib.suppress(RemoteError), self._ranks.together("free"):  # lost ranks have freed it already
             pass

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Generator
 
 import pytest
 import torch
 from helpers.engine_peers import Client, Server, call, hidden_states, load, opening, serve, settle, until
 from helpers.fake_network import FakeHost
 from potluck_control.launch_spec import ServingLimits
+from potluck_engine.loaded_blocks import LoadedBlocks
 from torch import Tensor
 
 from potluck.blocks import BlockSpan
@@ -56,6 +58,40 @@ async def test_pieces_change_no_result(network, blocks, piece_tokens, prompt_row
         gradients = await backward(host, server, BackwardRequest("golden", SPAN, hidden, grad, prompts))
         for mine, theirs in zip(gradients.tensors, local_gradients(hidden, grad, prompts), strict=True):
             assert torch.allclose(mine, theirs, rtol=1e-5, atol=1e-3)
+
+
+def _result(pieces: Generator[None, None, tuple[Tensor, ...]]) -> tuple[Tensor, ...]:
+    while True:
+        try:
+            next(pieces)
+        except StopIteration as done:
+            return done.value
+
+
+@pytest.mark.parametrize(("kept_bytes", "forwards"), [(0, 7), (1 << 30, 4), (20_000, 6)], ids=["none", "all", "one"])
+def test_a_backward_keeps_what_fits_and_computes_the_rest_again(monkeypatch, kept_bytes, forwards):
+    monkeypatch.setattr("potluck_engine.loaded_blocks._KEPT_BYTES", kept_bytes)
+    span = Span(0, 4)
+    runs: list[Span] = []
+    forward = BlockSpan.forward
+
+    def noted(part: BlockSpan, *args: object) -> Tensor:
+        runs.append(part.span)
+        return forward(part, *args)
+
+    monkeypatch.setattr(BlockSpan, "forward", noted)
+    hidden, grad, prompts = (
+        hidden_states(1, 6),
+        hidden_states(1, 6, seed=1),
+        hidden_states(4, 3, seed=2).view(4, 1, 3, 64),
+    )
+    pieces = LoadedBlocks(load(span), piece_tokens=5).backward(span, hidden, grad, prompts)  # one block each
+    result = _result(pieces)
+    assert len(runs) == forwards
+    leaves = [hidden.clone().requires_grad_(), prompts.clone().requires_grad_()]
+    expected = torch.autograd.grad(forward(load(span), leaves[0], None, leaves[1]), leaves, grad)
+    for got, want in zip(result, expected, strict=True):
+        torch.testing.assert_close(got, want, rtol=1e-5, atol=1e-5)
 
 
 async def test_forward_of_one_piece_is_bit_equal(network, blocks):
