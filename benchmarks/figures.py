@@ -1056,6 +1056,14 @@ FIGURES = {
             "of 19 families, those whose blocks are fused and equal their own code in Triton's interpreter",
         ),
         Figure(
+            "kernel_matrix",
+            "failures",
+            "lower",
+            0,
+            "kernel_matrix:matrix",
+            "wrong results of Triton kernels in the interpreter, failures to compile them for sm_75, 86, 89, 90, 120",
+        ),
+        Figure(
             "graph_pages_ranks",
             "faults",
             "lower",

@@ -20,8 +20,8 @@ _PACKAGES = ("triton==3.6.0", "numpy>=2,<2.4")
 _INSTALL_TIMEOUT_S, _RUN_TIMEOUT_S = 300.0, 280.0
 
 
-def run(work: str, *, interprets: bool = True) -> dict[str, Any]:
-    """Call `module:function` of this package there and return the JSON object that it returns.
+def run(work: str, *arguments: int, interprets: bool = True) -> dict[str, Any]:
+    """Call `module:function` of this package there with these arguments and return the JSON object that it returns.
 
     Raises subprocess.CalledProcessError with what it said: it failed, or Triton cannot be installed.
     """
@@ -31,7 +31,7 @@ def run(work: str, *, interprets: bool = True) -> dict[str, Any]:
         paths.insert(0, str(_installed()))
     environment["PYTHONPATH"] = os.pathsep.join(paths)
     module, _, function = work.partition(":")
-    code = f"import json; from benchmarks.{module} import {function}; print(json.dumps({function}()))"
+    code = f"import json; from benchmarks.{module} import {function}; print(json.dumps({function}(*{arguments})))"
     command = [sys.executable, "-W", "ignore", "-c", code]
     done = subprocess.run(
         command, env=environment, cwd=_ROOT, stdout=subprocess.PIPE, text=True, timeout=_RUN_TIMEOUT_S, check=True

@@ -120,21 +120,22 @@ def experts(dtype: torch.dtype, form: int, *, tile: int, is_transposed: bool = F
     return Job(kernels.grouped_product, types, constants, {"num_warps": 4})
 
 
-def all_jobs() -> Iterator[Job]:
-    half, brain, whole = torch.float16, torch.bfloat16, torch.float32
-    for dtype in (brain, whole):
+def all_jobs(common: torch.dtype = torch.bfloat16) -> Iterator[Job]:
+    """Yield every kernel in the forms that blocks in the `common` dtype need, and some in others."""
+    half, whole = torch.float16, torch.float32
+    for dtype in (common, whole):
         yield from block_parts(dtype)
     for decode_only in (True, False):
-        yield attention(brain, 4, (128, 128), decode_only=decode_only)
+        yield attention(common, 4, (128, 128), decode_only=decode_only)
         yield attention(half, 7, (64, 64), decode_only=decode_only)
-        yield attention(brain, 2, (256, 256), decode_only=decode_only, special=True)
-    yield attention(brain, 1, (192, 128), decode_only=False)
+        yield attention(common, 2, (256, 256), decode_only=decode_only, special=True)
+    yield attention(common, 1, (192, 128), decode_only=False)
     yield attention(whole, 4, (128, 128), decode_only=False)
-    yield merging(brain, has_sinks=False)
+    yield merging(common, has_sinks=False)
     yield merging(whole, has_sinks=True)
     for form in (0, 1, 2):
-        yield experts(brain, form, tile=16)
-        yield experts(brain, form, tile=64, is_transposed=True)
+        yield experts(common, form, tile=16)
+        yield experts(common, form, tile=64, is_transposed=True)
 
 
 def main() -> None:
