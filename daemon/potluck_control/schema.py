@@ -154,6 +154,7 @@ class Status:
     network: NetworkReport = field(default_factory=NetworkReport)  # as the engine last reported it
     questions: tuple[ProgramQuestion, ...] = ()  # that are open, the oldest first
     nearby: Nearby | None = None  # None: no node of this computer runs
+    ports: tuple[int, ...] = ()  # TCP, at which others find this computer now
 
 
 @dataclass(frozen=True, slots=True)

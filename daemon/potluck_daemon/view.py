@@ -72,6 +72,7 @@ class DaemonView:
             loading=download(facts),
             network=facts.report.network,
             nearby=self._supervisor.nearby,
+            ports=self._supervisor.ports,
             questions=tuple(item for item in self._memory.state.questions if item.is_open),
         )
 

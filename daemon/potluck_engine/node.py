@@ -90,6 +90,7 @@ class Node:
         self.on_waiting = on_waiting
         self._on_nearby = on_nearby
         self.is_joined = False
+        self.taken: tuple[str, ...] = ()  # of the addresses to listen at: those whose port another program had
         self._config = config
         self._start_host = start_host or self._start_libp2p
         self._reachability: Reachability | None = None  # None: the network is a fake
@@ -104,6 +105,8 @@ class Node:
     async def start(self) -> None:
         """Join the network, however long that takes. Raises PotluckError where waiting doesn't help."""
         config, host_config = self._config, self._host_config()
+        listens = zip(config.listen, host_config.listen_addrs, strict=True)
+        self.taken = tuple(wanted for wanted, given in listens if wanted != given)
         self.host = host = await self._start_host(host_config)
         log.info("joined the network")
         self.directory = Directory(host, config.swarm, host.identity)

@@ -3,6 +3,8 @@
 A standby node admits newcomers, compares rosters, answers for the DHT and the directory, and relays where the user
 allows it, so that a member who has paused is still a way in. It serves no blocks. It is a child of the daemon, with
 the engine's pipe: Hello, then a LaunchSpec, then Members until Stop or the end of the pipe.
+
+A node whose port another program had returns to it, so that old invites lead in again. It has no sessions to end.
 """
 
 from __future__ import annotations
@@ -11,6 +13,7 @@ import asyncio
 import contextlib
 import faulthandler
 import gc
+import logging
 import os
 import signal
 
@@ -19,11 +22,15 @@ from potluck_control.launch_spec import LaunchSpec
 
 from potluck.errors import PotluckError
 from potluck.p2p.bare_hivemind import import_bare_hivemind
+from potluck.p2p.ports import with_free_ports
 from potluck.tasks import cancel_and_wait
 from potluck_engine.daemon_pipe import DaemonPipe
 from potluck_engine.node import Node
 
+log = logging.getLogger(__name__)
+
 LAUNCH_TIMEOUT_S = 30.0
+_PORT_LOOK_S, _PORT_LOOKS = 30.0, 2  # a program that is started anew keeps its port
 _ALIVE_EVERY_S, _HANG_S = 15.0, 60.0  # a hanging node ends itself, and the daemon starts another one
 
 
@@ -56,12 +63,19 @@ async def _work(pipe: DaemonPipe) -> None:
         spec = await pipe.read()
     if not isinstance(spec, LaunchSpec):
         return
+    while await _keep(spec, pipe):
+        log.info("the port is free again")
+
+
+async def _keep(spec: LaunchSpec, pipe: DaemonPipe) -> bool:
+    """Keep a node, and return whether another one can have its port. Raises PotluckError if it ends by itself."""
     node = Node(spec, on_news=pipe.tell_news, on_met=pipe.tell_met, on_nearby=pipe.tell_nearby)
-    tasks = [asyncio.create_task(work) for work in (_hold(node, pipe), _listen(node, pipe))]
+    tasks = _, listening = [asyncio.create_task(work) for work in (_hold(node, pipe), _listen(node, pipe))]
     try:
         done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
         for task in done:
             task.result()
+        return listening not in done
     finally:
         await cancel_and_wait(*tasks)
         with contextlib.suppress(PotluckError):
@@ -69,13 +83,21 @@ async def _work(pipe: DaemonPipe) -> None:
 
 
 async def _hold(node: Node, pipe: DaemonPipe) -> None:
-    """Join the swarm and tell where the node is found, until it is lost. Raises PotluckError."""
+    """Join the swarm and tell where the node is found, until its port is free. Raises PotluckError if it is lost."""
     await node.start()
     pipe.send(messages.Reachable(node.peer_id, await node.host.addresses()))
     gc.collect()
     gc.freeze()
-    await node.host.wait_lost()
-    raise PotluckError("the peer-to-peer process ended unexpectedly")
+    lost = asyncio.create_task(node.host.wait_lost())
+    try:
+        num_free = 0
+        while num_free < _PORT_LOOKS:
+            await asyncio.wait({lost}, timeout=_PORT_LOOK_S if node.taken else None)
+            if lost.done():
+                raise PotluckError("the peer-to-peer process ended unexpectedly")
+            num_free = num_free + 1 if with_free_ports(node.taken) == node.taken else 0
+    finally:
+        lost.cancel()
 
 
 async def _listen(node: Node, pipe: DaemonPipe) -> None:

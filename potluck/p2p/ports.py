@@ -89,8 +89,13 @@ def _obstacle(addr: str) -> OSError | None:
 
 def tcp_port(addrs: Sequence[str]) -> int:
     """Return the TCP port at which a node listens for IPv4, of its own multiaddrs; 0: at none."""
-    direct = [addr for addr in addrs if part(addr, "ip4") is not None and "/p2p-circuit" not in addr]
-    return next((int(port) for addr in direct if (port := part(addr, "tcp")) is not None), 0)
+    return next(iter(tcp_ports([addr for addr in addrs if part(addr, "ip4") is not None])), 0)
+
+
+def tcp_ports(addrs: Sequence[str]) -> tuple[int, ...]:
+    """Return the TCP ports at which a node is found directly, of its own multiaddrs."""
+    direct = [part(addr, "tcp") for addr in addrs if "/p2p-circuit" not in addr]
+    return tuple(dict.fromkeys(int(port) for port in direct if port is not None))
 
 
 def part(addr: str, name: str) -> str | None:

@@ -20,18 +20,24 @@ class PortFacts:
     is_serving: bool
     is_heard: bool  # a program on this machine listens there
     has_engine: bool = False  # our engine runs, which listens long before it serves, or a standby node may
+    moved_to: int = 0  # where it listens because another program has the port
 
 
 def gather(scene: Scene) -> PortFacts:
     status, port = scene.status, _port(scene)
     is_serving = status is not None and status.state is State.SERVING
     has_engine = status is not None and (status.engine.pid is not None or status.state in _STANDING_BY)
-    return PortFacts(port, is_serving, _is_heard(port), has_engine)
+    ports = status.ports if status is not None else ()
+    return PortFacts(port, is_serving, _is_heard(port), has_engine, 0 if port in ports else max(ports[:1], default=0))
 
 
 def judge(facts: PortFacts) -> list[Finding]:
     if facts.port == 0:
         return [Finding(NAME, Severity.NOTE, "no port is chosen yet; the daemon chooses one when it starts")]
+    if facts.moved_to:
+        text = f"another program had TCP port {facts.port}; Potluck listens at TCP port {facts.moved_to} instead"
+        advice = "old invites that name nobody else don't work; end that program, then: potluck stop, potluck start"
+        return [Finding(NAME, Severity.WARNING, text, advice)]
     if facts.is_serving and facts.is_heard:
         return [Finding(NAME, Severity.OK, f"the engine listens at TCP port {facts.port}")]
     if facts.is_serving:

@@ -33,6 +33,7 @@ from potluck_control.network_report import NetworkCaps
 from potluck_control.schema import EngineStatus
 
 from potluck.membership.presentation import NOBODY_ONLINE
+from potluck.p2p.ports import tcp_ports
 from potluck.protocol.blocks import Span
 from potluck_daemon.policy.decide import EngineOrder, EngineView, Phase
 from potluck_daemon.supervisor.backoff import STABLE_S, delay_s
@@ -123,6 +124,11 @@ class Supervisor:
     def addresses(self) -> tuple[str, ...]:
         """Return where others find this computer, or found it last."""
         return self._standby.addresses or self.facts.addresses
+
+    @property
+    def ports(self) -> tuple[int, ...]:
+        """Return the TCP ports at which others find this computer now."""
+        return tcp_ports(self._standby.addresses or (self.facts.addresses if self._engine is not None else ()))
 
     @property
     def nearby(self) -> messages.Nearby | None:

@@ -79,6 +79,7 @@ def places(tmp_path: Path) -> Places:
         (port.judge, port.PortFacts(5, True, False), [WARNING], "nobody listens"),
         (port.judge, port.PortFacts(5, False, True), [ERROR], "another program"),
         (port.judge, port.PortFacts(5, False, True, has_engine=True), [NOTE], "engine is starting"),
+        (port.judge, port.PortFacts(5, True, True, moved_to=6), [WARNING], "listens at TCP port 6 instead"),
         (port.judge, port.PortFacts(5, False, False), [OK], "free"),
         (nat.judge, nat.NatFacts(("127.0.0.1", "::1", "fe80::1"), 5), [ERROR], "no network"),
         (nat.judge, nat.NatFacts(("127.0.0.1", "192.168.1.5"), 5), [WARNING], "addresses are private"),

@@ -1,0 +1,57 @@
+"""A standby node whose port another program has takes another one, and returns once its own is free: a real p2pd."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+from pathlib import Path
+
+import pytest
+from helpers.lone_engine import SWARM
+from potluck_control import engine_messages as messages
+from potluck_control.launch_spec import LaunchSpec
+from potluck_engine import standby
+
+from potluck.membership.membership import Membership
+from potluck.p2p.ports import tcp_ports
+
+
+class Pipe:
+    """The daemon's end: what it says is put into `orders`, and `told` gets where the node is found."""
+
+    def __init__(self) -> None:
+        self.orders: asyncio.Queue[messages.Message | None] = asyncio.Queue()
+        self.told: asyncio.Queue[messages.Reachable] = asyncio.Queue()
+
+    async def read(self) -> messages.Message | None:
+        return await self.orders.get()
+
+    def send(self, message: messages.Message) -> None:
+        if isinstance(message, messages.Reachable):
+            self.told.put_nowait(message)
+
+    def tell_news(self, *_: object) -> None: ...
+    def tell_met(self, *_: object) -> None: ...
+    def tell_nearby(self, *_: object) -> None: ...
+
+
+async def test_a_standby_node_returns_to_its_port_when_that_is_free_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(standby, "import_bare_hivemind", lambda: None)  # the whole of it is imported already
+    monkeypatch.setattr(standby, "_PORT_LOOK_S", 0.1)
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        port = other.getsockname()[1]
+        spec = LaunchSpec(
+            Membership(SWARM), "", tmp_path / "run", listen=(f"/ip4/127.0.0.1/tcp/{port}",), may_move_port=True
+        )
+        pipe = Pipe()
+        await pipe.orders.put(spec)
+        node = asyncio.create_task(standby._work(pipe))  # type: ignore[arg-type]
+        async with asyncio.timeout(150):
+            assert port not in tcp_ports((await pipe.told.get()).addresses)
+        other.close()
+    async with asyncio.timeout(150):
+        assert tcp_ports((await pipe.told.get()).addresses) == (port,)
+        await pipe.orders.put(messages.Stop())
+        await node
