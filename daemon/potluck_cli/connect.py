@@ -91,6 +91,11 @@ def find_nearby() -> bool:
     return load(find_places().settings_file).settings.serve.find_nearby
 
 
+def audits() -> str:
+    """Return who may see parts of this user's texts again, by the settings."""
+    return load(find_places().settings_file).settings.gateway.audits
+
+
 def hello_or_none(*, or_hung: bool = True) -> DaemonHello | None:
     """Return the running daemon's greeting; None if there is none, or one that hangs unless that is to be raised."""
     try:

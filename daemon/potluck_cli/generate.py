@@ -24,7 +24,7 @@ from potluck.errors import UsageError
 from potluck.membership.membership import Membership
 from potluck.protocol.records import QUANTIZATIONS
 from potluck_cli.chat import wait_until_ready
-from potluck_cli.connect import find_nearby, hello_or_none, with_own_daemon
+from potluck_cli.connect import audits, find_nearby, hello_or_none, with_own_daemon
 from potluck_cli.durations import parse_duration
 from potluck_cli.interrupts import ending_at_once
 from potluck_cli.invites import add_swarm, brings_invite, is_service_user, swarm_of
@@ -176,7 +176,14 @@ def _by_own_client(
         check_length(tokens, checkpoint.config)  # before anything starts that would have to be waited for
         demands = {"adapter": args.adapter, "quantization": args.quantization}
         purse = DaemonPurse() if hello_or_none() is not None else None
-        config = ClientConfig(max_wait_s=max_wait_s, on_waiting=_show_joining, finds_nearby=find_nearby(), purse=purse)
+        config = ClientConfig(
+            max_wait_s=max_wait_s,
+            on_waiting=_show_joining,
+            finds_nearby=find_nearby(),
+            audits=audits(),
+            on_wrong=show_wait,
+            purse=purse,
+        )
         model = AutoDistributedModelForCausalLM.from_pretrained(name, swarm=membership, config=config, **demands)
     with model:
         model.tell_waits(lambda missing: show_wait(wait_text(missing)) if missing else None)

@@ -24,6 +24,7 @@ class GatewayOpening:
     find_nearby: bool
     port: int  # 0: any free one
     at_once: int  # requests that are answered at the same time
+    audits: str  # one of AUDITS: who may recompute windows
     key_hashes: tuple[str, ...]
 
 

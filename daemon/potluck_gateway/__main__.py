@@ -68,7 +68,7 @@ def _serve(wanted: GatewayOpening, keys: _Keys) -> None:
         if reason:
             _tell(GatewayReport(step=joining_text(reason), is_waiting=True))
 
-    config = ClientConfig(purse=purse, on_waiting=show_joining, finds_nearby=wanted.find_nearby)
+    config = ClientConfig(purse=purse, on_waiting=show_joining, finds_nearby=wanted.find_nearby, audits=wanted.audits)
     with AutoDistributedModelForCausalLM.from_pretrained(
         wanted.checkpoint, swarm=wanted.membership, config=config
     ) as model:

@@ -9,13 +9,10 @@ from dataclasses import dataclass
 from potluck.client.receipts import Purse
 from potluck.errors import UsageError
 from potluck.p2p.joining import OnWaiting
+from potluck.protocol.records import AUDITS
 from potluck.routing import Patience
 
 log = logging.getLogger(__name__)
-
-
-AUDITS = ("on", "known", "off")
-"""Who may see a window again, to recompute it: any other member's server, only servers in use anyway, or nobody."""
 
 
 def log_wrong(text: str) -> None:
@@ -56,7 +53,7 @@ class ClientConfig:
     max_parallel_calls: int = 8  # such micro-batches in flight at the same time; over many servers, two for each
     compute_dtype: str | None = None  # demanded of every server, e.g. "float32"; None: whatever most servers have
     quantization: str | None = None  # demanded likewise: "none", "int8", "int4"
-    audits: str = "on"  # of AUDITS
+    audits: str = "on"  # one of AUDITS
     on_wrong: Callable[[str], None] = log_wrong  # told in words which server computed wrongly
     purse: Purse | None = None  # the donor whose credit our requests spend; None: requests wait behind those that pay
     adapter: str | None = None  # LoRA adapter to compute with: its name, its hash, or name@hash

@@ -29,6 +29,9 @@ def span_digest(block_digests: Sequence[str]) -> str:
 UNKNOWN = ""
 """Revision, digest or format of a server that does not tell them: one of another implementation."""
 
+AUDITS = ("on", "known", "off")
+"""Who may recompute windows of a client: any other member's server, only servers in use anyway, or nobody."""
+
 QUANTIZATIONS = ("none", "int8", "int4")
 """How an engine can hold the matrices of its blocks."""
 

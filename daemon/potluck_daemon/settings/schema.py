@@ -14,7 +14,7 @@ from typing import Any, Final
 from potluck_control.hours import parse_hours
 
 from potluck.p2p.ports import check_listen_address
-from potluck.protocol.records import QUANTIZATIONS
+from potluck.protocol.records import AUDITS, QUANTIZATIONS
 
 SETTINGS_VERSION: Final = 2
 DTYPES: Final = ("auto", "float32", "bfloat16", "float16")
@@ -209,6 +209,11 @@ class GatewaySettings:
     start_with_daemon: bool = _setting(False, "start the gateway with the daemon, and keep it running")
     swarm: str = _setting("", "name of the swarm that it starts with; empty: the one that is served")
     at_once: int = _setting(16, "requests that are answered at the same time; more have to wait", low=1, high=256)
+    audits: str = _setting(
+        "on",
+        "who may see parts of your texts to check servers: on (one or two more servers), known (those in use), off",
+        choices=AUDITS,
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -106,6 +106,7 @@ class GatewayTopic(Topic):
             find_nearby=settings.serve.find_nearby,
             port=settings.gateway.port,
             at_once=settings.gateway.at_once,
+            audits=settings.gateway.audits,
             key_hashes=self._keys.hashes(),
         )
 

@@ -60,6 +60,11 @@ async def until(ask: Ask, wanted: object) -> GatewayStatus:
     return status
 
 
+def opening_of(script: Path) -> Any:
+    """What the script was told, if it keeps its first line."""
+    return json.loads(Path(f"{script}.opening").read_text())
+
+
 def is_alive(script: Path) -> bool:
     try:
         os.kill(int(Path(f"{script}.pid").read_text()), 0)
@@ -83,6 +88,12 @@ async def test_it_is_started_told_of_and_stopped(ask: Ask, script: Path) -> None
     stopped = await ask(gateway.STOP)
     assert (stopped.state, stopped.token) == (GatewayState.STOPPED, "")
     assert not is_alive(script)
+
+
+async def test_it_is_told_who_may_check_servers(ask: Ask, script: Path) -> None:
+    await ask(settings.SET, SetParams((Change("gateway.audits", "known"),)))
+    await started(ask, script, f"head -n 1 > {script}.opening", READY, "sleep 600")
+    assert opening_of(script)["audits"] == "known"
 
 
 async def test_another_swarm_takes_its_place_with_another_token(ask: Ask, script: Path) -> None:
