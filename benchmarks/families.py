@@ -1,4 +1,7 @@
-"""Every causal family of the installed Transformers as a tiny random model: is it exact in three parts, or refused?"""
+"""Every causal family of the installed Transformers as a tiny random model: is it exact in three parts, or refused?
+
+`python -m benchmarks.families` judges all of them and writes docs/families.md.
+"""
 
 from __future__ import annotations
 
@@ -12,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
+import transformers
 from torch import Tensor, nn
 from transformers import AutoModelForCausalLM, DynamicCache, logging
 from transformers.models.auto.modeling_auto import MODEL_FOR_CAUSAL_LM_MAPPING
@@ -25,7 +29,7 @@ from potluck.protocol.blocks import Span
 NUM_BLOCKS = 4
 SPANS = (Span(0, 1), Span(1, 3), Span(3, 4))
 _SAMPLE = 24  # families by default, evenly over their names
-_PATIENCE_S = 20  # for one family
+_PATIENCE_S = 60  # for one family
 _MOST_PARAMETERS = 20_000_000
 _SIZES: dict[str, Any] = {
     **dict.fromkeys(("num_hidden_layers", "n_layer", "n_layers", "num_layers"), NUM_BLOCKS),
@@ -58,24 +62,114 @@ _SIZES: dict[str, Any] = {
     "vocab_size_per_layer_input": 128,
     "hidden_size_per_layer_input": 8,
     "pad_token_id": 0,
+    **dict.fromkeys(("mamba_d_state", "state_size", "mamba_chunk_size", "chunk_size", "mamba_dt_rank"), 16),
+    **dict.fromkeys(("mamba_n_heads", "linear_num_heads"), 8),
+    "mamba_d_head": 16,
+    "linear_head_dim": 16,
+    "num_experts_per_token": 2,
 }
+_WHERE_NONE: dict[str, Any] = {  # some defaults leave out what every checkpoint of the family has
+    "head_dim": 16,
+    "num_key_value_heads": 2,
+    "num_experts_per_tok": 2,
+    "n_routed_experts": 4,
+    "n_shared_experts": 1,
+}
+_ROPE = {"rope_type": "default", "rope_theta": 10000.0}
+_GEMMA_4 = {  # as its larger models
+    "layer_types": ["sliding_attention", "full_attention"] * 2,
+    "num_kv_shared_layers": 0,
+    "hidden_size_per_layer_input": 0,
+    "per_layer_config": {1: {"head_dim": 32}, 3: {"head_dim": 32}},
+}
+_FITTING: dict[str, dict[str, Any]] = {  # what single families need besides
+    "bailing_hybrid": {"num_expert_group": 1},
+    "bamba": {"attn_layer_indices": [1, 3]},
+    "cohere_compass_text": {"rope_parameters": {"full_attention": _ROPE, "sliding_attention": _ROPE}},
+    "dots3_note_text": {"head_dim": 24},
+    "falcon_h1": {"mamba_d_ssm": 128},
+    "gemma4_text": _GEMMA_4,
+    "gemma4_unified_text": _GEMMA_4,
+    "granitemoehybrid": {"layer_types": ["linear_attention", "full_attention"] * 2},
+    "gemma3n_text": {
+        "layer_types": ["sliding_attention", "full_attention"] * 2,
+        "num_kv_shared_layers": 2,
+        "intermediate_size": [96] * NUM_BLOCKS,
+        "activation_sparsity_pattern": [0.0] * NUM_BLOCKS,
+    },
+    "hy_v4": {"indexer_types": ["full", "shared"] * 2},
+    "jamba": {"attn_layer_period": 2, "attn_layer_offset": 1},
+    "lfm2_moe": {"layer_types": ["conv", "full_attention"] * 2},
+    "mamba2": {"num_heads": 8},
+    "qwen4_exp_text": {
+        "indexer_n_heads": 4,
+        "indexer_kv_heads": 2,
+        "indexer_head_dim": 16,
+        "indexer_budget": 8,
+        "indexer_compress_ratio": 2,
+    },
+    "xlstm": {"embedding_dim": 64},
+    "zamba": {
+        "layers_block_type": ["linear_attention", "hybrid"] * 2,
+        "attention_head_dim": 32,
+        "attention_hidden_size": 128,
+    },
+    "zamba2": {"mamba_headdim": 16, "attention_head_dim": 32, "attention_hidden_size": 128, "hybrid_layer_ids": [1, 3]},
+    "zaya": {"num_experts_per_tok": 1},
+}
+_INTRODUCTION = """\
+# Which families of models work
+
+`python -m benchmarks.families` wrote this page. It makes a tiny random model of every causal family of Transformers
+{version}, cuts it into three parts as servers would, and compares logits and generated tokens with the whole model's.
+
+- *exact, shared*: every number is equal, and steps of many sessions are computed together.
+- *exact, alone*: every number is equal, and each session has steps of its own.
+- *refused*: such a model is refused when it is loaded, with this reason.
+- *not judged*: the family is no causal language model, or no sizes are known here with which its own code runs.
+
+Gemma 4 is exact for models whose layers neither share keys and values nor take the tokens themselves, as its larger
+ones; others are refused. Sharing steps is found out for each checkpoint when it is loaded.
+
+| Result | Families |
+| --- | --- |
+"""
+_HALF = "not judged: it is one half of an encoder and a decoder"
 
 
 def measure(soak: bool) -> Measured:
     """Judge an even sample of the families; in soak, all of them."""
-    logging.set_verbosity(logging.CRITICAL)
-    logging.disable_progress_bar()
-    warnings.simplefilter("ignore")
-    names = sorted(config.model_type for config in MODEL_FOR_CAUSAL_LM_MAPPING)
+    _quieten()
+    names = all_families()
     chosen = names if soak else names[:: max(len(names) // _SAMPLE, 1)]
     found = judge_all(chosen)
     judged = {name: what for name, what in found.items() if not what.startswith("not judged")}
     bad = {name: what for name, what in judged.items() if what.startswith(("crashed", "wrong"))}
     exact = sum(what.startswith("exact") for what in judged.values())
+    return Measured(exact / max(len(judged), 1), _by_outcome(found), holds=not bad)
+
+
+def _by_outcome(found: dict[str, str]) -> dict[str, list[str]]:
     by_outcome = defaultdict(list)
     for name, what in found.items():
         by_outcome[what].append(name)
-    return Measured(exact / max(len(judged), 1), dict(by_outcome), holds=not bad)
+    return dict(sorted(by_outcome.items()))
+
+
+def _quieten() -> None:
+    logging.set_verbosity(logging.CRITICAL)
+    logging.disable_progress_bar()
+    warnings.simplefilter("ignore")
+
+
+def all_families() -> list[str]:
+    return sorted(config.model_type for config in MODEL_FOR_CAUSAL_LM_MAPPING)
+
+
+def page(found: dict[str, str]) -> str:
+    """Return docs/families.md, which says what each family gave."""
+    rows = "\n".join(f"| {what} | {', '.join(names)} |" for what, names in _by_outcome(found).items())
+    return f"{_INTRODUCTION.format(version=transformers.__version__)}{rows}\n"
 
 
 def judge_all(names: list[str]) -> dict[str, str]:
@@ -94,6 +188,8 @@ def judge_all(names: list[str]) -> dict[str, str]:
 
 def _judge(config_class: Any, folder: Path) -> str:
     try:
+        if config_class().is_encoder_decoder:
+            return _HALF
         whole = _saved(config_class, folder)
         ids = torch.randint(3, 120, (2, 14), generator=torch.Generator().manual_seed(1))
         with torch.inference_mode():
@@ -146,15 +242,23 @@ def _saved(config_class: Any, folder: Path) -> Any:
 def _shrink(config: Any) -> None:
     """Set the sizes that this configuration has, and cut its lists with one entry a layer."""
     depth = getattr(config, "num_hidden_layers", None)
+    if config.is_heterogeneous:
+        config.per_layer_config = {}
     for name, value in list(vars(config).items()):
         if isinstance(value, list) and len(value) == depth:
             setattr(config, name, value[-NUM_BLOCKS:])
     for name, size in _SIZES.items():
-        if isinstance(getattr(config, name, None), int) and not isinstance(getattr(config, name), bool):
+        is_computed = isinstance(getattr(type(config), name, None), property)
+        if not is_computed and type(getattr(config, name, None)) is int:
+            setattr(config, name, size)
+    for name, size in _WHERE_NONE.items():
+        if name in vars(config) and vars(config)[name] is None:
             setattr(config, name, size)
     if getattr(config, "kv_lora_rank", None) is not None:  # latent attention has as many heads of each kind
         config.num_key_value_heads = config.num_attention_heads
         config.head_dim = config.qk_rope_head_dim
+    for name, value in _FITTING.get(config.model_type, {}).items():
+        setattr(config, name, value)
     for name in ("bos_token_id", "eos_token_id"):
         if getattr(config, name, None) is not None:
             setattr(config, name, 1)
@@ -210,3 +314,8 @@ def _patience(seconds: int) -> Iterator[None]:
 
 def _first_line(error: Exception) -> str:
     return (str(error).strip() or type(error).__name__).splitlines()[0][:120]
+
+
+if __name__ == "__main__":
+    _quieten()
+    Path("docs/families.md").write_text(page(judge_all(all_families())))

@@ -17,7 +17,7 @@ from potluck.blocks.kv import KvLayout
 from potluck.blocks.span import BlockSpan
 from potluck.blocks.trial import NotRaggedError
 from potluck.blocks.weights import SpanWeights
-from potluck.checkpoint.families import slice_config
+from potluck.checkpoint.families import LAYER_INDEX_NAMES, slice_config
 from potluck.errors import PotluckError
 from potluck.protocol.blocks import Span
 
@@ -91,9 +91,10 @@ def _shared(piece: BlockSpan, config: Any) -> dict[int, Any]:
 
 def _renumber(layer: nn.Module, shift: int) -> None:
     for module in layer.modules():
-        index = getattr(module, "layer_idx", None)
-        if isinstance(index, int):
-            setattr(module, "layer_idx", index + shift)  # noqa: B010 (nn.Module types its attributes as modules)
+        for name in LAYER_INDEX_NAMES:
+            index = getattr(module, name, None)
+            if isinstance(index, int):
+                setattr(module, name, index + shift)
 
 
 def _layout(pieces: Sequence[tuple[BlockSpan, Span]], span: Span) -> KvLayout | None:

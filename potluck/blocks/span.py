@@ -28,7 +28,14 @@ from potluck.blocks.trial import bytes_per_token, runner_of, try_alone, try_ragg
 from potluck.blocks.weights import SpanWeights
 from potluck.checkpoint.block_files import names_by_block
 from potluck.checkpoint.building import Filler, Passthrough, rebuild_buffers
-from potluck.checkpoint.families import attention_of, decoder_class, decoder_of, refuse_unsplittable, slice_config
+from potluck.checkpoint.families import (
+    LAYER_INDEX_NAMES,
+    attention_of,
+    decoder_class,
+    decoder_of,
+    refuse_unsplittable,
+    slice_config,
+)
 from potluck.checkpoint.shards import ReadTensors, Shard
 from potluck.checkpoint.source import Checkpoint
 from potluck.checkpoint.stored import stored_format
@@ -267,8 +274,9 @@ def _build_empty(checkpoint: Checkpoint, span: Span, dtype: torch.dtype) -> tupl
     decoder, stack_name = decoder_of(model, checkpoint.num_blocks)
     layers = nn.ModuleList(getattr(decoder, stack_name)[span.start : span.end])
     for module in layers.modules():
-        if isinstance(module.__dict__.get("layer_idx"), int):
-            module.__dict__["layer_idx"] -= span.start
+        for name in LAYER_INDEX_NAMES & module.__dict__.keys():
+            if isinstance(module.__dict__[name], int):
+                module.__dict__[name] -= span.start
     setattr(decoder, stack_name, layers)
     for name, child in list(decoder.named_children()):
         if name != stack_name and any(True for _ in child.parameters()):

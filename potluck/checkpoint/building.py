@@ -37,7 +37,11 @@ class Passthrough(nn.Module):
         self._hidden_size = hidden_size
         self._dtype = dtype
 
-    def forward(self, x: Tensor, *args: object, **kwargs: object) -> Tensor:
+    def forward(
+        self, x: Tensor | None = None, *args: object, inputs_embeds: Tensor | None = None, **kwargs: object
+    ) -> Tensor:
+        x = inputs_embeds if x is None else x
+        assert x is not None
         if x.is_floating_point() and x.shape[-1] == self._hidden_size:
             return x
         return torch.zeros((1, 1, self._hidden_size), dtype=self._dtype, device=x.device)

@@ -39,14 +39,14 @@ class RemoteStack(nn.Module):
 
     def __init__(self, replaced: nn.Module) -> None:
         super().__init__()
-        self.returns_tuple = False
+        self.beside: tuple[None, ...] | None = None  # what the family's layers return with the hidden state, if a tuple
         for key, value in vars(replaced).items():  # loops read attributes such as `layer.attention_type`
             if isinstance(value, str | int | float) and not key.startswith("_") and key != "training":
                 setattr(self, key, value)
 
-    def forward(self, hidden_states: Tensor, *args: Any, **kwargs: Any) -> Tensor | tuple[Tensor]:
+    def forward(self, hidden_states: Tensor, *args: Any, **kwargs: Any) -> Tensor | tuple[Tensor | None, ...]:
         output: Tensor = self.blocks(hidden_states, past_key_values=_cache_in(args, kwargs))
-        return (output,) if self.returns_tuple else output
+        return output if self.beside is None else (output, *self.beside)
 
 
 class RemoteLayers(nn.ModuleList):
@@ -71,6 +71,10 @@ class RemoteLayers(nn.ModuleList):
 
 class NoRotary(nn.Module):
     """Stands for rotary tables, which only layers use."""
+
+    def __init__(self, replaced: nn.Module) -> None:
+        super().__init__()
+        self.layer_types = getattr(replaced, "layer_types", ())  # for which loops make tables
 
     def forward(self, x: Tensor, *args: object, **kwargs: object) -> tuple[Tensor, Tensor]:
         return x, x
@@ -138,9 +142,9 @@ def _build_empty(checkpoint: Checkpoint, dtype: torch.dtype, num_labels: int | N
     inner, stack_name = decoder_of(model, checkpoint.num_blocks)
     first = getattr(inner, stack_name)[0]
     setattr(inner, stack_name, RemoteLayers(RemoteStack(first), checkpoint.num_blocks))
-    for name in [name for name, _ in inner.named_children()]:
-        if "rotary" in name or "rope" in name:
-            setattr(inner, name, NoRotary())
+    for name, child in list(inner.named_children()):
+        if ("rotary" in name or "rope" in name) and not isinstance(child, nn.ModuleList):
+            setattr(inner, name, NoRotary(child))
     if config.model_type not in NEEDS_A_MASK:
         config._attn_implementation = NO_MASKS
     return model, inner, stack_name
@@ -159,14 +163,14 @@ def _initialise(model: Any, names: list[str], device: str) -> None:
 
 
 def _insert_blocks(inner: Any, stack: RemoteStack, blocks: nn.Module, like: Tensor) -> None:
-    """Put `blocks` in place after trying whether the family's loop expects its layers to return a tuple.
+    """Put `blocks` in place after trying what the family's loop expects its layers to return.
 
     Args:
         like: an embedding [hidden_size], for size, dtype and device.
     """
     hidden = like.detach().expand(2, 1, -1).clone()
-    for returns_tuple in (False, True):
-        stack.blocks, stack.returns_tuple = _Unchanged(), returns_tuple
+    for beside in (None, (), (None,)):
+        stack.blocks, stack.beside = _Unchanged(), beside
         try:
             with torch.inference_mode():
                 output = inner(inputs_embeds=hidden.clone(), use_cache=False)[0]

@@ -18,13 +18,10 @@ from potluck.errors import CheckpointError
 _SHARED_KV = "its layers share keys and values across the whole depth"
 _SHARED_BLOCK = "one block's weights are shared between many layers"
 NOT_SPLITTABLE = {
+    "bamba": "its parts do not generate what the whole model does",
     "gemma3n": _SHARED_KV,
     "gemma3n_text": _SHARED_KV,
-    "gemma4": _SHARED_KV,
-    "gemma4_text": _SHARED_KV,
     "gemma4_assistant": _SHARED_KV,
-    "gemma4_unified": _SHARED_KV,
-    "gemma4_unified_text": _SHARED_KV,
     "gemma4_unified_assistant": _SHARED_KV,
     "minimax": "its cache class cannot hold a part of the layers",
     "mistral_large4": _SHARED_KV,
@@ -33,8 +30,17 @@ NOT_SPLITTABLE = {
 }
 """model_type -> why its blocks cannot run on different machines."""
 
+_NOT_IN_LAYERS = {
+    "num_kv_shared_layers": _SHARED_KV,
+    "hidden_size_per_layer_input": "its layers need the tokens besides the hidden states",
+}
+"""A number in the configuration of some checkpoints of a family -> why those cannot be split."""
+
 NEEDS_A_MASK = frozenset({"mpt"})
 """Families whose loop computes with the mask itself, even if no layer uses it."""
+
+LAYER_INDEX_NAMES = frozenset({"layer_idx", "layer_id"})
+"""Under which names a layer's parts know their place in the cache."""
 
 _STACK_NAMES = ("layers", "h", "blocks", "decoder_layers")
 
@@ -55,6 +61,9 @@ def refuse_unsplittable(config: Any) -> None:
                 f"models of the family {model_type} cannot be split: {NOT_SPLITTABLE[model_type]}",
                 hint="choose a model of another family",
             )
+    for name, reason in _NOT_IN_LAYERS.items():
+        if getattr(text, name, None):
+            raise CheckpointError(f"this model cannot be split: {reason} ({name})", hint="choose another model")
     if config.is_encoder_decoder or text.is_encoder_decoder:
         raise CheckpointError(
             f"models of the family {config.model_type} cannot be split: they have an encoder and a decoder",
@@ -100,13 +109,19 @@ def decoder_of(model: nn.Module, num_blocks: int) -> tuple[nn.Module, str]:
 
 
 def slice_config(config: Any, start: int, end: int) -> Any:
-    """Return a copy of a text configuration for layers [start, end), including its lists with one entry per layer."""
+    """Return a copy of a text configuration for layers [start, end), with what it says of single layers."""
     depth = config.num_hidden_layers
     sliced = copy.deepcopy(config)
     for key, value in vars(config).items():
         if isinstance(value, list | tuple) and len(value) == depth and key not in ("architectures",):
             setattr(sliced, key, type(value)(value[start:end]))
+        elif key.endswith("_layer_offset"):  # every n-th layer from this one on
+            period = getattr(config, key.replace("_offset", "_period"))
+            setattr(sliced, key, (value - start) % period)
     sliced.num_hidden_layers = end - start
+    if config.is_heterogeneous:
+        overrides = config._heterogeneity_spec.per_layer_overrides
+        sliced.per_layer_config = {index - start: overrides[index] for index in overrides if start <= index < end}
     return sliced
 
 

@@ -192,10 +192,11 @@ def _check_layer_counts(raw: dict[str, Any]) -> None:
 
 def _check_sizes(config: Any) -> None:
     """Raise ValueError for sizes that no model has."""
-    for name, most in _MOST.items():
-        value = getattr(config, name, None)
-        if isinstance(value, int) and not 1 <= value <= most:
-            raise ValueError(f"{name} is {value}, not from 1 to {most}")
+    for each in [*config.per_layer_config] if config.is_heterogeneous else [config]:
+        for name, most in _MOST.items():
+            value = getattr(each, name, None)
+            if isinstance(value, int) and not 1 <= value <= most:
+                raise ValueError(f"{name} is {value}, not from 1 to {most}")
 
 
 def _read_index(path: Path) -> dict[str, str]:

@@ -1,0 +1,40 @@
+"""Families whose layers differ, or are called in unusual ways: their parts give what the whole model gives."""
+
+from __future__ import annotations
+
+import pytest
+from transformers import AutoConfig
+
+from benchmarks.families import judge_all
+from potluck.checkpoint.families import refuse_unsplittable, slice_config
+from potluck.errors import CheckpointError
+
+
+@pytest.mark.parametrize(
+    "family",
+    ["gemma4_text", "gpt_neo", "granite_swa", "glm_moe_dsa", "jamba", "lfm3", "modernbert-decoder"],
+)
+def test_an_unusual_family_is_exact_in_three_parts(family: str) -> None:
+    assert judge_all([family])[family].startswith("exact")
+
+
+def test_a_period_of_layers_goes_on_in_a_part() -> None:
+    config = AutoConfig.for_model("jamba", num_hidden_layers=8, attn_layer_period=4, attn_layer_offset=2)
+    sliced = slice_config(config, 3, 7)
+    assert sliced.layers_block_type == config.layers_block_type[3:7]
+    assert sliced.layers_num_experts == config.layers_num_experts[3:7]
+
+
+def test_what_a_configuration_says_of_single_layers_moves_with_them() -> None:
+    overrides = {1: {"head_dim": 32}, 3: {"head_dim": 64}}
+    config = AutoConfig.for_model("gemma4_text", num_hidden_layers=4, head_dim=16, per_layer_config=overrides)
+    sizes = [layer.head_dim for layer in slice_config(config, 1, 4).per_layer_config]
+    assert sizes == [layer.head_dim for layer in config.per_layer_config][1:]
+
+
+@pytest.mark.parametrize("name", ["num_kv_shared_layers", "hidden_size_per_layer_input"])
+def test_layers_that_need_more_than_hidden_states_are_refused(name: str) -> None:
+    sizes = {"num_kv_shared_layers": 0, "hidden_size_per_layer_input": 0}
+    refuse_unsplittable(AutoConfig.for_model("gemma4_text", **sizes))
+    with pytest.raises(CheckpointError, match=name):
+        refuse_unsplittable(AutoConfig.for_model("gemma4_text", **(sizes | {name: 8})))
