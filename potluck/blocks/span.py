@@ -249,6 +249,7 @@ def load_span(
         quantize_block(layers[index], quantization, is_for_cpu=is_for_cpu)
         if is_for_cpu and ranks is None:
             multiply_natively(layers[index])
+        filler.check(f"{stack_name}.{index}.")
         weights.take(index, digests[index], read)
         del read  # before the next block is read
     filler.finish()

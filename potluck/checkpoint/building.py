@@ -87,14 +87,18 @@ class Filler:
                 hint="config.json and the tensors belong to different models",
             )
 
-    def finish(self) -> None:
-        """Freeze the model and set it to evaluation. Raises CheckpointError if a tensor was never filled."""
-        missing = sorted(self.missing)
+    def check(self, prefix: str = "") -> None:
+        """Raise CheckpointError if a tensor whose name begins with `prefix` was never filled."""
+        missing = sorted(name for name in self.missing if name.startswith(prefix))
         if missing:
             raise CheckpointError(
                 f"the checkpoint lacks {missing[0]}" + (f" and {len(missing) - 1} more" if len(missing) > 1 else ""),
                 hint="download it again, or ask its author",
             )
+
+    def finish(self) -> None:
+        """Freeze the model and set it to evaluation. Raises CheckpointError if a tensor was never filled."""
+        self.check()
         for parameter in self._model.parameters():
             parameter.requires_grad_(False)
         self._model.eval()
