@@ -45,7 +45,7 @@ def test_the_list_of_figures_names_every_gpu_figure_with_its_goal(figure: Figure
 def test_decode_is_measured_as_a_share_of_a_copy(rows: int) -> None:
     measured = share_of_copy(TINY, CPU, rows=rows, rounds=3, context=40, copied=1 << 20)
     assert measured.value > 0
-    assert measured.detail["ways"] == "plain"
+    assert "graphs" not in str(measured.detail["ways"])
     assert measured.detail["tokens_a_second"] > 0
 
 
