@@ -2668,7 +2668,7 @@
     </message>
     <message>
         <source>Copy system info</source>
-        <translation>Systemangaben kopieren</translation>
+        <translation>Systemdaten kopieren</translation>
     </message>
     <message>
         <source>Get help</source>

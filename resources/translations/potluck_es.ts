@@ -2664,7 +2664,7 @@
     </message>
     <message>
         <source>Save a report…</source>
-        <translation>Guardar un informe…</translation>
+        <translation>Guardar informe…</translation>
     </message>
     <message>
         <source>Copy system info</source>

@@ -119,9 +119,8 @@ class EarningsPage(Page):
         self._export.failed.connect(self.notice.say)
         self._stretches.choose(Stretch.WEEK)
         self._stretches.chosen.connect(lambda _: self.refresh())
-        self.head.addWidget(self._stretches)
-        self.head.addWidget(export)
         self.setFocusProxy(self._stretches)
+        self.column.addLayout(row(self._stretches, None, export))
         self.column.addWidget(self._loading)
         for frame in self._cards:
             frame.hide()

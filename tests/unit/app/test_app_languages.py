@@ -19,7 +19,7 @@ from potluck_app.words.daemon_texts import translated
 from potluck_daemon.policy import decide as policy
 from PySide6.QtCore import QCoreApplication, QLocale, QTranslator
 from PySide6.QtWidgets import QLabel, QLineEdit, QPlainTextEdit, QPushButton, QWidget
-from test_app_pages import ANSWERS
+from test_app_pages import ANSWERS, SERVING
 from test_app_widgets import GAME, PROBES
 
 ROOT = Path(__file__).parents[3]
@@ -70,6 +70,23 @@ def texts(language: str) -> set[str]:
 def test_no_page_says_anything_in_english(language: str) -> None:
     shared = texts("en") & texts(language)
     assert [text for text in sorted(shared) if set(re.findall(r"[^\W\d_]+(?:/s)?", text)) - {*SAME}] == []
+
+
+@pytest.mark.parametrize("language", ["en", "de", "es"])
+def test_every_page_fits_the_smallest_window(language: str) -> None:
+    with in_language(language):
+        window = MainWindow(FakeLink(ANSWERS))
+        window.resize(window.minimumSize())
+        window.show()
+        window.show_status(SERVING)
+        too_wide = {}
+        for entry in SIDEBAR:
+            window.open(entry.key)
+            window.grab()
+            assert window.page is not None
+            too_wide[entry.key] = window.page.widget().minimumSizeHint().width() - window.page.viewport().width()
+        window.close()
+    assert {key: more for key, more in too_wide.items() if more > 0} == {}
 
 
 @pytest.mark.parametrize("language", ["de", "es"])

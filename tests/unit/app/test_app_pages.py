@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import time
 from dataclasses import replace
 from pathlib import Path
 
@@ -23,6 +24,7 @@ from potluck_app.widgets.table import DataTable
 from potluck_app.words.stretch import Stretch
 from potluck_app.words.system_info import describe
 from potluck_control.agreement import Agreement, Difference
+from potluck_control.methods.activity import LastHour, Minute
 from potluck_control.methods.contribution import Contribution, ContributionNow, ContributionSeries, EnergySource
 from potluck_control.methods.earnings import (
     Earned,
@@ -75,6 +77,7 @@ GAVE = ContributionSeries(Period.DAY, (Contribution(0, 0, 3600.0, 5, 1500.0, 0.3
 METERS = (EnergySource("nvml", "RTX 3090", True, 140.0), EnergySource("rapl", "processor", False, 0.0, "root only"))
 NOW = ContributionNow(GAVE.periods[0], GAVE.periods[0], 4, 9, 0.5, 140.0, METERS)
 ANSWERS: dict[str, object] = {
+    "activity.hour": LastHour((Minute(time.time(), 2.0, 50.0, 40.0),)),
     "earnings.summary": EARNINGS,
     "earnings.series": DAYS,
     "earnings.by_model": EarningsGroups((Group("demo", WEEK),)),
