@@ -104,14 +104,14 @@ class DhtNode:
 
     async def store(self, key: DhtKey, subkey: DhtSubkey, value: object, expiration: float) -> bool:
         with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(_OPERATION_TIMEOUT_S):
+            async with asyncio.timeout(stretched(_OPERATION_TIMEOUT_S)):
                 return bool(await self._search(self._node.store(key, value, expiration, subkey=subkey)))
         return False
 
     async def get(self, keys: Sequence[DhtKey]) -> dict[DhtKey, dict[DhtSubkey, StoredValue]]:
         """Raises NetworkError if the search does not end in time."""
         try:
-            async with asyncio.timeout(_OPERATION_TIMEOUT_S):
+            async with asyncio.timeout(stretched(_OPERATION_TIMEOUT_S)):
                 found = await self._search(self._node.get_many(list(keys), sufficient_expiration_time=math.inf))
         except TimeoutError as error:
             raise NetworkError("the swarm's directory did not answer in time") from error
