@@ -14,7 +14,7 @@ from pathlib import Path
 
 from potluck_cli.overview import overview
 from potluck_cli.page_history import HOUR_S, HOURS, PageHistory
-from potluck_cli.swarm_page import Readers, Reading, draw
+from potluck_cli.swarm_page import Readers, SwarmReading, draw
 
 from benchmarks.browser import CHROMIUM, visit
 from benchmarks.figures import Measured
@@ -72,7 +72,7 @@ def page_of(num_servers: int) -> bytes:
             tokens_per_s=100 * rng.random(),
         )
     swarm = new_swarm("friends", "owner/model-of-eighty-layers", _BLOCKS)
-    return draw(Reading(overview(swarm, servers), now, history.hours), Readers())
+    return draw(SwarmReading(overview(swarm, servers), now, history.hours), Readers())
 
 
 def _server(index: int, rng: random.Random) -> LiveServer:

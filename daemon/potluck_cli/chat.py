@@ -42,7 +42,7 @@ RESULT = Answered
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class AnswerLimits:
     """The limits of one answer.
 
     Attributes:
@@ -65,7 +65,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     if args.json and args.message is None:
         raise UsageError("--json needs a MESSAGE", hint='potluck chat --json "Hello"')
-    limits = Limits(args.max_tokens, parse_duration(args.max_wait))
+    limits = AnswerLimits(args.max_tokens, parse_duration(args.max_wait))
     ready = wait_until_ready(daemon(), args.swarm, shows=not args.json, max_wait_s=limits.max_wait_s)
     start = (ChatMessage("system", args.system),) if args.system else ()
     if args.message is not None:
@@ -111,7 +111,7 @@ def wait_until_ready(
     return status
 
 
-def _talk(ready: GatewayStatus, start: tuple[ChatMessage, ...], limits: Limits) -> None:
+def _talk(ready: GatewayStatus, start: tuple[ChatMessage, ...], limits: AnswerLimits) -> None:
     terminal = Terminal()
     keys = "/new starts another conversation, Ctrl-C stops an answer, Ctrl-D ends."
     terminal.line(terminal.faint(f"{ready.model} in {ready.swarm}. {keys}"))
@@ -128,7 +128,9 @@ def _talk(ready: GatewayStatus, start: tuple[ChatMessage, ...], limits: Limits) 
             messages = _continued(ready, (*messages, ChatMessage("user", text)), limits)
 
 
-def _continued(ready: GatewayStatus, messages: tuple[ChatMessage, ...], limits: Limits) -> tuple[ChatMessage, ...]:
+def _continued(
+    ready: GatewayStatus, messages: tuple[ChatMessage, ...], limits: AnswerLimits
+) -> tuple[ChatMessage, ...]:
     """Show the answer and return the conversation with it, or with as much of it as came before Ctrl-C."""
     parts: list[str] = []
     try:
@@ -141,7 +143,7 @@ def _continued(ready: GatewayStatus, messages: tuple[ChatMessage, ...], limits: 
 
 
 def _answer(
-    ready: GatewayStatus, messages: tuple[ChatMessage, ...], limits: Limits, parts: list[str], *, shows: bool
+    ready: GatewayStatus, messages: tuple[ChatMessage, ...], limits: AnswerLimits, parts: list[str], *, shows: bool
 ) -> None:
     """Add the parts of the answer to `parts` as they come. Raises PotluckError."""
     for part in ask(ready, messages, max_tokens=limits.max_tokens, max_wait_s=limits.max_wait_s, on_wait=show_wait):

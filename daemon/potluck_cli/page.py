@@ -30,7 +30,7 @@ from potluck_cli.options import answer, ip_address, port_number
 from potluck_cli.overview import directory_of, live_servers, overview
 from potluck_cli.page_history import PageHistory, kept_page
 from potluck_cli.page_server import PageServer, repeat
-from potluck_cli.swarm_page import MARK, REFRESH_S, Readers, Reading, draw, draw_waiting
+from potluck_cli.swarm_page import MARK, REFRESH_S, Readers, SwarmReading, draw, draw_waiting
 
 DEFAULT_PORT = 8738
 _READING_TIMEOUT_S = 120.0
@@ -93,7 +93,7 @@ class _Page:
         self.readers = Readers(is_public, names=is_everybodys or not is_public)
         self._file = kept_page((find_places() if is_service_user() else user_places()).state, swarm.prefix)
         self._kept = self._read_file()
-        self._reading: Reading | None = None
+        self._reading: SwarmReading | None = None
         self._problem = ""
 
     @property
@@ -110,7 +110,7 @@ class _Page:
             tokens_per_s=0.0 if seen.outlook is None else seen.outlook.tokens_per_s,
         )
         self._file.write(dumps(self._kept))
-        self._reading, self._problem = Reading(seen, now, self._kept.hours), ""
+        self._reading, self._problem = SwarmReading(seen, now, self._kept.hours), ""
 
     def fail(self, problem: str) -> None:
         """Say on the page why there is no newer reading."""

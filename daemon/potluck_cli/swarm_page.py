@@ -69,14 +69,14 @@ _POLICY = f"default-src 'none'; style-src 'sha256-{_HASH}'; img-src data:; base-
 
 @dataclass(frozen=True, slots=True)
 class Readers:
-    """Who may read the page. `names`: show the names that servers gave themselves for the swarm to see."""
+    """Says who may read the page, and whether it shows the names that servers gave themselves for the swarm to see."""
 
     is_public: bool = False
     names: bool = True
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
+class SwarmReading:
     """The swarm as read at `at` (Unix seconds), and earlier hours. `problem`: why there is no newer reading."""
 
     swarm: SwarmOverview
@@ -94,7 +94,7 @@ class _Column:
     title: str
 
 
-def draw(reading: Reading, readers: Readers, *, refreshes: bool = False) -> bytes:
+def draw(reading: SwarmReading, readers: Readers, *, refreshes: bool = False) -> bytes:
     """Return the page as UTF-8. With `refreshes` the browser loads it again every `REFRESH_S`."""
     swarm = reading.swarm
     online = [server for server in swarm.servers if server.state == "online"]
@@ -133,7 +133,7 @@ def draw_waiting(name: str, problem: str) -> bytes:
     ).encode()
 
 
-def _header(reading: Reading, online: Sequence[SwarmServer]) -> list[str]:
+def _header(reading: SwarmReading, online: Sequence[SwarmServer]) -> list[str]:
     swarm = reading.swarm
     missing = len(swarm.gaps)
     if missing:
@@ -202,7 +202,7 @@ def _help(swarm: SwarmOverview, online: Sequence[SwarmServer]) -> list[str]:
     return ["<section><h2>What would help</h2><ul>", *(f"<li>{line}</li>" for line in said), "</ul></section>"]
 
 
-def _week(reading: Reading) -> list[str]:
+def _week(reading: SwarmReading) -> list[str]:
     end = int(reading.at) // HOUR_S * HOUR_S
     first = end - (HOURS - 1) * HOUR_S
     hours = {hour.start: hour for hour in reading.hours if first <= hour.start <= end}
@@ -273,7 +273,7 @@ def _server(server: SwarmServer, num_blocks: int, readers: Readers) -> str:
     return f"<tr><td>{'<td>'.join(cells)}"
 
 
-def _footer(reading: Reading, readers: Readers) -> str:
+def _footer(reading: SwarmReading, readers: Readers) -> str:
     at = time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime(reading.at))
     who = "Everybody may read this page." if readers.is_public else "This page is for members of the swarm."
     return f"<footer><p>Read at {at}. Servers say themselves how fast they are. {who}</p></footer>"

@@ -48,7 +48,7 @@ class AnswerHop:
 
 @dataclass(frozen=True, slots=True)
 class AnswerDetails:
-    """How an answer was made."""
+    """Tells how an answer was made."""
 
     tokens: tuple[int, ...]
     tokens_per_s: float

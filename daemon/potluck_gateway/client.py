@@ -23,7 +23,7 @@ OnText = Callable[[str], None]
 
 @dataclass(frozen=True, slots=True)
 class CompletionOptions:
-    """How a prompt goes on; `max_wait_s`: for blocks that nobody serves."""
+    """Says how a prompt goes on. `max_wait_s`: how long to wait for blocks that nobody serves."""
 
     max_tokens: int
     temperature: float = 0.0

@@ -25,7 +25,7 @@ _COMPACT = {"x-guidance": {"whitespace_flexible": False}}  # a weak model may wr
 
 
 class CallForm(Enum):
-    """How a model writes calls, with the name of the field that has their arguments."""
+    """Names the ways in which models write calls, with the field that has their arguments."""
 
     TAGGED = "arguments"
     BARE = "parameters"

@@ -24,7 +24,7 @@ class Opinion(Enum):
 
 
 class Outsider(Enum):
-    """Which of three servers stands alone."""
+    """Names the one of three servers that stands alone."""
 
     AUDITED = auto()
     AUDITOR = auto()

@@ -18,7 +18,8 @@ import torch
 import torch.nn.functional as F  # noqa: N812 (the field's name)
 from torch import Tensor, nn
 
-from potluck.blocks.native_kernels import can_attend, native_kernels
+from potluck.blocks.native_kernels import native_kernels
+from potluck.blocks.native_library import can_attend
 from potluck.blocks.paged import PagedView
 from potluck.blocks.widening import Widener
 

@@ -22,11 +22,11 @@ from torch.nn import functional
 from transformers.pytorch_utils import Conv1D
 
 from potluck.blocks.heap import trim_heap
-from potluck.blocks.native_kernels import NATIVE_ROWS, native_kernels
+from potluck.blocks.native_kernels import native_kernels
+from potluck.blocks.native_library import GROUP, NATIVE_ROWS
 from potluck.errors import CheckpointError, UsageError
 from potluck.protocol.records import QUANTIZATIONS
 
-GROUP = 32  # values of a row that share levels in int4: 5 bits a value with bfloat16 levels
 _MIN_ROWS = 64  # smaller matrices are gates and routers: converting them saves little and changes much
 _BFLOAT16_KERNEL_TOKENS = 3  # for more, torch is as fast
 _INT8_KERNEL_TOKENS = 16  # for more, restoring the matrix is faster (measured with AVX-512, hidden 2048)

@@ -22,8 +22,9 @@ from transformers.integrations.moe import _default_apply_gate
 
 from potluck.blocks import kernels
 from potluck.blocks.block_kernels import activate_times
-from potluck.blocks.formats import GROUP, Int8Matrix, Matrix, QuantizedExperts
+from potluck.blocks.formats import Int8Matrix, Matrix, QuantizedExperts
 from potluck.blocks.fused import ACTIVATIONS
+from potluck.blocks.native_library import GROUP
 
 _FEW_TOKENS = 16  # rows of a tile, the fewest that tensor cores take
 _MANY_TOKENS = 64

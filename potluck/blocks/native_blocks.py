@@ -13,7 +13,8 @@ from torch import Tensor
 from torch.nn import functional
 
 from potluck.blocks.fused import norm_form
-from potluck.blocks.native_kernels import NativeKernels, native_kernels
+from potluck.blocks.native_kernels import native_kernels
+from potluck.blocks.native_library import NativeKernels
 
 MOST_TOKENS = 16
 """For more tokens, blocks run their own code."""

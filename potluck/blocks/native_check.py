@@ -11,8 +11,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from potluck.blocks.formats import Int4Matrix, Int8Matrix
-from potluck.blocks.native_kernels import NATIVE_ROWS, NativeKernels
+from potluck.blocks.native_library import GROUP, NATIVE_ROWS, NativeKernels
 
 _TOKENS, _ROWS, _COLUMNS, _HEADS, _DIM = 3, 2 * NATIVE_ROWS, 96, 2, 32
 _TOLERANCE = 0.02
@@ -38,11 +37,13 @@ def _results(kernels: NativeKernels) -> Iterator[tuple[str, Tensor, Tensor]]:
 
     x, weight, wide = random(_TOKENS, _COLUMNS), random(_ROWS, _COLUMNS), random(_TOKENS, _COLUMNS)
     yield "bfloat16", kernels.bfloat16(x, weight), x.float() @ weight.float().T
-    eight = Int8Matrix(weight)
-    yield "int8", kernels.int8(x, eight.codes, eight.scales), x.float() @ eight.rows(0, _ROWS).float().T
+    eight = torch.randint(-127, 128, (_ROWS, _COLUMNS), generator=generator, dtype=torch.int8)
+    scales, levels = weight[:, 0].abs() / 127, random(_COLUMNS // GROUP, _ROWS, 2)
+    yield "int8", kernels.int8(x, eight, scales), x.float() @ (eight * scales.float()[:, None]).T
     for together in (NATIVE_ROWS, 2 * NATIVE_ROWS):  # each may have code of its own
-        four = Int4Matrix(weight, together)
-        yield "int4", kernels.int4(x, four.codes, four.levels, _ROWS), x.float() @ four.rows(0, _ROWS).float().T
+        shape = (_ROWS // together, _COLUMNS, together // 2)
+        four = torch.randint(0, 256, shape, generator=generator, dtype=torch.uint8)
+        yield "int4", kernels.int4(x, four, levels, _ROWS), x.float() @ _int4_matrix(four, levels).T
     query, keys, values = random(1, _HEADS, 1, _DIM), random(1, _HEADS, 9, _DIM), random(1, _HEADS, 9, _DIM)
     attended, _ = kernels.attention(query, keys, values, 0.2)
     yield (
@@ -61,3 +62,11 @@ def _results(kernels: NativeKernels) -> Iterator[tuple[str, Tensor, Tensor]]:
     wanted = torch.complex(first, second) * torch.complex(cosines.float(), sines.float())[:, None]
     kernels.rotate(halves, keys, cosines, sines, _DIM // 2, is_interleaved=False)
     yield "rotation", halves, torch.cat((wanted.real, wanted.imag), dim=-1)
+
+
+def _int4_matrix(codes: Tensor, levels: Tensor) -> Tensor:
+    """Return the numbers of a matrix, [rows, columns]. Shapes: see `potluck.blocks.formats.Int4Matrix`."""
+    values = torch.cat((codes & 15, codes >> 4), dim=2).transpose(1, 2).float() - 8
+    steps, middles = levels.float().permute(2, 1, 0).unsqueeze(-1)
+    whole: Tensor = values.reshape(_ROWS, -1, GROUP) * steps + middles
+    return whole.view(_ROWS, -1)

@@ -36,7 +36,7 @@ from potluck.p2p.dht_node import DhtNode, StoredValue
 from potluck.p2p.joining import TryAgainError, any_of, delays_s, patiently
 from potluck.p2p.meeting import greet, keep_meeting, met_before, ways_in
 from potluck.p2p.nameless import nameless_node
-from potluck.p2p.nearby import Nearby
+from potluck.p2p.nearby import NearbySearch
 from potluck.p2p.network import DhtKey, DhtSubkey, Refusal, Stream, StreamHandler, UnaryHandler
 from potluck.p2p.pacing import Pacer
 from potluck.p2p.runtime_dir import RuntimeDir
@@ -410,10 +410,10 @@ class Libp2pHost:
             self._nearby.port = ports.tcp_port(await self.addresses())
             self._nearby.announce(asks=not self._nearby.is_joined)
 
-    def _neighbourhood(self, config: HostConfig) -> Nearby | None:
+    def _neighbourhood(self, config: HostConfig) -> NearbySearch | None:
         key = config.membership.swarm.founder_key if config.membership is not None else None
         if key is not None and config.finds_nearby and not is_alone(config):
-            return Nearby(key, self.identity.peer_id, on_change=config.on_nearby)
+            return NearbySearch(key, self.identity.peer_id, on_change=config.on_nearby)
         why_not = "the swarm is open to everybody" if key is None else "the whole swarm runs on this computer"
         config.on_nearby(why_not if config.finds_nearby else "it is switched off", ())
         return None
@@ -465,7 +465,7 @@ class Libp2pHost:
             await greet(met_before(self._config), dial, members.meet)
         await keep_meeting(members.computers, find, self._config.on_met)
 
-    async def _greet_neighbours(self, nearby: Nearby) -> None:
+    async def _greet_neighbours(self, nearby: NearbySearch) -> None:
         """Enter the DHT of members that appear on the local network, unless they are connected already."""
         while True:
             await nearby.news.wait()

@@ -153,7 +153,7 @@ class DatagramRate:
         return self._of_source[source] <= _READ_OF_SOURCE
 
 
-class Nearby:
+class NearbySearch:
     """Asks and answers on the local network between `start` and `close`.
 
     Attributes:

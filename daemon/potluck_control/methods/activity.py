@@ -22,7 +22,7 @@ class Minute:
 
 @dataclass(frozen=True, slots=True)
 class LastHour:
-    """At most 60 minutes, oldest first; there is none for the time in which the computer slept."""
+    """Has at most 60 minutes, oldest first, and none for the time in which the computer slept."""
 
     minutes: tuple[Minute, ...]
 

@@ -16,6 +16,7 @@ from potluck.blocks import native_kernels as native_module
 from potluck.blocks.formats import Int4Matrix, Int8Matrix, NativeLinear, QuantizedLinear, block_nbytes, quantize_block
 from potluck.blocks.kernel_support import NoKernels
 from potluck.blocks.native_kernels import native_kernels
+from potluck.blocks.native_library import GROUP
 from potluck.checkpoint import open_checkpoint
 from potluck.errors import CheckpointError, UsageError
 from potluck.protocol.blocks import Span
@@ -229,7 +230,7 @@ def test_the_kernel_for_this_cpu_reads_what_is_packed_here() -> None:
     weight = random(128, 64, dtype=torch.bfloat16)
     matrix = Int4Matrix(weight, together)
     unpacked = torch._weight_int4pack_mm_for_cpu(
-        torch.eye(64, dtype=torch.bfloat16), matrix.codes.view(128, -1), formats.GROUP, matrix.levels
+        torch.eye(64, dtype=torch.bfloat16), matrix.codes.view(128, -1), GROUP, matrix.levels
     )
     assert error(unpacked.T, matrix.rows(0, 128)) < 1e-2
 

@@ -7,7 +7,8 @@ import torch
 import torch.nn.functional as F  # noqa: N812 (the field's name)
 from torch import Tensor
 
-from potluck.blocks.native_kernels import NativeKernels, can_attend, native_kernels
+from potluck.blocks.native_kernels import native_kernels
+from potluck.blocks.native_library import NativeKernels, can_attend
 
 pytestmark = pytest.mark.skipif(native_kernels() is None, reason="no kernels can be compiled here")
 

@@ -20,7 +20,8 @@ from transformers.models.olmo2.modeling_olmo2 import Olmo2RMSNorm
 
 from potluck.blocks import BlockSpan, load_span, native_blocks, native_kernels
 from potluck.blocks.native_check import wrong_kernel
-from potluck.blocks.native_kernels import NativeKernels, runs_natively
+from potluck.blocks.native_kernels import runs_natively
+from potluck.blocks.native_library import NativeKernels
 from potluck.blocks.plans import StepRow, plan_step
 from potluck.checkpoint import open_checkpoint
 from potluck.protocol.blocks import Span

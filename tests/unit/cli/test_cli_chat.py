@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 from potluck_cli import chat
-from potluck_cli.chat import Limits
+from potluck_cli.chat import AnswerLimits
 from potluck_control.methods.gateway import GatewayState, GatewayStatus
 from potluck_gateway.requests import ChatMessage
 
@@ -24,4 +24,4 @@ def test_a_stopped_answer_is_kept_as_far_as_it_came(
         raise KeyboardInterrupt
 
     monkeypatch.setattr(chat, "ask", interrupted)
-    assert chat._continued(GatewayStatus(GatewayState.READY), ASKED, Limits(None, 1.0)) == kept
+    assert chat._continued(GatewayStatus(GatewayState.READY), ASKED, AnswerLimits(None, 1.0)) == kept

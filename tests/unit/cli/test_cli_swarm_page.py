@@ -16,7 +16,7 @@ from potluck_cli.main import main
 from potluck_cli.overview import SwarmOverview, SwarmServer
 from potluck_cli.page_history import HOUR_S, HOURS, PageHistory, kept_page
 from potluck_cli.page_server import PageServer, repeat
-from potluck_cli.swarm_page import MARK, Readers, Reading, draw, draw_waiting
+from potluck_cli.swarm_page import MARK, Readers, SwarmReading, draw, draw_waiting
 from potluck_control.codec import dumps
 from potluck_control.schema import SwarmOutlook
 
@@ -61,7 +61,7 @@ class Page(HTMLParser):
 
 
 def drawn(swarm: SwarmOverview = SWARM, **readers: bool) -> Page:
-    return Page(draw(Reading(swarm, NOW), Readers(**readers)))
+    return Page(draw(SwarmReading(swarm, NOW), Readers(**readers)))
 
 
 def test_it_says_what_is_missing_at_risk_and_what_one_more_gpu_would_bring() -> None:
@@ -117,7 +117,7 @@ def test_a_public_page_of_a_private_swarm_names_nobody() -> None:
 
 def test_a_large_swarm_has_a_page_of_bounded_size() -> None:
     many = replace(SWARM, num_blocks=10_000, replicas=(2, 0) * 5000, gaps=tuple(range(1, 10_000, 2)))
-    page = draw(Reading(replace(many, servers=(replace(SERVER, name="名" * 40),) * 3000), NOW), Readers())
+    page = draw(SwarmReading(replace(many, servers=(replace(SERVER, name="名" * 40),) * 3000), NOW), Readers())
     assert b"and 2,000 servers more" in page
     assert len(page) < 400_000
 
@@ -132,13 +132,13 @@ def test_a_week_is_counted_by_hours_and_older_ones_are_dropped() -> None:
     assert (history.hours[-1].readings, history.hours[-1].complete) == (2, 1)
     assert history.hours[-1].mean_servers == 4.0
     last = history.hours[-1].start
-    text = Page(draw(Reading(SWARM, last, history.hours), Readers())).text
+    text = Page(draw(SwarmReading(SWARM, last, history.hours), Readers())).text
     assert f"50 % of {2 * HOURS} readings" in text
 
 
 def test_hours_in_which_nobody_looked_are_not_shown_as_outages() -> None:
     history = PageHistory(SECRET).with_reading(NOW, servers=4, is_complete=True, tokens_per_s=3.0)
-    page = draw(Reading(SWARM, NOW, history.hours), Readers()).decode()
+    page = draw(SwarmReading(SWARM, NOW, history.hours), Readers()).decode()
     assert page.count(": not watched") == 2 * (HOURS - 1)
     assert "100 % of 1 reading, in 1 hour" in page
 

@@ -7,7 +7,7 @@ import random
 import pytest
 
 from potluck.membership.identity import Identity
-from potluck.p2p.nearby import DATAGRAM_BYTES, Datagram, DatagramRate, Nearby, NodesNearby, decode, encode
+from potluck.p2p.nearby import DATAGRAM_BYTES, Datagram, DatagramRate, NearbySearch, NodesNearby, decode, encode
 from potluck.protocol.blocks import PeerId
 
 KEY, OTHER_KEY = bytes(range(32)), bytes(32)
@@ -108,7 +108,7 @@ def test_a_flood_leaves_room_for_quiet_sources_and_ends_the_reading() -> None:
 
 async def test_a_node_notes_others_of_its_swarm_and_never_itself() -> None:
     told: list[tuple[str, tuple[str, ...]]] = []
-    nearby = Nearby(KEY, PEER, clock=lambda: NOW_S, on_change=lambda *what: told.append(what))
+    nearby = NearbySearch(KEY, PEER, clock=lambda: NOW_S, on_change=lambda *what: told.append(what))
     other = Datagram(Identity.generate().peer_id, 31331, asks=False)
     nearby.hear(encode(HERE, KEY, NOW_S), "10.0.0.2")
     nearby.hear(encode(other, OTHER_KEY, NOW_S), "10.0.0.2")
@@ -125,7 +125,7 @@ async def test_a_computer_without_multicast_says_so(monkeypatch: pytest.MonkeyPa
 
     monkeypatch.setattr("potluck.p2p.nearby._multicast_socket", refuse)
     told: list[str] = []
-    nearby = Nearby(KEY, PEER, on_change=lambda why_not, found: told.append(why_not))
+    nearby = NearbySearch(KEY, PEER, on_change=lambda why_not, found: told.append(why_not))
     nearby.start()
     assert told == ["this computer cannot multicast (No such device)"]
     await nearby.close()
@@ -133,8 +133,8 @@ async def test_a_computer_without_multicast_says_so(monkeypatch: pytest.MonkeyPa
 
 async def test_one_answer_serves_all_who_ask_within_a_second(monkeypatch: pytest.MonkeyPatch) -> None:
     said: list[bool] = []
-    monkeypatch.setattr(Nearby, "announce", lambda self, *, asks: said.append(asks))
-    nearby = Nearby(KEY, PEER, clock=lambda: NOW_S)
+    monkeypatch.setattr(NearbySearch, "announce", lambda self, *, asks: said.append(asks))
+    nearby = NearbySearch(KEY, PEER, clock=lambda: NOW_S)
     asks = encode(Datagram(Identity.generate().peer_id, 0, asks=True), KEY, NOW_S)
     nearby.hear(asks, "10.0.0.2")
     assert said == []  # nobody can dial this node

@@ -1,0 +1,167 @@
+"""Calls the library that `native_kernels` compiles: products of few tokens, attention, and what is between them."""
+
+from __future__ import annotations
+
+import ctypes
+
+import torch
+from torch import Tensor
+
+NATIVE_ROWS = 32
+"""`NativeKernels.int4` takes matrices that pack a multiple of so many rows together."""
+
+GROUP = 32
+"""Values of a row of x that share a scale, and of a row in int4 that share levels: 5 bits a value in bfloat16."""
+
+_MOST_DIM, _QUERIES_TOGETHER = 512, 4  # as in the code
+_POINTER, _SIZE = ctypes.c_void_p, ctypes.c_int64
+
+
+class NativeKernels:
+    """Products of bfloat16 rows with matrices, and attention, through a library compiled from `native_kernels.c`.
+
+    For quantised matrices, each row of x is rounded to int8 in groups of 32 values, which adds an error of 0.6 %.
+
+    Attributes:
+        is_wide: int4 matrices that pack 64 rows together are multiplied with AVX-512.
+    """
+
+    def __init__(self, library: ctypes.CDLL) -> None:
+        self.is_wide = bool(library.potluck_wide_kernels_run_here())
+        self._int8 = library.potluck_int8_product
+        self._int8.argtypes = (*[_POINTER] * 5, *[_SIZE] * 3, ctypes.c_int)
+        self._int8.restype = None
+        self._int4 = library.potluck_int4_product
+        self._int4.argtypes = (*[_POINTER] * 5, *[_SIZE] * 4, ctypes.c_int, ctypes.c_int)
+        self._int4.restype = None
+
+        self._bfloat16 = library.potluck_bfloat16_product
+        self._bfloat16.argtypes = (*[_POINTER] * 4, *[_SIZE] * 3, ctypes.c_int)
+        self._bfloat16.restype = None
+        self._attention = library.potluck_attention
+        self._attention.argtypes = (*[_POINTER] * 6, *[_SIZE] * 9, ctypes.c_float, ctypes.c_int)
+        self._attention.restype = None
+
+        self._add_and_norm = library.potluck_add_and_norm
+        self._add_and_norm.argtypes = (*[_POINTER] * 5, *[_SIZE] * 2, ctypes.c_float, ctypes.c_int, ctypes.c_int)
+        self._add_and_norm.restype = None
+        self._rotate = library.potluck_rotate
+        self._rotate.argtypes = (*[_POINTER] * 4, *[_SIZE] * 8, ctypes.c_int, ctypes.c_int)
+        self._rotate.restype = None
+        self._silu_times = library.potluck_silu_times
+        self._silu_times.argtypes = (*[_POINTER] * 3, *[_SIZE] * 4)
+        self._silu_times.restype = None
+
+    def add_and_norm(
+        self,
+        hidden: Tensor,
+        added: Tensor | None,
+        weight: Tensor,
+        epsilon: float,
+        *,
+        rounds_first: bool,
+        plus_one: bool,
+    ) -> tuple[Tensor, Tensor]:
+        """Return hidden + added (or hidden), and its RMS norm. Shapes: hidden and added [.., width], weight [width].
+
+        Args:
+            rounds_first: round before multiplying by the weight, too.
+            plus_one: multiply by one more than the weight.
+        """
+        hidden, output = hidden.contiguous(), torch.empty_like(hidden)
+        total = hidden if added is None else torch.empty_like(hidden)
+        width = hidden.shape[-1]
+        self._add_and_norm(
+            hidden.data_ptr(),
+            None if added is None else added.contiguous().data_ptr(),
+            *(tensor.data_ptr() for tensor in (weight, total, output)),
+            *(hidden.numel() // width, width, epsilon, rounds_first, plus_one),
+        )
+        return total, output
+
+    def rotate(
+        self, query: Tensor, key: Tensor, cosines: Tensor, sines: Tensor, half: int, *, is_interleaved: bool
+    ) -> None:
+        """Rotate the first 2 * half dimensions of each head in place, by halves or by neighbours.
+
+        Shapes: query and key [tokens, heads, head_dim], cosines and sines [tokens, at least half]; each token's numbers
+        are contiguous, and the tables are in bfloat16 or float32.
+        """
+        tokens, heads, dim = query.shape
+        self._rotate(
+            *(tensor.data_ptr() for tensor in (query, key, cosines, sines)),
+            *(tokens, heads, key.shape[1], dim, half, query.stride(0), key.stride(0), cosines.stride(0)),
+            *(is_interleaved, cosines.dtype is torch.float32),
+        )
+
+    def silu_times(self, gate: Tensor, up: Tensor) -> Tensor:
+        """Return silu(gate) * up. Shapes: [1, tokens, width]; each token's numbers are contiguous."""
+        tokens, width = gate.shape[1:]
+        output = torch.empty(gate.shape, dtype=gate.dtype)
+        self._silu_times(
+            *(tensor.data_ptr() for tensor in (gate, up, output)), tokens, width, gate.stride(1), up.stride(1)
+        )
+        return output
+
+    def attention(self, query: Tensor, keys: Tensor, values: Tensor, scale: float) -> tuple[Tensor, Tensor]:
+        """Return one token's attention in float32, and the log-sum-exp of its scores, [1, heads, group].
+
+        Shapes: query [1, heads, group, key_dim], keys [1, heads, tokens, key_dim], values [.., value_dim], where
+        `can_attend` says so.
+        """
+        _, heads, group, key_dim = query.shape
+        tokens, value_dim = values.shape[2:]
+        query = query.contiguous()
+        output, sums = torch.empty((1, heads, group, value_dim)), torch.empty((1, heads, group))
+        scratch = torch.empty(heads * _QUERIES_TOGETHER * tokens)
+        self._attention(
+            *(tensor.data_ptr() for tensor in (query, keys, values, output, sums, scratch)),
+            *(heads, group, tokens, key_dim, value_dim, *keys.stride()[1:3], *values.stride()[1:3]),
+            *(scale, torch.get_num_threads()),
+        )
+        return output, sums
+
+    def bfloat16(self, x: Tensor, weight: Tensor) -> Tensor:
+        """Return x [..., columns] times the transposed `weight` [rows, columns], [..., rows]; columns: 16, 32, 48..."""
+        rows, columns = weight.shape
+        x, output = x.contiguous(), torch.empty((*x.shape[:-1], rows), dtype=x.dtype)
+        scratch = torch.empty(x.numel(), dtype=torch.float32)
+        self._bfloat16(
+            *(tensor.data_ptr() for tensor in (x, weight, output, scratch)),
+            *(x.numel() // columns, rows, columns, torch.get_num_threads()),
+        )
+        return output
+
+    def int8(self, x: Tensor, codes: Tensor, scales: Tensor) -> Tensor:
+        """Return x [..., columns] times the transposed matrix, [..., rows]. See `Int8Matrix`."""
+        rows, columns = codes.shape
+        x, output, scratch = _buffers(x, rows)
+        self._int8(
+            *(tensor.data_ptr() for tensor in (x, codes, scales, output, scratch)),
+            *(x.numel() // columns, rows, columns, torch.get_num_threads()),
+        )
+        return output
+
+    def int4(self, x: Tensor, codes: Tensor, levels: Tensor, rows: int) -> Tensor:
+        """Return x [..., columns] times the transposed matrix, [..., rows]. See `Int4Matrix`."""
+        _, columns, half = codes.shape
+        x, output, scratch = _buffers(x, rows)
+        self._int4(
+            *(tensor.data_ptr() for tensor in (x, codes, levels, output, scratch)),
+            *(x.numel() // columns, rows, columns, half, self.is_wide, torch.get_num_threads()),
+        )
+        return output
+
+
+def can_attend(keys: Tensor, values: Tensor) -> bool:
+    """Return whether `NativeKernels.attention` takes keys and values of such shapes, where there is one."""
+    dims = keys.shape[3], values.shape[3]
+    is_right = all(dim % 16 == 0 and dim <= _MOST_DIM for dim in dims) and keys.stride(3) == values.stride(3) == 1
+    return is_right and keys.dtype is torch.bfloat16 and keys.device.type == "cpu"
+
+
+def _buffers(x: Tensor, rows: int) -> tuple[Tensor, Tensor, Tensor]:
+    """Return x contiguous, an output, and room for x as codes and two numbers a group."""
+    output = torch.empty((*x.shape[:-1], rows), dtype=x.dtype)
+    scratch = torch.empty(x.numel() + 2 * 4 * x.numel() // GROUP, dtype=torch.uint8)
+    return x.contiguous(), output, scratch
