@@ -226,7 +226,7 @@ class LocalSwarm:
         identity = folder / "identity.key"
         return JoinedSwarms(folder / "swarms.json", identity).join(self.invite, name=person), identity
 
-    def add_engine_of(self, person: str, span: Span) -> LocalEngine:
+    def add_engine_of(self, person: str, span: Span, before: Sequence[str] = ()) -> LocalEngine:
         """Start an engine of a person who has joined, without waiting until it is online."""
         home = str(self.folder / person)
         return self.add_engine(
@@ -234,6 +234,7 @@ class LocalSwarm:
             name=person,
             options=("--identity", f"{home}/potluck/identity.key"),
             environment={"XDG_CONFIG_HOME": home, "XDG_STATE_HOME": home},
+            before=before,
         )
 
     def add_engine(

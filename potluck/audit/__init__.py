@@ -1,7 +1,6 @@
 """Compares what two servers computed from the same inputs. Pure: no clock, no network, no model."""
 
 from potluck.audit.choices import CLEAN_AUDITS, audit_chance, choose_auditor, choose_window
-from potluck.audit.commitment import Commitment
 from potluck.audit.fingerprint import SEED_BYTES, WINDOW_TOKENS, Fingerprint, difference, fingerprint
 from potluck.audit.verdicts import Differences, Opinion, Outsider, compare, settle, tolerance
 
@@ -9,7 +8,6 @@ __all__ = [
     "CLEAN_AUDITS",
     "SEED_BYTES",
     "WINDOW_TOKENS",
-    "Commitment",
     "Differences",
     "Fingerprint",
     "Opinion",
