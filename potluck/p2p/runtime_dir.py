@@ -56,6 +56,15 @@ class RuntimeDir:
             self._lock = -1
 
 
+def remove_dead() -> None:
+    """Remove what dead nodes of this user left below `default_parent()`, as after a process was killed."""
+    parent = default_parent()
+    with contextlib.suppress(OSError, NetworkError):
+        _require_private(parent)
+        with _locked(parent):
+            _remove_stale(parent)
+
+
 def default_parent() -> Path:
     """`$XDG_RUNTIME_DIR/potluck`, else a folder of this user in the temporary folder."""
     runtime = os.environ.get("XDG_RUNTIME_DIR")

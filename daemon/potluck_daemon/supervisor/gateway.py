@@ -12,6 +12,7 @@ from potluck_control.codec import CodecError, dumps, from_json, loads
 from potluck_control.gateway_messages import GatewayKeyHashes, GatewayOpening, GatewayReport
 from potluck_control.methods.gateway import GatewayState, GatewayStatus
 
+from potluck.p2p.runtime_dir import remove_dead
 from potluck.tasks import cancel_and_wait
 from potluck_daemon.child import Child, started
 
@@ -90,13 +91,14 @@ class Gateway:
 
     async def _run(self, command: tuple[str, ...], environment: Mapping[str, str], wanted: GatewayOpening) -> str:
         """Return why it failed; empty if it ended because nobody used it."""
-        async with started(command, environment) as child:
-            await child.say(dumps(wanted) + b"\n")
-            self._child = child
-            try:
+        try:
+            async with started(command, environment) as child:
+                await child.say(dumps(wanted) + b"\n")
+                self._child = child
                 was_idle = await self._follow(child, wanted.token)
-            finally:
-                self._child = None
+        finally:
+            self._child = None
+            remove_dead()  # it was killed, so its node's sockets are still there
         if was_idle:
             return ""
         return self._status.problem or f"it ended: {await child.last_words() or 'without a reason'}"

@@ -6,7 +6,9 @@ import os
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from potluck.p2p.runtime_dir import RuntimeDir
+import pytest
+
+from potluck.p2p.runtime_dir import RuntimeDir, remove_dead
 
 
 def test_nodes_that_start_together_leave_each_others_folders_alone(tmp_path: Path) -> None:
@@ -27,4 +29,14 @@ def test_a_folder_whose_node_is_dead_is_removed_by_the_next_one(tmp_path: Path) 
     alive = RuntimeDir.create(tmp_path)
     assert not dead.path.exists()
     assert alive.path.exists()
+    alive.remove()
+
+
+def test_folders_of_dead_nodes_are_removed_without_a_new_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
+    remove_dead()  # nothing is there
+    dead, alive = RuntimeDir.create(), RuntimeDir.create()
+    os.close(dead._lock)
+    remove_dead()
+    assert list((tmp_path / "potluck").iterdir()) == [alive.path]
     alive.remove()
