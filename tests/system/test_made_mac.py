@@ -20,7 +20,7 @@ import sys
 
 words = " ".join(sys.orig_argv)
 if "potluck" in words:
-    if "engine" in words or "generate" in words:  # these choose their halves when they are imported, as psutil does
+    if "engine" in words or "gateway" in words:  # these choose their halves when they are imported, as psutil does
         import hivemind, torch.distributed, transformers, uvloop
     from helpers.made_mac import become_mac
 
