@@ -17,12 +17,21 @@ from torch import Tensor, nn
 from potluck.blocks.accelerators import copies_in_background, synchronize
 from potluck.blocks.heap import trim_heap
 from potluck.blocks.residency import Home, Placement, Room, Tier, place
-from potluck.blocks.streaming import KeptBlock, SlotStream, device_memory, in_arena, staging_for
+from potluck.blocks.streaming import (
+    KeptBlock,
+    SlotStream,
+    device_memory,
+    in_arena,
+    slot_offsets,
+    staging_for,
+    views_in,
+)
 from potluck.checkpoint.origins import BlockOrigin
 from potluck.checkpoint.prepared import PreparedBlocks
 from potluck.checkpoint.shards import FilePart, ReadTensors
 from potluck.protocol.blocks import Span
 
+_LINE_BYTES = 64  # of a processor's cache
 _SIDE_BY_SIDE = min(4, os.cpu_count() or 1)  # blocks read at a time, which keeps a disk busy
 
 
@@ -85,7 +94,7 @@ class SpanWeights:
                 part.evict()
         elif self._device.type != "cpu" or parts is None:  # conversion leaves small pages, read a third slower
             tensors.clear()  # so that each is freed once it was copied
-            _move(kept, device_memory(kept.num_bytes, self._device))
+            _move(kept, self._device)
         _move_buffers(self._layers[index], self._device)
         if not home.is_resident:
             trim_heap()  # return what conversion used
@@ -189,9 +198,15 @@ def _bind(kept: KeptBlock, memory: Tensor) -> None:
         parameter.data = view
 
 
-def _move(kept: KeptBlock, memory: Tensor) -> None:
-    """Copy the parameters into one piece of memory, returning what they used to the system one by one."""
-    for parameter, view in zip(kept.parameters, kept.views(memory), strict=True):
+def _move(kept: KeptBlock, device: torch.device) -> None:
+    """Copy the parameters into one piece of memory, returning what they used to the system one by one.
+
+    On a CPU each keeps its place within a line of the cache, on which the last bits of a product can depend.
+    """
+    is_cpu = device.type == "cpu"
+    shifts = tuple(parameter.data_ptr() % _LINE_BYTES if is_cpu else 0 for parameter in kept.parameters)
+    memory = device_memory(slot_offsets(kept.likes, shifts)[1], device)
+    for parameter, view in zip(kept.parameters, views_in(memory, kept.likes, shifts), strict=True):
         parameter.data = view.copy_(parameter.data)
         trim_heap()
 

@@ -116,6 +116,13 @@ class DaemonProcess:
         self._process = None
         return code
 
+    def wait_ended(self) -> int:
+        """Wait until it has ended by itself; returns the exit code."""
+        assert self._process is not None
+        code = self._process.wait(WAIT_S)
+        self._process = None
+        return code
+
     def write_settings(self, text: str) -> None:
         """All at once, as editors do: the daemon never reads a half."""
         write_atomically(self.settings_file, text.encode())

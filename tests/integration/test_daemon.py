@@ -184,7 +184,7 @@ def test_drained_it_lets_a_generation_end_here_and_takes_no_new_one(
     assert torch.equal(tokens, expected)
     said, _ = drained[0].communicate(timeout=240)
     assert json.loads(said)["sessions_cut"] == 0
-    assert serving.stop() == 0  # it has ended by itself
+    assert serving.wait_ended() == 0
     assert serving.processes() == []
     serving.start()
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import socket
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -35,15 +36,16 @@ class Pipe:
     def tell_nearby(self, *_: object) -> None: ...
 
 
-async def test_a_standby_node_returns_to_its_port_when_that_is_free_again(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_standby_node_returns_to_its_port_when_that_is_free_again(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(standby, "import_bare_hivemind", lambda: None)  # the whole of it is imported already
     monkeypatch.setattr(standby, "_PORT_LOOK_S", 0.1)
-    with socket.create_server(("127.0.0.1", 0)) as other:
+    with (
+        tempfile.TemporaryDirectory(prefix="pl-") as folder,  # sockets need a short path
+        socket.create_server(("127.0.0.1", 0)) as other,
+    ):
         port = other.getsockname()[1]
         spec = LaunchSpec(
-            Membership(SWARM), "", tmp_path / "run", listen=(f"/ip4/127.0.0.1/tcp/{port}",), may_move_port=True
+            Membership(SWARM), "", Path(folder), listen=(f"/ip4/127.0.0.1/tcp/{port}",), may_move_port=True
         )
         pipe = Pipe()
         await pipe.orders.put(spec)
@@ -51,7 +53,7 @@ async def test_a_standby_node_returns_to_its_port_when_that_is_free_again(
         async with asyncio.timeout(150):
             assert port not in tcp_ports((await pipe.told.get()).addresses)
         other.close()
-    async with asyncio.timeout(150):
-        assert tcp_ports((await pipe.told.get()).addresses) == (port,)
-        await pipe.orders.put(messages.Stop())
-        await node
+        async with asyncio.timeout(150):
+            assert tcp_ports((await pipe.told.get()).addresses) == (port,)
+            await pipe.orders.put(messages.Stop())
+            await node

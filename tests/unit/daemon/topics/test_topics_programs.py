@@ -23,7 +23,7 @@ def process(proc: Path, pid: int, parent: int, *arguments: str, pages: int = 10)
     folder = proc / str(pid)
     folder.mkdir(parents=True)
     comm = arguments[0].rsplit("/", 1)[-1][:15] if arguments else "kthread"
-    (folder / "stat").write_text(f"{pid} ({comm}) S {parent} 0 0")
+    (folder / "stat").write_text(f"{pid} ({comm}) S {parent} {'0 ' * 48}")
     (folder / "cmdline").write_text("".join(f"{item}\0" for item in arguments))
     (folder / "statm").write_text(f"99 {pages} 1")
 
