@@ -37,4 +37,4 @@ def test_each_of_two_ranks_loads_its_half_and_nothing_more(folder: Path, tmp_pat
     whole = measure_load_peak(folder, "1:7", "float32")
     for peak in measure_rank_peaks(folder, "1:7", "float32", tmp_path / "meeting"):
         assert peak.span_bytes < 0.51 * whole.span_bytes
-        assert peak.ratio <= 1.25, peak
+        assert peak.ratio <= 1.4, peak  # of six blocks one is converted and moved at a time; all of a block would be 2
