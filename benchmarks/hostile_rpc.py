@@ -107,6 +107,10 @@ async def _fuzz(place: Path, count: int) -> Measured:
     return Measured(world.deaths + world.hangs + world.admissions + strangers_made_members, detail)
 
 
+_NOTHING = msgpack.packb({})
+"""What a node answers to signed news from those to whom it has presented itself, as to tell them of their removal."""
+
+
 @dataclass(frozen=True, slots=True)
 class _Role:
     """Who sends. Attributes: seeds: genuine messages by the call they belong to."""
@@ -226,31 +230,33 @@ class _Sender:
     async def _send_all(self, messages: Sequence[tuple[str, bytes]]) -> None:
         for name, body in messages:
             try:
-                await (self._stream if name in _STREAMS else self._call)(name, body)
+                said = await (self._stream if name in _STREAMS else self._call)(name, body)
             except RemoteError as error:
                 self.answers[error.code.name] += 1
                 if error.code is Code.INTERNAL:
                     self.internal[name] += 1
                 continue
             self.answers["answered"] += 1
-            self.admissions += not self.role.may_enter
+            self.admissions += not self.role.may_enter and said != _NOTHING
 
-    async def _call(self, name: str, body: bytes) -> None:
+    async def _call(self, name: str, body: bytes) -> bytes:
         began = time.monotonic()
         try:
-            await self._control.call_directly(self._peer, name, body, timeout_s=_ANSWER_S)
+            return await self._control.call_directly(self._peer, name, body, timeout_s=_ANSWER_S)
         except RemoteError as error:
             self.hangs += error.code is Code.UNREACHABLE and time.monotonic() - began >= _ANSWER_S
             raise
 
-    async def _stream(self, name: str, body: bytes) -> None:
+    async def _stream(self, name: str, body: bytes) -> bytes:
         stream = await self._control.open_stream(
             self._peer, name, timeout_s=_ANSWER_S, max_frame_bytes=_MAX_FRAME_BYTES
         )
         try:
             await stream.send(body)
-            if await stream.receive(timeout_s=_STREAM_ANSWER_S) is None:
+            said = await stream.receive(timeout_s=_STREAM_ANSWER_S)
+            if said is None:
                 raise RemoteError(Code.UNREACHABLE, "the stream ended without an answer")
+            return bytes(said)
         except TimeoutError:
             raise RemoteError(Code.UNREACHABLE, "it waits for the rest of a message") from None
         finally:
