@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import tempfile
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -32,11 +33,12 @@ def test_a_folder_whose_node_is_dead_is_removed_by_the_next_one(tmp_path: Path) 
     alive.remove()
 
 
-def test_folders_of_dead_nodes_are_removed_without_a_new_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
-    remove_dead()  # nothing is there
-    dead, alive = RuntimeDir.create(), RuntimeDir.create()
-    os.close(dead._lock)
-    remove_dead()
-    assert list((tmp_path / "potluck").iterdir()) == [alive.path]
-    alive.remove()
+def test_folders_of_dead_nodes_are_removed_without_a_new_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    with tempfile.TemporaryDirectory(prefix="pl-") as folder:  # sockets need a short path
+        monkeypatch.setenv("XDG_RUNTIME_DIR", folder)
+        remove_dead()  # nothing is there
+        dead, alive = RuntimeDir.create(), RuntimeDir.create()
+        os.close(dead._lock)
+        remove_dead()
+        assert list(Path(folder, "potluck").iterdir()) == [alive.path]
+        alive.remove()
