@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Callable
 from dataclasses import dataclass
 
 from potluck_control.client import ControlClient
@@ -138,19 +137,13 @@ def _by_gateway(
     membership: Membership,
     prompt: str,
     max_wait_s: float,
-    on_text: Callable[[str], None],
+    shown: _Shown,
 ) -> Generated:
     ready = wait_until_ready(client, membership.swarm.name, shows=not args.json, max_wait_s=max_wait_s)
     options = CompletionOptions(args.max_new_tokens, args.temperature, args.seed, max_wait_s)
-    parts: list[str] = []
-
-    def note(part: str) -> None:
-        parts.append(part)
-        on_text(part)
-
-    details = complete_by_gateway(ready, prompt, options, on_text=note, on_wait=show_wait)
+    details = complete_by_gateway(ready, prompt, options, on_text=shown, on_wait=show_wait)
     hops = tuple(GeneratedHop(hop.peer_id, hop.name or short_id(hop.peer_id), hop.blocks) for hop in details.route)
-    return Generated(prompt, "".join(parts), details.tokens, details.tokens_per_s, hops)
+    return Generated(prompt, shown.text, details.tokens, details.tokens_per_s, hops)
 
 
 def _by_own_client(
@@ -158,7 +151,7 @@ def _by_own_client(
     membership: Membership,
     prompt: str,
     max_wait_s: float,
-    on_text: Callable[[str], None],
+    shown: _Shown,
 ) -> Generated:
     name = model_of(args.model, membership.swarm)
     membership = with_own_daemon(membership)
@@ -187,13 +180,9 @@ def _by_own_client(
         model = AutoDistributedModelForCausalLM.from_pretrained(name, swarm=membership, config=config, **demands)
     with model:
         model.tell_waits(lambda missing: show_wait(wait_text(missing)) if missing else None)
-        shown = ""
 
         def show(completion: Completion) -> None:
-            nonlocal shown
-            part = text.new_part(completion.tokens, shown)
-            shown += part
-            on_text(part)
+            shown(text.new_part(completion.tokens, shown.text))
 
         options = Options(args.max_new_tokens, temperature=args.temperature, seed=args.seed)
         completion = complete(model, tokens, options, show)

@@ -28,7 +28,7 @@ OnNearby = Callable[[str, tuple[str, ...]], None]
 
 
 def ignore_nearby(why_not: str, found: tuple[str, ...]) -> None:
-    """Tell nobody."""
+    """Do nothing with what a search of the local network found."""
 
 
 LOOPBACK = ("/ip4/127.0.0.1/tcp/0",)

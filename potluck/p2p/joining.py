@@ -25,7 +25,7 @@ OnWaiting = Callable[[str], None]
 
 
 def ignore_waiting(reason: str) -> None:
-    """Tell nobody."""
+    """Do nothing with the reason for which a node waits."""
 
 
 class TryAgainError(NetworkError):
