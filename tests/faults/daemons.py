@@ -94,10 +94,12 @@ def work_off(
     """Carry out injections into daemons, as many as can be begun `until` then (monotonic).
 
     Args:
-        room: is held while a daemon starts, because it needs room on the disk.
+        room: is held while a daemon or the client starts, because they need room on the disk.
     """
-    with Daemons(folder) as daemons:
-        with client_of(daemons.local, folder, "of-daemons", outcome) as client:
+    with contextlib.ExitStack() as stack:
+        with room:
+            daemons = stack.enter_context(Daemons(folder))
+        with client_of(daemons.local, folder, "of-daemons", outcome, room) as client:
             for number, injection in injections:
                 if time.monotonic() > until:
                     break

@@ -71,12 +71,12 @@ class _World:
     rest: Iterator[tuple[int, Injection]]
     impossible: set[str]
     lock: threading.Lock = field(default_factory=threading.Lock)  # on all of it
-    room: threading.Lock = field(default_factory=threading.Lock)  # on the disk, for the files of a new server
+    room: threading.Lock = field(default_factory=threading.Lock)  # on the disk, for the files of a new process
     waiting: threading.Lock = field(default_factory=threading.Lock)  # for engines, whose events one thread may read
 
     def work_off(self, number: int) -> None:
         """Carry out injections with one client until there are no more or the time is up."""
-        with client_of(self.swarm.local, self.swarm.folder, str(number), self.outcome) as client:
+        with client_of(self.swarm.local, self.swarm.folder, str(number), self.outcome, self.room) as client:
             while (following := self._next()) is not None:
                 _Run(self, client, following[1]).carry_out(following[0])
 

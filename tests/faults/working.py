@@ -105,9 +105,15 @@ class Client:
 
 
 @contextlib.contextmanager
-def client_of(local: LocalSwarm, folder: Path, name: str, outcome: Outcome) -> Iterator[Client]:
-    """Yield a client of the swarm, and tell the outcome which of its processes outlive it."""
-    with Client(local, folder, name) as client:
+def client_of(local: LocalSwarm, folder: Path, name: str, outcome: Outcome, room: threading.Lock) -> Iterator[Client]:
+    """Yield a client of the swarm, and tell the outcome which of its processes outlive it.
+
+    Args:
+        room: is held while the client starts, because it needs room on the disk.
+    """
+    with contextlib.ExitStack() as stack:
+        with room:
+            client = stack.enter_context(Client(local, folder, name))
         yield client
         family = client.family()
     _, alive = psutil.wait_procs(family, timeout=10)
