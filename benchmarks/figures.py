@@ -522,6 +522,24 @@ FIGURES = {
             "size of the web page of a swarm with 1,000 servers; a browser draws it in a second, without requests",
         ),
         Figure(
+            "languages",
+            "texts",
+            "lower",
+            0,
+            "app_screens:languages",
+            "texts of the app's pages, and errors that it may show, that are English in German or Spanish; eight "
+            "states with full, empty and failing answers",
+        ),
+        Figure(
+            "small_screens",
+            "faults",
+            "lower",
+            0,
+            "app_screens:small_screens",
+            "texts cut off and parts that overlap or stick out on all pages, on 1280x720 at 100 and 150 % and in the "
+            "smallest window, in three languages",
+        ),
+        Figure(
             "app_sees_hang",
             "s",
             "lower",

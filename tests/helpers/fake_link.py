@@ -11,9 +11,13 @@ from potluck.errors import PotluckError
 
 
 class FakeLink:
-    """`calls` in order; an answer given in `answers` comes at once, others when `answer` or `fail` is called."""
+    """`calls` in order; an answer given in `answers` comes at once, others when `answer` or `fail` is called.
 
-    def __init__(self, answers: dict[str, object] | None = None) -> None:
+    `failure`: what fails all calls that have no answer, at once.
+    """
+
+    def __init__(self, answers: dict[str, object] | None = None, failure: PotluckError | None = None) -> None:
+        self._failure = failure
         self.calls: list[tuple[str, object]] = []
         self.answers = dict(answers or {})
         self._waiting: dict[str, tuple[Callable[[Any], None] | None, Callable[[PotluckError], None] | None]] = {}
@@ -30,6 +34,8 @@ class FakeLink:
         self._waiting[method.name] = (done, failed)
         if method.name in self.answers:
             self.answer(method.name, self.answers[method.name])
+        elif self._failure is not None:
+            self.fail(method.name, self._failure)
 
     def answer(self, name: str, result: object) -> None:
         done, _ = self._waiting.pop(name)

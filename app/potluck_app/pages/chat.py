@@ -11,7 +11,7 @@ from potluck_control.schema import Method, Status, SwarmStatus
 from PySide6.QtCore import Qt, QTimer, Signal
 from PySide6.QtGui import QKeyEvent, QResizeEvent
 from PySide6.QtNetwork import QNetworkAccessManager, QNetworkProxy
-from PySide6.QtWidgets import QFrame, QPlainTextEdit
+from PySide6.QtWidgets import QFrame, QLayout, QPlainTextEdit
 
 from potluck_app.pages.answer import Answer, Said
 from potluck_app.pages.page import DaemonCaller, Page
@@ -50,7 +50,7 @@ class ChatPage(Page):
         self._empty = Placeholder("chat", "")
         self._field, self._send = QuestionField(), Button(self.tr("Send"), "send", "primary")
         self._stop, self._credit = Button(self.tr("Stop"), "close"), text("muted", kind=Type.CAPTION)
-        self._composer = self._build_composer()
+        self._composer_parts, self._composer = self._build_composer()
         self._build()
         self._show_state()
 
@@ -186,6 +186,7 @@ class ChatPage(Page):
     def _show_credit(self, sums: Earnings) -> None:
         said = self.tr("People serving this model can read your messages. Your credits: {credits}")
         self._credit.setText(said.format(credits=numbers.credits(sums.balance)))
+        self._place_composer()
 
     def _add(self, bubble: Bubble) -> None:
         self._bubbles.append(bubble)
@@ -214,7 +215,7 @@ class ChatPage(Page):
         self.column.addLayout(self._talk)
         self.column.addWidget(self._problem)
 
-    def _build_composer(self) -> QFrame:
+    def _build_composer(self) -> tuple[QLayout, QFrame]:
         frame = QFrame(self)
         frame.setObjectName("composer")
         parts = column(
@@ -222,13 +223,13 @@ class ChatPage(Page):
         )
         parts.setContentsMargins(theme.SPACE_XL, theme.SPACE_S, theme.SPACE_XL, theme.SPACE_M)
         frame.setLayout(parts)
-        return frame
+        return parts, frame
 
     def _place_composer(self) -> None:
-        height = self._composer.sizeHint().height()
+        width = min(self.width(), _WIDEST)
+        height = self._composer_parts.totalHeightForWidth(width)  # the texts below the field may take two lines
         self.setViewportMargins(0, 0, 0, height)
-        width = self.width()
-        self._composer.setGeometry(max(0, (width - _WIDEST) // 2), self.height() - height, min(width, _WIDEST), height)
+        self._composer.setGeometry((self.width() - width) // 2, self.height() - height, width, height)
 
 
 class QuestionField(QPlainTextEdit):

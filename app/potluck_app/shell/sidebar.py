@@ -7,16 +7,16 @@ from collections.abc import Sequence
 from potluck_control.schema import Status
 from PySide6.QtCore import QRectF, QSize, Qt, Signal
 from PySide6.QtGui import QColor, QFontMetrics, QPainter, QPaintEvent, QPen
-from PySide6.QtWidgets import QAbstractButton, QButtonGroup, QFrame, QSizePolicy
+from PySide6.QtWidgets import QAbstractButton, QButtonGroup, QFrame, QScrollArea, QSizePolicy
 
 from potluck_app.pages.catalogue import PageEntry
 from potluck_app.widgets import icons, theme
 from potluck_app.widgets.card import Pot, text
-from potluck_app.widgets.layout import column, row
+from potluck_app.widgets.layout import column, holder, row
 from potluck_app.widgets.theme import Type
 from potluck_app.words import numbers, states
 
-_WIDTH, _ITEM_HEIGHT, _POT = 200, 38, 28
+_WIDTH, _ITEM_HEIGHT, _LOWEST_ITEM, _POT = 200, 38, 30, 28
 
 
 class NavigationItem(QAbstractButton):
@@ -28,11 +28,14 @@ class NavigationItem(QAbstractButton):
         self.setText(entry.title)
         self.setAccessibleName(entry.title)
         self.setCheckable(True)
-        self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
+        self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Maximum)
         self.setAttribute(Qt.WidgetAttribute.WA_Hover)
 
     def sizeHint(self) -> QSize:  # noqa: N802 (Qt's name)
         return QSize(_WIDTH - 2 * theme.SPACE_M, _ITEM_HEIGHT)
+
+    def minimumSizeHint(self) -> QSize:  # noqa: N802 (Qt's name)
+        return QSize(0, _LOWEST_ITEM)
 
     def paintEvent(self, event: QPaintEvent) -> None:  # noqa: N802 (Qt's name)
         painter, colours = QPainter(self), theme.colours()
@@ -53,7 +56,7 @@ class NavigationItem(QAbstractButton):
 
 
 class Sidebar(QFrame):
-    """Signal: `chosen(str)`, the key of the page the user chose."""
+    """The pages scroll where the window is too low for them. Signal: `chosen(str)`, the key of the page chosen."""
 
     chosen = Signal(str)
 
@@ -71,7 +74,13 @@ class Sidebar(QFrame):
             self._items.addButton(items[-1], place)
         state = row(self._pot, (column(self._state, self._speed, spacing=0), 1))
         state.setContentsMargins(theme.SPACE_S, 0, 0, 0)
-        parts = column(*items, None, state, spacing=theme.SPACE_XS)
+        self._pages = QScrollArea()
+        self._pages.setWidget(holder(column(*items, None, spacing=2)))
+        self._pages.setWidgetResizable(True)
+        self._pages.setFrameShape(QFrame.Shape.NoFrame)
+        self._pages.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        self._pages.setFocusPolicy(Qt.FocusPolicy.NoFocus)
+        parts = column((self._pages, 1), state, spacing=theme.SPACE_S)
         parts.setContentsMargins(theme.SPACE_M, theme.SPACE_L, theme.SPACE_M, theme.SPACE_L)
         self.setLayout(parts)
         self._items.idClicked.connect(lambda place: self.chosen.emit(self._keys[place]))
@@ -88,4 +97,6 @@ class Sidebar(QFrame):
         self._items.setExclusive(False)
         for place, known in enumerate(self._keys):
             self._items.button(place).setChecked(known == key)
+            if known == key:
+                self._pages.ensureWidgetVisible(self._items.button(place))
         self._items.setExclusive(True)

@@ -9,7 +9,7 @@ from potluck_control.methods.setup import SetupState
 from potluck_control.methods.updates import UpdatesState
 from potluck_control.schema import Status
 from potluck_control.states import Reason
-from PySide6.QtCore import Qt, Signal
+from PySide6.QtCore import QSize, Qt, Signal
 from PySide6.QtGui import QCloseEvent, QGuiApplication, QHideEvent, QKeySequence, QShortcut, QShowEvent
 from PySide6.QtWidgets import QApplication, QStackedWidget, QWidget
 
@@ -29,7 +29,8 @@ from potluck_app.widgets.notice import Notice
 from potluck_app.words import sentences
 
 _CHAT, _INSTALLATION = "chat", "installation"
-_SIZE, _SMALLEST = (960, 720), (680, 480)
+_SIZE, _SMALLEST = QSize(960, 720), QSize(680, 400)  # the smallest fits 1280 x 720 at 150 %
+_TITLE_BAR = 40  # height of what the desktop draws around the window
 
 
 class MainWindow(QStackedWidget):
@@ -67,8 +68,8 @@ class MainWindow(QStackedWidget):
         self._away = (self.tr("Connecting…"), Absence.GONE)
         self._updates: UpdatesState | None = None
         self.setWindowTitle("Potluck")
-        self.setMinimumSize(*_SMALLEST)
-        self.resize(*_SIZE)
+        self.setMinimumSize(_SMALLEST)
+        self.resize(_size_on(self.screen().availableSize()))
         QGuiApplication.styleHints().colorSchemeChanged.connect(self.show_theme)
         self.show_theme()
 
@@ -256,6 +257,11 @@ class MainWindow(QStackedWidget):
         above.setContentsMargins(theme.SPACE_XL, theme.SPACE_S, theme.SPACE_XL, 0)
         beside = column(above, (self._pages, 1), spacing=0)
         return holder(row(self._sidebar, (beside, 1), spacing=0))
+
+
+def _size_on(screen: QSize) -> QSize:
+    """Return the size at which the window opens on a screen of which `screen` is free."""
+    return _SIZE.boundedTo(screen - QSize(0, _TITLE_BAR)).expandedTo(_SMALLEST)
 
 
 def _is_installing(state: UpdatesState) -> bool:

@@ -6,6 +6,8 @@ import time
 from dataclasses import replace
 
 import pytest
+from helpers.app_answers import ANSWERS, NOW, SERVING
+from helpers.screen import opened
 from potluck_app.pages.home import HomePage
 from potluck_app.widgets.chart import Sparkline
 from potluck_app.words import hour
@@ -15,7 +17,6 @@ from potluck_control.methods.contribution import Contribution, ContributionNow
 from potluck_control.schema import HistoryPage, LoadStatus, Transition
 from potluck_control.states import Reason, State
 from PySide6.QtWidgets import QLabel
-from test_app_pages import ANSWERS, NOW, SERVING, opened
 
 GIVEN = Contribution(0.0, 0.0, tokens=12_400, people=3)
 H = 3600.0

@@ -4,89 +4,59 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from helpers.app_answers import ANSWERS, PROBES, SERVING
+from helpers.app_texts import english_left, in_language, is_english, window_texts
 from helpers.fake_link import FakeLink
-from potluck_app.pages.catalogue import FIRST_RUN, SIDEBAR, WATCHING
-from potluck_app.shell.tray import Tray
+from potluck_app.pages.catalogue import SIDEBAR
+from potluck_app.shell import window
 from potluck_app.shell.window import MainWindow
 from potluck_app.words import daemon_texts
 from potluck_app.words.daemon_texts import translated
 from potluck_daemon.policy import decide as policy
-from PySide6.QtCore import QCoreApplication, QLocale, QTranslator
-from PySide6.QtWidgets import QLabel, QLineEdit, QPlainTextEdit, QPushButton, QWidget
-from test_app_pages import ANSWERS, SERVING
-from test_app_widgets import GAME, PROBES
+from PySide6.QtCore import QSize
+from test_app_widgets import GAME
 
 ROOT = Path(__file__).parents[3]
-ENGLISH = re.compile(r"\b(the|is|are|of|and|with|not|when|your?|for|this|be|it|that|from|by|which|does|cannot)\b")
-# Words of both languages, units, names, and what a user or a model wrote.
-SAME = re.findall(
-    r"\S+",
-    """B Chat Details Doom GB GPU GameMode Hades Home II Installation JSON Limit Mbit/s Name Potluck RTX Ryzen Steam
-    System TFLOPS Version W Watt Wh blender cpu d demo engines friday h hub kB kWh log min one potluck potluckd s
-    tokens/s two x""",
-)
-
-
-@contextmanager
-def in_language(language: str) -> Iterator[None]:
-    translator, before = QTranslator(), QLocale()
-    assert translator.load(f"potluck_{language}", str(ROOT / "resources" / "translations"))
-    QCoreApplication.installTranslator(translator)
-    QLocale.setDefault(QLocale(language))
-    try:
-        yield
-    finally:
-        QLocale.setDefault(before)
-        QCoreApplication.removeTranslator(translator)
-
-
-def texts(language: str) -> set[str]:
-    """Return all that the window and the menu say, to the eye and to screen readers."""
-    with in_language(language):
-        window, tray = MainWindow(FakeLink(ANSWERS)), Tray()
-        status = replace(GAME, probes=PROBES)
-        window.show_status(status)
-        tray.show_status(status)
-        found = {action.text() for action in tray.menu.actions()}
-        for entry in (*SIDEBAR, WATCHING, FIRST_RUN):
-            window._page(entry).show_status(status)
-            window._page(entry).refresh()
-        for widget in window.findChildren(QWidget):
-            found |= {widget.accessibleName(), widget.accessibleDescription(), widget.toolTip()}
-            if isinstance(widget, QLabel | QPushButton):
-                found.add(widget.text())
-            if isinstance(widget, QLineEdit | QPlainTextEdit):
-                found.add(widget.placeholderText())
-        return found
 
 
 @pytest.mark.parametrize("language", ["de", "es"])
 def test_no_page_says_anything_in_english(language: str) -> None:
-    shared = texts("en") & texts(language)
-    assert [text for text in sorted(shared) if set(re.findall(r"[^\W\d_]+(?:/s)?", text)) - {*SAME}] == []
+    status = replace(GAME, probes=PROBES)
+    assert english_left(window_texts("en", status, ANSWERS), window_texts(language, status, ANSWERS)) == []
 
 
 @pytest.mark.parametrize("language", ["en", "de", "es"])
 def test_every_page_fits_the_smallest_window(language: str) -> None:
     with in_language(language):
-        window = MainWindow(FakeLink(ANSWERS))
-        window.resize(window.minimumSize())
-        window.show()
-        window.show_status(SERVING)
+        small = MainWindow(FakeLink(ANSWERS))
+        small.resize(small.minimumSize())
+        small.show()
+        small.show_status(SERVING)
         too_wide = {}
         for entry in SIDEBAR:
-            window.open(entry.key)
-            window.grab()
-            assert window.page is not None
-            too_wide[entry.key] = window.page.widget().minimumSizeHint().width() - window.page.viewport().width()
-        window.close()
+            small.open(entry.key)
+            small.grab()
+            assert small.page is not None
+            too_wide[entry.key] = small.page.widget().minimumSizeHint().width() - small.page.viewport().width()
+        small.close()
     assert {key: more for key, more in too_wide.items() if more > 0} == {}
+
+
+@pytest.mark.parametrize(
+    ("screen", "opened"),
+    [
+        (QSize(1920, 1040), QSize(960, 720)),
+        (QSize(1280, 680), QSize(960, 640)),
+        (QSize(853, 453), QSize(853, 413)),  # 1280 x 720 at 150 %, with a panel
+        (QSize(640, 360), QSize(680, 400)),
+    ],
+)
+def test_the_window_opens_no_larger_than_its_screen(screen: QSize, opened: QSize) -> None:
+    assert window._size_on(screen) == opened
 
 
 @pytest.mark.parametrize("language", ["de", "es"])
@@ -96,7 +66,7 @@ def test_no_sentence_of_the_daemon_stays_in_english(language: str) -> None:
     with in_language(language):
         for template in templates:
             said = translated(re.sub(r"\{\w+\}", "7", template))
-            assert not ENGLISH.search(re.sub(r"[‘`“«„].*?[’`”»“]|potluck \w+", "", said)), said
+            assert not is_english(said), said
 
 
 def test_every_reason_of_the_policy_follows_a_template() -> None:

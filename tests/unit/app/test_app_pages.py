@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import csv
 import json
-import time
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from helpers.app_answers import ANSWERS, EARNINGS, SERVING
 from helpers.fake_link import FakeLink
 from helpers.screen import opened, press, shown
 from potluck_app.pages.activity import ActivityPage, worth_showing
@@ -24,43 +24,23 @@ from potluck_app.widgets.table import DataTable
 from potluck_app.words.stretch import Stretch
 from potluck_app.words.system_info import describe
 from potluck_control.agreement import Agreement, Difference
-from potluck_control.methods.activity import LastHour, Minute
-from potluck_control.methods.contribution import Contribution, ContributionNow, ContributionSeries, EnergySource
 from potluck_control.methods.earnings import (
-    Earned,
-    Earnings,
-    EarningsGroups,
-    EarningsSeries,
     Entries,
     Entry,
     ExportParams,
-    Group,
     GroupParams,
 )
 from potluck_control.methods.health import Bundle, Examination, Finding, Severity
-from potluck_control.methods.machine import Device, DeviceList, LoginStart
-from potluck_control.methods.members import Member, MemberMachine, MembersList, OpenInvite
-from potluck_control.methods.models import Models, ModelsFolder
-from potluck_control.methods.periods import Period
 from potluck_control.methods.programs import PlacedProgram, PlaceParams, ProgramPlace, Programs
-from potluck_control.methods.setup import Plan, SetupState
-from potluck_control.methods.swarms import JoinedSwarm, Swarms
-from potluck_control.methods.updates import UpdatesState
 from potluck_control.schema import (
     EngineStatus,
     HistoryPage,
-    Logs,
     ProbeState,
     ProbeStatus,
     ProgramQuestion,
-    Status,
-    SwarmStatus,
     Transition,
 )
 from potluck_control.states import Reason, State
-from potluck_daemon.settings.page import settings_page
-from potluck_daemon.settings.schema import Settings
-from potluck_daemon.settings.store import Loaded
 from PySide6.QtCore import QEvent, QObject
 from PySide6.QtGui import QAccessible, QGuiApplication
 from PySide6.QtWidgets import QApplication, QLabel, QPushButton, QTableWidget, QWidget
@@ -68,42 +48,6 @@ from pytestqt.qtbot import QtBot
 
 from potluck.errors import PotluckError
 
-SWARM = SwarmStatus("friday", "demo", 4, span=(0, 2), coverage=(1, 1, 0, 1))
-SERVING = Status(State.SERVING, Reason.NONE, "Serving", since=5.0, version="1", engine=EngineStatus(pid=1), swarm=SWARM)
-WEEK = Earned(0.0, 0.0, earned=2_500_000, spent=500_000, tokens=1234, people=3)
-EARNINGS = Earnings(Earned(0, 0), WEEK, WEEK, WEEK, balance=2_000_000)
-DAYS = EarningsSeries(Period.DAY, tuple(Earned(86400.0 * day, 86400.0 * (day + 1), earned=day) for day in range(7)))
-GAVE = ContributionSeries(Period.DAY, (Contribution(0, 0, 3600.0, 5, 1500.0, 0.3),))
-METERS = (EnergySource("nvml", "RTX 3090", True, 140.0), EnergySource("rapl", "processor", False, 0.0, "root only"))
-NOW = ContributionNow(GAVE.periods[0], GAVE.periods[0], 4, 9, 0.5, 140.0, METERS)
-ANSWERS: dict[str, object] = {
-    "activity.hour": LastHour((Minute(time.time(), 2.0, 50.0, 40.0),)),
-    "earnings.summary": EARNINGS,
-    "earnings.series": DAYS,
-    "earnings.by_model": EarningsGroups((Group("demo", WEEK),)),
-    "contribution.series": GAVE,
-    "contribution.now": NOW,
-    "history": HistoryPage(
-        (Transition(10.0, State.SERVING, State.YIELDED, Reason.GAME, "Giving way to Doom", "doom", "Doom"),)
-    ),
-    "programs.running": Programs((), (), ()),
-    "doctor.findings": Examination(),
-    "settings.get": settings_page(Loaded(Settings()), Path("/x/settings.toml"), {}),
-    "login.get": LoginStart(app=False, daemon=False),
-    "machine.get": DeviceList((Device("cpu", "Ryzen", 32 << 30, 30 << 30),), "cpu"),
-    "models.list": Models(None, (), None, ModelsFolder("/x/hub", True, 0, 0, 9 << 30, 0), (), None),
-    "swarms.list": Swarms((JoinedSwarm("friday", "demo", 4, False, True),)),
-    "members.list": MembersList(
-        "friday",
-        (Member("Ada", "aa11aa11", "founder", 10.0, "", True, False, (MemberMachine("hub", "12D3", 10.0),)),),
-        (OpenInvite("3fa9c2d1", 10.0, 4e9, 10, 2),),
-        True,
-        True,
-    ),
-    "logs": Logs("/x/potluckd.log", ("one", "two")),
-    "setup.state": SetupState(True, "/x/engines", Plan("cpu", "as you asked", "", 400 << 20, 2 << 30, True), "cpu"),
-    "updates.state": UpdatesState("0.1.0", False, True, True),
-}
 ENTRY = Entry(1, 0.0, "payer", "payee", "demo", "ab", 7, 3)
 
 

@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from helpers.app_answers import SERVING
 from helpers.fake_link import FakeLink
 from helpers.screen import button, buttons, control, opened, press, said, shown
 from potluck_app.pages.home import HomePage
@@ -35,7 +36,6 @@ from potluck_control.methods.members import (
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QAbstractButton, QLineEdit, QMessageBox, QPushButton
 from pytestqt.qtbot import QtBot
-from test_app_pages import SERVING
 
 from potluck.errors import PotluckError
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
+from helpers.app_answers import PROBES
 from helpers.fake_link import FakeLink
 from helpers.screen import button, said
 from potluck_app.pages.first_run import FirstRunPage
@@ -25,8 +26,6 @@ from potluck_control.schema import (
     JoinParams,
     LoadStatus,
     PauseParams,
-    ProbeState,
-    ProbeStatus,
     Status,
     SwarmOutlook,
     SwarmStatus,
@@ -63,14 +62,6 @@ STOPPED = replace(PAUSED, state=State.IDLE, reason=Reason.SWITCHED_OFF, text="Sw
 STOP = "Stop donating"
 NEVER = "Never step aside for Hades II…"
 PAUSES = {"Pause for an hour", "Pause until tomorrow, 08:00", "Pause until I resume"}
-PROBES = (
-    ProbeStatus("Steam", ProbeState.WATCHING),
-    ProbeStatus("GameMode", ProbeState.WATCHING),
-    ProbeStatus("GPU memory", ProbeState.FAILED, "the NVIDIA driver does not answer"),
-    ProbeStatus("Battery", ProbeState.UNAVAILABLE, "no battery"),
-    ProbeStatus("Listed programs", ProbeState.SEEN, "blender"),
-    ProbeStatus("Power", ProbeState.OFF),
-)
 
 
 def longer(page: QWidget) -> QPushButton:

@@ -1,0 +1,78 @@
+"""What a daemon answers to the pages of the app, for tests and figures that need a window full of them."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+from potluck_control.methods.activity import LastHour, Minute
+from potluck_control.methods.contribution import Contribution, ContributionNow, ContributionSeries, EnergySource
+from potluck_control.methods.earnings import Earned, Earnings, EarningsGroups, EarningsSeries, Group
+from potluck_control.methods.health import Examination
+from potluck_control.methods.machine import Device, DeviceList, LoginStart
+from potluck_control.methods.members import Member, MemberMachine, MembersList, OpenInvite
+from potluck_control.methods.models import Models, ModelsFolder
+from potluck_control.methods.periods import Period
+from potluck_control.methods.programs import Programs
+from potluck_control.methods.setup import Plan, SetupState
+from potluck_control.methods.swarms import JoinedSwarm, Swarms
+from potluck_control.methods.updates import UpdatesState
+from potluck_control.schema import (
+    EngineStatus,
+    HistoryPage,
+    Logs,
+    ProbeState,
+    ProbeStatus,
+    Status,
+    SwarmStatus,
+    Transition,
+)
+from potluck_control.states import Reason, State
+from potluck_daemon.settings.page import settings_page
+from potluck_daemon.settings.schema import Settings
+from potluck_daemon.settings.store import Loaded
+
+SWARM = SwarmStatus("friday", "demo", 4, span=(0, 2), coverage=(1, 1, 0, 1))
+SERVING = Status(State.SERVING, Reason.NONE, "Serving", since=5.0, version="1", engine=EngineStatus(pid=1), swarm=SWARM)
+WEEK = Earned(0.0, 0.0, earned=2_500_000, spent=500_000, tokens=1234, people=3)
+EARNINGS = Earnings(Earned(0, 0), WEEK, WEEK, WEEK, balance=2_000_000)
+DAYS = EarningsSeries(Period.DAY, tuple(Earned(86400.0 * day, 86400.0 * (day + 1), earned=day) for day in range(7)))
+GAVE = ContributionSeries(Period.DAY, (Contribution(0, 0, 3600.0, 5, 1500.0, 0.3),))
+METERS = (EnergySource("nvml", "RTX 3090", True, 140.0), EnergySource("rapl", "processor", False, 0.0, "root only"))
+NOW = ContributionNow(GAVE.periods[0], GAVE.periods[0], 4, 9, 0.5, 140.0, METERS)
+ANSWERS: dict[str, object] = {
+    "activity.hour": LastHour((Minute(time.time(), 2.0, 50.0, 40.0),)),
+    "earnings.summary": EARNINGS,
+    "earnings.series": DAYS,
+    "earnings.by_model": EarningsGroups((Group("demo", WEEK),)),
+    "contribution.series": GAVE,
+    "contribution.now": NOW,
+    "history": HistoryPage(
+        (Transition(10.0, State.SERVING, State.YIELDED, Reason.GAME, "Giving way to Doom", "doom", "Doom"),)
+    ),
+    "programs.running": Programs((), (), ()),
+    "doctor.findings": Examination(),
+    "settings.get": settings_page(Loaded(Settings()), Path("/x/settings.toml"), {}),
+    "login.get": LoginStart(app=False, daemon=False),
+    "machine.get": DeviceList((Device("cpu", "Ryzen", 32 << 30, 30 << 30),), "cpu"),
+    "models.list": Models(None, (), None, ModelsFolder("/x/hub", True, 0, 0, 9 << 30, 0), (), None),
+    "swarms.list": Swarms((JoinedSwarm("friday", "demo", 4, False, True),)),
+    "members.list": MembersList(
+        "friday",
+        (Member("Ada", "aa11aa11", "founder", 10.0, "", True, False, (MemberMachine("hub", "12D3", 10.0),)),),
+        (OpenInvite("3fa9c2d1", 10.0, 4e9, 10, 2),),
+        True,
+        True,
+    ),
+    "logs": Logs("/x/potluckd.log", ("one", "two")),
+    "setup.state": SetupState(True, "/x/engines", Plan("cpu", "as you asked", "", 400 << 20, 2 << 30, True), "cpu"),
+    "updates.state": UpdatesState("0.1.0", False, True, True),
+}
+PROBES = (
+    ProbeStatus("Steam", ProbeState.WATCHING),
+    ProbeStatus("GameMode", ProbeState.WATCHING),
+    ProbeStatus("GPU memory", ProbeState.FAILED, "the NVIDIA driver does not answer"),
+    ProbeStatus("Battery", ProbeState.UNAVAILABLE, "no battery"),
+    ProbeStatus("Listed programs", ProbeState.SEEN, "blender"),
+    ProbeStatus("Power", ProbeState.OFF),
+)
