@@ -23,6 +23,7 @@ from potluck_control.schema import DaemonHello, Status
 from potluck_control.states import State
 from potluck_daemon.host.instance import is_locked
 from potluck_daemon.host.units import installed, stop_service
+from potluck_daemon.settings.schema import Settings
 from potluck_daemon.settings.store import load
 
 from potluck.errors import PotluckError, UsageError
@@ -86,14 +87,9 @@ def _hello(place: Path, timeout_s: float) -> DaemonHello:
     return ControlClient(place, timeout_s=timeout_s).hello("potluck command line")
 
 
-def find_nearby() -> bool:
-    """Return whether the settings let members be looked for on the local network."""
-    return load(find_places().settings_file).settings.serve.find_nearby
-
-
-def audits() -> str:
-    """Return who may see parts of this user's texts again, by the settings."""
-    return load(find_places().settings_file).settings.gateway.audits
+def own_settings() -> Settings:
+    """Read this user's settings, whether a daemon runs or not."""
+    return load(find_places().settings_file).settings
 
 
 def hello_or_none(*, or_hung: bool = True) -> DaemonHello | None:

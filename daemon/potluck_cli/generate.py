@@ -15,7 +15,6 @@ from potluck_control.daemon_credit import DaemonPurse
 from potluck_control.methods import gateway
 from potluck_control.methods.gateway import GatewayState
 from potluck_control.places import find_places, find_socket
-from potluck_daemon.settings.store import load
 from potluck_gateway.client import CompletionOptions
 from potluck_gateway.client import complete as complete_by_gateway
 
@@ -23,7 +22,7 @@ from potluck.errors import UsageError
 from potluck.membership.membership import Membership
 from potluck.protocol.records import QUANTIZATIONS
 from potluck_cli.chat import wait_until_ready
-from potluck_cli.connect import audits, find_nearby, hello_or_none, with_own_daemon
+from potluck_cli.connect import hello_or_none, own_settings, with_own_daemon
 from potluck_cli.durations import parse_duration
 from potluck_cli.interrupts import ending_at_once
 from potluck_cli.invites import add_swarm, brings_invite, is_service_user, swarm_of
@@ -123,7 +122,7 @@ def _daemon_for(args: argparse.Namespace, membership: Membership) -> ControlClie
         return None
     if find_places().is_system and not is_service_user():  # the service has swarms of its own
         return None
-    if args.max_new_tokens > load(find_places().settings_file).settings.chat.max_tokens or hello_or_none() is None:
+    if args.max_new_tokens > own_settings().chat.max_tokens or hello_or_none() is None:
         return None
     client = ControlClient(find_socket())
     now = client.call(gateway.STATUS)
@@ -168,12 +167,13 @@ def _by_own_client(
         tokens = text.encode(prompt)
         check_length(tokens, checkpoint.config)  # before anything starts that would have to be waited for
         demands = {"adapter": args.adapter, "quantization": args.quantization}
+        settings = own_settings()
         purse = DaemonPurse() if hello_or_none() is not None else None
         config = ClientConfig(
             max_wait_s=max_wait_s,
             on_waiting=_show_joining,
-            finds_nearby=find_nearby(),
-            audits=audits(),
+            finds_nearby=settings.serve.find_nearby,
+            audits=settings.gateway.audits,
             on_wrong=show_wait,
             purse=purse,
         )

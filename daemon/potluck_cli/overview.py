@@ -15,7 +15,7 @@ from potluck.membership.invite import link_of
 from potluck.membership.membership import Membership
 from potluck.protocol.records import LiveServer, ServerState
 from potluck.protocol.swarm import Swarm
-from potluck_cli.connect import find_nearby
+from potluck_cli.connect import own_settings
 from potluck_cli.terminal import STRIP_LEGEND, Style, Terminal, ranges, strip
 
 if TYPE_CHECKING:
@@ -134,7 +134,7 @@ async def directory_of(membership: Membership) -> AsyncIterator[Directory]:
         membership=membership,
         bootstrap_peers=swarm.bootstrap_peers,
         dht_client=True,
-        finds_nearby=find_nearby(),
+        finds_nearby=own_settings().serve.find_nearby,
         record_checks=record_checks(swarm, time.time),
     )
     host = await Libp2pHost.start(config)

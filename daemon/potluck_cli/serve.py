@@ -31,7 +31,7 @@ from potluck_engine.ranks.devices import check_devices, parse_max_memory
 from potluck.errors import UsageError
 from potluck.p2p.runtime_dir import default_parent
 from potluck.protocol.records import QUANTIZATIONS
-from potluck_cli.connect import find_nearby
+from potluck_cli.connect import own_settings
 from potluck_cli.interrupts import EXIT_INTERRUPTED, ending_at_once
 from potluck_cli.invites import add_swarm, swarm_of
 from potluck_cli.options import (
@@ -138,7 +138,7 @@ def launch_spec(args: argparse.Namespace) -> LaunchSpec:
         threads=args.threads,
         listen=(listen_address(args.host, args.port),),
         announce=tuple(args.announce),
-        find_nearby=find_nearby(),
+        find_nearby=own_settings().serve.find_nearby,
         identity_path=args.identity,
         public_name=args.name or "",
         limits=ServingLimits(cache_tokens=args.cache_tokens) if args.cache_tokens else ServingLimits(),

@@ -36,7 +36,7 @@ def judge(facts: PortFacts) -> list[Finding]:
         return [Finding(NAME, Severity.NOTE, "no port is chosen yet; the daemon chooses one when it starts")]
     if facts.moved_to:
         text = f"another program had TCP port {facts.port}; Potluck listens at TCP port {facts.moved_to} instead"
-        advice = "old invites that name nobody else don't work; end that program, then: potluck stop, potluck start"
+        advice = "old invites that name nobody else don't work; end that program, then: potluck pause, potluck resume"
         return [Finding(NAME, Severity.WARNING, text, advice)]
     if facts.is_serving and facts.is_heard:
         return [Finding(NAME, Severity.OK, f"the engine listens at TCP port {facts.port}")]
