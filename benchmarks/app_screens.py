@@ -136,6 +136,9 @@ def _literal(node: ast.expr) -> str:
         case ast.Constant(value=str(text)):
             return text
         case ast.JoinedStr(values=values):
+            names = (value.value for value in values if isinstance(value, ast.FormattedValue))
+            if any(isinstance(name, ast.Name) and name.id.isupper() for name in names):
+                return ""  # part of the sentence is a constant, which is not looked up
             return "".join(_literal(value) or "7" for value in values)
         case ast.BinOp(left=left, right=right):
             return _literal(left) + _literal(right)
@@ -146,7 +149,7 @@ def _literal(node: ast.expr) -> str:
 
 
 def _is_untranslated(text: str) -> bool:
-    if re.fullmatch(r"[\W\d]*|(see: )?`?potluck [\w -]+`?", text):  # names and commands alone
+    if re.fullmatch(r"[\W\d]*|`?potluck [\w -]+`?", text):  # names and commands alone
         return False
     said = translated(text)
     return said == text or is_english(said)

@@ -49,7 +49,7 @@ def stored_format(config: Any) -> HfQuantizer | None:
     except ImportError as error:
         raise CheckpointError(
             f"this checkpoint is stored quantised ({method}), and the package that reads it is not installed",
-            hint=f"pip install {method}",
+            hint=f"install the missing package: pip install {method}",
         ) from error
     except Exception as error:  # configuration classes raise exceptions of many kinds
         raise CheckpointError(

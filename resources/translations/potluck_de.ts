@@ -2325,6 +2325,886 @@
         <source>Today: {one}.</source>
         <translation>Heute: {one}.</translation>
     </message>
+    <message>
+        <source>{file} changed on disk</source>
+        <translation>{file} hat sich auf der Platte geändert</translation>
+    </message>
+    <message>
+        <source>put the right file back</source>
+        <translation>lege die richtige Datei zurück</translation>
+    </message>
+    <message>
+        <source>{file} changes no layer, or changes one twice</source>
+        <translation>{file} ändert keine Schicht oder eine zweimal</translation>
+    </message>
+    <message>
+        <source>{file} contains {what}, which does not belong to a layer of a block</source>
+        <translation>{file} enthält {what}, das zu keiner Schicht gehört</translation>
+    </message>
+    <message>
+        <source>{file} contains {what}, which its configuration or the model does not have</source>
+        <translation>{file} enthält {what}, das in der Konfiguration oder im Modell fehlt</translation>
+    </message>
+    <message>
+        <source>{file} does not contain two matrices of rank {number} for {what}</source>
+        <translation>{file} enthält keine zwei Matrizen vom Rang {number} für {what}</translation>
+    </message>
+    <message>
+        <source>{file} has no model_type</source>
+        <translation>in {file} fehlt „model_type“</translation>
+    </message>
+    <message>
+        <source>{folder} has no safetensors weights</source>
+        <translation>{folder} enthält keine Gewichte im Format Safetensors</translation>
+    </message>
+    <message>
+        <source>{folder} has only .bin files, which are pickles; servers and clients never open them</source>
+        <translation>{folder} enthält nur .bin-Dateien (Pickles); Potluck öffnet solche nie</translation>
+    </message>
+    <message>
+        <source>{what} has the shape {number} in the checkpoint, but the configuration says {other}</source>
+        <translation>{what} hat im Modell die Form {number}, laut Konfiguration aber {other}</translation>
+    </message>
+    <message>
+        <source>{file} is damaged: {why}</source>
+        <translation>{file} ist beschädigt: {why}</translation>
+    </message>
+    <message>
+        <source>{file} is damaged: it does not map tensors to safetensors files beside it</source>
+        <translation>{file} ist beschädigt: es nennt nicht, in welchen Safetensors-Dateien die Tensoren liegen</translation>
+    </message>
+    <message>
+        <source>{file} is damaged: it is not a JSON object</source>
+        <translation>{file} ist beschädigt: kein JSON-Objekt</translation>
+    </message>
+    <message>
+        <source>{file} is missing from {folder}</source>
+        <translation>{file} fehlt in {folder}</translation>
+    </message>
+    <message>
+        <source>{file} is missing from the checkpoint</source>
+        <translation>{file} fehlt im Modell</translation>
+    </message>
+    <message>
+        <source>{folder} is not a checkpoint: it has no config.json</source>
+        <translation>{folder} ist kein Modell: config.json fehlt</translation>
+    </message>
+    <message>
+        <source>{folder} is not a local checkpoint of a decoder</source>
+        <translation>{folder} ist kein lokales Modell, das Text erzeugt</translation>
+    </message>
+    <message>
+        <source>{file} is not a valid configuration: {why}</source>
+        <translation>{file} ist keine gültige Konfiguration: {why}</translation>
+    </message>
+    <message>
+        <source>{folder} is not an adapter that can be served: it has no {file}</source>
+        <translation>{folder} ist kein Adapter, der bereitgestellt werden kann: {file} fehlt</translation>
+    </message>
+    <message>
+        <source>{what} is stored as {format}, which this version of torch does not know</source>
+        <translation>{what} liegt als {format} vor, das diese Version von torch nicht kennt</translation>
+    </message>
+    <message>
+        <source>{what} is stored quantised, which is supported for blocks alone</source>
+        <translation>{what} liegt quantisiert vor, was nur für Schichten unterstützt wird</translation>
+    </message>
+    <message>
+        <source>{file} lacks a tensor that the index lists: {what}</source>
+        <translation>in {file} fehlt ein Tensor aus dem Verzeichnis: {what}</translation>
+    </message>
+    <message>
+        <source>{family} cannot be computed: models of this family are not supported</source>
+        <translation>{family} kann nicht berechnet werden: Modelle dieser Familie werden nicht unterstützt</translation>
+    </message>
+    <message>
+        <source>a tensor cannot be converted: {why}</source>
+        <translation>ein Tensor lässt sich nicht umwandeln: {why}</translation>
+    </message>
+    <message>
+        <source>adapters in .bin files are pickles and are never opened; save it again with a newer peft</source>
+        <translation>Adapter in .bin-Dateien sind Pickles und werden nie geöffnet; speichere ihn mit einem neueren peft noch einmal</translation>
+    </message>
+    <message>
+        <source>adapters of the kind {what} are not supported, only LORA</source>
+        <translation>Adapter der Art {what} werden nicht unterstützt, nur LORA</translation>
+    </message>
+    <message>
+        <source>choose a decoder-only model</source>
+        <translation>wähle ein Modell, das nur Text erzeugt</translation>
+    </message>
+    <message>
+        <source>choose a model of another family</source>
+        <translation>wähle ein Modell einer anderen Familie</translation>
+    </message>
+    <message>
+        <source>choose a model whose family is part of transformers</source>
+        <translation>wähle ein Modell, dessen Familie zu transformers gehört</translation>
+    </message>
+    <message>
+        <source>choose another model</source>
+        <translation>wähle ein anderes Modell</translation>
+    </message>
+    <message>
+        <source>config.json and the tensors belong to different models</source>
+        <translation>config.json und die Tensoren gehören zu verschiedenen Modellen</translation>
+    </message>
+    <message>
+        <source>config.json is damaged: {what} is {number}, above {limit}</source>
+        <translation>config.json ist beschädigt: {what} ist {number}, mehr als {limit}</translation>
+    </message>
+    <message>
+        <source>converted blocks would take more than the {number} MB they may have on disk</source>
+        <translation>umgewandelte Schichten würden mehr als die erlaubten {number} MB auf der Platte belegen</translation>
+    </message>
+    <message>
+        <source>serve fewer blocks, or the number format of the checkpoint, which needs no converted files</source>
+        <translation>stelle weniger Schichten bereit oder das Zahlenformat des Modells, das keine umgewandelten Dateien braucht</translation>
+    </message>
+    <message>
+        <source>copy the adapter again</source>
+        <translation>kopiere den Adapter noch einmal</translation>
+    </message>
+    <message>
+        <source>copy the whole checkpoint, or give its hub name</source>
+        <translation>kopiere das ganze Modell oder gib seinen Namen im Hub an</translation>
+    </message>
+    <message>
+        <source>download it again to {folder}</source>
+        <translation>lade es noch einmal nach {folder} herunter</translation>
+    </message>
+    <message>
+        <source>download it again, or ask its author</source>
+        <translation>lade es noch einmal herunter oder frage, wer es gemacht hat</translation>
+    </message>
+    <message>
+        <source>download the checkpoint again</source>
+        <translation>lade das Modell noch einmal herunter</translation>
+    </message>
+    <message>
+        <source>expected {one} or {other} beside config.json</source>
+        <translation>neben config.json wird {one} oder {other} erwartet</translation>
+    </message>
+    <message>
+        <source>give a checkpoint with a transformers configuration</source>
+        <translation>gib ein Modell mit einer Konfiguration von transformers an</translation>
+    </message>
+    <message>
+        <source>give a folder in the Hugging Face layout</source>
+        <translation>gib einen Ordner an, wie Hugging Face ihn aufbaut</translation>
+    </message>
+    <message>
+        <source>give a folder with a config.json, or a hub name</source>
+        <translation>gib einen Ordner mit config.json oder einen Namen im Hub an</translation>
+    </message>
+    <message>
+        <source>it was trained for another model, or its files do not belong together</source>
+        <translation>er wurde für ein anderes Modell trainiert, oder seine Dateien gehören nicht zusammen</translation>
+    </message>
+    <message>
+        <source>its configuration and its tensors do not belong together</source>
+        <translation>seine Konfiguration und seine Tensoren gehören nicht zusammen</translation>
+    </message>
+    <message>
+        <source>look at {file}</source>
+        <translation>sieh in {file} nach</translation>
+    </message>
+    <message>
+        <source>look for another name</source>
+        <translation>suche nach einem anderen Namen</translation>
+    </message>
+    <message>
+        <source>models of the family {family} cannot be split: {why}</source>
+        <translation>Modelle der Familie {family} lassen sich nicht aufteilen: {why}</translation>
+    </message>
+    <message>
+        <source>models of the family {family} cannot be split: their loop over layers is unknown</source>
+        <translation>Modelle der Familie {family} lassen sich nicht aufteilen: ihre Schleife über die Schichten ist unbekannt</translation>
+    </message>
+    <message>
+        <source>models of the family {family} cannot be split: they have an encoder and a decoder</source>
+        <translation>Modelle der Familie {family} lassen sich nicht aufteilen: sie haben einen Encoder und einen Decoder</translation>
+    </message>
+    <message>
+        <source>models of the family {family} have no {what}</source>
+        <translation>Modelle der Familie {family} haben kein {what}</translation>
+    </message>
+    <message>
+        <source>no decoder is known for models of the family {family}</source>
+        <translation>für Modelle der Familie {family} ist kein Decoder bekannt</translation>
+    </message>
+    <message>
+        <source>no part of {what} is a stack of {number} layers that is known</source>
+        <translation>kein Teil von {what} ist ein bekannter Stapel von {number} Schichten</translation>
+    </message>
+    <message>
+        <source>only plain LoRA of linear layers inside blocks can be served</source>
+        <translation>nur einfaches LoRA für lineare Schichten kann bereitgestellt werden</translation>
+    </message>
+    <message>
+        <source>save it as safetensors first, with save_pretrained() of Transformers</source>
+        <translation>speichere es erst als Safetensors, mit save_pretrained() von Transformers</translation>
+    </message>
+    <message>
+        <source>the adapter began as {what}, which changes the model&apos;s own weights</source>
+        <translation>der Adapter begann als {what}, das die Gewichte des Modells selbst ändert</translation>
+    </message>
+    <message>
+        <source>the adapter changes biases, which is not plain LoRA</source>
+        <translation>der Adapter ändert Biaswerte, das ist kein einfaches LoRA</translation>
+    </message>
+    <message>
+        <source>the adapter uses {what}, which is not plain LoRA</source>
+        <translation>der Adapter nutzt {what}, das ist kein einfaches LoRA</translation>
+    </message>
+    <message>
+        <source>the adapter&apos;s {what} has a regular expression, which is never run</source>
+        <translation>{what} des Adapters enthält einen regulären Ausdruck, der nie ausgeführt wird</translation>
+    </message>
+    <message>
+        <source>the checkpoint has {what}, which the model does not know</source>
+        <translation>die Dateien enthalten {what}, das im Modell nicht vorkommt</translation>
+    </message>
+    <message>
+        <source>the checkpoint lacks {what} and {number} more</source>
+        <translation>dem Modell fehlen {what} und {number} weitere</translation>
+    </message>
+    <message>
+        <source>the checkpoint lacks tensors of the blocks {blocks}</source>
+        <translation>dem Modell fehlen Tensoren der Schichten {blocks}</translation>
+    </message>
+    <message>
+        <source>the checkpoint&apos;s quantization_config is not valid: {why}</source>
+        <translation>„quantization_config“ des Modells ist ungültig: {why}</translation>
+    </message>
+    <message>
+        <source>the family {family} is unknown to the installed transformers</source>
+        <translation>die Familie {family} ist dem installierten transformers unbekannt</translation>
+    </message>
+    <message>
+        <source>the family {family} needs code from the checkpoint, which is never run</source>
+        <translation>die Familie {family} braucht Programmcode aus dem Modell, der nie ausgeführt wird</translation>
+    </message>
+    <message>
+        <source>the hub sends no valid etag for {file}</source>
+        <translation>der Hub schickt keine gültige Prüfmarke für {file}</translation>
+    </message>
+    <message>
+        <source>there is no folder {path}</source>
+        <translation>den Ordner {path} gibt es nicht</translation>
+    </message>
+    <message>
+        <source>this checkpoint is stored quantised ({format}), {why}</source>
+        <translation>dieses Modell liegt quantisiert vor ({format}), {why}</translation>
+    </message>
+    <message>
+        <source>this checkpoint is stored quantised ({format}), and the package that reads it is not installed</source>
+        <translation>dieses Modell liegt quantisiert vor ({format}), und das Paket, das es liest, fehlt</translation>
+    </message>
+    <message>
+        <source>this model cannot be split: {why} ({what})</source>
+        <translation>dieses Modell lässt sich nicht aufteilen: {why} ({what})</translation>
+    </message>
+    <message>
+        <source>try a newer transformers</source>
+        <translation>versuche es mit einem neueren transformers</translation>
+    </message>
+    <message>
+        <source>install the missing package: pip install {what}</source>
+        <translation>installiere das fehlende Paket: pip install {what}</translation>
+    </message>
+    <message>
+        <source>{name} is not among the downloaded models</source>
+        <translation>{name} ist keines der heruntergeladenen Modelle</translation>
+    </message>
+    <message>
+        <source>the swarm {name} runs {model}</source>
+        <translation>im Schwarm {name} läuft {model}</translation>
+    </message>
+    <message>
+        <source>which needs {what}</source>
+        <translation>wofür {what} nötig ist</translation>
+    </message>
+    <message>
+        <source>which is not supported</source>
+        <translation>was nicht unterstützt wird</translation>
+    </message>
+    <message>
+        <source>kernels of the {what} package</source>
+        <translation>Kernel des Pakets {what}</translation>
+    </message>
+    <message>
+        <source>choose a checkpoint in bfloat16, float16 or FP8; --quantization holds its weights in fewer bits</source>
+        <translation>wähle ein Modell in bfloat16, float16 oder FP8; --quantization hält seine Gewichte in weniger Bits</translation>
+    </message>
+    <message>
+        <source>its layers need the tokens besides the hidden states</source>
+        <translation>seine Schichten brauchen auch die Token selbst</translation>
+    </message>
+    <message>
+        <source>its layers share keys and values across the whole depth</source>
+        <translation>seine Schichten teilen sich Schlüssel und Werte über die ganze Tiefe</translation>
+    </message>
+    <message>
+        <source>one block&apos;s weights are shared between many layers</source>
+        <translation>viele Schichten teilen sich dieselben Gewichte</translation>
+    </message>
+    <message>
+        <source>its parts do not generate what the whole model does</source>
+        <translation>seine Teile erzeugen nicht, was das ganze Modell erzeugt</translation>
+    </message>
+    <message>
+        <source>its cache class cannot hold a part of the layers</source>
+        <translation>sein Zwischenspeicher kann keinen Teil der Schichten halten</translation>
+    </message>
+    <message>
+        <source>{path} belongs to somebody else</source>
+        <translation>{path} gehört jemand anderem</translation>
+    </message>
+    <message>
+        <source>{path} belongs to user {number}, who is not known here</source>
+        <translation>{path} gehört dem hier unbekannten Benutzer {number}</translation>
+    </message>
+    <message>
+        <source>give it a user</source>
+        <translation>gib ihm einen Benutzer</translation>
+    </message>
+    <message>
+        <source>{path} is {what}, and root does not follow it</source>
+        <translation>{path} ist {what}, und root folgt dem nicht</translation>
+    </message>
+    <message>
+        <source>{path} is too long a path for sockets</source>
+        <translation>{path} ist als Pfad für Sockets zu lang</translation>
+    </message>
+    <message>
+        <source>cannot make a folder for sockets in {path}: {why}</source>
+        <translation>in {path} lässt sich kein Ordner für Sockets anlegen: {why}</translation>
+    </message>
+    <message>
+        <source>choose a shorter runtime folder</source>
+        <translation>wähle einen kürzeren Laufzeitordner</translation>
+    </message>
+    <message>
+        <source>remove it or choose another runtime folder</source>
+        <translation>lösche ihn oder wähle einen anderen Laufzeitordner</translation>
+    </message>
+    <message>
+        <source>set XDG_RUNTIME_DIR to a folder with a shorter one</source>
+        <translation>setze XDG_RUNTIME_DIR auf einen Ordner mit kürzerem Pfad</translation>
+    </message>
+    <message>
+        <source>{name} cannot name a swarm</source>
+        <translation>{name} taugt nicht als Name eines Schwarms</translation>
+    </message>
+    <message>
+        <source>use up to 40 letters, digits, dashes and underscores, such as home-llama</source>
+        <translation>nimm bis zu 40 Buchstaben, Ziffern, Binde- und Unterstriche, etwa home-llama</translation>
+    </message>
+    <message>
+        <source>a swarm cannot have this {what}</source>
+        <translation>ein Schwarm kann kein solches {what} haben</translation>
+    </message>
+    <message>
+        <source>{name} does not name a peer</source>
+        <translation>{name} nennt keinen Peer</translation>
+    </message>
+    <message>
+        <source>a full address ends in its peer id: {what}</source>
+        <translation>eine vollständige Adresse endet mit der Kennung des Peers: {what}</translation>
+    </message>
+    <message>
+        <source>{what} is not a multiaddr</source>
+        <translation>{what} ist keine Multiadresse</translation>
+    </message>
+    <message>
+        <source>an address looks like {what}</source>
+        <translation>eine Adresse sieht so aus: {what}</translation>
+    </message>
+    <message>
+        <source>{file} has a requirement without a hash</source>
+        <translation>in {file} steht ein Paket ohne Prüfsumme</translation>
+    </message>
+    <message>
+        <source>{file} has no hashes</source>
+        <translation>in {file} fehlen die Prüfsummen</translation>
+    </message>
+    <message>
+        <source>{file} is not the file that this version was made with</source>
+        <translation>{file} ist nicht die Datei, mit der diese Version gemacht wurde</translation>
+    </message>
+    <message>
+        <source>try another mirror</source>
+        <translation>versuche einen anderen Spiegelserver</translation>
+    </message>
+    <message>
+        <source>install Potluck again</source>
+        <translation>installiere Potluck neu</translation>
+    </message>
+    <message>
+        <source>install Potluck again, or install uv</source>
+        <translation>installiere Potluck neu, oder installiere uv</translation>
+    </message>
+    <message>
+        <source>uv, which fetches the engine&apos;s packages, is missing</source>
+        <translation>uv, das die Pakete der Rechenumgebung holt, fehlt</translation>
+    </message>
+    <message>
+        <source>the engine&apos;s Python cannot be run: {why}</source>
+        <translation>das Python der Rechenumgebung lässt sich nicht starten: {why}</translation>
+    </message>
+    <message>
+        <source>the environment lies in {path} already</source>
+        <translation>die Umgebung liegt schon in {path}</translation>
+    </message>
+    <message>
+        <source>there is no variant {what}</source>
+        <translation>die Variante {what} gibt es nicht</translation>
+    </message>
+    <message>
+        <source>this installation lacks {what}</source>
+        <translation>dieser Installation fehlt {what}</translation>
+    </message>
+    <message>
+        <source>{name} has no computer named {what}</source>
+        <translation>{name} hat keinen Computer namens {what}</translation>
+    </message>
+    <message>
+        <source>there are: {what}</source>
+        <translation>es gibt: {what}</translation>
+    </message>
+    <message>
+        <source>there are {what}</source>
+        <translation>es gibt {what}</translation>
+    </message>
+    <message>
+        <source>{name} is an open swarm, which has no members</source>
+        <translation>{name} ist ein offener Schwarm ohne Mitglieder</translation>
+    </message>
+    <message>
+        <source>{name} is open to everybody, so it has no members</source>
+        <translation>{name} steht allen offen und hat keine Mitglieder</translation>
+    </message>
+    <message>
+        <source>an open swarm has no members</source>
+        <translation>ein offener Schwarm hat keine Mitglieder</translation>
+    </message>
+    <message>
+        <source>create a public one: potluck swarm create --public</source>
+        <translation>lege einen öffentlichen an: potluck swarm create --public</translation>
+    </message>
+    <message>
+        <source>{what} is neither an invite nor a swarm you joined</source>
+        <translation>{what} ist weder eine Einladung noch ein Schwarm, dem du beigetreten bist</translation>
+    </message>
+    <message>
+        <source>this is not the link of a swarm</source>
+        <translation>das ist kein Link zu einem Schwarm</translation>
+    </message>
+    <message>
+        <source>`potluck swarm show` prints it</source>
+        <translation>`potluck swarm show` gibt ihn aus</translation>
+    </message>
+    <message>
+        <source>{name} is no name for a key</source>
+        <translation>{name} taugt nicht als Name eines Schlüssels</translation>
+    </message>
+    <message>
+        <source>use letters, digits, dots, dashes, underscores</source>
+        <translation>nimm Buchstaben, Ziffern, Punkte, Binde- und Unterstriche</translation>
+    </message>
+    <message>
+        <source>there is a key {name} already</source>
+        <translation>den Schlüssel {name} gibt es schon</translation>
+    </message>
+    <message>
+        <source>there are {number} keys already</source>
+        <translation>es gibt schon {number} Schlüssel</translation>
+    </message>
+    <message>
+        <source>there is no key {name}</source>
+        <translation>den Schlüssel {name} gibt es nicht</translation>
+    </message>
+    <message>
+        <source>make the keys again: potluck gateway key NAME</source>
+        <translation>lege die Schlüssel neu an: potluck gateway key NAME</translation>
+    </message>
+    <message>
+        <source>{what} is not installed beside this Python</source>
+        <translation>{what} ist neben diesem Python nicht installiert</translation>
+    </message>
+    <message>
+        <source>reinstall potluck</source>
+        <translation>installiere potluck neu</translation>
+    </message>
+    <message>
+        <source>`{what}` does not end</source>
+        <translation>`{what}` endet nicht</translation>
+    </message>
+    <message>
+        <source>`{what}` failed: {why}</source>
+        <translation>`{what}` ist fehlgeschlagen: {why}</translation>
+    </message>
+    <message>
+        <source>are you logged in at the screen?</source>
+        <translation>bist du am Bildschirm angemeldet?</translation>
+    </message>
+    <message>
+        <source>start the daemon with: potluck start</source>
+        <translation>starte den Dienst mit: potluck start</translation>
+    </message>
+    <message>
+        <source>this machine has no systemd</source>
+        <translation>auf diesem Computer läuft kein systemd</translation>
+    </message>
+    <message>
+        <source>an administrator has the daemon started for all users</source>
+        <translation>jemand mit Verwaltungsrechten lässt den Dienst für alle starten</translation>
+    </message>
+    <message>
+        <source>the tray app is not installed beside this program</source>
+        <translation>die App ist neben diesem Programm nicht installiert</translation>
+    </message>
+    <message>
+        <source>install the package with the app, see docs/install.md</source>
+        <translation>installiere das Paket mit der App, siehe docs/install.md</translation>
+    </message>
+    <message>
+        <source>there is no {path}</source>
+        <translation>{path} gibt es nicht</translation>
+    </message>
+    <message>
+        <source>there is no setting {name}</source>
+        <translation>die Einstellung {name} gibt es nicht</translation>
+    </message>
+    <message>
+        <source>a message is too long</source>
+        <translation>eine Nachricht ist zu lang</translation>
+    </message>
+    <message>
+        <source>a receipt is not base64</source>
+        <translation>eine Quittung ist nicht in base64</translation>
+    </message>
+    <message>
+        <source>this is not the peer id of a client that can sign</source>
+        <translation>das ist keine Kennung, mit der sich unterschreiben lässt</translation>
+    </message>
+    <message>
+        <source>an admin may invite people: potluck members promote</source>
+        <translation>einladen dürfen Admins: potluck members promote</translation>
+    </message>
+    <message>
+        <source>only a public swarm has enrollers</source>
+        <translation>nur öffentliche Schwärme haben Personen, die andere einlassen</translation>
+    </message>
+    <message>
+        <source>ask an admin or the founder for a new invite, and join with it</source>
+        <translation>bitte um eine neue Einladung und tritt damit bei</translation>
+    </message>
+    <message>
+        <source>you have added {number} computers to this swarm, which is all that one person may</source>
+        <translation>du hast diesem Schwarm {number} Computer hinzugefügt, mehr darf eine Person nicht</translation>
+    </message>
+    <message>
+        <source>cannot listen on {host} port {number}: {why}</source>
+        <translation>auf {host}, Port {number}, lässt sich nicht lauschen: {why}</translation>
+    </message>
+    <message>
+        <source>Address already in use</source>
+        <translation>die Adresse ist schon belegt</translation>
+    </message>
+    <message>
+        <source>choose another port, or 0 for any free one</source>
+        <translation>wähle einen anderen Port, oder 0 für irgendeinen freien</translation>
+    </message>
+    <message>
+        <source>cannot wait at {host}: {why}</source>
+        <translation>auf {host} lässt sich nicht warten: {why}</translation>
+    </message>
+    <message>
+        <source>name another address</source>
+        <translation>nenne eine andere Adresse</translation>
+    </message>
+    <message>
+        <source>cannot open {path}: {why}</source>
+        <translation>{path} lässt sich nicht öffnen: {why}</translation>
+    </message>
+    <message>
+        <source>cannot read {path}: {why}</source>
+        <translation>{path} lässt sich nicht lesen: {why}</translation>
+    </message>
+    <message>
+        <source>cannot use the identity file {path}: {why}</source>
+        <translation>die Identitätsdatei {path} ist unbrauchbar: {why}</translation>
+    </message>
+    <message>
+        <source>cannot use the ledger {path}: {why}</source>
+        <translation>das Kontobuch {path} ist unbrauchbar: {why}</translation>
+    </message>
+    <message>
+        <source>cannot write to the ledger: {why}</source>
+        <translation>ins Kontobuch lässt sich nicht schreiben: {why}</translation>
+    </message>
+    <message>
+        <source>the ledger {path} cannot be used: {why}</source>
+        <translation>das Kontobuch {path} ist unbrauchbar: {why}</translation>
+    </message>
+    <message>
+        <source>the ledger {path} was made by a newer version</source>
+        <translation>das Kontobuch {path} stammt von einer neueren Version</translation>
+    </message>
+    <message>
+        <source>the ledger cannot be read: {why}</source>
+        <translation>das Kontobuch lässt sich nicht lesen: {why}</translation>
+    </message>
+    <message>
+        <source>install that version again</source>
+        <translation>installiere diese Version wieder</translation>
+    </message>
+    <message>
+        <source>restore a backup: potluck ledger restore FILE</source>
+        <translation>spiele eine Sicherung ein: potluck ledger restore DATEI</translation>
+    </message>
+    <message>
+        <source>close programs that keep this computer busy</source>
+        <translation>schließe Programme, die den Computer auslasten</translation>
+    </message>
+    <message>
+        <source>leave those that you don&apos;t use</source>
+        <translation>verlasse die, die du nicht brauchst</translation>
+    </message>
+    <message>
+        <source>you are in too many swarms for one backup</source>
+        <translation>du bist in zu vielen Schwärmen für eine Sicherung</translation>
+    </message>
+    <message>
+        <source>you joined several swarms</source>
+        <translation>du bist mehreren Schwärmen beigetreten</translation>
+    </message>
+    <message>
+        <source>you already have a swarm named {name}</source>
+        <translation>du hast schon einen Schwarm namens {name}</translation>
+    </message>
+    <message>
+        <source>the password needs at least {number} letters</source>
+        <translation>das Passwort braucht mindestens {number} Zeichen</translation>
+    </message>
+    <message>
+        <source>four random words are good</source>
+        <translation>vier zufällige Wörter sind gut</translation>
+    </message>
+    <message>
+        <source>this backup was made by a newer version</source>
+        <translation>diese Sicherung stammt von einer neueren Version</translation>
+    </message>
+    <message>
+        <source>nobody in the swarm is called {name}</source>
+        <translation>niemand im Schwarm heißt {name}</translation>
+    </message>
+    <message>
+        <source>several people are called {name}</source>
+        <translation>mehrere Leute heißen {name}</translation>
+    </message>
+    <message>
+        <source>use one of their ids: {what}</source>
+        <translation>nimm eine ihrer Kennungen: {what}</translation>
+    </message>
+    <message>
+        <source>there is no invite {what}</source>
+        <translation>die Einladung {what} gibt es nicht</translation>
+    </message>
+    <message>
+        <source>on a new computer: potluck members recover</source>
+        <translation>auf einem neuen Computer: potluck members recover</translation>
+    </message>
+    <message>
+        <source>only the founder of the swarm can do this</source>
+        <translation>das kann nur, wer den Schwarm gegründet hat</translation>
+    </message>
+    <message>
+        <source>only the founder&apos;s computer has the recovery code</source>
+        <translation>nur der Computer der Gründung hat den Wiederherstellungscode</translation>
+    </message>
+    <message>
+        <source>the code is incomplete or has a wrong letter in it</source>
+        <translation>der Code ist unvollständig oder enthält einen falschen Buchstaben</translation>
+    </message>
+    <message>
+        <source>it has 14 groups of four letters</source>
+        <translation>er hat 14 Gruppen zu vier Buchstaben</translation>
+    </message>
+    <message>
+        <source>this is not the recovery code of {name}</source>
+        <translation>das ist nicht der Wiederherstellungscode von {name}</translation>
+    </message>
+    <message>
+        <source>the code is wrong</source>
+        <translation>der Code ist falsch</translation>
+    </message>
+    <message>
+        <source>the other computer is not a member of the swarm</source>
+        <translation>der andere Computer ist kein Mitglied des Schwarms</translation>
+    </message>
+    <message>
+        <source>join again: potluck join</source>
+        <translation>tritt noch einmal bei: potluck join</translation>
+    </message>
+    <message>
+        <source>no answer within {number} s</source>
+        <translation>keine Antwort innerhalb von {number} s</translation>
+    </message>
+    <message>
+        <source>set the clock</source>
+        <translation>stelle die Uhr</translation>
+    </message>
+    <message>
+        <source>start again</source>
+        <translation>starte neu</translation>
+    </message>
+    <message>
+        <source>the node is closed</source>
+        <translation>der Knoten ist geschlossen</translation>
+    </message>
+    <message>
+        <source>the peer-to-peer library is not installed</source>
+        <translation>die Netzbibliothek ist nicht installiert</translation>
+    </message>
+    <message>
+        <source>install potluck with the extra `client`</source>
+        <translation>installiere potluck mit dem Zusatz `client`</translation>
+    </message>
+    <message>
+        <source>reinstall the `hivemind` package for this kind of machine</source>
+        <translation>installiere das Paket `hivemind` für diese Art Computer neu</translation>
+    </message>
+    <message>
+        <source>the peer-to-peer process closed the connection</source>
+        <translation>der Netzprozess hat die Verbindung geschlossen</translation>
+    </message>
+    <message>
+        <source>the peer-to-peer process does not start: {why}</source>
+        <translation>der Netzprozess startet nicht: {why}</translation>
+    </message>
+    <message>
+        <source>the peer-to-peer process ended unexpectedly</source>
+        <translation>der Netzprozess ist unerwartet beendet worden</translation>
+    </message>
+    <message>
+        <source>the peer-to-peer process is gone</source>
+        <translation>der Netzprozess läuft nicht mehr</translation>
+    </message>
+    <message>
+        <source>the swarm&apos;s directory did not answer in time</source>
+        <translation>das Verzeichnis des Schwarms hat nicht rechtzeitig geantwortet</translation>
+    </message>
+    <message>
+        <source>the daemon does not answer</source>
+        <translation>der Dienst antwortet nicht</translation>
+    </message>
+    <message>
+        <source>the daemon does not end: {why}</source>
+        <translation>der Dienst endet nicht: {why}</translation>
+    </message>
+    <message>
+        <source>its daemon did not last</source>
+        <translation>ihr Dienst lief nicht lange genug</translation>
+    </message>
+    <message>
+        <source>its daemon ended: {why}</source>
+        <translation>ihr Dienst wurde beendet: {why}</translation>
+    </message>
+    <message>
+        <source>tell the publisher</source>
+        <translation>melde es der Herausgeberin</translation>
+    </message>
+    <message>
+        <source>the address must begin with https://</source>
+        <translation>die Adresse muss mit https:// beginnen</translation>
+    </message>
+    <message>
+        <source>updates are not fetched from {host}</source>
+        <translation>von {host} werden keine Updates geholt</translation>
+    </message>
+    <message>
+        <source>check the setting updates.url</source>
+        <translation>prüfe die Einstellung updates.url</translation>
+    </message>
+    <message>
+        <source>copy it again from the publisher</source>
+        <translation>kopiere ihn noch einmal von der Herausgeberin</translation>
+    </message>
+    <message>
+        <source>updates.key is no Ed25519 key in base64</source>
+        <translation>updates.key ist kein Ed25519-Schlüssel in base64</translation>
+    </message>
+    <message>
+        <source>the file does not hold version {version}</source>
+        <translation>die Datei enthält nicht Version {version}</translation>
+    </message>
+    <message>
+        <source>the update cannot be started from here</source>
+        <translation>das Update lässt sich von hier nicht starten</translation>
+    </message>
+    <message>
+        <source>the update cannot be unpacked: {why}</source>
+        <translation>das Update lässt sich nicht entpacken: {why}</translation>
+    </message>
+    <message>
+        <source>the update does not run here</source>
+        <translation>das Update läuft hier nicht</translation>
+    </message>
+    <message>
+        <source>the update says it is {version}, not {other}</source>
+        <translation>das Update nennt sich {version}, nicht {other}</translation>
+    </message>
+    <message>
+        <source>the update server redirects to this machine itself</source>
+        <translation>der Update-Server leitet auf diesen Computer selbst um</translation>
+    </message>
+    <message>
+        <source>the update&apos;s description is too large</source>
+        <translation>die Beschreibung des Updates ist zu groß</translation>
+    </message>
+    <message>
+        <source>the update&apos;s description makes no sense: {why}</source>
+        <translation>die Beschreibung des Updates ergibt keinen Sinn: {why}</translation>
+    </message>
+    <message>
+        <source>there is no earlier version to go back to</source>
+        <translation>es gibt keine frühere Version</translation>
+    </message>
+    <message>
+        <source>update again</source>
+        <translation>aktualisiere noch einmal</translation>
+    </message>
+    <message>
+        <source>version {version} answers instead</source>
+        <translation>stattdessen antwortet Version {version}</translation>
+    </message>
+    <message>
+        <source>version {version} comes without a file for this installation</source>
+        <translation>Version {version} bringt keine Datei für diese Installation mit</translation>
+    </message>
+    <message>
+        <source>version {version} is not complete</source>
+        <translation>Version {version} ist unvollständig</translation>
+    </message>
+    <message>
+        <source>wait for its end: potluck status</source>
+        <translation>warte, bis es endet: potluck status</translation>
+    </message>
+    <message>
+        <source>wait until that is done, or end it</source>
+        <translation>warte, bis das fertig ist, oder beende es</translation>
+    </message>
+    <message>
+        <source>see `potluck doctor`</source>
+        <translation>siehe `potluck doctor`</translation>
+    </message>
+    <message>
+        <source>see: {what}</source>
+        <translation>siehe: {what}</translation>
+    </message>
 </context>
 <context>
     <name>ActivityPage</name>

@@ -2325,6 +2325,886 @@
         <source>Today: {one}.</source>
         <translation>Hoy {one}.</translation>
     </message>
+    <message>
+        <source>{file} changed on disk</source>
+        <translation>{file} ha cambiado en el disco</translation>
+    </message>
+    <message>
+        <source>put the right file back</source>
+        <translation>vuelve a poner el archivo correcto</translation>
+    </message>
+    <message>
+        <source>{file} changes no layer, or changes one twice</source>
+        <translation>{file} no cambia ninguna capa o cambia una dos veces</translation>
+    </message>
+    <message>
+        <source>{file} contains {what}, which does not belong to a layer of a block</source>
+        <translation>{file} contiene {what}, que no pertenece a ninguna capa</translation>
+    </message>
+    <message>
+        <source>{file} contains {what}, which its configuration or the model does not have</source>
+        <translation>{file} contiene {what}, que falta en su configuración o en el modelo</translation>
+    </message>
+    <message>
+        <source>{file} does not contain two matrices of rank {number} for {what}</source>
+        <translation>{file} no contiene dos matrices de rango {number} para {what}</translation>
+    </message>
+    <message>
+        <source>{file} has no model_type</source>
+        <translation>a {file} le falta «model_type»</translation>
+    </message>
+    <message>
+        <source>{folder} has no safetensors weights</source>
+        <translation>{folder} no contiene pesos en formato safetensors</translation>
+    </message>
+    <message>
+        <source>{folder} has only .bin files, which are pickles; servers and clients never open them</source>
+        <translation>{folder} solo contiene archivos .bin (pickles); Potluck nunca los abre</translation>
+    </message>
+    <message>
+        <source>{what} has the shape {number} in the checkpoint, but the configuration says {other}</source>
+        <translation>{what} tiene en el modelo la forma {number}, pero la configuración dice {other}</translation>
+    </message>
+    <message>
+        <source>{file} is damaged: {why}</source>
+        <translation>{file} está dañado: {why}</translation>
+    </message>
+    <message>
+        <source>{file} is damaged: it does not map tensors to safetensors files beside it</source>
+        <translation>{file} está dañado: no indica en qué archivos safetensors están los tensores</translation>
+    </message>
+    <message>
+        <source>{file} is damaged: it is not a JSON object</source>
+        <translation>{file} está dañado: no es un objeto JSON</translation>
+    </message>
+    <message>
+        <source>{file} is missing from {folder}</source>
+        <translation>falta {file} en {folder}</translation>
+    </message>
+    <message>
+        <source>{file} is missing from the checkpoint</source>
+        <translation>falta {file} en el modelo</translation>
+    </message>
+    <message>
+        <source>{folder} is not a checkpoint: it has no config.json</source>
+        <translation>{folder} no es un modelo: falta config.json</translation>
+    </message>
+    <message>
+        <source>{folder} is not a local checkpoint of a decoder</source>
+        <translation>{folder} no es un modelo local que genere texto</translation>
+    </message>
+    <message>
+        <source>{file} is not a valid configuration: {why}</source>
+        <translation>{file} no es una configuración válida: {why}</translation>
+    </message>
+    <message>
+        <source>{folder} is not an adapter that can be served: it has no {file}</source>
+        <translation>{folder} no es un adaptador que se pueda ofrecer: falta {file}</translation>
+    </message>
+    <message>
+        <source>{what} is stored as {format}, which this version of torch does not know</source>
+        <translation>{what} está guardado como {format}, que esta versión de torch no conoce</translation>
+    </message>
+    <message>
+        <source>{what} is stored quantised, which is supported for blocks alone</source>
+        <translation>{what} está cuantizado, algo que solo se admite en las capas</translation>
+    </message>
+    <message>
+        <source>{file} lacks a tensor that the index lists: {what}</source>
+        <translation>a {file} le falta un tensor del índice: {what}</translation>
+    </message>
+    <message>
+        <source>{family} cannot be computed: models of this family are not supported</source>
+        <translation>{family} no se puede calcular: los modelos de esta familia no se admiten</translation>
+    </message>
+    <message>
+        <source>a tensor cannot be converted: {why}</source>
+        <translation>no se puede convertir un tensor: {why}</translation>
+    </message>
+    <message>
+        <source>adapters in .bin files are pickles and are never opened; save it again with a newer peft</source>
+        <translation>los adaptadores en archivos .bin son pickles y nunca se abren; guárdalo otra vez con un peft más nuevo</translation>
+    </message>
+    <message>
+        <source>adapters of the kind {what} are not supported, only LORA</source>
+        <translation>no se admiten adaptadores de tipo {what}, solo LORA</translation>
+    </message>
+    <message>
+        <source>choose a decoder-only model</source>
+        <translation>elige un modelo que solo genere texto</translation>
+    </message>
+    <message>
+        <source>choose a model of another family</source>
+        <translation>elige un modelo de otra familia</translation>
+    </message>
+    <message>
+        <source>choose a model whose family is part of transformers</source>
+        <translation>elige un modelo cuya familia forme parte de transformers</translation>
+    </message>
+    <message>
+        <source>choose another model</source>
+        <translation>elige otro modelo</translation>
+    </message>
+    <message>
+        <source>config.json and the tensors belong to different models</source>
+        <translation>config.json y los tensores son de modelos distintos</translation>
+    </message>
+    <message>
+        <source>config.json is damaged: {what} is {number}, above {limit}</source>
+        <translation>config.json está dañado: {what} es {number}, más que {limit}</translation>
+    </message>
+    <message>
+        <source>converted blocks would take more than the {number} MB they may have on disk</source>
+        <translation>las capas convertidas ocuparían más de los {number} MB permitidos en el disco</translation>
+    </message>
+    <message>
+        <source>serve fewer blocks, or the number format of the checkpoint, which needs no converted files</source>
+        <translation>ofrece menos capas o el formato numérico del modelo, que no necesita archivos convertidos</translation>
+    </message>
+    <message>
+        <source>copy the adapter again</source>
+        <translation>copia el adaptador otra vez</translation>
+    </message>
+    <message>
+        <source>copy the whole checkpoint, or give its hub name</source>
+        <translation>copia el modelo entero o indica su nombre en el hub</translation>
+    </message>
+    <message>
+        <source>download it again to {folder}</source>
+        <translation>descárgalo otra vez en {folder}</translation>
+    </message>
+    <message>
+        <source>download it again, or ask its author</source>
+        <translation>descárgalo otra vez o pregunta a quien lo hizo</translation>
+    </message>
+    <message>
+        <source>download the checkpoint again</source>
+        <translation>descarga el modelo otra vez</translation>
+    </message>
+    <message>
+        <source>expected {one} or {other} beside config.json</source>
+        <translation>junto a config.json se espera {one} u {other}</translation>
+    </message>
+    <message>
+        <source>give a checkpoint with a transformers configuration</source>
+        <translation>indica un modelo con una configuración de transformers</translation>
+    </message>
+    <message>
+        <source>give a folder in the Hugging Face layout</source>
+        <translation>indica una carpeta con la estructura de Hugging Face</translation>
+    </message>
+    <message>
+        <source>give a folder with a config.json, or a hub name</source>
+        <translation>indica una carpeta con config.json o un nombre del hub</translation>
+    </message>
+    <message>
+        <source>it was trained for another model, or its files do not belong together</source>
+        <translation>se entrenó para otro modelo o sus archivos no van juntos</translation>
+    </message>
+    <message>
+        <source>its configuration and its tensors do not belong together</source>
+        <translation>su configuración y sus tensores no van juntos</translation>
+    </message>
+    <message>
+        <source>look at {file}</source>
+        <translation>mira {file}</translation>
+    </message>
+    <message>
+        <source>look for another name</source>
+        <translation>busca otro nombre</translation>
+    </message>
+    <message>
+        <source>models of the family {family} cannot be split: {why}</source>
+        <translation>los modelos de la familia {family} no se pueden dividir: {why}</translation>
+    </message>
+    <message>
+        <source>models of the family {family} cannot be split: their loop over layers is unknown</source>
+        <translation>los modelos de la familia {family} no se pueden dividir: se desconoce su bucle por las capas</translation>
+    </message>
+    <message>
+        <source>models of the family {family} cannot be split: they have an encoder and a decoder</source>
+        <translation>los modelos de la familia {family} no se pueden dividir: tienen un codificador y un decodificador</translation>
+    </message>
+    <message>
+        <source>models of the family {family} have no {what}</source>
+        <translation>los modelos de la familia {family} no tienen {what}</translation>
+    </message>
+    <message>
+        <source>no decoder is known for models of the family {family}</source>
+        <translation>no se conoce un decodificador para los modelos de la familia {family}</translation>
+    </message>
+    <message>
+        <source>no part of {what} is a stack of {number} layers that is known</source>
+        <translation>ninguna parte de {what} es una pila conocida de {number} capas</translation>
+    </message>
+    <message>
+        <source>only plain LoRA of linear layers inside blocks can be served</source>
+        <translation>solo se puede ofrecer LoRA sencillo de capas lineales</translation>
+    </message>
+    <message>
+        <source>save it as safetensors first, with save_pretrained() of Transformers</source>
+        <translation>guárdalo antes como safetensors, con save_pretrained() de Transformers</translation>
+    </message>
+    <message>
+        <source>the adapter began as {what}, which changes the model&apos;s own weights</source>
+        <translation>el adaptador empezó como {what}, que cambia los pesos del propio modelo</translation>
+    </message>
+    <message>
+        <source>the adapter changes biases, which is not plain LoRA</source>
+        <translation>el adaptador cambia sesgos, y eso no es LoRA sencillo</translation>
+    </message>
+    <message>
+        <source>the adapter uses {what}, which is not plain LoRA</source>
+        <translation>el adaptador usa {what}, y eso no es LoRA sencillo</translation>
+    </message>
+    <message>
+        <source>the adapter&apos;s {what} has a regular expression, which is never run</source>
+        <translation>{what} del adaptador contiene una expresión regular, que nunca se ejecuta</translation>
+    </message>
+    <message>
+        <source>the checkpoint has {what}, which the model does not know</source>
+        <translation>los archivos contienen {what}, que el modelo no conoce</translation>
+    </message>
+    <message>
+        <source>the checkpoint lacks {what} and {number} more</source>
+        <translation>al modelo le faltan {what} y {number} más</translation>
+    </message>
+    <message>
+        <source>the checkpoint lacks tensors of the blocks {blocks}</source>
+        <translation>al modelo le faltan tensores de las capas {blocks}</translation>
+    </message>
+    <message>
+        <source>the checkpoint&apos;s quantization_config is not valid: {why}</source>
+        <translation>«quantization_config» del modelo no es válido: {why}</translation>
+    </message>
+    <message>
+        <source>the family {family} is unknown to the installed transformers</source>
+        <translation>el transformers instalado no conoce la familia {family}</translation>
+    </message>
+    <message>
+        <source>the family {family} needs code from the checkpoint, which is never run</source>
+        <translation>la familia {family} necesita código del modelo, que nunca se ejecuta</translation>
+    </message>
+    <message>
+        <source>the hub sends no valid etag for {file}</source>
+        <translation>el hub no envía una marca válida para {file}</translation>
+    </message>
+    <message>
+        <source>there is no folder {path}</source>
+        <translation>no existe la carpeta {path}</translation>
+    </message>
+    <message>
+        <source>this checkpoint is stored quantised ({format}), {why}</source>
+        <translation>este modelo está cuantizado ({format}), {why}</translation>
+    </message>
+    <message>
+        <source>this checkpoint is stored quantised ({format}), and the package that reads it is not installed</source>
+        <translation>este modelo está cuantizado ({format}) y falta el paquete que lo lee</translation>
+    </message>
+    <message>
+        <source>this model cannot be split: {why} ({what})</source>
+        <translation>este modelo no se puede dividir: {why} ({what})</translation>
+    </message>
+    <message>
+        <source>try a newer transformers</source>
+        <translation>prueba con un transformers más nuevo</translation>
+    </message>
+    <message>
+        <source>install the missing package: pip install {what}</source>
+        <translation>instala el paquete que falta: pip install {what}</translation>
+    </message>
+    <message>
+        <source>{name} is not among the downloaded models</source>
+        <translation>{name} no está entre los modelos descargados</translation>
+    </message>
+    <message>
+        <source>the swarm {name} runs {model}</source>
+        <translation>el enjambre {name} usa {model}</translation>
+    </message>
+    <message>
+        <source>which needs {what}</source>
+        <translation>para lo que hace falta {what}</translation>
+    </message>
+    <message>
+        <source>which is not supported</source>
+        <translation>lo que no se admite</translation>
+    </message>
+    <message>
+        <source>kernels of the {what} package</source>
+        <translation>núcleos del paquete {what}</translation>
+    </message>
+    <message>
+        <source>choose a checkpoint in bfloat16, float16 or FP8; --quantization holds its weights in fewer bits</source>
+        <translation>elige un modelo en bfloat16, float16 o FP8; --quantization guarda sus pesos en menos bits</translation>
+    </message>
+    <message>
+        <source>its layers need the tokens besides the hidden states</source>
+        <translation>sus capas necesitan también los tokens</translation>
+    </message>
+    <message>
+        <source>its layers share keys and values across the whole depth</source>
+        <translation>sus capas comparten claves y valores en toda la profundidad</translation>
+    </message>
+    <message>
+        <source>one block&apos;s weights are shared between many layers</source>
+        <translation>muchas capas comparten los mismos pesos</translation>
+    </message>
+    <message>
+        <source>its parts do not generate what the whole model does</source>
+        <translation>sus partes no generan lo mismo que el modelo entero</translation>
+    </message>
+    <message>
+        <source>its cache class cannot hold a part of the layers</source>
+        <translation>su caché no puede guardar una parte de las capas</translation>
+    </message>
+    <message>
+        <source>{path} belongs to somebody else</source>
+        <translation>{path} es de otra persona</translation>
+    </message>
+    <message>
+        <source>{path} belongs to user {number}, who is not known here</source>
+        <translation>{path} es del usuario {number}, desconocido aquí</translation>
+    </message>
+    <message>
+        <source>give it a user</source>
+        <translation>asígnale un usuario</translation>
+    </message>
+    <message>
+        <source>{path} is {what}, and root does not follow it</source>
+        <translation>{path} es {what}, y root no lo sigue</translation>
+    </message>
+    <message>
+        <source>{path} is too long a path for sockets</source>
+        <translation>{path} es una ruta demasiado larga para sockets</translation>
+    </message>
+    <message>
+        <source>cannot make a folder for sockets in {path}: {why}</source>
+        <translation>no se puede crear una carpeta para sockets en {path}: {why}</translation>
+    </message>
+    <message>
+        <source>choose a shorter runtime folder</source>
+        <translation>elige una carpeta de ejecución más corta</translation>
+    </message>
+    <message>
+        <source>remove it or choose another runtime folder</source>
+        <translation>bórrala o elige otra carpeta de ejecución</translation>
+    </message>
+    <message>
+        <source>set XDG_RUNTIME_DIR to a folder with a shorter one</source>
+        <translation>pon en XDG_RUNTIME_DIR una carpeta con una ruta más corta</translation>
+    </message>
+    <message>
+        <source>{name} cannot name a swarm</source>
+        <translation>{name} no sirve como nombre de un enjambre</translation>
+    </message>
+    <message>
+        <source>use up to 40 letters, digits, dashes and underscores, such as home-llama</source>
+        <translation>usa hasta 40 letras, cifras, guiones y guiones bajos, por ejemplo home-llama</translation>
+    </message>
+    <message>
+        <source>a swarm cannot have this {what}</source>
+        <translation>un enjambre no puede tener este {what}</translation>
+    </message>
+    <message>
+        <source>{name} does not name a peer</source>
+        <translation>{name} no nombra ningún par</translation>
+    </message>
+    <message>
+        <source>a full address ends in its peer id: {what}</source>
+        <translation>una dirección completa termina en el identificador del par: {what}</translation>
+    </message>
+    <message>
+        <source>{what} is not a multiaddr</source>
+        <translation>{what} no es una multidirección</translation>
+    </message>
+    <message>
+        <source>an address looks like {what}</source>
+        <translation>una dirección tiene esta forma: {what}</translation>
+    </message>
+    <message>
+        <source>{file} has a requirement without a hash</source>
+        <translation>en {file} hay un paquete sin suma de control</translation>
+    </message>
+    <message>
+        <source>{file} has no hashes</source>
+        <translation>en {file} faltan las sumas de control</translation>
+    </message>
+    <message>
+        <source>{file} is not the file that this version was made with</source>
+        <translation>{file} no es el archivo con el que se hizo esta versión</translation>
+    </message>
+    <message>
+        <source>try another mirror</source>
+        <translation>prueba con otro servidor espejo</translation>
+    </message>
+    <message>
+        <source>install Potluck again</source>
+        <translation>instala Potluck de nuevo</translation>
+    </message>
+    <message>
+        <source>install Potluck again, or install uv</source>
+        <translation>instala Potluck de nuevo o instala uv</translation>
+    </message>
+    <message>
+        <source>uv, which fetches the engine&apos;s packages, is missing</source>
+        <translation>falta uv, que descarga los paquetes del motor</translation>
+    </message>
+    <message>
+        <source>the engine&apos;s Python cannot be run: {why}</source>
+        <translation>no se puede ejecutar el Python del motor: {why}</translation>
+    </message>
+    <message>
+        <source>the environment lies in {path} already</source>
+        <translation>el entorno ya está en {path}</translation>
+    </message>
+    <message>
+        <source>there is no variant {what}</source>
+        <translation>no existe la variante {what}</translation>
+    </message>
+    <message>
+        <source>this installation lacks {what}</source>
+        <translation>a esta instalación le falta {what}</translation>
+    </message>
+    <message>
+        <source>{name} has no computer named {what}</source>
+        <translation>{name} no tiene ningún ordenador llamado {what}</translation>
+    </message>
+    <message>
+        <source>there are: {what}</source>
+        <translation>hay: {what}</translation>
+    </message>
+    <message>
+        <source>there are {what}</source>
+        <translation>hay {what}</translation>
+    </message>
+    <message>
+        <source>{name} is an open swarm, which has no members</source>
+        <translation>{name} es un enjambre abierto, sin miembros</translation>
+    </message>
+    <message>
+        <source>{name} is open to everybody, so it has no members</source>
+        <translation>{name} está abierto a todos y no tiene miembros</translation>
+    </message>
+    <message>
+        <source>an open swarm has no members</source>
+        <translation>un enjambre abierto no tiene miembros</translation>
+    </message>
+    <message>
+        <source>create a public one: potluck swarm create --public</source>
+        <translation>crea uno público: potluck swarm create --public</translation>
+    </message>
+    <message>
+        <source>{what} is neither an invite nor a swarm you joined</source>
+        <translation>{what} no es ni una invitación ni un enjambre tuyo</translation>
+    </message>
+    <message>
+        <source>this is not the link of a swarm</source>
+        <translation>esto no es el enlace de un enjambre</translation>
+    </message>
+    <message>
+        <source>`potluck swarm show` prints it</source>
+        <translation>`potluck swarm show` lo muestra</translation>
+    </message>
+    <message>
+        <source>{name} is no name for a key</source>
+        <translation>{name} no sirve como nombre de una clave</translation>
+    </message>
+    <message>
+        <source>use letters, digits, dots, dashes, underscores</source>
+        <translation>usa letras, cifras, puntos, guiones y guiones bajos</translation>
+    </message>
+    <message>
+        <source>there is a key {name} already</source>
+        <translation>ya existe la clave {name}</translation>
+    </message>
+    <message>
+        <source>there are {number} keys already</source>
+        <translation>ya hay {number} claves</translation>
+    </message>
+    <message>
+        <source>there is no key {name}</source>
+        <translation>no existe la clave {name}</translation>
+    </message>
+    <message>
+        <source>make the keys again: potluck gateway key NAME</source>
+        <translation>crea las claves de nuevo: potluck gateway key NAME</translation>
+    </message>
+    <message>
+        <source>{what} is not installed beside this Python</source>
+        <translation>{what} no está instalado junto a este Python</translation>
+    </message>
+    <message>
+        <source>reinstall potluck</source>
+        <translation>reinstala potluck</translation>
+    </message>
+    <message>
+        <source>`{what}` does not end</source>
+        <translation>`{what}` no termina</translation>
+    </message>
+    <message>
+        <source>`{what}` failed: {why}</source>
+        <translation>`{what}` ha fallado: {why}</translation>
+    </message>
+    <message>
+        <source>are you logged in at the screen?</source>
+        <translation>¿has iniciado sesión en la pantalla?</translation>
+    </message>
+    <message>
+        <source>start the daemon with: potluck start</source>
+        <translation>inicia el servicio con: potluck start</translation>
+    </message>
+    <message>
+        <source>this machine has no systemd</source>
+        <translation>este equipo no tiene systemd</translation>
+    </message>
+    <message>
+        <source>an administrator has the daemon started for all users</source>
+        <translation>un administrador hace que el servicio se inicie para todos</translation>
+    </message>
+    <message>
+        <source>the tray app is not installed beside this program</source>
+        <translation>la aplicación no está instalada junto a este programa</translation>
+    </message>
+    <message>
+        <source>install the package with the app, see docs/install.md</source>
+        <translation>instala el paquete con la aplicación, mira docs/install.md</translation>
+    </message>
+    <message>
+        <source>there is no {path}</source>
+        <translation>no existe {path}</translation>
+    </message>
+    <message>
+        <source>there is no setting {name}</source>
+        <translation>no existe el ajuste {name}</translation>
+    </message>
+    <message>
+        <source>a message is too long</source>
+        <translation>un mensaje es demasiado largo</translation>
+    </message>
+    <message>
+        <source>a receipt is not base64</source>
+        <translation>un recibo no está en base64</translation>
+    </message>
+    <message>
+        <source>this is not the peer id of a client that can sign</source>
+        <translation>no es el identificador de un cliente que pueda firmar</translation>
+    </message>
+    <message>
+        <source>an admin may invite people: potluck members promote</source>
+        <translation>un administrador puede invitar: potluck members promote</translation>
+    </message>
+    <message>
+        <source>only a public swarm has enrollers</source>
+        <translation>solo un enjambre público tiene personas que admiten a otras</translation>
+    </message>
+    <message>
+        <source>ask an admin or the founder for a new invite, and join with it</source>
+        <translation>pide una invitación nueva y únete con ella</translation>
+    </message>
+    <message>
+        <source>you have added {number} computers to this swarm, which is all that one person may</source>
+        <translation>has añadido {number} ordenadores a este enjambre, el máximo por persona</translation>
+    </message>
+    <message>
+        <source>cannot listen on {host} port {number}: {why}</source>
+        <translation>no se puede escuchar en {host}, puerto {number}: {why}</translation>
+    </message>
+    <message>
+        <source>Address already in use</source>
+        <translation>la dirección ya está en uso</translation>
+    </message>
+    <message>
+        <source>choose another port, or 0 for any free one</source>
+        <translation>elige otro puerto, o 0 para cualquiera libre</translation>
+    </message>
+    <message>
+        <source>cannot wait at {host}: {why}</source>
+        <translation>no se puede esperar en {host}: {why}</translation>
+    </message>
+    <message>
+        <source>name another address</source>
+        <translation>indica otra dirección</translation>
+    </message>
+    <message>
+        <source>cannot open {path}: {why}</source>
+        <translation>no se puede abrir {path}: {why}</translation>
+    </message>
+    <message>
+        <source>cannot read {path}: {why}</source>
+        <translation>no se puede leer {path}: {why}</translation>
+    </message>
+    <message>
+        <source>cannot use the identity file {path}: {why}</source>
+        <translation>el archivo de identidad {path} no se puede usar: {why}</translation>
+    </message>
+    <message>
+        <source>cannot use the ledger {path}: {why}</source>
+        <translation>el libro de cuentas {path} no se puede usar: {why}</translation>
+    </message>
+    <message>
+        <source>cannot write to the ledger: {why}</source>
+        <translation>no se puede escribir en el libro de cuentas: {why}</translation>
+    </message>
+    <message>
+        <source>the ledger {path} cannot be used: {why}</source>
+        <translation>el libro de cuentas {path} no se puede usar: {why}</translation>
+    </message>
+    <message>
+        <source>the ledger {path} was made by a newer version</source>
+        <translation>el libro de cuentas {path} es de una versión más nueva</translation>
+    </message>
+    <message>
+        <source>the ledger cannot be read: {why}</source>
+        <translation>no se puede leer el libro de cuentas: {why}</translation>
+    </message>
+    <message>
+        <source>install that version again</source>
+        <translation>instala otra vez esa versión</translation>
+    </message>
+    <message>
+        <source>restore a backup: potluck ledger restore FILE</source>
+        <translation>restaura una copia: potluck ledger restore ARCHIVO</translation>
+    </message>
+    <message>
+        <source>close programs that keep this computer busy</source>
+        <translation>cierra programas que ocupan el ordenador</translation>
+    </message>
+    <message>
+        <source>leave those that you don&apos;t use</source>
+        <translation>abandona los que no uses</translation>
+    </message>
+    <message>
+        <source>you are in too many swarms for one backup</source>
+        <translation>estás en demasiados enjambres para una sola copia</translation>
+    </message>
+    <message>
+        <source>you joined several swarms</source>
+        <translation>te has unido a varios enjambres</translation>
+    </message>
+    <message>
+        <source>you already have a swarm named {name}</source>
+        <translation>ya tienes un enjambre llamado {name}</translation>
+    </message>
+    <message>
+        <source>the password needs at least {number} letters</source>
+        <translation>la contraseña necesita al menos {number} caracteres</translation>
+    </message>
+    <message>
+        <source>four random words are good</source>
+        <translation>cuatro palabras al azar van bien</translation>
+    </message>
+    <message>
+        <source>this backup was made by a newer version</source>
+        <translation>esta copia es de una versión más nueva</translation>
+    </message>
+    <message>
+        <source>nobody in the swarm is called {name}</source>
+        <translation>nadie en el enjambre se llama {name}</translation>
+    </message>
+    <message>
+        <source>several people are called {name}</source>
+        <translation>varias personas se llaman {name}</translation>
+    </message>
+    <message>
+        <source>use one of their ids: {what}</source>
+        <translation>usa uno de sus identificadores: {what}</translation>
+    </message>
+    <message>
+        <source>there is no invite {what}</source>
+        <translation>no existe la invitación {what}</translation>
+    </message>
+    <message>
+        <source>on a new computer: potluck members recover</source>
+        <translation>en un ordenador nuevo: potluck members recover</translation>
+    </message>
+    <message>
+        <source>only the founder of the swarm can do this</source>
+        <translation>solo puede hacerlo quien fundó el enjambre</translation>
+    </message>
+    <message>
+        <source>only the founder&apos;s computer has the recovery code</source>
+        <translation>solo el ordenador fundador tiene el código de recuperación</translation>
+    </message>
+    <message>
+        <source>the code is incomplete or has a wrong letter in it</source>
+        <translation>el código está incompleto o tiene una letra equivocada</translation>
+    </message>
+    <message>
+        <source>it has 14 groups of four letters</source>
+        <translation>tiene 14 grupos de cuatro letras</translation>
+    </message>
+    <message>
+        <source>this is not the recovery code of {name}</source>
+        <translation>no es el código de recuperación de {name}</translation>
+    </message>
+    <message>
+        <source>the code is wrong</source>
+        <translation>el código es incorrecto</translation>
+    </message>
+    <message>
+        <source>the other computer is not a member of the swarm</source>
+        <translation>el otro ordenador no es miembro del enjambre</translation>
+    </message>
+    <message>
+        <source>join again: potluck join</source>
+        <translation>únete otra vez: potluck join</translation>
+    </message>
+    <message>
+        <source>no answer within {number} s</source>
+        <translation>sin respuesta en {number} s</translation>
+    </message>
+    <message>
+        <source>set the clock</source>
+        <translation>ajusta el reloj</translation>
+    </message>
+    <message>
+        <source>start again</source>
+        <translation>inicia de nuevo</translation>
+    </message>
+    <message>
+        <source>the node is closed</source>
+        <translation>el nodo está cerrado</translation>
+    </message>
+    <message>
+        <source>the peer-to-peer library is not installed</source>
+        <translation>la biblioteca de red no está instalada</translation>
+    </message>
+    <message>
+        <source>install potluck with the extra `client`</source>
+        <translation>instala potluck con el extra `client`</translation>
+    </message>
+    <message>
+        <source>reinstall the `hivemind` package for this kind of machine</source>
+        <translation>reinstala el paquete `hivemind` para este tipo de equipo</translation>
+    </message>
+    <message>
+        <source>the peer-to-peer process closed the connection</source>
+        <translation>el proceso de red ha cerrado la conexión</translation>
+    </message>
+    <message>
+        <source>the peer-to-peer process does not start: {why}</source>
+        <translation>el proceso de red no arranca: {why}</translation>
+    </message>
+    <message>
+        <source>the peer-to-peer process ended unexpectedly</source>
+        <translation>el proceso de red ha terminado de forma inesperada</translation>
+    </message>
+    <message>
+        <source>the peer-to-peer process is gone</source>
+        <translation>el proceso de red ya no está</translation>
+    </message>
+    <message>
+        <source>the swarm&apos;s directory did not answer in time</source>
+        <translation>el directorio del enjambre no respondió a tiempo</translation>
+    </message>
+    <message>
+        <source>the daemon does not answer</source>
+        <translation>el servicio no responde</translation>
+    </message>
+    <message>
+        <source>the daemon does not end: {why}</source>
+        <translation>el servicio no termina: {why}</translation>
+    </message>
+    <message>
+        <source>its daemon did not last</source>
+        <translation>su servicio no se mantuvo</translation>
+    </message>
+    <message>
+        <source>its daemon ended: {why}</source>
+        <translation>su servicio terminó: {why}</translation>
+    </message>
+    <message>
+        <source>tell the publisher</source>
+        <translation>avisa al editor</translation>
+    </message>
+    <message>
+        <source>the address must begin with https://</source>
+        <translation>la dirección debe empezar por https://</translation>
+    </message>
+    <message>
+        <source>updates are not fetched from {host}</source>
+        <translation>no se descargan actualizaciones de {host}</translation>
+    </message>
+    <message>
+        <source>check the setting updates.url</source>
+        <translation>comprueba el ajuste updates.url</translation>
+    </message>
+    <message>
+        <source>copy it again from the publisher</source>
+        <translation>cópiala otra vez del editor</translation>
+    </message>
+    <message>
+        <source>updates.key is no Ed25519 key in base64</source>
+        <translation>updates.key no es una clave Ed25519 en base64</translation>
+    </message>
+    <message>
+        <source>the file does not hold version {version}</source>
+        <translation>el archivo no contiene la versión {version}</translation>
+    </message>
+    <message>
+        <source>the update cannot be started from here</source>
+        <translation>la actualización no se puede iniciar desde aquí</translation>
+    </message>
+    <message>
+        <source>the update cannot be unpacked: {why}</source>
+        <translation>no se puede desempaquetar la actualización: {why}</translation>
+    </message>
+    <message>
+        <source>the update does not run here</source>
+        <translation>la actualización no funciona aquí</translation>
+    </message>
+    <message>
+        <source>the update says it is {version}, not {other}</source>
+        <translation>la actualización dice ser {version}, no {other}</translation>
+    </message>
+    <message>
+        <source>the update server redirects to this machine itself</source>
+        <translation>el servidor de actualizaciones redirige a este mismo equipo</translation>
+    </message>
+    <message>
+        <source>the update&apos;s description is too large</source>
+        <translation>la descripción de la actualización es demasiado grande</translation>
+    </message>
+    <message>
+        <source>the update&apos;s description makes no sense: {why}</source>
+        <translation>la descripción de la actualización no tiene sentido: {why}</translation>
+    </message>
+    <message>
+        <source>there is no earlier version to go back to</source>
+        <translation>no hay ninguna versión anterior</translation>
+    </message>
+    <message>
+        <source>update again</source>
+        <translation>actualiza otra vez</translation>
+    </message>
+    <message>
+        <source>version {version} answers instead</source>
+        <translation>responde en su lugar la versión {version}</translation>
+    </message>
+    <message>
+        <source>version {version} comes without a file for this installation</source>
+        <translation>la versión {version} no trae un archivo para esta instalación</translation>
+    </message>
+    <message>
+        <source>version {version} is not complete</source>
+        <translation>la versión {version} no está completa</translation>
+    </message>
+    <message>
+        <source>wait for its end: potluck status</source>
+        <translation>espera a que termine: potluck status</translation>
+    </message>
+    <message>
+        <source>wait until that is done, or end it</source>
+        <translation>espera a que acabe o termínalo</translation>
+    </message>
+    <message>
+        <source>see `potluck doctor`</source>
+        <translation>mira `potluck doctor`</translation>
+    </message>
+    <message>
+        <source>see: {what}</source>
+        <translation>mira: {what}</translation>
+    </message>
 </context>
 <context>
     <name>ActivityPage</name>

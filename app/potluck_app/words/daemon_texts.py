@@ -10,7 +10,9 @@ import re
 
 from potluck_app.words import layers, numbers
 from potluck_app.words.daemon_failures import FAILURES
+from potluck_app.words.daemon_models import MODELS
 from potluck_app.words.daemon_probes import PROBES
+from potluck_app.words.daemon_refusals import REFUSALS
 from potluck_app.words.language import QT_TRANSLATE_NOOP, tr
 
 _STATES = (
@@ -256,7 +258,20 @@ def _part(place: str, part: str, template: str) -> str:
 @functools.cache
 def _patterns() -> tuple[tuple[re.Pattern[str], str], ...]:
     """Return all templates, those with the most words of their own first."""
-    texts = (*_STATES, *_ASIDE, *_ENDS, *_STEPS, *_CHAT, *_SETUP, *_UPDATE, *FAILURES, *_AGREEMENT, *PROBES)
+    texts = (
+        *_STATES,
+        *_ASIDE,
+        *_ENDS,
+        *_STEPS,
+        *_CHAT,
+        *_SETUP,
+        *_UPDATE,
+        *FAILURES,
+        *_AGREEMENT,
+        *PROBES,
+        *MODELS,
+        *REFUSALS,
+    )
     templates = sorted(texts, key=lambda text: -len(re.sub(r"\{\w+\}", "", text)))
     # A part that begins with an article is no name, and half a sentence must not be translated.
     return tuple((re.compile(_PLACE.sub(r"(?P<\1>(?!the ).+)", re.escape(text))), text) for text in templates)

@@ -105,10 +105,15 @@ def test_every_problem_of_a_detector_follows_a_template() -> None:
             "Serving blocks 0:1 of demo while loading 0:12 slowly, while you use the computer",
             "Stellt die Schichten 1 von demo (lädt 1–12) langsam bereit, während du den Computer benutzt",
         ),
-        ("cannot read /x: no such file", "cannot read /x: no such file"),
+        (
+            "models of the family zamba cannot be split: one block's weights are shared between many layers",
+            "Modelle der Familie zamba lassen sich nicht aufteilen: viele Schichten teilen sich dieselben Gewichte",
+        ),
+        ("cannot read /x: No such file", "/x lässt sich nicht lesen: No such file"),
+        ("the wind has changed", "the wind has changed"),
         ("the driver does not answer", "the driver does not answer"),
     ],
-    ids=["who", "how", "ending", "serving", "growing", "unknown", "half known"],
+    ids=["who", "how", "ending", "serving", "growing", "nested", "system", "unknown", "half known"],
 )
 def test_what_the_daemon_says_is_translated_if_it_follows_a_template(said: str, german: str) -> None:
     with in_language("de"):

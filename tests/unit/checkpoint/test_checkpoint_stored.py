@@ -143,4 +143,4 @@ def test_a_missing_package_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     monkeypatch.delitem(sys.modules, "compressed_tensors.compressors", raising=False)
     with pytest.raises(CheckpointError, match="the package that reads it is not installed") as refusal:
         load_span(checkpoint, Span(0, 1))
-    assert refusal.value.hint == "pip install compressed-tensors"
+    assert refusal.value.hint == "install the missing package: pip install compressed-tensors"
