@@ -21,6 +21,7 @@ from benchmarks.figures import Measured
 from benchmarks.local_swarm import LocalSwarm
 from benchmarks.loops import swarm_model
 from benchmarks.models import checkpoint, local_model
+from potluck.client.model import SwarmModel
 from potluck.errors import UsageError
 from potluck.protocol.blocks import Span
 
@@ -87,7 +88,6 @@ _DRAWS: dict[str, dict[str, Any]] = {
     "temperature": {"temperature": 0.3, "renormalize_logits": True},
     "several sequences": {"num_return_sequences": 3},
     "beam sampling": {"num_beams": 3},
-    "prompt lookup with sampling": {"prompt_lookup_num_tokens": 3},
 }
 
 
@@ -109,6 +109,7 @@ def modes(assistant: Any) -> dict[str, Mode]:
         "generate: assistant_model": lambda m: m.generate(
             IDS, max_new_tokens=8, pad_token_id=0, assistant_model=assistant
         ),
+        "generate: prompt lookup with sampling": _drawing_with_drafts,
         "generate: going on": _going_on,
         "generate: going on from a forward": _going_on_from_a_forward,
         "forward: input_ids": lambda m: m(BATCH).logits,
@@ -186,6 +187,12 @@ def _generating(options: dict[str, Any]) -> Mode:
         return model.generate(IDS, **{"max_new_tokens": 12, "pad_token_id": 0, "do_sample": False} | given)
 
     return generate
+
+
+def _drawing_with_drafts(model: Any) -> Any:
+    """With drafts a swarm draws as without; Transformers draws after all drafted tokens at once, so others."""
+    drafts = {"prompt_lookup_num_tokens": 3} if isinstance(model, SwarmModel) else {}
+    return model.generate(IDS, max_new_tokens=12, pad_token_id=0, do_sample=True, **drafts)
 
 
 def _going_on(model: Any) -> Any:

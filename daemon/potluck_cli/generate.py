@@ -184,7 +184,7 @@ def _by_own_client(
         def show(completion: Completion) -> None:
             shown(text.new_part(completion.tokens, shown.text))
 
-        options = Options(args.max_new_tokens, temperature=args.temperature, seed=args.seed)
+        options = Options(args.max_new_tokens, temperature=args.temperature, seed=args.seed, drafts=True)
         completion = complete(model, tokens, options, show)
         route = model.last_route()
     hops = tuple(

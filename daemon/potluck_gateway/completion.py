@@ -24,6 +24,7 @@ from transformers.generation.logits_process import (
 from transformers.generation.streamers import BaseStreamer
 
 from potluck.client import Session
+from potluck.client.drafts import MAX_DRAFT
 from potluck.errors import CheckpointError, UsageError
 from potluck_gateway.requests import ContextLengthError, ToolsError
 from potluck_gateway.templates import render_bounded
@@ -43,6 +44,7 @@ class Options:
     frequency_penalty: float = 0.0
     seed: int | None = None
     steps: tuple[LogitsProcessor, ...] = ()  # what sees or changes the scores before all of that
+    drafts: bool = False  # send drafted tokens along where that is faster; the tokens stay the same
 
     def generate_options(self, prompt_tokens: int, defaults: Any) -> dict[str, Any]:
         """Return the options for transformers' `generate`. `defaults`: the model's generation config."""
@@ -51,6 +53,8 @@ class Options:
             "min_new_tokens": self.min_new_tokens,
             "do_sample": self.temperature > 0 and self.seed is None,
         }
+        if self.drafts:
+            options["prompt_lookup_num_tokens"] = MAX_DRAFT
         processors: list[LogitsProcessor] = list(self.steps)
         if self.presence_penalty or self.frequency_penalty:
             processors.append(_Penalties(prompt_tokens, self.presence_penalty, self.frequency_penalty))

@@ -57,6 +57,7 @@ class SwarmChat:
             frequency_penalty=request.frequency_penalty,
             seed=request.seed,
             steps=tuple(step for step in (scorer, grammar, self._bias(request)) if step is not None),
+            drafts=True,
         )
         details = None
         with self._hearing(on_wait), self._conversing(prompt, max_tokens, request, follower) as session:

@@ -156,6 +156,11 @@ class KvCache(DynamicCache):  # type: ignore[misc]
         return self.length
 
 
+def rolls_back(config: Any) -> bool:
+    """Tell whether sessions of this text configuration can go back a few tokens without computing them again."""
+    return all(_can_remove(layer, 0) for layer in KvCache(config).layers)
+
+
 def _with_room(layer: Any) -> Any:
     if type(layer) is DynamicLayer:
         return GrowingLayer()

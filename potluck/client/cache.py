@@ -77,6 +77,10 @@ class RemoteCache(Cache):  # type: ignore[misc]
         # The finaliser holds the list, not the cache, which it would otherwise keep alive.
         self._end = weakref.finalize(self, _end_sessions, client, self._sessions)
 
+    @property
+    def is_exact(self) -> bool:
+        return self._client.config.exact if self._exact is None else self._exact
+
     def step(self, hidden: Tensor, mask: Tensor | None, prompts: Tensor | None) -> Tensor:
         """Run new tokens through the swarm.
 

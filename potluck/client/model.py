@@ -17,15 +17,19 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor, nn
+from transformers.generation.candidate_generator import AssistedCandidateGenerator
 
+from potluck.blocks.cache import rolls_back
 from potluck.checkpoint import load_ends, open_checkpoint
 from potluck.checkpoint.families import depends_on_length
 from potluck.checkpoint.parameters import block_parameters
 from potluck.client.cache import RemoteCache
 from potluck.client.config import ClientConfig
+from potluck.client.drafts import StepTimes
 from potluck.client.outages import OnWait
 from potluck.client.remote import RemoteBlocks, refuse_copies
 from potluck.client.report import AuditReport, RouteReport
+from potluck.client.speculation import Drafter, LookupDrafter, ModelDrafter, lengthened, speculate
 from potluck.client.swarm_client import SwarmClient
 from potluck.errors import CheckpointError, UsageError
 from potluck.membership.joined import JoinedSwarms
@@ -50,6 +54,8 @@ _OF_PETALS = {  # likewise of Petals' `from_pretrained`
     "pre_seq_len": "give it to PromptTuning(model, prompt_tokens)",
     "initial_peers": "give an invite as swarm=",
 }
+
+_HELPERS = ("synced_gpus", "inputs_tensor", "assistant_model", "assistant_tokenizer", "tokenizer")  # of drafting
 
 
 class _AutoDistributedModel:
@@ -169,6 +175,8 @@ class SwarmModel:
 
     _client: SwarmClient
     _routes: list[RouteReport]
+    _may_speculate: bool  # the family's sessions go back cheaply, and steps of several tokens give the same
+    _step_times: StepTimes
 
     @property
     def blocks(self) -> RemoteBlocks:
@@ -268,6 +276,52 @@ class SwarmModel:
         elif generation_config.use_cache is not False:
             model_kwargs["past_key_values"] = self._growing_cache(max_cache_length + 1)
 
+    def _assisted_decoding(
+        self,
+        input_ids: Tensor,
+        logits_processor: Any,
+        stopping_criteria: Any,
+        generation_config: Any,
+        streamer: Any = None,
+        **kwargs: Any,
+    ) -> Any:
+        """Generate with drafts; `generate` calls this for `prompt_lookup_num_tokens` and `assistant_model`."""
+        helpers = {name: kwargs.pop(name, None) for name in _HELPERS}
+        given = (input_ids, logits_processor, stopping_criteria, generation_config)
+        cache = kwargs.get("past_key_values")
+        if isinstance(cache, RemoteCache) and (cache.is_exact or not self._may_speculate):
+            return self._sample(*given, streamer=streamer, **kwargs)  # type: ignore[attr-defined]
+        drafter = None
+        if isinstance(cache, RemoteCache) and input_ids.shape[0] == 1:
+            drafter = self._drafter(*given, helpers, kwargs)
+        if drafter is None:
+            return super()._assisted_decoding(*given, streamer=streamer, **helpers, **kwargs)  # type: ignore[misc]
+        return speculate(self, drafter, *given, streamer, kwargs)
+
+    def _drafter(
+        self,
+        ids: Tensor,
+        processors: Any,
+        criteria: Any,
+        config: Any,
+        helpers: dict[str, Any],
+        model_kwargs: dict[str, Any],
+    ) -> Drafter | None:
+        """Return who drafts; None for ways of drafting that need more of the model than a swarm gives."""
+        if config.assistant_early_exit is None and config.prompt_lookup_num_tokens is not None:
+            return LookupDrafter(self._step_times, config.prompt_lookup_num_tokens)
+        candidates = self._get_candidate_generator(  # type: ignore[attr-defined]
+            generation_config=config,
+            input_ids=ids,
+            inputs_tensor=helpers["inputs_tensor"],
+            assistant_model=helpers["assistant_model"],
+            logits_processor=processors,
+            target_tokenizer=helpers["tokenizer"],
+            assistant_tokenizer=helpers["assistant_tokenizer"],
+            model_kwargs=lengthened(model_kwargs, 1),  # it drafts when the first token is there
+        )
+        return ModelDrafter(candidates) if type(candidates) is AssistedCandidateGenerator else None
+
 
 def attach(
     checkpoint: Checkpoint, client: SwarmClient, dtype: torch.dtype | None = None, *, num_labels: int | None = None
@@ -276,7 +330,9 @@ def attach(
     blocks = RemoteBlocks(client)
     model = load_ends(checkpoint, blocks, dtype=dtype, num_labels=num_labels)
     model.__class__ = _swarm_class(model.__class__)
-    model._client, model._routes = client, []
+    model._client, model._routes, model._step_times = client, [], StepTimes()
+    config = checkpoint.text_config
+    model._may_speculate = rolls_back(config) and not depends_on_length(config)
     model.eval()
     _decoder_around(model, blocks).register_forward_pre_hook(blocks.note_inputs, with_kwargs=True)
     weakref.finalize(model, client.close)

@@ -48,16 +48,6 @@ def test_beam_search_reorders_the_servers_caches(local: PreTrainedModel, beams: 
         assert any(step.hypo_ids is not None for step in there.servers[0].steps)
 
 
-def test_assisted_generation_rolls_the_servers_back(local: PreTrainedModel) -> None:
-    text = prompt(tokens=4).repeat(1, 3)
-    options = {**GREEDY, "prompt_lookup_num_tokens": 3}
-    with world("0:2", "2:4") as there:
-        assert torch.equal(there.model.generate(text, **options), local.generate(text, **GREEDY))
-        steps = there.servers[0].steps
-        ends = [step.start_from_position + step.hidden.shape[1] for step in steps]
-        assert any(step.start_from_position < end for step, end in zip(steps[1:], ends, strict=False))
-
-
 def test_streamers_and_stopping_criteria_work(local: PreTrainedModel) -> None:
     class AfterThree(StoppingCriteria):
         def __call__(self, input_ids: torch.Tensor, scores: torch.Tensor, **kwargs: object) -> torch.Tensor:

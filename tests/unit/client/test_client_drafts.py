@@ -1,0 +1,95 @@
+"""What is drafted from the text so far, and when it is worth sending."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+
+from potluck.client.drafts import MAX_DRAFT, Lookup, Payoff, StepTimes
+
+
+def lookup(tokens: str) -> Lookup:
+    made = Lookup()
+    made.extend([ord(letter) for letter in tokens])
+    return made
+
+
+def drafted(tokens: str, most: int) -> str:
+    made = lookup(tokens)
+    found = made.match()
+    return "" if found is None else "".join(map(chr, made.following(found[1], most)))
+
+
+@pytest.mark.parametrize(
+    ("text", "goes_on"),
+    [
+        ("abcdef...ab", "cdef"),
+        ("xab1 yab2 zab", "2 za"),  # the latest of equal matches
+        ("_-1abc-def_2abc+def-1abc", "-def"),  # the longest match, though a shorter one is later
+        ("ababab", "abab"),  # goes on repeating
+        ("abcdefgh", ""),
+        ("a", ""),
+        ("aba", ""),  # one token is no match
+    ],
+)
+def test_a_draft_is_what_followed_the_longest_latest_match(text: str, goes_on: str) -> None:
+    assert drafted(text, 4) == goes_on
+
+
+def test_tokens_may_be_added_one_by_one() -> None:
+    whole, parts = lookup("abcabcab"), Lookup()
+    for letter in "abcabcab":
+        parts.extend([ord(letter)])
+    assert parts.match() == whole.match() == (5, 5)
+
+
+def rate(chance: float, base_s: float, token_s: float, *, steps: int = 400, seed: int = 0) -> float:
+    """Tokens a second over those without drafts, where each drafted token is right with `chance`."""
+    rng, payoff = random.Random(seed), Payoff(StepTimes())
+    tokens, seconds = 0, 0.0
+    for _ in range(steps):
+        length = payoff.length(3)
+        right = next((at for at in range(length) if rng.random() >= chance), length)
+        step_s = (base_s + length * token_s) * rng.uniform(0.95, 1.1)
+        payoff.times.note(length, step_s)
+        if length:
+            payoff.note(3, length, right)
+        tokens += 1 + right
+        seconds += step_s
+    return tokens / seconds * base_s * 1.025
+
+
+@pytest.mark.parametrize("token_s", [0.0005, 0.004, 0.03, 0.1])
+def test_wrong_drafts_cost_at_most_two_percent(token_s: float) -> None:
+    """On links of 100 ms and on a local network alike."""
+    assert min(rate(0.0, 0.1, token_s, seed=seed) for seed in range(20)) >= 0.98
+
+
+def test_right_drafts_grow_to_the_limit() -> None:
+    assert rate(1.0, 0.3, 0.0005) > 0.9 * MAX_DRAFT
+
+
+def test_cheap_tokens_are_drafted_further_than_dear_ones() -> None:
+    assert rate(0.8, 0.3, 0.001) > 3.5
+    assert 1.0 <= rate(0.8, 0.02, 0.01) < 2
+
+
+def test_drafts_are_tried_again_when_a_text_changes() -> None:
+    payoff = Payoff(StepTimes())
+    for _ in range(50):
+        length = payoff.length(5)
+        payoff.times.note(length, 0.1 + 0.002 * length)
+        if length:
+            payoff.note(5, length, 0)
+    assert any(payoff.length(5) for _ in range(100))
+
+
+def test_the_cost_of_a_drafted_token_is_measured_through_noise() -> None:
+    rng, times = random.Random(1), StepTimes()
+    for _ in range(200):
+        length = rng.choice([0, 0, 4, 16])
+        times.note(length, (0.1 + 0.005 * length) * rng.uniform(0.9, 1.1) * (10 if rng.random() < 0.02 else 1))
+    base_s, token_s = times.estimate()
+    assert base_s == pytest.approx(0.1, rel=0.15)
+    assert token_s == pytest.approx(0.005, rel=0.3)

@@ -1,0 +1,158 @@
+"""Drafted tokens save round trips and change nothing else, whatever way of generating is asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import pytest
+import torch
+from helpers.client_world import QUICK, World, prompt, world
+from helpers.tiny_models import FAMILIES
+from transformers import LogitsProcessor, LogitsProcessorList, PreTrainedModel
+from transformers.generation.streamers import BaseStreamer
+
+from potluck.blocks.cache import rolls_back
+
+DRAFTS = {"prompt_lookup_num_tokens": 8}
+START = [10, 11, 12, 13, 14, 15, 16, 17, 20]
+
+
+class Scripted(LogitsProcessor):
+    """Makes a model write these tokens after the prompt, and then what it likes."""
+
+    def __init__(self, tokens: Sequence[int], prompt_tokens: int) -> None:
+        self._tokens, self._prompt_tokens = tokens, prompt_tokens
+
+    def __call__(self, input_ids: torch.Tensor, scores: torch.Tensor) -> torch.Tensor:
+        at = input_ids.shape[1] - self._prompt_tokens
+        if at < len(self._tokens):
+            scores = scores.clone()
+            scores[:, self._tokens[at]] += 1000
+        return scores
+
+
+class Counted(BaseStreamer):
+    def __init__(self) -> None:
+        self.tokens: list[int] = []
+
+    def put(self, value: torch.Tensor) -> None:
+        self.tokens += value.flatten().tolist()
+
+    def end(self) -> None: ...
+
+
+# Copies the prompt's beginning, leaves it, copies again: right drafts, half right ones and wrong ones.
+SCRIPT = [10, 11, 12, 13, 14, 15, 16, 17, 20, 10, 11, 30, 13, 14, 15, 40, 10, 11, 12, 13, 14, 41, 42, 43]
+
+
+def options(**more: object) -> dict[str, object]:
+    script = LogitsProcessorList([Scripted(SCRIPT, len(START))])
+    return {"max_new_tokens": 30, "do_sample": False, "logits_processor": script, "eos_token_id": None} | more
+
+
+def sent(there: World) -> list[tuple[int, int]]:
+    """Where each step of the first server began, and its tokens."""
+    return [(step.start_from_position, step.hidden.shape[1]) for step in there.servers[0].steps]
+
+
+def text() -> torch.Tensor:
+    return torch.tensor([START])
+
+
+def test_drafts_take_fewer_steps_and_give_the_same_tokens(local: PreTrainedModel) -> None:
+    with world("0:2", "2:4") as there:
+        got = there.model.generate(text(), **options(**DRAFTS))
+        assert torch.equal(got, local.generate(text(), **options()))
+        steps = sent(there)
+        assert len(steps) <= 22, "30 tokens took as many steps as without drafts"
+        ends = [start + count for start, count in steps]
+        assert any(start < end for (start, _), end in zip(steps[1:], ends, strict=False)), "nothing was taken back"
+        assert max(ends) < len(START) + 30, "no server has to hold more than the text"
+        assert len(there.servers[0].steps) == len(there.servers[1].steps)
+
+
+def test_sampled_tokens_are_those_of_the_same_random_state(local: PreTrainedModel) -> None:
+    sampled = {"do_sample": True, "temperature": 1.5, "top_k": 20}
+    with world("0:4") as there:
+        torch.manual_seed(3)
+        got = there.model.generate(text(), **options(**DRAFTS, **sampled))
+        steps = len(there.servers[0].steps)
+    torch.manual_seed(3)
+    assert torch.equal(got, local.generate(text(), **options(**sampled)))
+    assert steps < 25
+
+
+def test_a_session_goes_on_after_drafts(local: PreTrainedModel) -> None:
+    with world("0:2", "2:4") as there, there.model.session(max_length=39 + 16 + 1) as session:
+        first = there.model.generate(text(), session=session, **options(**DRAFTS))
+        assert session.position == first.shape[1] - 1
+        more = torch.cat([first, torch.tensor([START])], dim=1)
+        got = there.model.generate(more, session=session, max_new_tokens=8, do_sample=False, **DRAFTS)
+    assert torch.equal(got, local.generate(more, max_new_tokens=8, do_sample=False))
+
+
+def test_a_streamer_gets_one_token_after_the_other(local: PreTrainedModel) -> None:
+    streamer = Counted()
+    with world("0:4") as there:
+        got = there.model.generate(text(), **options(**DRAFTS, streamer=streamer))
+    assert streamer.tokens == got[0].tolist()
+
+
+def test_a_streamer_that_ends_a_generation_leaves_a_session_that_goes_on(local: PreTrainedModel) -> None:
+    class Enough(Counted):
+        def put(self, value: torch.Tensor) -> None:
+            super().put(value)
+            if self.tokens[-1] == 16 and len(self.tokens) > len(START):
+                raise InterruptedError
+
+    streamer = Enough()
+    with world("0:4") as there, there.model.session(max_length=60) as session:
+        with pytest.raises(InterruptedError):
+            there.model.generate(text(), session=session, **options(**DRAFTS, streamer=streamer))
+        so_far = torch.tensor([streamer.tokens])
+        assert session.position < so_far.shape[1]
+        got = there.model.generate(so_far, session=session, max_new_tokens=5, do_sample=False)
+    assert torch.equal(got, local.generate(so_far, max_new_tokens=5, do_sample=False))
+
+
+def test_scores_are_those_of_plain_decoding(local: PreTrainedModel) -> None:
+    told = {"return_dict_in_generate": True, "output_scores": True, "output_logits": True}
+    with world("0:4") as there:
+        got = there.model.generate(text(), **options(**DRAFTS, **told))
+    want = local.generate(text(), **options(**told))
+    assert torch.equal(got.sequences, want.sequences)
+    torch.testing.assert_close(torch.stack(got.scores), torch.stack(want.scores), rtol=1e-4, atol=1e-4)
+    torch.testing.assert_close(torch.stack(got.logits), torch.stack(want.logits), rtol=1e-4, atol=1e-4)
+
+
+def test_an_end_token_among_the_drafted_ends_the_text(local: PreTrainedModel) -> None:
+    with world("0:4") as there:
+        got = there.model.generate(text(), **options(**DRAFTS, eos_token_id=14, pad_token_id=0))
+    assert got[0].tolist() == [*START, *SCRIPT[:5]]
+
+
+@pytest.mark.parametrize("whose", ["client", "session"])
+def test_exact_sessions_never_speculate(local: PreTrainedModel, whose: str) -> None:
+    config = replace(QUICK, exact=True) if whose == "client" else QUICK
+    with world("0:4", config=config) as there, there.model.session(max_length=60, exact=True) as session:
+        kept = {} if whose == "client" else {"session": session}
+        there.model.generate(text(), **options(**DRAFTS, **kept))
+        assert [count for _, count in sent(there)][1:] == [1] * 29
+
+
+def test_a_small_model_may_draft(local: PreTrainedModel) -> None:
+    with world("0:2", "2:4") as there:
+        got = there.model.generate(prompt(), max_new_tokens=20, do_sample=False, assistant_model=local)
+        assert torch.equal(got, local.generate(prompt(), max_new_tokens=20, do_sample=False))
+        assert len(sent(there)) < 12
+        torch.manual_seed(3)
+        drawn = {"max_new_tokens": 20, "do_sample": True, "top_k": 3, "temperature": 0.2}
+        got = there.model.generate(prompt(), assistant_model=local, **drawn)
+        torch.manual_seed(3)
+        assert torch.equal(got, local.generate(prompt(), **drawn))
+
+
+@pytest.mark.parametrize(("family", "drafts"), [("llama", True), ("mistral_sliding", True), ("qwen3_next", False)])
+def test_models_that_cannot_go_back_cheaply_are_known(family: str, drafts: bool) -> None:
+    assert rolls_back(FAMILIES[family]()) == drafts

@@ -1,0 +1,51 @@
+"""Answers with drafts are those without, whatever sees or changes their scores."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from helpers.client_world import world
+from potluck_gateway.completion import Completion, Options, complete
+from potluck_gateway.scoring import Bias, Scorer
+
+PROMPT = torch.tensor([[5, 6, 7, 8, 9, 5, 6, 7]])
+COPY = Bias(dict.fromkeys((5, 6, 7, 8, 9), 9.0))  # so that the text repeats itself
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        Options(40, steps=(COPY,)),
+        Options(40, temperature=0.7, seed=11, steps=(COPY,)),
+        Options(40, temperature=0.9, top_p=0.8, seed=3, presence_penalty=0.2, frequency_penalty=0.1, steps=(COPY,)),
+    ],
+    ids=["greedy", "seeded", "penalties"],
+)
+def test_tokens_and_scores_are_those_of_plain_decoding(options: Options) -> None:
+    answers = []
+    with world("0:2", "2:4") as there:
+        for drafts in (False, True):
+            scorer = Scorer(2, lambda token: bytes([token]))
+            scores: list[float] = []
+
+            def note(done: Completion, scorer: Scorer = scorer, scores: list[float] = scores) -> None:
+                scores.append(scorer.score(done.tokens[-1], 0).logprob)
+
+            changed = Options(
+                options.max_new_tokens,
+                40,
+                options.temperature,
+                options.top_p,
+                options.presence_penalty,
+                options.frequency_penalty,
+                options.seed,
+                (scorer, *options.steps),
+                drafts=drafts,
+            )
+            taken = len(there.servers[0].steps)
+            done = complete(there.model, PROMPT, changed, note)
+            answers.append((done.tokens, scores, len(there.servers[0].steps) - taken))
+    (plain, want, most), (drafted, got, fewer) = answers
+    assert drafted == plain
+    assert got == pytest.approx(want, abs=1e-4)
+    assert fewer < most == 40
