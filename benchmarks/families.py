@@ -23,6 +23,7 @@ from transformers.models.auto.modeling_auto import MODEL_FOR_CAUSAL_LM_MAPPING
 from benchmarks.figures import Measured
 from potluck.blocks import BlockSpan, KvCache, load_span
 from potluck.checkpoint import load_ends, open_checkpoint
+from potluck.checkpoint.families import cache_name, decoder_of
 from potluck.errors import PotluckError
 from potluck.protocol.blocks import Span
 
@@ -207,7 +208,8 @@ def _judge(config_class: Any, folder: Path) -> str:
         with torch.inference_mode():
             ends = load_ends(checkpoint, _Parts(parts))
             logits = ends(ids, use_cache=False).logits
-            again = ends.generate(ids, max_new_tokens=6, do_sample=False, past_key_values=_Length(config=ends.config))
+            cache = {cache_name(decoder_of(ends, NUM_BLOCKS)[0]): _Length(config=ends.config)}
+            again = ends.generate(ids, max_new_tokens=6, do_sample=False, **cache)
     except TimeoutError:
         raise
     except PotluckError as error:
@@ -236,7 +238,8 @@ def _saved(config_class: Any, folder: Path) -> Any:
         else:
             parameter.data.add_(torch.randn_like(parameter) * 0.1)
     model.save_pretrained(folder)
-    return AutoModelForCausalLM.from_pretrained(folder, dtype=torch.float32).eval()
+    whole = AutoModelForCausalLM.from_pretrained(folder, dtype=torch.float32).eval()
+    return whole.requires_grad_(False)  # because torch multiplies some weights otherwise if they are trained
 
 
 def _shrink(config: Any) -> None:

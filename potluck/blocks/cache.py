@@ -15,6 +15,7 @@ import torch
 from torch import Tensor
 from transformers.cache_utils import (
     CacheLayerMixin,
+    DummyLayer,
     DynamicCache,
     DynamicLayer,
     DynamicSlidingWindowLayer,
@@ -137,6 +138,11 @@ class KvCache(DynamicCache):  # type: ignore[misc]
                 layer.reorder_cache(hypo_ids)
 
     @property
+    def is_needless(self) -> bool:
+        """True if no layer of the span remembers anything, such as one that is only an MLP."""
+        return all(isinstance(layer, DummyLayer) for layer in self.layers)
+
+    @property
     def nbytes(self) -> int:
         """Bytes held now, including room to grow."""
         return sum(tensor.nbytes for layer in self.layers for tensor in _tensors_of(layer))
@@ -155,6 +161,15 @@ class KvCache(DynamicCache):  # type: ignore[misc]
     def get_query_offset(self, layer_idx: int = 0) -> int:
         return self.length
 
+    # MiniMax calls these instead of those of the base class.
+    def get_linear_cache(self, layer_idx: int) -> Tensor | None:
+        states: Tensor | None = self.layers[layer_idx].recurrent_states[0]
+        return states
+
+    def set_linear_cache(self, layer_idx: int, linear_cache: Tensor) -> None:
+        self.layers[layer_idx].device = linear_cache.device
+        self.update_recurrent_state(linear_cache, layer_idx)
+
 
 def rolls_back(config: Any) -> bool:
     """Tell whether sessions of this text configuration can go back a few tokens without computing them again."""
@@ -172,6 +187,8 @@ def _with_room(layer: Any) -> Any:
 def _can_remove(layer: Any, tokens: int) -> bool:
     if isinstance(layer, GrowingLayer | GrowingWindowLayer):
         return layer.can_remove(tokens)
+    if isinstance(layer, DummyLayer):
+        return True
     if isinstance(layer, LinearAttentionCacheLayerMixin):
         return False
     return isinstance(layer, DynamicLayer) and not layer.is_sliding

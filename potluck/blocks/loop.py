@@ -19,6 +19,7 @@ from potluck.blocks.cache import KvCache
 from potluck.blocks.calls import Call
 from potluck.blocks.streaming import enter_again
 from potluck.blocks.weights import SpanWeights
+from potluck.checkpoint.families import NEEDS_POSITIONS, cache_name, takes_use_cache
 from potluck.protocol.blocks import Span
 
 
@@ -64,6 +65,7 @@ class FamilyLoop:
         self.hidden_size: int = decoder.config.hidden_size
         self.dtype: torch.dtype = decoder.dtype
         self.device: torch.device = next(decoder.parameters()).device
+        self._cache_name = cache_name(decoder)
         self._pass: _Pass | None = None  # None while a runner calls the layers one by one
         self._watched: list[Call] | None = None
         self._returns_tuple = False
@@ -83,9 +85,8 @@ class FamilyLoop:
     def watch(self, hidden: Tensor, positions: Tensor | None, cache: Any) -> list[Call]:
         """Return what the loop passes to each layer besides the hidden state. The layers compute nothing meanwhile."""
         self._watched = []
-        others = {} if positions is None else {"position_ids": positions}
         try:
-            self.decoder(inputs_embeds=hidden.clone(), past_key_values=cache, use_cache=True, **others)
+            self._call(hidden, cache, positions)
             return self._watched
         finally:
             self._watched = None
@@ -93,14 +94,26 @@ class FamilyLoop:
     def _run(self, this: _Pass, cache: KvCache | None) -> Tensor:
         self._pass = this
         try:
-            # Some families scale their embeddings in place, but the layers must get the original.
-            self.decoder(inputs_embeds=this.hidden.clone(), past_key_values=cache, use_cache=cache is not None)
+            self._call(this.hidden, cache, self._positions(this.hidden, cache))
         finally:
             self._pass = None
         if cache is not None:
             cache.length += this.hidden.shape[1]
         assert this.output is not None
         return this.output
+
+    def _call(self, hidden: Tensor, cache: Any, positions: Tensor | None) -> None:
+        others: dict[str, Any] = {} if positions is None else {"position_ids": positions}
+        others["use_cache"] = cache is not None and takes_use_cache(self.decoder.config)
+        others[self._cache_name] = cache
+        # Some families scale their embeddings in place, but the layers must get the original.
+        self.decoder(inputs_embeds=hidden.clone(), **others)
+
+    def _positions(self, hidden: Tensor, cache: KvCache | None) -> Tensor | None:
+        """Return positions [1, tokens] for a family that does not count them from its cache."""
+        if cache is None or self.decoder.config.model_type not in NEEDS_POSITIONS:
+            return None
+        return torch.arange(cache.length, cache.length + hidden.shape[1], device=hidden.device)[None]
 
     def _wrapped(self, index: int, own_forward: Callable[..., Any]) -> Callable[..., Any]:
         block = self.span.start + index

@@ -79,7 +79,7 @@ def try_alone(loop: FamilyLoop) -> tuple[KvCache, Heard]:
         raise CheckpointError(
             f"models of the family {family} cannot be split: their layers do not run alone", hint=hint
         ) from error
-    if not cache.nbytes:
+    if not cache.nbytes and not cache.is_needless:
         raise CheckpointError(
             f"models of the family {family} cannot be split: their layers share no usual cache", hint=hint
         )

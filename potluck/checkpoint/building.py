@@ -122,6 +122,7 @@ def rebuild_buffers(model: Any, full_config: Any, device: str) -> None:
             model._init_weights(module)
         if any(_is_poisoned(module._buffers[name]) for name in names if name not in persistent):
             _take_from_fresh(module, names, full_config, device)
+            _compute_around(model, path, [module._buffers[name] for name in names if name not in persistent])
         for name in names:
             if name not in persistent and _is_poisoned(module._buffers[name]):
                 raise CheckpointError(f"{path}.{name} cannot be computed: models of this family are not supported")
@@ -150,6 +151,14 @@ def _is_poisoned(buffer: Tensor) -> bool:
     if buffer.is_floating_point():
         return bool(torch.isnan(buffer).any())
     return buffer.dtype in (torch.int32, torch.int64) and bool((buffer == _POISON_INT).any())
+
+
+def _compute_around(model: Any, path: str, buffers: list[Tensor]) -> None:
+    """Let the modules around `path` compute the buffers that it cannot compute itself, the nearest first."""
+    with torch.no_grad():
+        while path and any(map(_is_poisoned, buffers)):
+            path = path.rpartition(".")[0]
+            model._init_weights(model.get_submodule(path))
 
 
 def _take_from_fresh(module: nn.Module, names: list[str], config: Any, device: str) -> None:

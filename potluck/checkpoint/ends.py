@@ -22,7 +22,13 @@ from transformers.models.auto.modeling_auto import (
 )
 
 from potluck.checkpoint.building import Filler, rebuild_buffers
-from potluck.checkpoint.families import NEEDS_A_MASK, decoder_of, refuse_unsplittable
+from potluck.checkpoint.families import (
+    MAMBAS_CACHE_NAME,
+    NEEDS_A_MASK,
+    decoder_of,
+    refuse_unsplittable,
+    takes_use_cache,
+)
 from potluck.checkpoint.shards import Shard
 from potluck.checkpoint.source import Checkpoint
 from potluck.checkpoint.stored import refuse_packed_ends, stored_format
@@ -124,6 +130,8 @@ def load_ends(
         model.get_parameter(name).requires_grad_()
     embedding = model.get_input_embeddings().weight
     _insert_blocks(inner, getattr(inner, stack_name).stack, blocks, embedding.new_ones(checkpoint.hidden_size))
+    if not takes_use_cache(inner.config):
+        inner.register_forward_pre_hook(_use_no_cache, with_kwargs=True)
     if num_labels is None:
         model.generation_config = _generation_config(checkpoint, model)
     return model
@@ -192,6 +200,10 @@ class _Unchanged(nn.Module):
         return hidden_states
 
 
+def _use_no_cache(inner: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    return args, {**kwargs, "use_cache": False}
+
+
 def _names_of_ends(checkpoint: Checkpoint, model: Any, stack_name: str) -> dict[str, str]:
     """Map checkpoint names of the ends to names without the wrapper that models for images or sound have."""
     wanted = model.state_dict()
@@ -214,7 +226,7 @@ _WRAPPER = re.compile(r"(^|\.)(?:language_model|text_model)\.")
 
 def _cache_in(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """Return the cache that the family's loop passes to its layers, under any name or position."""
-    for key in ("past_key_values", "layer_past", "past_key_value"):
+    for key in ("past_key_values", "layer_past", "past_key_value", MAMBAS_CACHE_NAME):
         if kwargs.get(key) is not None:
             return kwargs[key]
     return next((value for value in args if isinstance(value, Cache)), None)

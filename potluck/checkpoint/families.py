@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import copy
 from importlib import import_module
+from inspect import signature
 from typing import Any
 
 from torch import nn
@@ -16,14 +17,15 @@ from transformers.models.auto.modeling_auto import MODEL_FOR_CAUSAL_LM_MAPPING, 
 from potluck.errors import CheckpointError
 
 _SHARED_KV = "its layers share keys and values across the whole depth"
+_STREAMS = "its layers exchange several hidden states for each token"
 _SHARED_BLOCK = "one block's weights are shared between many layers"
 NOT_SPLITTABLE = {
-    "bamba": "its parts do not generate what the whole model does",
+    "deepseek_v4": _STREAMS,
     "gemma3n": _SHARED_KV,
     "gemma3n_text": _SHARED_KV,
     "gemma4_assistant": _SHARED_KV,
     "gemma4_unified_assistant": _SHARED_KV,
-    "minimax": "its cache class cannot hold a part of the layers",
+    "hy_v4": _STREAMS,
     "mistral_large4": _SHARED_KV,
     "zamba": _SHARED_BLOCK,
     "zamba2": _SHARED_BLOCK,
@@ -38,6 +40,15 @@ _NOT_IN_LAYERS = {
 
 NEEDS_A_MASK = frozenset({"mpt"})
 """Families whose loop computes with the mask itself, even if no layer uses it."""
+
+NEEDS_POSITIONS = frozenset({"bamba"})
+"""Families whose loop counts each step's positions from 0 unless it is given them."""
+
+MAMBAS_CACHE_NAME = "cache_params"
+"""Under which name Mamba's families take their cache. They mask padding once: their generation passes no mask later."""
+
+_REFUSES_CACHES = frozenset({"minimax"})
+"""Families whose loop refuses caches of other classes than its own, unless it is told not to use the one it gets."""
 
 LAYER_INDEX_NAMES = frozenset({"layer_idx", "layer_id"})
 """Under which names a layer's parts know their place in the cache."""
@@ -87,6 +98,16 @@ def decoder_class(text_config: Any) -> Any:
     raise CheckpointError(f"no decoder is known for models of the family {text_config.model_type}")
 
 
+def cache_name(decoder: nn.Module) -> str:
+    """Return under which name a decoder takes its cache."""
+    return MAMBAS_CACHE_NAME if MAMBAS_CACHE_NAME in signature(decoder.forward).parameters else "past_key_values"
+
+
+def takes_use_cache(config: Any) -> bool:
+    """Tell whether a decoder may be told to use the cache that it gets."""
+    return config.model_type not in _REFUSES_CACHES
+
+
 def decoder_of(model: nn.Module, num_blocks: int) -> tuple[nn.Module, str]:
     """Return the module that holds the decoder's layers, and their name in it.
 
@@ -115,6 +136,8 @@ def slice_config(config: Any, start: int, end: int) -> Any:
     for key, value in vars(config).items():
         if isinstance(value, list | tuple) and len(value) == depth and key not in ("architectures",):
             setattr(sliced, key, type(value)(value[start:end]))
+        elif key.endswith("_layer_indices") and value is not None:
+            setattr(sliced, key, [index - start for index in value if start <= index < end])
         elif key.endswith("_layer_offset"):  # every n-th layer from this one on
             period = getattr(config, key.replace("_offset", "_period"))
             setattr(sliced, key, (value - start) % period)

@@ -134,6 +134,18 @@ class RemoteCache(Cache):  # type: ignore[misc]
     def is_initialized(self) -> bool:
         return self._length > 0
 
+    def mask_so_far(self, new_tokens: int) -> Tensor | None:
+        """Return the mask [batch, tokens so far and new] that continues the first one's padding; None: no padding."""
+        if self._inputs is not None:
+            earlier = self._inputs.mask
+            return None if earlier is None else torch.cat([earlier, earlier.new_ones(self._batch, new_tokens)], dim=1)
+        if not self._length or not any(group.start for group in self._groups):
+            return None
+        mask = torch.ones(self._batch, self._length + new_tokens, dtype=torch.int64)
+        for group in self._groups:
+            mask[slice(None) if group.rows is None else group.rows, : group.start] = 0
+        return mask
+
     def crop(self, tokens_to_remove: int) -> None:
         """Forget the last tokens (given as a negative number, as transformers does)."""
         if tokens_to_remove > 0:

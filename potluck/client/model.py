@@ -21,7 +21,7 @@ from transformers.generation.candidate_generator import AssistedCandidateGenerat
 
 from potluck.blocks.cache import rolls_back
 from potluck.checkpoint import load_ends, open_checkpoint
-from potluck.checkpoint.families import depends_on_length
+from potluck.checkpoint.families import cache_name, depends_on_length
 from potluck.checkpoint.parameters import block_parameters
 from potluck.client.cache import RemoteCache
 from potluck.client.config import ClientConfig
@@ -177,6 +177,7 @@ class SwarmModel:
     _routes: list[RouteReport]
     _may_speculate: bool  # the family's sessions go back cheaply, and steps of several tokens give the same
     _step_times: StepTimes
+    _cache_name: str  # under which the family takes its cache
 
     @property
     def blocks(self) -> RemoteBlocks:
@@ -188,7 +189,7 @@ class SwarmModel:
         if not self.can_generate():  # type: ignore[attr-defined]
             raise UsageError("a classifier generates no text", hint="use AutoDistributedModelForCausalLM")
         if session is not None:
-            kwargs["past_key_values"] = session.cache
+            kwargs[self._cache_name] = session.cache
         return super().generate(*args, **kwargs)  # type: ignore[misc]
 
     @contextmanager
@@ -211,7 +212,7 @@ class SwarmModel:
     inference_session = session  # its name in Petals
 
     def new_cache(self, max_length: int, *, exact: bool | None = None, max_wait_s: float | None = None) -> RemoteCache:
-        """Return a cache for `past_key_values=`; its sessions end when it is closed or forgotten."""
+        """Return a cache for `past_key_values=` (Mamba: `cache_params=`); its sessions end with it or its `close()`."""
         made = RemoteCache(self._client, max_length, exact=exact, max_wait_s=max_wait_s)
         self._routes = made.routes
         return made
@@ -262,7 +263,7 @@ class SwarmModel:
         max_cache_length: int,
     ) -> None:
         """Put a cache into `model_kwargs`; `generate` calls this before its first step."""
-        given = model_kwargs.get("past_key_values")
+        given = model_kwargs.get(self._cache_name)
         if given is not None:
             super()._prepare_cache_for_generation(  # type: ignore[misc]
                 generation_config, model_kwargs, generation_mode, batch_size, max_cache_length
@@ -274,7 +275,7 @@ class SwarmModel:
                 hint="leave it out: the servers hold the cache",
             )
         elif generation_config.use_cache is not False:
-            model_kwargs["past_key_values"] = self._growing_cache(max_cache_length + 1)
+            model_kwargs[self._cache_name] = self._growing_cache(max_cache_length + 1)
 
     def _assisted_decoding(
         self,
@@ -288,7 +289,7 @@ class SwarmModel:
         """Generate with drafts; `generate` calls this for `prompt_lookup_num_tokens` and `assistant_model`."""
         helpers = {name: kwargs.pop(name, None) for name in _HELPERS}
         given = (input_ids, logits_processor, stopping_criteria, generation_config)
-        cache = kwargs.get("past_key_values")
+        cache = kwargs.get(self._cache_name)
         if isinstance(cache, RemoteCache) and (cache.is_exact or not self._may_speculate):
             return self._sample(*given, streamer=streamer, **kwargs)  # type: ignore[attr-defined]
         drafter = None
@@ -334,7 +335,9 @@ def attach(
     config = checkpoint.text_config
     model._may_speculate = rolls_back(config) and not depends_on_length(config)
     model.eval()
-    _decoder_around(model, blocks).register_forward_pre_hook(blocks.note_inputs, with_kwargs=True)
+    decoder = _decoder_around(model, blocks)
+    decoder.register_forward_pre_hook(blocks.note_inputs, with_kwargs=True, prepend=True)
+    model._cache_name = cache_name(decoder)
     weakref.finalize(model, client.close)
     return model
 

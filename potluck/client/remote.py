@@ -14,6 +14,7 @@ import torch
 from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
 
+from potluck.checkpoint.families import MAMBAS_CACHE_NAME, cache_name
 from potluck.client.cache import RemoteCache
 from potluck.client.rows import RowGroup, group_rows
 from potluck.errors import UsageError
@@ -96,7 +97,8 @@ class RemoteBlocks(nn.Module):
         """Note the mask, provide a cache and refuse unsupported inputs; a pre-hook of the decoder around the blocks."""
         config: Any = module.config
         _refuse_outputs(config, kwargs)
-        cache, use_cache = kwargs.get("past_key_values"), kwargs.get("use_cache")
+        name = cache_name(module)
+        cache, use_cache = kwargs.get(name), kwargs.get("use_cache")
         if cache is not None and not isinstance(cache, RemoteCache):
             raise UsageError(
                 f"a {type(cache).__name__} cannot hold what servers remember", hint="use the cache of model.session()"
@@ -104,11 +106,13 @@ class RemoteBlocks(nn.Module):
         if cache is None and (config.use_cache if use_cache is None else use_cache):
             # Servers keep something only if somebody asked for it or goes on.
             is_deferred = use_cache is None or torch.is_grad_enabled()
-            kwargs["past_key_values"] = cache = RemoteCache(self.client, is_deferred=is_deferred)
+            kwargs[name] = cache = RemoteCache(self.client, is_deferred=is_deferred)
         mask = kwargs.get("attention_mask")
         if mask is not None and not (isinstance(mask, Tensor) and mask.dim() == 2):
             raise UsageError("attention masks must be [batch, tokens]: the swarm computes causal attention only")
         _refuse_positions(kwargs.get("position_ids"), mask, 0 if cache is None else cache.get_seq_length())
+        if mask is None and cache is not None and name == MAMBAS_CACHE_NAME:
+            mask = cache.mask_so_far(_new_tokens(args, kwargs))
         _mask.set(mask)
         return args, kwargs
 
@@ -158,6 +162,12 @@ class _ThroughTheSwarm(torch.autograd.Function):
     def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor, Tensor | None, None, None, None]:
         client: SwarmClient = ctx.client
         return *client.run(client.pipeline.backward(grads[0], ctx.passed, ctx.prompts, ctx.span)), None, None, None
+
+
+def _new_tokens(args: tuple[Any, ...], kwargs: dict[str, Any]) -> int:
+    """Return the number of tokens a row that a decoder was called with."""
+    given = (*args[:1], kwargs.get("input_ids"), kwargs.get("inputs_embeds"))
+    return int(next(each for each in given if each is not None).shape[1])
 
 
 def _refuse_outputs(config: Any, kwargs: dict[str, Any]) -> None:

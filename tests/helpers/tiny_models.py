@@ -134,6 +134,34 @@ FAMILIES: dict[str, Callable[[], Any]] = {
         linear_key_head_dim=16,
         linear_value_head_dim=16,
     ),
+    "mamba": lambda: hf.MambaConfig(vocab_size=128, hidden_size=64, num_hidden_layers=NUM_BLOCKS, state_size=16),
+    "mamba2": lambda: hf.Mamba2Config(
+        vocab_size=128, hidden_size=64, num_hidden_layers=NUM_BLOCKS, num_heads=8, head_dim=16, state_size=16
+    ),
+    "falcon_h1": lambda: hf.FalconH1Config(  # the model around the layers computes a buffer of theirs
+        **_COMMON,
+        mamba_d_ssm=128,
+        mamba_n_heads=8,
+        mamba_d_head=16,
+        mamba_d_state=16,
+        ssm_multipliers=[0.5, 2.0, 1.0, 3.0, 1.0],
+    ),
+    "bamba": lambda: hf.BambaConfig(
+        **_COMMON, attn_layer_indices=[1, 3], mamba_n_heads=8, mamba_d_head=16, mamba_d_state=16
+    ),
+    "minimax": lambda: hf.MiniMaxConfig(**_COMMON, head_dim=16, num_local_experts=4, num_experts_per_tok=2),
+    "nemotron_h": lambda: hf.NemotronHConfig(  # its last span is an MLP, which has no cache
+        **{key: value for key, value in _COMMON.items() if key != "num_hidden_layers"},
+        layers_block_type=["linear_attention", "moe", "full_attention", "linear_attention", "full_attention", "mlp"],
+        head_dim=16,
+        mamba_num_heads=8,
+        mamba_head_dim=16,
+        ssm_state_size=16,
+        n_groups=2,
+        n_routed_experts=4,
+        moe_intermediate_size=32,
+        moe_shared_expert_intermediate_size=32,
+    ),
 }
 
 

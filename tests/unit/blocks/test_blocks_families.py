@@ -14,7 +14,7 @@ from transformers import DynamicCache
 
 from potluck.blocks import BlockSpan, KvCache, load_span
 from potluck.checkpoint import load_ends, open_checkpoint
-from potluck.checkpoint.families import decoder_of
+from potluck.checkpoint.families import NEEDS_POSITIONS, cache_name, decoder_of
 from potluck.protocol.blocks import Span
 
 SPANS = (Span(0, 2), Span(2, 5), Span(5, 6))
@@ -76,6 +76,11 @@ class LocalBlocks(nn.Module):
         return hidden_states
 
 
+def frozen(folder: Path) -> Any:
+    """Load the whole model; without gradients for its weights, because torch multiplies those of Mamba otherwise."""
+    return whole_model(folder).requires_grad_(False)
+
+
 def load_all(folder: Path) -> list[BlockSpan]:
     checkpoint = open_checkpoint(str(folder))
     return [load_span(checkpoint, span) for span in SPANS]
@@ -87,13 +92,16 @@ def test_three_spans_equal_the_whole_model_in_prefill_pieces_and_decode(
     family: str, family_folder: Callable[[str], Path]
 ) -> None:
     folder = family_folder(family)
-    model, spans = whole_model(folder), load_all(folder)
+    model, spans = frozen(folder), load_all(folder)
     recorder = Recorder(model)
-    whole_cache = DynamicCache(config=model.config)
+    cached: dict[str, Any] = {}
     caches = [span.new_cache() for span in spans]
     ids = torch.randint(3, 128, (2, 20), generator=torch.Generator().manual_seed(1))
     for start, end in PIECES:
-        model(ids[:, start:end], past_key_values=whole_cache, use_cache=True)
+        if family in NEEDS_POSITIONS:
+            cached["position_ids"] = torch.arange(start, end)[None]
+        name = cache_name(model.base_model)
+        cached[name] = model(ids[:, start:end], use_cache=True, **cached)[name]
         hidden = recorder.input
         for blocks, cache in zip(spans, caches, strict=True):
             assert hidden is not None
@@ -105,7 +113,7 @@ def test_three_spans_equal_the_whole_model_in_prefill_pieces_and_decode(
 @pytest.mark.parametrize("family", FAMILIES)
 def test_without_a_cache_output_equals_and_gradients_agree(family: str, family_folder: Callable[[str], Path]) -> None:
     folder = family_folder(family)
-    model, spans = whole_model(folder), load_all(folder)
+    model, spans = frozen(folder), load_all(folder)
     checkpoint = open_checkpoint(str(folder))
     whole = load_span(checkpoint, Span(0, NUM_BLOCKS))
     recorder = Recorder(model)
@@ -130,13 +138,14 @@ def test_without_a_cache_output_equals_and_gradients_agree(family: str, family_f
 @torch.inference_mode()
 def test_ends_around_spans_generate_the_whole_models_tokens(family: str, family_folder: Callable[[str], Path]) -> None:
     folder = family_folder(family)
-    model = whole_model(folder)
+    model = frozen(folder)
     ends = load_ends(open_checkpoint(str(folder)), LocalBlocks(load_all(folder)))
     ids = torch.randint(3, 128, (2, 7), generator=torch.Generator().manual_seed(3))
     assert torch.equal(model(ids, use_cache=False).logits, ends(ids, use_cache=False).logits)
     wanted = model.generate(ids, max_new_tokens=12, do_sample=False)
     cache = LengthOnlyCache(config=ends.config)
-    assert torch.equal(ends.generate(ids, max_new_tokens=12, do_sample=False, past_key_values=cache), wanted)
+    named = {cache_name(decoder_of(ends, NUM_BLOCKS)[0]): cache}
+    assert torch.equal(ends.generate(ids, max_new_tokens=12, do_sample=False, **named), wanted)
     assert cache.length == wanted.shape[1] - 1
 
 

@@ -2,7 +2,10 @@ from __future__ import annotations
 
 import pytest
 from helpers.client_world import local_model
+from helpers.family_fixtures import family_folder
 from transformers import PreTrainedModel
+
+__all__ = ["family_folder"]
 
 
 @pytest.fixture(scope="session")
