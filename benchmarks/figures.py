@@ -677,6 +677,14 @@ FIGURES = {
             "sessions of 16 to 2048 tokens admitted over those whose ceiling of 2048 fits; 4.9 is the limit",
         ),
         Figure(
+            "cache_sessions_int8",
+            "ratio",
+            "higher",
+            1.9,
+            "kv_memory:sessions_int8",
+            "sessions that the same memory admits with keys and values in int8 over those in bfloat16",
+        ),
+        Figure(
             "stream_share",
             "ratio",
             "higher",

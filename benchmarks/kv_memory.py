@@ -1,4 +1,4 @@
-"""The compute core alone, without sessions or a scheduler: `ragged_long_row` and `cache_sessions`."""
+"""The compute core without sessions or a scheduler: `ragged_long_row`, `cache_sessions`, `cache_sessions_int8`."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import math
 import random
 import statistics
 import time
+from dataclasses import replace
 
 import torch
 from potluck_gateway.completion import quiet
@@ -28,6 +29,8 @@ _CHUNK_TOKENS = 500
 
 _CEILING = 2048
 _SHORTEST = 16
+_HEAD_SIZE = 64  # the factor of a slot takes 2 bytes, so larger heads save more
+_CACHE_BYTES = 64 << 20
 
 
 def long_row(soak: bool) -> Measured:
@@ -59,6 +62,49 @@ def sessions(soak: bool) -> Measured:
         ratios.append(_admitted(memory, random.Random(seed)) / ceilings)
     detail = {"ceilings": ceilings, "rounds": rounds, "least": min(ratios), "most": max(ratios)}
     return Measured(statistics.mean(ratios), detail)
+
+
+def sessions_int8(soak: bool) -> Measured:
+    """Sessions that grow to their length in the same number of bytes, with keys and values in int8 over bfloat16."""
+    admitted = []
+    for is_int8 in (False, True):
+        layers = (LayerKv(KvShape(1, _HEAD_SIZE, _HEAD_SIZE)),) * 2
+        layout = KvLayout(Span(0, len(layers)), layers, torch.bfloat16, torch.device("cpu"), is_int8)
+        memory = KvMemory(layout, _CACHE_BYTES // layout.bytes_per_token(layout.stored))
+        admitted.append(statistics.mean(_admitted(memory, random.Random(seed)) for seed in range(50 if soak else 10)))
+    detail = {"head_size": _HEAD_SIZE, "bfloat16": admitted[0], "int8": admitted[1], **_int8_cost(40 if soak else 10)}
+    return Measured(admitted[1] / admitted[0], detail)
+
+
+def _int8_cost(steps: int) -> dict[str, object]:
+    """Decode steps of one long row with keys and values in bfloat16 and in int8: errors against float32, CPU times."""
+    quiet()
+    torch.set_num_threads(1)
+    source = open_checkpoint(str(checkpoint(_HIDDEN_SIZE, 8)))
+    wide, narrow = (load_span(source, Span(0, 2), dtype=dtype) for dtype in (torch.float32, torch.bfloat16))
+    runs: dict[str, tuple[BlockSpan, KvMemory, KvSequence]] = {}
+    for name, blocks, is_int8 in (("float32", wide, False), ("bfloat16", narrow, False), ("int8", narrow, True)):
+        assert blocks.layout is not None
+        memory = KvMemory(replace(blocks.layout, is_int8=is_int8), 2 * _LONG)
+        torch.manual_seed(0)
+        runs[name] = blocks, memory, _row_of(blocks, memory, _LONG)
+    errors: dict[str, list[float]] = {"bfloat16": [], "int8": []}
+    ratios = []
+    for seed in range(steps):
+        times, outputs = {}, {}
+        for name, (blocks, memory, row) in runs.items():
+            torch.manual_seed(seed)
+            started = time.process_time()
+            outputs[name] = _step(blocks, memory, [row], 1).float()
+            times[name] = time.process_time() - started
+        for name, found in errors.items():
+            found.append(float((outputs[name] - outputs["float32"]).norm() / outputs["float32"].norm()))
+        ratios.append(times["int8"] / times["bfloat16"])
+    return {
+        "tokens": _LONG,
+        "error_against_float32": {name: round(statistics.median(found), 4) for name, found in errors.items()},
+        "step_time_over_bfloat16": round(statistics.median(ratios), 3),
+    }
 
 
 def _admitted(memory: KvMemory, rng: random.Random) -> int:
@@ -95,10 +141,11 @@ def _decode_s(blocks: BlockSpan, memory: KvMemory, rows: list[KvSequence]) -> fl
     return time.process_time() - started
 
 
-def _step(blocks: BlockSpan, memory: KvMemory, rows: list[KvSequence], tokens: int) -> None:
+def _step(blocks: BlockSpan, memory: KvMemory, rows: list[KvSequence], tokens: int) -> torch.Tensor:
     hidden = torch.randn(len(rows) * tokens, blocks.hidden_size).to(blocks.dtype)
     for row in rows:
         memory.reserve(row, row.length + tokens)
-    blocks.run_step(plan_step(memory, [StepRow(row, tokens) for row in rows]), hidden, memory)
+    output = blocks.run_step(plan_step(memory, [StepRow(row, tokens) for row in rows]), hidden, memory)
     for row in rows:
         memory.advance(row, tokens)
+    return output

@@ -30,7 +30,7 @@ from potluck_engine.ranks.devices import check_devices, parse_max_memory
 
 from potluck.errors import UsageError
 from potluck.p2p.runtime_dir import default_parent
-from potluck.protocol.records import QUANTIZATIONS
+from potluck.protocol.records import CACHE_QUANTIZATIONS, QUANTIZATIONS
 from potluck_cli.connect import own_settings
 from potluck_cli.interrupts import EXIT_INTERRUPTED, ending_at_once
 from potluck_cli.invites import add_swarm, swarm_of
@@ -92,6 +92,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--quantization", default="none", choices=QUANTIZATIONS, help="store the weights in fewer bits (default: none)"
     )
     parser.add_argument(
+        "--cache-quantization",
+        default="none",
+        choices=CACHE_QUANTIZATIONS,
+        help="store the keys and values of sessions in fewer bits (default: none)",
+    )
+    parser.add_argument(
         "--adapter",
         action="append",
         default=[],
@@ -131,6 +137,7 @@ def launch_spec(args: argparse.Namespace) -> LaunchSpec:
         num_blocks=args.num_blocks or 0,
         dtype=args.dtype or ("float32" if args.quantization == "none" else "bfloat16"),
         quantization=args.quantization,
+        cache_quantization=args.cache_quantization,
         adapters=tuple(args.adapter),
         device=args.device,
         devices=args.devices,

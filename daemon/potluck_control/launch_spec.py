@@ -46,6 +46,7 @@ class LaunchSpec:
     num_blocks: int = 0
     dtype: str = "float32"
     quantization: str = "none"  # of the weights, see potluck.blocks.formats
+    cache_quantization: str = "none"  # of keys and values of sessions: one of CACHE_QUANTIZATIONS
     adapters: tuple[str, ...] = ()  # LoRA: folders or hub names
     device: str = "cpu"
     devices: tuple[str, ...] = ()  # hold the span together, `device` first; empty: `device` alone

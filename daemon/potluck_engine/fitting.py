@@ -15,6 +15,7 @@ from potluck_control.launch_spec import LaunchSpec, ServingLimits
 
 from potluck.blocks import BlockSpan
 from potluck.blocks.accelerators import memory_of
+from potluck.blocks.arenas import KvShape
 from potluck.blocks.formats import block_nbytes
 from potluck.blocks.residency import Room
 from potluck.checkpoint import Checkpoint
@@ -96,11 +97,18 @@ def memory_limit_bytes(device: str) -> int:
 
 
 def num_blocks_that_fit(
-    checkpoint: Checkpoint, dtype: str, limit_bytes: int, limits: ServingLimits, *, quantization: str = "none"
+    checkpoint: Checkpoint,
+    dtype: str,
+    limit_bytes: int,
+    limits: ServingLimits,
+    *,
+    quantization: str = "none",
+    cache_quantization: str = "none",
 ) -> int:
     """Return how many blocks fit into the limit with the cache of their sessions; at least one, at most all."""
     for_blocks = limit_bytes * (1.0 - _WORK_SHARE)
-    each = _largest_block_bytes(checkpoint, dtype, quantization) + _cache_bytes(checkpoint, dtype) * limits.cache_tokens
+    for_sessions = _cache_bytes(checkpoint, dtype, cache_quantization) * limits.cache_tokens
+    each = _largest_block_bytes(checkpoint, dtype, quantization) + for_sessions
     return min(max(int(for_blocks // each), 1), checkpoint.num_blocks)
 
 
@@ -148,7 +156,7 @@ def weight_room(checkpoint: Checkpoint, span: Span, spec: LaunchSpec, *, folder:
     limits, device = memory_limits(spec), numbered(spec.device)
     wanted = limits.get(device)
     limit = wanted or memory_limit_bytes(device)
-    for_sessions = _cache_bytes(checkpoint, spec.dtype) * spec.limits.cache_tokens * len(span)
+    for_sessions = _cache_bytes(checkpoint, spec.dtype, spec.cache_quantization) * spec.limits.cache_tokens * len(span)
     device_bytes = int(limit * (1.0 - _WORK_SHARE)) - min(for_sessions, limit // 2)
     in_ram = int(psutil.virtual_memory().available * _CPU_SHARE)
     return Room(
@@ -213,7 +221,8 @@ def share_of_room(room: Room, rank: int, size: int, *, is_shared: bool) -> Room:
 
 def _num_blocks_on_devices(checkpoint: Checkpoint, spec: LaunchSpec) -> int:
     limit = total_limit_bytes(spec)
-    return num_blocks_that_fit(checkpoint, spec.dtype, limit, spec.limits, quantization=spec.quantization)
+    formats = {"quantization": spec.quantization, "cache_quantization": spec.cache_quantization}
+    return num_blocks_that_fit(checkpoint, spec.dtype, limit, spec.limits, **formats)
 
 
 def _free_disk_bytes(folder: Path) -> int:
@@ -230,10 +239,11 @@ def _largest_block_bytes(checkpoint: Checkpoint, dtype: str, quantization: str) 
     return max(block_nbytes(layer, quantization) for layer in getattr(decoder, name))
 
 
-def _cache_bytes(checkpoint: Checkpoint, dtype: str) -> int:
+def _cache_bytes(checkpoint: Checkpoint, dtype: str, cache_quantization: str) -> int:
     """Return the bytes of one token in one block: a key and a value for each key-value head."""
     config = checkpoint.text_config
     heads = getattr(config, "num_attention_heads", 1)
     kv_heads = getattr(config, "num_key_value_heads", None) or heads
     head_size = getattr(config, "head_dim", None) or config.hidden_size // heads
-    return int(2 * kv_heads * head_size * torch.finfo(getattr(torch, dtype)).bits // 8)
+    stored = torch.int8 if cache_quantization == "int8" else getattr(torch, dtype)
+    return KvShape(kv_heads, head_size, head_size).nbytes(stored)

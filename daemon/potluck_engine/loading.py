@@ -61,6 +61,7 @@ def load(checkpoint: Checkpoint, span: Span, config: LaunchSpec, ranks: Ranks | 
         device=config.device,
         ranks=ranks,
         quantization=config.quantization,
+        cache_quantization=config.cache_quantization,
         adapters=Adapters(opened) if opened else None,
     )
 

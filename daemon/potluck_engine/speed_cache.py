@@ -59,7 +59,8 @@ def speed_key(config: LaunchSpec) -> str:
     """Return a key of the device and its driver, the number of devices or threads, number formats and model."""
     swarm = config.swarm
     count = f"{len(config.devices)} devices" if len(config.devices) > 1 else f"{config.threads} threads"
-    parts = (*_device(config.device), count, config.dtype, config.quantization, swarm.model, swarm.revision)
+    formats = (config.dtype, config.quantization, config.cache_quantization)
+    parts = (*_device(config.device), count, *formats, swarm.model, swarm.revision)
     return " | ".join(parts)
 
 

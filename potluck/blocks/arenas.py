@@ -1,5 +1,6 @@
 """The memory that holds keys and values: one tensor of keys and one of values for all layers of the same shape.
 
+In int8, a key or value is a slot with a factor of its own (see `slots`).
 On a CPU the memory is mapped but not touched: unused slots take no memory, and large freed ranges go back to the
 system. This module knows slots (tokens), not pages or sequences.
 """
@@ -14,6 +15,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from potluck.blocks.slots import slot_size
 from potluck.blocks.widening import Widener
 
 _LEAST_GIVEN_BACK_BYTES = 64 * 1024  # of one head in a freed run; for less, the system calls cost more than they save
@@ -27,29 +29,39 @@ class KvShape:
     key_dim: int
     value_dim: int
 
-    @property
-    def numel(self) -> int:
-        return self.kv_heads * (self.key_dim + self.value_dim)
+    def nbytes(self, stored: torch.dtype) -> int:
+        """Return the bytes of a token in `stored`; see `KvArena`."""
+        return self.kv_heads * stored.itemsize * sum(self.dims(stored))
+
+    def dims(self, stored: torch.dtype) -> tuple[int, int]:
+        """Return the last dimension of keys and of values in `stored`."""
+        if stored is torch.int8:
+            return slot_size(self.key_dim), slot_size(self.value_dim)
+        return self.key_dim, self.value_dim
 
 
 class KvArena:
     """Keys and values of `depth` layers of one shape, with `capacity` slots each.
 
-    Shapes: keys [depth, kv_heads, capacity, key_dim], values [depth, kv_heads, capacity, value_dim].
+    Shapes: keys [depth, kv_heads, capacity, key_dim], values [depth, kv_heads, capacity, value_dim]; in int8, slots in
+    place of the last dimension.
+
+    Args:
+        stored: number format of the layers, or int8.
 
     Attributes:
         widener: set where attention computes in float32 on keys and values in half precision.
     """
 
-    def __init__(self, shape: KvShape, depth: int, capacity: int, dtype: torch.dtype, device: torch.device) -> None:
+    def __init__(self, shape: KvShape, depth: int, capacity: int, stored: torch.dtype, device: torch.device) -> None:
         self.shape = shape
         self.depth = depth
         self._capacity = capacity
         self._maps: tuple[mmap.mmap | None, ...]
-        sizes = [(depth, shape.kv_heads, capacity, dim) for dim in (shape.key_dim, shape.value_dim)]
-        (self.keys, key_map), (self.values, value_map) = (_map_tensor(size, dtype, device) for size in sizes)
+        sizes = [(depth, shape.kv_heads, capacity, dim) for dim in shape.dims(stored)]
+        (self.keys, key_map), (self.values, value_map) = (_map_tensor(size, stored, device) for size in sizes)
         self._maps = (key_map, value_map)
-        self.widener = Widener() if device.type == "cpu" and dtype.itemsize == 2 else None
+        self.widener = Widener() if device.type == "cpu" and stored.itemsize == 2 else None
 
     @property
     def tensors(self) -> tuple[Tensor, Tensor]:

@@ -21,6 +21,7 @@ from torch import Tensor, nn
 from potluck.blocks.native_kernels import native_kernels
 from potluck.blocks.native_library import can_attend
 from potluck.blocks.paged import PagedView
+from potluck.blocks.slots import decoded
 from potluck.blocks.widening import Widener
 
 _MAX_RUNS = 4  # for more runs, copying a row's keys together is cheaper than that many calls
@@ -46,7 +47,7 @@ class RowView:
     mask: Tensor | None
 
     def pairs(self, place: int, at_most: int = _MAX_RUNS) -> list[Pair]:
-        """Return the visible tokens of one layer, without a copy if they lie in few runs."""
+        """Return the visible tokens of one layer as they are held, without a copy if they lie in few runs."""
         pairs = [(keys[place], values[place]) for keys, values in self.runs]
         if len(pairs) <= at_most:
             return pairs
@@ -68,6 +69,16 @@ class LayerView:
     rows: list[RowView]
     place: int
     widener: Widener | None
+
+    def numbers(self, pair: Pair, dtype: torch.dtype) -> Pair:
+        """Return keys and values as they are held, or those held in int8 as numbers in `dtype`."""
+        if pair[0].dtype is not torch.int8:
+            return pair
+        keys, values = (
+            decoded(slots, like.shape[3], dtype)
+            for slots, like in zip(pair, (self.new_keys, self.new_values), strict=True)
+        )
+        return keys, values
 
     def attend(self, query: Tensor, scale: float, soft_cap: float | None = None, sinks: Tensor | None = None) -> Tensor:
         """Return attention [1, tokens, heads, value_dim] for query [1, heads, tokens, key_dim]."""
@@ -127,15 +138,15 @@ def attend(
     return key.attend(query, query.shape[-1] ** -0.5 if scaling is None else scaling, softcap, s_aux), None
 
 
-def window_mask(tokens: int, seen: int, window: int, like: Tensor) -> Tensor:
+def window_mask(tokens: int, seen: int, window: int, dtype: torch.dtype, device: torch.device) -> Tensor:
     """Return an additive mask [tokens, seen] in which each token sees `window` tokens, itself included.
 
     The last of `tokens` is the newest of the `seen` tokens.
     """
-    newest = torch.arange(seen - tokens, seen, device=like.device)[:, None]
-    age = newest - torch.arange(seen, device=like.device)
+    newest = torch.arange(seen - tokens, seen, device=device)[:, None]
+    age = newest - torch.arange(seen, device=device)
     hidden = (age < 0) | (age >= window)
-    return torch.zeros(hidden.shape, dtype=like.dtype, device=like.device).masked_fill_(hidden, float("-inf"))
+    return torch.zeros(hidden.shape, dtype=dtype, device=device).masked_fill_(hidden, float("-inf"))
 
 
 def _attend_token(query: Tensor, view: LayerView, row: RowView, scores: Scores) -> Tensor:
@@ -144,9 +155,14 @@ def _attend_token(query: Tensor, view: LayerView, row: RowView, scores: Scores) 
     Shapes: query and result [1, kv_heads, group, dim].
     """
     pairs = row.pairs(view.place)
-    native = native_kernels() if scores.soft_cap is None and all(can_attend(*pair) for pair in pairs) else None
+    is_native = scores.soft_cap is None and query.dtype is torch.bfloat16 and all(can_attend(*pair) for pair in pairs)
+    native = native_kernels() if is_native else None
     if native is not None:
         parts = [native.attention(query, keys, values, scores.scale) for keys, values in pairs]
+        return _merge(parts, scores.sinks).to(query.dtype)
+    if pairs[0][0].dtype is torch.int8:
+        wide = query.float()
+        parts = [_partial(wide, *view.numbers(pair, torch.float32), scores) for pair in pairs]
         return _merge(parts, scores.sinks).to(query.dtype)
     if view.widener is None and len(pairs) == 1 and scores.is_plain and pairs[0][0].shape[3] == pairs[0][1].shape[3]:
         return F.scaled_dot_product_attention(query, *pairs[0], scale=scores.scale)  # nearly all rows take this way
@@ -168,13 +184,15 @@ def _attend_chunk(query: Tensor, view: LayerView, row: RowView, start: int, scor
     tokens, kv_heads, group, _ = query.shape
     by_head = query.permute(1, 2, 0, 3)  # [kv_heads, group, tokens, dim]
     if row.mask is not None:
-        ((keys, values),) = row.pairs(view.place, at_most=1)
+        (pair,) = row.pairs(view.place, at_most=1)
+        keys, values = view.numbers(pair, query.dtype)
         parts = [_partial(by_head, *_shared(keys, values, group), scores, row.mask)]
     else:
         own = _shared(view.new_keys.narrow(2, start, tokens), view.new_values.narrow(2, start, tokens), group)
         parts = [_partial(by_head, *own, scores, is_causal=True)]
         folded = by_head.reshape(1, kv_heads, group * tokens, -1) if row.runs else by_head
-        for keys, values in row.pairs(view.place):
+        for pair in row.pairs(view.place):
+            keys, values = view.numbers(pair, query.dtype)
             output, sums = _partial(folded, keys, values, scores)
             parts.append((output.view(kv_heads, group, tokens, -1), sums.view(kv_heads, group, tokens)))
     return _merge(parts, None if scores.sinks is None else scores.sinks[..., None]).permute(2, 0, 1, 3)
@@ -204,7 +222,7 @@ def _plain(
     if scores.soft_cap is not None:
         weights = weights.div_(scores.soft_cap).tanh_().mul_(scores.soft_cap)
     if is_causal:
-        mask = window_mask(query.shape[-2], keys.shape[-2], keys.shape[-2], weights)
+        mask = window_mask(query.shape[-2], keys.shape[-2], keys.shape[-2], weights.dtype, weights.device)
     if mask is not None:
         weights += mask
     sums = weights.logsumexp(-1)

@@ -36,12 +36,26 @@ class LayerKv:
 
 @dataclass(frozen=True, slots=True)
 class KvLayout:
-    """What the layers of a span keep, as the trial at load found out."""
+    """What the layers of a span keep, as the trial at load found out.
+
+    Attributes:
+        is_int8: keys and values are held in int8, whatever the layers compute in.
+    """
 
     span: Span
     layers: tuple[LayerKv, ...]
     dtype: torch.dtype
     device: torch.device
+    is_int8: bool = False
+
+    @property
+    def stored(self) -> torch.dtype:
+        """Return the number format in which keys and values are held."""
+        return torch.int8 if self.is_int8 else self.dtype
+
+    def bytes_per_token(self, stored: torch.dtype) -> int:
+        """Return what a token takes in all layers, if keys and values are held in `stored`."""
+        return sum(layer.shape.nbytes(stored) for layer in self.layers)
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +126,7 @@ class KvMemory:
         depths = [max(len(layers) for kind, layers in members if kind.shape == shape) for shape in shapes]
         if len(members) == 1:
             depths = [max(depths[0], max_blocks)]
-        token_bytes = [shape.numel * depth * layout.dtype.itemsize for shape, depth in zip(shapes, depths, strict=True)]
+        token_bytes = [shape.nbytes(layout.stored) * depth for shape, depth in zip(shapes, depths, strict=True)]
         self.page_bytes = PAGE_TOKENS * sum(token_bytes)
         self.pool = PagePool(pages_of(num_tokens) * len(self.groups))
         self.arenas = [self._new_arena(shape, depth) for shape, depth in zip(shapes, depths, strict=True)]
@@ -224,12 +238,11 @@ class KvMemory:
 
     def saved_bytes(self, sequence: KvSequence) -> int:
         """Return how many bytes `save` copies."""
-        itemsize = self.layout.dtype.itemsize
+        stored = self.layout.stored
         return sum(
             (sequence.length - table.first * PAGE_TOKENS)
             * len(self._places(group, sequence.span))
-            * self.arena_of(group).shape.numel
-            * itemsize
+            * self.arena_of(group).shape.nbytes(stored)
             for group, table in sequence.tables.items()
         )
 
@@ -245,8 +258,8 @@ class KvMemory:
             places, tokens = self._places(group, sequence.span), sequence.length - table.first * PAGE_TOKENS
             for tensor in self.arena_of(group).tensors:
                 whole = (len(places), tensor.shape[1], tokens, tensor.shape[3])
-                used = torch.Size(whole).numel() * self.layout.dtype.itemsize
-                target, buffer = buffer[:used].view(self.layout.dtype).view(whole), buffer[used:]
+                used = torch.Size(whole).numel() * tensor.itemsize
+                target, buffer = buffer[:used].view(tensor.dtype).view(whole), buffer[used:]
                 for layers, here in _stretches(places):
                     for at, slot, count in _slots(table.runs, tokens):
                         target[layers].narrow(2, at, count).copy_(tensor[here].narrow(2, slot, count))
@@ -311,7 +324,7 @@ class KvMemory:
 
     def _new_arena(self, shape: KvShape, depth: int) -> KvArena:
         capacity = (self.pool.num_pages + 1) * PAGE_TOKENS  # with the spare page
-        return KvArena(shape, depth, capacity, self.layout.dtype, self.layout.device)
+        return KvArena(shape, depth, capacity, self.layout.stored, self.layout.device)
 
     def _free_home(self, layer: LayerKv, taken: set[tuple[int, int]]) -> tuple[int, int]:
         """Return a place in a group of this kind, in an unused group, or in a new one."""

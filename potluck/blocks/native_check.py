@@ -12,6 +12,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from potluck.blocks.native_library import GROUP, NATIVE_ROWS, NativeKernels
+from potluck.blocks.slots import encoded
 
 _TOKENS, _ROWS, _COLUMNS, _HEADS, _DIM = 3, 2 * NATIVE_ROWS, 96, 2, 32
 _TOLERANCE = 0.02
@@ -45,12 +46,9 @@ def _results(kernels: NativeKernels) -> Iterator[tuple[str, Tensor, Tensor]]:
         four = torch.randint(0, 256, shape, generator=generator, dtype=torch.uint8)
         yield "int4", kernels.int4(x, four, levels, _ROWS), x.float() @ _int4_matrix(four, levels).T
     query, keys, values = random(1, _HEADS, 1, _DIM), random(1, _HEADS, 9, _DIM), random(1, _HEADS, 9, _DIM)
-    attended, _ = kernels.attention(query, keys, values, 0.2)
-    yield (
-        "attention",
-        attended,
-        functional.scaled_dot_product_attention(query.float(), keys.float(), values.float(), scale=0.2),
-    )
+    wanted = functional.scaled_dot_product_attention(query.float(), keys.float(), values.float(), scale=0.2)
+    yield "attention", kernels.attention(query, keys, values, 0.2)[0], wanted
+    yield "attention in int8", kernels.attention(query, encoded(keys), encoded(values), 0.2)[0], wanted
     total, normed = kernels.add_and_norm(x, wide, weight[0], 1e-6, rounds_first=True, plus_one=False)
     yield "sum", total, x + wide
     yield "norm", normed, functional.rms_norm(total.float(), (_COLUMNS,), weight[0].float(), 1e-6)

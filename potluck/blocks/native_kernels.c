@@ -388,28 +388,48 @@ EXPORT __attribute__((target("avx2,fma"))) void potluck_bfloat16_product(
     }
 }
 
+/* Load 16 numbers of a key or value: those with even places, and those with odd ones. */
+__attribute__((target("avx2,fma"), always_inline)) static inline void load_pairs(
+    const char *slot, int64_t i, __m256 *even, __m256 *odd, const int is_int8) {
+    if (is_int8) {
+        __m256i pairs = _mm256_cvtepi8_epi16(_mm_loadu_si128((const __m128i *)(slot + i)));
+        *even = _mm256_cvtepi32_ps(_mm256_srai_epi32(_mm256_slli_epi32(pairs, 16), 16));
+        *odd = _mm256_cvtepi32_ps(_mm256_srai_epi32(pairs, 16));
+    } else {
+        __m256i pairs = _mm256_loadu_si256((const __m256i *)(slot + 2 * i));
+        *even = _mm256_castsi256_ps(_mm256_slli_epi32(pairs, 16));
+        *odd = _mm256_castsi256_ps(_mm256_and_si256(pairs, _mm256_set1_epi32((int)0xFFFF0000)));
+    }
+    _mm_prefetch(slot + (is_int8 ? i : 2 * i) + 2 * AHEAD, _MM_HINT_T1);
+}
+
+/* Return what the codes of a slot in int8 are multiplied by. See slots.py. */
+static inline float scale_of(const char *slot, int64_t dim) {
+    uint16_t bits;
+    memcpy(&bits, slot + dim, sizeof bits);
+    return widened(bits);
+}
+
 /* Let `queries` heads of one token, at most QUERIES_TOGETHER, attend to the keys and values they share.
  *
- * query and output: [queries][dim]; keys and values: `tokens` rows, so many numbers apart. scores: room for
- * QUERIES_TOGETHER * tokens floats. sums: the log-sum-exp of each query's scores. */
+ * query and output: [queries][dim]; keys and values: `tokens` slots, so many bytes apart, in bfloat16 or int8. scores:
+ * room for QUERIES_TOGETHER * tokens floats. sums: the log-sum-exp of each query's scores. */
 __attribute__((target("avx2,fma"), always_inline)) static inline void attend(
-    const uint16_t *query, const uint16_t *keys, const uint16_t *values, float *output, float *sums, float *scores,
+    const uint16_t *query, const char *keys, const char *values, float *output, float *sums, float *scores,
     int64_t tokens, int64_t key_dim, int64_t value_dim, int64_t key_stride, int64_t value_stride, float scale,
-    const int queries) {
-    const __m256i upper = _mm256_set1_epi32((int)0xFFFF0000);
+    const int queries, const int is_int8) {
     float wide[QUERIES_TOGETHER * MOST_DIM], greatest[QUERIES_TOGETHER], totals[QUERIES_TOGETHER];
     __m256 sum[QUERIES_TOGETHER * MOST_DIM / 8];
     spread(query, wide, queries * key_dim);
     for (int which = 0; which < queries; which++) greatest[which] = -INFINITY, totals[which] = 0;
     for (int64_t token = 0; token < tokens; token++) {
-        const uint16_t *key = keys + token * key_stride;
+        const char *key = keys + token * key_stride;
+        const float factor = is_int8 ? scale * scale_of(key, key_dim) : scale;
         __m256 dots[QUERIES_TOGETHER];
         for (int which = 0; which < queries; which++) dots[which] = _mm256_setzero_ps();
         for (int64_t i = 0; i < key_dim; i += 16) {
-            __m256i pairs = _mm256_loadu_si256((const __m256i *)(key + i));
-            _mm_prefetch((const char *)(key + i + AHEAD), _MM_HINT_T1);
-            __m256 even = _mm256_castsi256_ps(_mm256_slli_epi32(pairs, 16));
-            __m256 odd = _mm256_castsi256_ps(_mm256_and_si256(pairs, upper));
+            __m256 even, odd;
+            load_pairs(key, i, &even, &odd, is_int8);
             for (int which = 0; which < queries; which++) {
                 const float *some = wide + which * key_dim + i;
                 dots[which] = _mm256_fmadd_ps(even, _mm256_loadu_ps(some), dots[which]);
@@ -417,7 +437,7 @@ __attribute__((target("avx2,fma"), always_inline)) static inline void attend(
             }
         }
         for (int which = 0; which < queries; which++) {
-            float score = scores[which * tokens + token] = summed(dots[which]) * scale;
+            float score = scores[which * tokens + token] = summed(dots[which]) * factor;
             greatest[which] = score > greatest[which] || score != score ? score : greatest[which];
         }
     }
@@ -429,14 +449,14 @@ __attribute__((target("avx2,fma"), always_inline)) static inline void attend(
     int64_t width = value_dim / 8;
     for (int64_t i = 0; i < queries * width; i++) sum[i] = _mm256_setzero_ps();
     for (int64_t token = 0; token < tokens; token++) {
-        const uint16_t *value = values + token * value_stride;
+        const char *value = values + token * value_stride;
+        const float factor = is_int8 ? scale_of(value, value_dim) : 1.0f;
         for (int64_t i = 0; i < value_dim; i += 16) {
-            __m256i pairs = _mm256_loadu_si256((const __m256i *)(value + i));
-            _mm_prefetch((const char *)(value + i + AHEAD), _MM_HINT_T1);
-            __m256 even = _mm256_castsi256_ps(_mm256_slli_epi32(pairs, 16));
-            __m256 odd = _mm256_castsi256_ps(_mm256_and_si256(pairs, upper));
+            __m256 even, odd;
+            load_pairs(value, i, &even, &odd, is_int8);
             for (int which = 0; which < queries; which++) {
-                __m256 weight = _mm256_set1_ps(scores[which * tokens + token]), *here = sum + which * width + i / 8;
+                __m256 weight = _mm256_set1_ps(scores[which * tokens + token] * factor);
+                __m256 *here = sum + which * width + i / 8;
                 here[0] = _mm256_fmadd_ps(even, weight, here[0]);
                 here[1] = _mm256_fmadd_ps(odd, weight, here[1]);
             }
@@ -450,26 +470,28 @@ __attribute__((target("avx2,fma"), always_inline)) static inline void attend(
     }
 }
 
-/* Attend with one token: query [heads, group, key_dim], keys [heads, tokens, key_dim] and values [heads, tokens,
- * value_dim] in bfloat16, output [heads, group, value_dim] and sums [heads, group] in float. Both dimensions are
- * multiples of 16, at most MOST_DIM; strides are numbers. scratch: heads * QUERIES_TOGETHER * tokens floats. */
+/* Attend with one token: query [heads, group, key_dim] in bfloat16, keys [heads, tokens, key_dim] and values [heads,
+ * tokens, value_dim] in bfloat16 or slots of int8, output [heads, group, value_dim] and sums [heads, group] in float.
+ * Both dimensions are multiples of 16, at most MOST_DIM; strides are bytes. scratch: heads * QUERIES_TOGETHER * tokens
+ * floats. */
 EXPORT __attribute__((target("avx2,fma"))) void potluck_attention(
-    const uint16_t *query, const uint16_t *keys, const uint16_t *values, float *output, float *sums, float *scratch,
+    const uint16_t *query, const char *keys, const char *values, float *output, float *sums, float *scratch,
     int64_t heads, int64_t group, int64_t tokens, int64_t key_dim, int64_t value_dim, int64_t key_head_stride,
-    int64_t key_stride, int64_t value_head_stride, int64_t value_stride, float scale, int threads) {
+    int64_t key_stride, int64_t value_head_stride, int64_t value_stride, float scale, int is_int8, int threads) {
 #pragma omp parallel for num_threads(threads) if (threads > 1)
     for (int64_t head = 0; head < heads; head++) {
         for (int64_t first = 0; first < group; first += QUERIES_TOGETHER) {
             int64_t at = head * group + first;
             int count = group - first < QUERIES_TOGETHER ? (int)(group - first) : QUERIES_TOGETHER;
-#define CASE_ATTEND(number)                                                                                       \
-    case number:                                                                                                  \
+#define CASE_ATTEND(number, form)                                                                                 \
+    case 2 * number + form:                                                                                       \
         attend(query + at * key_dim, keys + head * key_head_stride, values + head * value_head_stride,            \
                output + at * value_dim, sums + at, scratch + head * QUERIES_TOGETHER * tokens, tokens, key_dim,   \
-               value_dim, key_stride, value_stride, scale, number);                                               \
+               value_dim, key_stride, value_stride, scale, number, form);                                         \
         break;
-            switch (count) {
-                CASE_ATTEND(1) CASE_ATTEND(2) CASE_ATTEND(3) CASE_ATTEND(4)
+            switch (2 * count + !!is_int8) {
+                CASE_ATTEND(1, 0) CASE_ATTEND(2, 0) CASE_ATTEND(3, 0) CASE_ATTEND(4, 0)
+                CASE_ATTEND(1, 1) CASE_ATTEND(2, 1) CASE_ATTEND(3, 1) CASE_ATTEND(4, 1)
             }
         }
     }

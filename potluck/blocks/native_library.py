@@ -7,6 +7,8 @@ import ctypes
 import torch
 from torch import Tensor
 
+from potluck.blocks.slots import SCALE_BYTES
+
 NATIVE_ROWS = 32
 """`NativeKernels.int4` takes matrices that pack a multiple of so many rows together."""
 
@@ -39,7 +41,7 @@ class NativeKernels:
         self._bfloat16.argtypes = (*[_POINTER] * 4, *[_SIZE] * 3, ctypes.c_int)
         self._bfloat16.restype = None
         self._attention = library.potluck_attention
-        self._attention.argtypes = (*[_POINTER] * 6, *[_SIZE] * 9, ctypes.c_float, ctypes.c_int)
+        self._attention.argtypes = (*[_POINTER] * 6, *[_SIZE] * 9, ctypes.c_float, ctypes.c_int, ctypes.c_int)
         self._attention.restype = None
 
         self._add_and_norm = library.potluck_add_and_norm
@@ -106,18 +108,20 @@ class NativeKernels:
     def attention(self, query: Tensor, keys: Tensor, values: Tensor, scale: float) -> tuple[Tensor, Tensor]:
         """Return one token's attention in float32, and the log-sum-exp of its scores, [1, heads, group].
 
-        Shapes: query [1, heads, group, key_dim], keys [1, heads, tokens, key_dim], values [.., value_dim], where
-        `can_attend` says so.
+        Shapes: query [1, heads, group, key_dim], keys [1, heads, tokens, key_dim], values [.., value_dim], or both as
+        slots of int8, where `can_attend` says so.
         """
         _, heads, group, key_dim = query.shape
-        tokens, value_dim = values.shape[2:]
+        tokens, value_dim = values.shape[2], _dims(keys, values)[1]
+        size = keys.element_size()
+        strides = [size * stride for stride in (*keys.stride()[1:3], *values.stride()[1:3])]
         query = query.contiguous()
         output, sums = torch.empty((1, heads, group, value_dim)), torch.empty((1, heads, group))
         scratch = torch.empty(heads * _QUERIES_TOGETHER * tokens)
         self._attention(
             *(tensor.data_ptr() for tensor in (query, keys, values, output, sums, scratch)),
-            *(heads, group, tokens, key_dim, value_dim, *keys.stride()[1:3], *values.stride()[1:3]),
-            *(scale, torch.get_num_threads()),
+            *(heads, group, tokens, key_dim, value_dim, *strides),
+            *(scale, keys.dtype is torch.int8, torch.get_num_threads()),
         )
         return output, sums
 
@@ -155,9 +159,15 @@ class NativeKernels:
 
 def can_attend(keys: Tensor, values: Tensor) -> bool:
     """Return whether `NativeKernels.attention` takes keys and values of such shapes, where there is one."""
-    dims = keys.shape[3], values.shape[3]
-    is_right = all(dim % 16 == 0 and dim <= _MOST_DIM for dim in dims) and keys.stride(3) == values.stride(3) == 1
-    return is_right and keys.dtype is torch.bfloat16 and keys.device.type == "cpu"
+    is_right = all(dim % 16 == 0 and dim <= _MOST_DIM for dim in _dims(keys, values))
+    is_right = is_right and keys.stride(3) == values.stride(3) == 1
+    return is_right and keys.dtype in (torch.bfloat16, torch.int8) and keys.device.type == "cpu"
+
+
+def _dims(keys: Tensor, values: Tensor) -> tuple[int, int]:
+    """Return key_dim and value_dim of keys and values, or of slots in int8; dimensions of slots count as even."""
+    lacks = SCALE_BYTES if keys.dtype is torch.int8 else 0
+    return keys.shape[3] - lacks, values.shape[3] - lacks
 
 
 def _buffers(x: Tensor, rows: int) -> tuple[Tensor, Tensor, Tensor]:

@@ -26,6 +26,7 @@ from potluck.blocks.kv import KvLayout, KvMemory, LayerGroup
 from potluck.blocks.paged import PagedCache, multiply_quantised, restore_quantised, step_tensors
 from potluck.blocks.pages import PAGE_TOKENS, Run
 from potluck.blocks.plans import PlannedRow, StepPlan
+from potluck.blocks.slots import encoded
 from potluck.blocks.step_tensors import StepTensors
 from potluck.blocks.switching import GROUPED, RAGGED, AttentionSwitch
 from potluck.blocks.weights import SpanWeights
@@ -58,6 +59,7 @@ class _GroupStep:
 
     def __init__(self, memory: KvMemory, group: int, rows: Sequence[PlannedRow]) -> None:
         self._arena = memory.arena_of(group)
+        self._dtype = memory.layout.dtype
         self._places = self._arena.keys.unsqueeze(1), self._arena.values.unsqueeze(1)  # [places, 1, heads, slots, dim]
         self._rows = [self._view(memory.groups[group], row, *row.tables[group]) for row in rows]
         slots: list[int] = []
@@ -66,6 +68,7 @@ class _GroupStep:
             for slot, count in _tokens_of(runs, row.position - first_page * PAGE_TOKENS, row.tokens):
                 slots.extend(range(slot, slot + count))
         self._slots = torch.tensor(slots, device=self._arena.keys.device)
+        self._is_int8 = memory.layout.is_int8
         only = (self._arena.keys, self._arena.values) if len(slots) == 1 else ()
         self._only = [tensor.select(2, slots[0]).unbind(0) for tensor in only]  # of each place, [heads, dim]
 
@@ -74,7 +77,7 @@ class _GroupStep:
         seen = row.position + row.tokens - oldest
         mask = None
         if group.window is not None and row.tokens > 1 and seen > group.window:
-            mask = window_mask(row.tokens, seen, group.window, self._arena.keys)
+            mask = window_mask(row.tokens, seen, group.window, self._dtype, self._arena.keys.device)
         wanted = seen if row.tokens == 1 or mask is not None else seen - row.tokens
         keys, values = self._places
         runs = [
@@ -85,12 +88,13 @@ class _GroupStep:
 
     def store(self, place: int, key: Tensor, value: Tensor) -> LayerView:
         """Write new keys and values, [1, kv_heads, tokens, dim]."""
+        kept = (encoded(key), encoded(value)) if self._is_int8 else (key, value)
         if self._only:  # copying takes a third of the time
-            for slot, new in zip(self._only, (key, value), strict=True):
+            for slot, new in zip(self._only, kept, strict=True):
                 slot[place].copy_(new[0, :, 0])
         else:
-            self._arena.keys[place].index_copy_(1, self._slots, key[0])
-            self._arena.values[place].index_copy_(1, self._slots, value[0])
+            for tensor, new in zip(self._arena.tensors, kept, strict=True):
+                tensor[place].index_copy_(1, self._slots, new[0])
         return LayerView(key, value, self._rows, place, self._arena.widener)
 
 
@@ -152,10 +156,14 @@ class RaggedRunner:
     @property
     def ways(self) -> str:
         """Describe for people what a step runs on."""
+        return f"{self._ways}, cache in int8" if self.layout.is_int8 else self._ways
+
+    @property
+    def _ways(self) -> str:
         if not (self.has_kernels or self.is_native):
             return "plain" if self.no_kernels is None else f"plain: {self.no_kernels.reason}"
         fused = sum(called is not layer for called, layer in zip(self._called, self.layers, strict=True))
-        has_graphs = self._graphs is not None and not self._graphs.has_failed
+        has_graphs = self._graphs is not None and not self._graphs.has_failed and not self.layout.is_int8
         kind = "fused" if fused == len(self.layers) else f"{fused} of {len(self.layers)} blocks fused"
         if self.is_native:
             return f"native kernels, {kind}" if fused else "native kernels"
@@ -163,7 +171,7 @@ class RaggedRunner:
 
     def decided(self, plan: StepPlan, memory: KvMemory, *, has_prompts: bool) -> StepPlan:
         """Return the plan with the decision whether it runs as a CUDA graph. Nothing changes."""
-        if self._graphs is None or has_prompts or not plan.is_decode(self.layout.span):
+        if self._graphs is None or memory.layout.is_int8 or has_prompts or not plan.is_decode(self.layout.span):
             return plan
         return replace(plan, graph=self._graphs.decide(plan, memory))
 
@@ -204,7 +212,7 @@ class RaggedRunner:
         """Run some of the rows, whose tokens `hidden` holds, through blocks that all of them cover."""
         chosen = [plan.rows[row] for row in rows]
         cache: RaggedCache | PagedCache
-        if self.has_kernels:
+        if self.has_kernels and not memory.layout.is_int8:
             tensors = step_tensors(memory, chosen, blocks, hidden.device)
             cache, positions = PagedCache(memory, tensors), tensors.positions
         else:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import copy
 import itertools
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from torch import nn
@@ -107,4 +108,4 @@ def _layout(pieces: Sequence[tuple[BlockSpan, Span]], span: Span) -> KvLayout | 
             raise NotReshapableError(f"sessions in blocks {part} run alone, but those in other blocks share steps")
         found += [layout.layers[block - layout.span.start] for block in part]
     assert layouts[0] is not None
-    return KvLayout(span, tuple(found), layouts[0].dtype, layouts[0].device)
+    return replace(layouts[0], span=span, layers=tuple(found))

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import torch
@@ -81,12 +82,19 @@ class BlockSpan:
         self._runner: RaggedRunner | None = None
         self.bytes_per_token = 0
 
-    def try_out(self, ranks: Ranks | None = None) -> None:
-        """Prove that the blocks run, and find out in which ways. Raises CheckpointError if they do not run."""
+    def try_out(self, ranks: Ranks | None = None, *, has_int8_cache: bool = False) -> None:
+        """Prove that the blocks run, and find out in which ways. Raises CheckpointError if they do not run.
+
+        Args:
+            has_int8_cache: hold keys and values in int8 where rows share steps.
+        """
         register_attention()
         cache, heard = try_alone(self.loop)
         self.bytes_per_token = bytes_per_token(cache)
         self._runner = try_ragged(self.loop, self.adapters, cache, heard, bool if ranks is None else ranks.agree)
+        if has_int8_cache and self._runner is not None:
+            self._runner.layout = replace(self._runner.layout, is_int8=True)
+            self.bytes_per_token = self._runner.layout.bytes_per_token(torch.int8)
 
     @property
     def is_ragged(self) -> bool:
@@ -200,6 +208,7 @@ def load_span(
     ranks: Ranks | None = None,
     room: Room | None = None,
     quantization: str = "none",
+    cache_quantization: str = "none",
     adapters: Adapters | None = None,
 ) -> BlockSpan:
     """Build the blocks of `span` and load their tensors. Only the shards that hold them are fetched.
@@ -209,6 +218,7 @@ def load_span(
         ranks: load only this rank's part of each tensor; all ranks must make this call.
         room: limits for weights; blocks beyond it are streamed. None sets no limit.
         quantization: how matrices are held, see `potluck.blocks.formats`.
+        cache_quantization: how keys and values of sessions that share steps are held: "none" (as computed) or "int8".
         adapters: what calls may name; the layers get places for them.
 
     Raises:
@@ -259,7 +269,7 @@ def load_span(
             raise UsageError("adapters cannot be served on several devices", hint="serve on one device")
         adapters.attach(layers, span.start, torch.empty(0, dtype=dtype, device=device))
     blocks = BlockSpan(decoder, layers, span, tuple(digests), weights, adapters, model_config=model_config)
-    blocks.try_out(ranks)
+    blocks.try_out(ranks, has_int8_cache=cache_quantization == "int8")
     return blocks
 
 

@@ -53,6 +53,7 @@ class ClientConfig:
     max_parallel_calls: int = 8  # such micro-batches in flight at the same time; over many servers, two for each
     compute_dtype: str | None = None  # demanded of every server, e.g. "float32"; None: whatever most servers have
     quantization: str | None = None  # demanded likewise: "none", "int8", "int4"
+    cache_quantization: str | None = None  # demanded likewise, of what sessions keep: "none", "int8"
     audits: str = "on"  # one of AUDITS
     on_wrong: Callable[[str], None] = log_wrong  # told in words which server computed wrongly
     purse: Purse | None = None  # the donor whose credit our requests spend; None: requests wait behind those that pay

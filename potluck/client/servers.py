@@ -494,4 +494,10 @@ class Servers:
         if self.adapter is not None:
             self.adapter = choose_adapter(self._columns.servers, self.adapter)
         config = self._config
-        return replace(needs, dtype=config.compute_dtype, quantization=config.quantization, adapter=self.adapter)
+        return replace(
+            needs,
+            dtype=config.compute_dtype,
+            quantization=config.quantization,
+            cache=config.cache_quantization,
+            adapter=self.adapter,
+        )

@@ -27,7 +27,7 @@ MAX_LINKS = 32
 RECORD_FIELDS = (
     "start", "end", "revision", "dtype", "quantization", "digests", "max_batch_tokens", "max_length", "inference_tps",
     "forward_tps", "network_tps", "throughput_tps", "version", "public_name", "adapters", "using_relay",
-    "target_start", "target_end", "window", "stored", "download_bps", "moves",
+    "target_start", "target_end", "window", "stored", "download_bps", "moves", "cache",
 )  # fmt: skip
 HEARTBEAT_FIELDS = ("state", "cache_tokens_left", "queued_tokens", "step_ms", "batch", "queue_ms", "record")
 LINKS_FIELDS = ("links",)
@@ -80,6 +80,7 @@ def record_to_fields(record: ServerRecord) -> dict[str, object]:
         "stored": _to_bitmap(record.stored),
         "download_bps": float(record.download_bps),
         "moves": record.moves,
+        "cache": record.format.cache,
     }
 
 
@@ -104,7 +105,7 @@ def record_from_fields(peer_id: PeerId, fields: Mapping[object, object], *, num_
         peer_id=peer_id,
         span=Span(start, end),
         revision=_text(fields.get("revision"), 200),
-        format=NumberFormat(_text(fields.get("dtype"), 32), _text(fields.get("quantization"), 32)),
+        format=_format(fields),
         block_digests=tuple(digests[at : at + _DIGEST_BYTES].hex() for at in range(0, len(digests), _DIGEST_BYTES)),
         max_batch_tokens=_count(fields, "max_batch_tokens"),
         max_length=_count(fields, "max_length"),
@@ -122,6 +123,11 @@ def record_from_fields(peer_id: PeerId, fields: Mapping[object, object], *, num_
         download_bps=_rate(fields.get("download_bps", 0.0)),
         moves=_flag(fields.get("moves", False)),
     )
+
+
+def _format(fields: Mapping[object, object]) -> NumberFormat:
+    cache = fields.get("cache", "none")  # older servers hold it as computed
+    return NumberFormat(*(_text(each, 32) for each in (fields.get("dtype"), fields.get("quantization"), cache)))
 
 
 def heartbeat_to_fields(beat: Heartbeat) -> dict[str, object]:

@@ -35,13 +35,21 @@ AUDITS = ("on", "known", "off")
 QUANTIZATIONS = ("none", "int8", "int4")
 """How an engine can hold the matrices of its blocks."""
 
+CACHE_QUANTIZATIONS = ("none", "int8")
+"""How an engine can hold the keys and values of sessions that share steps."""
+
 
 @dataclass(frozen=True, slots=True)
 class NumberFormat:
-    """The format in which weights are held and computed; replicas are equal only if this is equal too."""
+    """The format in which a server holds and computes numbers.
+
+    Servers replace each other only if `dtype` and `quantization` are equal. They may differ in `cache`, because the
+    replacement server computes keys and values again.
+    """
 
     dtype: str  # compute and wire: "float32", "bfloat16", "float16"
     quantization: str = "none"  # of the weights in memory: one of QUANTIZATIONS, or a name of another implementation's
+    cache: str = "none"  # of keys and values, except those of exact sessions: one of CACHE_QUANTIZATIONS, or unknown
 
 
 @dataclass(frozen=True, slots=True)

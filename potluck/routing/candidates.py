@@ -88,6 +88,8 @@ def exclusion(server: LiveServer, vantage: Vantage, needs: Needs) -> str | None:
         return f"computes in {record.format.dtype or 'an unknown format'}"
     if needs.quantization is not None and record.format.quantization != needs.quantization:
         return f"holds its weights in {record.format.quantization or 'an unknown format'}"
+    if needs.cache is not None and record.format.cache != needs.cache:
+        return f"holds its cache in {record.format.cache or 'an unknown format'}"
     if needs.adapter is not None and find_adapter(record.adapters, needs.adapter) is None:
         return f"does not have the adapter {needs.adapter}"
     if record.max_length < needs.max_length:
@@ -103,7 +105,7 @@ def _usable(columns: ServerColumns, span: Span, vantage: Vantage, needs: Needs) 
     mask &= (columns.max_length >= needs.max_length) & (columns.max_call >= needs.call_tokens)
     mask[[columns.index[peer] for peer in vantage.banned if peer in columns.index]] = False
     rows = np.flatnonzero(mask)
-    if (needs.revision, needs.dtype, needs.quantization, needs.adapter) == (None,) * 4:
+    if (needs.revision, needs.dtype, needs.quantization, needs.cache, needs.adapter) == (None,) * 5:
         return rows
     return np.array([row for row in rows if exclusion(columns.servers[row], vantage, needs) is None], np.int64)
 

@@ -45,6 +45,7 @@ class Needs:
     pins: Mapping[int, Variant] = field(default_factory=dict)  # by block: what its server must be able to replace
     dtype: str | None = None  # of the computation; here and below, a server that announces none never passes
     quantization: str | None = None  # of the weights
+    cache: str | None = None  # how keys and values are held
     adapter: str | None = None  # name, hash or id of a LoRA adapter
 
 

@@ -57,6 +57,7 @@ def _launch(settings: Settings, membership: Membership, places: Places, port: in
         devices=serve.devices,
         dtype=serve.dtype,
         quantization=serve.quantization,
+        cache_quantization=serve.cache_quantization,
         adapters=serve.adapters,
         memory_limit_mb=serve.memory_limit_mb,
         max_memory=serve.max_memory,

@@ -14,7 +14,7 @@ from typing import Any, Final
 from potluck_control.hours import parse_hours
 
 from potluck.p2p.ports import check_listen_address
-from potluck.protocol.records import AUDITS, QUANTIZATIONS
+from potluck.protocol.records import AUDITS, CACHE_QUANTIZATIONS, QUANTIZATIONS
 
 SETTINGS_VERSION: Final = 2
 DTYPES: Final = ("auto", "float32", "bfloat16", "float16")
@@ -60,6 +60,11 @@ class ServeSettings:
     )
     quantization: str = _engine_setting(
         "none", "how weights are held: none (as computed), int8, int4", choices=QUANTIZATIONS
+    )
+    cache_quantization: str = _engine_setting(
+        "none",
+        "how the keys and values of sessions are held: none (as computed), int8 (room for twice as many)",
+        choices=CACHE_QUANTIZATIONS,
     )
     adapters: tuple[str, ...] = _engine_setting(
         (), "LoRA adapters in peft's format that callers may use: folders or hub names"

@@ -8,6 +8,7 @@ caches of sessions that run alone.
 from __future__ import annotations
 
 import logging
+import math
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -296,7 +297,12 @@ class Paging:
         return sum(self._memory.pages_needed(sequence, end) for sequence in memory.sequences)
 
     def _alone_pages_of(self, memory: SessionMemory, tokens: int) -> int:
-        return memory.rows * pages_of(tokens) * self.pages_per_token_page
+        """Return how many pages the cache of a session that runs alone counts as. It is never held in int8."""
+        pages = memory.rows * pages_of(tokens) * self.pages_per_token_page
+        if self._memory is None:
+            return pages
+        layout = self._memory.layout
+        return math.ceil(pages * layout.bytes_per_token(layout.dtype) / layout.bytes_per_token(layout.stored))
 
     def _grant(self, request: PageRequest, admitted: Admitted) -> None:
         step = self._asking.pop(request)

@@ -33,7 +33,16 @@ def test_quantised_weights_are_exact_in_float32() -> None:
     assert tolerance(packed, packed) == tolerance(FLOAT, FLOAT)
 
 
-@pytest.mark.parametrize("other", [NumberFormat("bfloat16", "int4"), NumberFormat(""), NumberFormat("posit8")])
+def test_keys_and_values_in_int8_may_differ_as_much_as_quantised_weights() -> None:
+    packed = NumberFormat("float32", cache="int8")
+    limits = {tolerance(packed, FLOAT), tolerance(FLOAT, packed), tolerance(packed, packed)}
+    assert limits == {tolerance(NumberFormat("bfloat16", "int8"), NumberFormat("bfloat16", "int8"))}
+
+
+@pytest.mark.parametrize(
+    "other",
+    [NumberFormat("bfloat16", "int4"), NumberFormat(""), NumberFormat("posit8"), NumberFormat("bfloat16", cache="x")],
+)
 def test_other_weights_and_unknown_formats_cannot_be_compared(other: NumberFormat) -> None:
     assert tolerance(BRAIN, other) is None
     assert tolerance(other, BRAIN) is None

@@ -23,9 +23,11 @@ SPAN = Span(0, 1)
 class Rows:
     """Random queries, keys and values of three rows, through a memory in which every run is one page long."""
 
-    def __init__(self, *, value_dim: int, window: int | None, dtype: torch.dtype, is_scattered: bool) -> None:
+    def __init__(
+        self, *, value_dim: int, window: int | None, dtype: torch.dtype, is_scattered: bool, is_int8: bool = False
+    ) -> None:
         layers = (LayerKv(KvShape(KV_HEADS, KEY_DIM, value_dim), window),)
-        self.memory = KvMemory(KvLayout(SPAN, layers, dtype, torch.device("cpu")), 1000)
+        self.memory = KvMemory(KvLayout(SPAN, layers, dtype, torch.device("cpu"), is_int8), 1000)
         if is_scattered:
             fillers = [self.memory.new_sequence() for _ in range(self.memory.num_pages)]
             for filler in fillers:
@@ -94,6 +96,22 @@ def test_each_token_attends_to_what_it_may_see(
             wanted = one_by_one(rows.query[row], rows.key[row], rows.value[row], window, softcap, sinks)
             assert found.dtype is dtype
             assert (found.double() - wanted).abs().max() <= tolerance * wanted.abs().max()
+
+
+@pytest.mark.parametrize("is_scattered", [False, True], ids=["one_run", "many_runs"])
+@pytest.mark.parametrize(("softcap", "has_sinks"), [(None, False), (2.0, True)])
+@pytest.mark.parametrize("value_dim", [KEY_DIM, 12])
+@pytest.mark.parametrize("window", [None, 10])
+def test_keys_and_values_in_int8_change_attention_by_their_rounding_alone(
+    window: int | None, value_dim: int, softcap: float | None, has_sinks: bool, is_scattered: bool
+) -> None:
+    sinks = torch.linspace(-2, 2, HEADS) if has_sinks else None
+    for dtype in (torch.float32, torch.bfloat16, torch.float16):
+        rows = Rows(value_dim=value_dim, window=window, dtype=dtype, is_scattered=is_scattered, is_int8=True)
+        for row, found in enumerate(rows.run(softcap, sinks)):
+            wanted = one_by_one(rows.query[row], rows.key[row], rows.value[row], window, softcap, sinks)
+            assert found.dtype is dtype
+            assert 1e-4 < (found.double() - wanted).norm() / wanted.norm() <= 1.5e-2
 
 
 def test_what_is_not_known_here_is_refused() -> None:

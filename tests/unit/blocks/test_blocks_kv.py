@@ -227,3 +227,22 @@ def test_untouched_memory_costs_nothing_and_a_large_freed_sequence_gives_it_back
 def anonymous_bytes() -> int:
     with open("/proc/self/smaps_rollup") as file:
         return next(int(line.split()[1]) * 1024 for line in file if line.startswith("Anonymous:"))
+
+
+def test_sequences_in_int8_take_half_and_come_back_as_they_were() -> None:
+    layers = (LayerKv(KvShape(2, 64, 64)), LayerKv(KvShape(2, 64, 64), 5), LayerKv(KvShape(1, 15, 7)))
+    plain, packed = (
+        KvLayout(Span(3, 6), layers, torch.bfloat16, torch.device("cpu"), is_int8) for is_int8 in (False, True)
+    )
+    memory, other = KvMemory(packed, 200), KvMemory(plain, 200)
+    assert memory.page_bytes == PAGE_TOKENS * (2 * (66 + 66) + (18 + 10)) < 0.54 * other.page_bytes
+    sequence = memory.new_sequence()
+    memory.reserve(sequence, 40)
+    memory.advance(sequence, 40)
+    for arena in memory.arenas:
+        for tensor in arena.tensors:
+            tensor.random_(-127, 128)
+    saved = memory.save(sequence)
+    assert saved.nbytes == memory.saved_bytes(sequence)
+    again = memory.load(saved)
+    assert all(torch.equal(one, two) for one, two in zip(memory.save(again).tensors, saved.tensors, strict=True))

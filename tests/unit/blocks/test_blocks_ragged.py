@@ -121,6 +121,26 @@ def test_half_precision_stays_within_its_tolerance(family: str, family_folder: F
         assert_close(torch.cat([before, last]).float(), alone(blocks, x[: n + 1]).float(), 2e-2)
 
 
+@pytest.mark.parametrize("family", ["llama", "mistral_sliding", "gemma2", "gpt2"])
+@pytest.mark.parametrize("has_kernels", [False, True])
+def test_a_cache_in_int8_costs_little_and_is_for_no_kernel_of_a_gpu(
+    has_kernels: bool, family: str, family_folder: FolderOf
+) -> None:
+    blocks = load_span(open_checkpoint(str(family_folder(family))), SPAN, cache_quantization="int8")
+    assert blocks.step_ways == "plain, cache in int8"
+    assert blocks.layout is not None
+    assert blocks.bytes_per_token == blocks.layout.bytes_per_token(torch.int8)
+    assert blocks._runner is not None
+    blocks._runner.has_kernels = has_kernels  # those that read pages would fail here
+    memory = blocks.new_memory(400)
+    rows = [memory.new_sequence() for _ in range(2)]
+    inputs = [hidden_of(40, seed) for seed in range(2)]
+    outputs = step(blocks, memory, [(rows[0], inputs[0][:30]), (rows[1], inputs[1][:7])])
+    decoded = step(blocks, memory, [(rows[0], inputs[0][30:31]), (rows[1], inputs[1][7:8])])
+    for x, before, last in zip(inputs, outputs, decoded, strict=True):
+        assert_close(torch.cat([before, last]), alone(blocks, x[: len(before) + 1]), 3e-2)
+
+
 @pytest.mark.parametrize("family", ["llama", "gpt_oss", "gpt2", "gemma3"])
 def test_rows_join_and_leave_where_their_blocks_begin_and_end(family: str, family_folder: FolderOf) -> None:
     folder = family_folder(family)

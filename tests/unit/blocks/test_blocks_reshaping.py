@@ -111,3 +111,14 @@ def test_streamed_blocks_are_refused(family_folder: FolderOf, tmp_path: Path) ->
     streamed = load_span(open_checkpoint(str(folder)), Span(0, 2), room=room)
     with pytest.raises(NotReshapableError, match="streamed"):
         reshaped([streamed, load(folder, Span(2, 3))], Span(0, 3))
+
+
+def test_a_grown_span_holds_keys_and_values_as_its_first_blocks_do(family_folder: FolderOf) -> None:
+    first, new = (
+        load_span(open_checkpoint(str(family_folder("llama"))), span, cache_quantization="int8")
+        for span in (Span(1, 3), Span(3, 4))
+    )
+    grown = reshaped([first, new], Span(1, 4))
+    assert grown.layout is not None
+    assert grown.layout.is_int8
+    assert grown.bytes_per_token == 3 * new.bytes_per_token

@@ -9,6 +9,7 @@ from torch import Tensor
 
 from potluck.blocks.native_kernels import native_kernels
 from potluck.blocks.native_library import NativeKernels, can_attend
+from potluck.blocks.slots import decoded, encoded
 
 pytestmark = pytest.mark.skipif(native_kernels() is None, reason="no kernels can be compiled here")
 
@@ -24,21 +25,27 @@ def random(*shape: int, seed: int) -> Tensor:
     return torch.randn(shape, generator=torch.Generator().manual_seed(seed)).to(torch.bfloat16)
 
 
+@pytest.mark.parametrize("is_int8", [False, True])
 @pytest.mark.parametrize("group", [1, 3, 4, 6])
 @pytest.mark.parametrize("threads", [1, 2])
 @pytest.mark.parametrize(("tokens", "key_dim", "value_dim"), [(1, 64, 64), (37, 128, 128), (300, 48, 32)])
 def test_it_computes_what_torch_computes(
-    group: int, threads: int, tokens: int, key_dim: int, value_dim: int, kernels: NativeKernels
+    group: int, threads: int, tokens: int, key_dim: int, value_dim: int, is_int8: bool, kernels: NativeKernels
 ) -> None:
     query = random(1, 3, group, key_dim, seed=0)
-    keys = random(1, 3, tokens + 5, key_dim, seed=1)[:, :, 2 : 2 + tokens]  # a part of an arena
-    values = random(1, 3, tokens + 9, value_dim, seed=2)[:, :, 4 : 4 + tokens]
+    keys, values = random(1, 3, tokens + 5, key_dim, seed=1), random(1, 3, tokens + 9, value_dim, seed=2)
+    if is_int8:
+        keys, values = encoded(keys), encoded(values)
+    keys, values = keys[:, :, 2 : 2 + tokens], values[:, :, 4 : 4 + tokens]  # a part of an arena
+    assert can_attend(keys, values)
     before = torch.get_num_threads()
     torch.set_num_threads(threads)
     try:
         output, sums = kernels.attention(query, keys, values, 0.3)
     finally:
         torch.set_num_threads(before)
+    if is_int8:
+        keys, values = decoded(keys, key_dim, torch.float32), decoded(values, value_dim, torch.float32)
     scores = query.float() @ keys.float().transpose(2, 3) * 0.3
     torch.testing.assert_close(sums, scores.logsumexp(-1))
     wanted = F.scaled_dot_product_attention(query.float(), keys.float(), values.float(), scale=0.3)
@@ -67,9 +74,10 @@ def test_what_is_no_number_stays_visible_and_with_its_head(kernels: NativeKernel
         (torch.zeros(1, 1, 2, 64), torch.zeros(1, 1, 2, 64)),
         (torch.zeros(1, 1, 2, 40, dtype=torch.bfloat16), torch.zeros(1, 1, 2, 64, dtype=torch.bfloat16)),
         (torch.zeros(1, 1, 2, 64, dtype=torch.bfloat16), torch.zeros(1, 1, 2, 1024, dtype=torch.bfloat16)),
+        (torch.zeros(1, 1, 2, 42, dtype=torch.int8), torch.zeros(1, 1, 2, 66, dtype=torch.int8)),
         (torch.zeros(1, 1, 64, 2, dtype=torch.bfloat16).mT, torch.zeros(1, 1, 2, 64, dtype=torch.bfloat16)),
     ],
-    ids=["float32", "40 numbers", "too wide", "numbers apart"],
+    ids=["float32", "40 numbers", "too wide", "40 numbers in int8", "numbers apart"],
 )
 def test_other_shapes_are_left_to_torch(keys: Tensor, values: Tensor) -> None:
     assert not can_attend(keys, values)

@@ -271,6 +271,7 @@ def test_what_older_servers_do_not_tell_has_a_default(clock: Clock) -> None:
     }
     read = record_from_fields(ME.peer_id, fields, num_blocks=8)
     assert (read.target, read.window, read.stored, read.download_bps) == (read.span, 4, frozenset(), 0.0)
+    assert read.format.cache == "none"
     told = heartbeat_to_fields(beat_of(ME.peer_id, batch=4, queue_ms=1.0))
     fields = {name: value for name, value in told.items() if name in HEARTBEAT_FIELDS[:4]}
     assert heartbeat_from_fields(ME.peer_id, fields) == beat_of(ME.peer_id)

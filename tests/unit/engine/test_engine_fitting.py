@@ -50,6 +50,15 @@ def test_a_device_that_is_not_there_is_named_with_what_to_do(name: str) -> None:
     assert "potluck doctor" in refused.value.hint
 
 
+def test_more_blocks_fit_beside_a_cache_in_int8(checkpoint: Checkpoint) -> None:
+    limits = ServingLimits(cache_tokens=16384)
+    fits = [
+        num_blocks_that_fit(checkpoint, "bfloat16", 500 * MIB, limits, cache_quantization=cache_quantization)
+        for cache_quantization in ("none", "int8")
+    ]
+    assert fits[1] > fits[0]
+
+
 def test_at_least_one_block_and_at_most_all(checkpoint: Checkpoint) -> None:
     assert num_blocks_that_fit(checkpoint, "bfloat16", 1, ServingLimits()) == 1
     assert num_blocks_that_fit(checkpoint, "bfloat16", 1 << 40, ServingLimits(), quantization="int8") == 32

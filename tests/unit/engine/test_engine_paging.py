@@ -8,11 +8,13 @@ from contextlib import contextmanager
 
 import pytest
 import torch
-from helpers.engine_peers import Client, Server, hidden_states, is_close, load, opening, serve, until
+from helpers.engine_peers import CHECKPOINT, Client, Server, hidden_states, is_close, load, opening, serve, until
 from helpers.fake_network import FakeHost
 from potluck_control.launch_spec import ServingLimits
 from torch import Tensor
 
+from potluck.blocks import load_span
+from potluck.checkpoint import open_checkpoint
 from potluck.protocol.blocks import Span
 from potluck.protocol.messages import StepRequest
 
@@ -168,3 +170,21 @@ async def test_a_session_that_runs_alone_counts_and_keeps_its_place(network, blo
         assert server.used_pages == 2
         await exact.close()
         await until(lambda: server.used_pages == 0)
+
+
+async def test_exact_sessions_are_held_as_computed_where_others_are_held_in_int8(network):
+    packed = load_span(open_checkpoint(str(CHECKPOINT)), SPAN, cache_quantization="int8")
+    prompt, token = hidden_states(1, 40), hidden_states(1, 1, seed=1)
+    wanted = local(prompt, token)[1]
+    async with serve(network, blocks=packed) as server:
+        errors, pages = {}, {}
+        for exact in (True, False):
+            client = await Client.open(network.start(), server)
+            await client.step(StepRequest(prompt, opening(max_length=64, exact=exact)))
+            found = (await client.step(StepRequest(token))).hidden
+            errors[exact], pages[exact] = float((found - wanted).norm() / wanted.norm()), server.used_pages
+            await client.close()
+            await until(lambda: server.used_pages == 0)
+        assert errors[True] == 0.0
+        assert 1e-4 < errors[False] < 2e-2
+        assert pages == {True: 11, False: 3}  # 16 numbers of a head take 64 bytes in float32 and 18 in int8

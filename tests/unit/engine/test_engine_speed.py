@@ -55,6 +55,7 @@ def test_number_formats_threads_and_model_have_speeds_of_their_own() -> None:
     others = [
         replace(config, dtype="bfloat16"),
         replace(config, quantization="int8"),
+        replace(config, cache_quantization="int8"),
         replace(config, threads=7),
         replace(config, membership=Membership(replace(swarm, model="another"))),
     ]

@@ -124,6 +124,14 @@ def test_the_variant_with_most_servers_is_chosen_even_if_another_is_nearer(other
     assert find_route(servers, ALL, rtts_s={PeerId("c"): 0.0}).hops[0].peer_id in ("a", "b")
 
 
+def test_a_server_with_another_cache_may_replace_one_that_fails() -> None:
+    failed = server_of("a", 0, 8)
+    route = replacement(
+        [failed, server_of("b", 0, 8, format=NumberFormat("float32", cache="int8"))], RouteHop(failed, ALL)
+    )
+    assert told(route) == [("b", "0:8")]
+
+
 def test_doubted_servers_are_taken_only_where_there_are_no_others() -> None:
     servers = [server_of("ghost", 0, 8, inference_tps=1e9), server_of("a", 0, 6, inference_tps=1.0)]
     known: dict[str, Any] = {"rtts_s": {PeerId("ghost"): 0.0}, "doubted": {PeerId("ghost"), PeerId("gone")}}
@@ -210,6 +218,7 @@ def test_pins_of_a_hop_are_the_variants_of_its_blocks() -> None:
     [
         (Needs(quantization="int8"), "holds its weights in none"),
         (Needs(dtype="bfloat16"), "computes in float32"),
+        (Needs(cache="int8"), "holds its cache in none"),
         (Needs(adapter="poet"), "does not have the adapter poet"),
     ],
 )
@@ -217,7 +226,7 @@ def test_what_is_demanded_is_given_by_the_others_or_refused_with_the_reason(need
     plain = server_of("a", 0, 8)
     with pytest.raises(NoRouteError, match=why):
         find_route([plain], ALL, needs=needs)
-    changes = {"format": NumberFormat("bfloat16", "int8"), "adapters": ("poet@0123456789abcdef",)}
+    changes = {"format": NumberFormat("bfloat16", "int8", "int8"), "adapters": ("poet@0123456789abcdef",)}
     other = server_of("b", 0, 8, **changes)
     assert told(find_route([plain, server_of("c", 0, 8), other], ALL, needs=needs)) == [("b", "0:8")]
 
