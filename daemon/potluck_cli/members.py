@@ -34,10 +34,10 @@ class Written:
 
 
 DESCRIPTION = """\
-Show who belongs to a swarm, with their computers and open invites. The founder and admins can remove people: their
-servers then serve nobody, and everybody refuses them within a minute. You can remove a computer of your own, such as a
-lost laptop, and add another one with a short code. A backup of your keys, encrypted with a password, makes any computer
-yours."""
+Show who belongs to a swarm, with their computers, the blocks that these serve now, and open invites. The founder and
+admins can remove people: their servers then serve nobody, and everybody refuses them within a minute. You can remove a
+computer of your own, such as a lost laptop, and add another one with a short code. A backup of your keys, encrypted
+with a password, makes any computer yours."""
 EXAMPLES = """\
   potluck members
   potluck members remove Bob
@@ -128,6 +128,7 @@ def _list(args: argparse.Namespace) -> int:
     found, now = daemon().call(methods.LIST, methods.SwarmParams(args.swarm)), time.time()
     if found.is_open:
         return answer(args, found, [f"{found.swarm} is open to everybody, so it has no members."])
+    serving = {server.peer_id: f" {server.start}:{server.end}" for server in found.servers if server.state == "online"}
     people = [
         (
             f"{member.name} (you)" if member.is_you else member.name,
@@ -135,7 +136,7 @@ def _list(args: argparse.Namespace) -> int:
             "on probation" if member.is_on_probation else member.rank,
             _day(member.joined_at),
             f"{member.invite} by {member.invited_by}" if member.invited_by else member.invite,
-            ", ".join(machine.name for machine in member.machines),
+            ", ".join(f"{machine.name}{serving.get(machine.peer_id, '')}" for machine in member.machines),
         )
         for member in found.members
     ]

@@ -17,6 +17,7 @@ from potluck.protocol.blocks import Span
 from potluck_control.codec import CodecError, from_json, loads, to_json
 from potluck_control.engine_metrics import EngineMetrics
 from potluck_control.launch_spec import LaunchSpec
+from potluck_control.methods.members import SeenServer
 from potluck_control.network_report import Nearby as Nearby
 from potluck_control.network_report import NetworkCaps, NetworkReport
 from potluck_control.schema import SwarmOutlook
@@ -25,6 +26,7 @@ PIPE_VERSION = 3
 REPORT_INTERVAL_S = 1.0
 MAX_LINE_BYTES = 32 * 1024 * 1024  # a roster of 10,000 people
 MIN_DUTY = 0.1  # of `Throttle`, so that a step ends
+MAX_SERVERS = 500  # in one message; a page shows no more
 MAX_ACCOUNTS = 64  # in one report; more than compete at a time
 
 
@@ -243,6 +245,13 @@ class Met:
 
 
 @dataclass(frozen=True, slots=True)
+class Servers:
+    """Who serves the swarm, sent when the engine has looked: at most `MAX_SERVERS`, itself first."""
+
+    servers: tuple[SeenServer, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class EngineReport:
     """State of the engine, sent every `REPORT_INTERVAL_S`."""
 
@@ -285,7 +294,7 @@ EngineEvent = (
 OnEvent = Callable[[EngineEvent], None]
 
 Command = LaunchSpec | Booked | Worth | Throttle | Network | Drain | Offload | Restore | Stop | Members
-Message = Command | EngineEvent | Reachable | Hello | SignedReceipt | Vouched | Met | EngineReport
+Message = Command | EngineEvent | Reachable | Hello | SignedReceipt | Vouched | Met | Servers | EngineReport
 _KINDS: dict[str, type] = {kind.__name__: kind for kind in get_args(Message)}
 
 

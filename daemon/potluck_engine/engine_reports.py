@@ -5,16 +5,19 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import time
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
-from potluck_control.engine_messages import MAX_ACCOUNTS, EngineReport
+from potluck_control.engine_messages import MAX_ACCOUNTS, MAX_SERVERS, EngineReport, Servers
+from potluck_control.methods.members import SeenServer
 from potluck_control.schema import SwarmOutlook
 
 from potluck.blocks.accelerators import memory_of
 from potluck.checkpoint.fetching import FETCHING
 from potluck.errors import PotluckError
-from potluck.protocol.records import ServerState
+from potluck.protocol.blocks import PeerId
+from potluck.protocol.records import LiveServer, ServerState
 from potluck_engine.fitting import total_limit_bytes
 from potluck_engine.placement.swarm_outlook import swarm_outlook
 from potluck_engine.server import Engine
@@ -35,10 +38,11 @@ class EngineReporter:
         look_now: set to look at the swarm at once.
     """
 
-    def __init__(self, engine: Engine) -> None:
+    def __init__(self, engine: Engine, on_servers: Callable[[Servers], None]) -> None:
         """Raises UsageError: the engine's device is not there."""
         self.look_now = asyncio.Event()
         self._engine = engine
+        self._on_servers = on_servers
         self._limit_bytes = total_limit_bytes(engine.spec)
         self._coverage: tuple[int, ...] = ()
         self._coverage_at = 0.0
@@ -91,6 +95,23 @@ class EngineReporter:
         self._coverage = tuple(sum(block in span for span in online) for block in range(num_blocks))
         self._coverage_at = time.monotonic()
         self._outlook = swarm_outlook(view.servers, num_blocks)
+        self._on_servers(Servers(seen_servers(view.servers, self._engine.node.peer_id)))
+
+
+def seen_servers(servers: Sequence[LiveServer], own: PeerId) -> tuple[SeenServer, ...]:
+    """Return the servers of a swarm for the people who look at it, this computer `own` first."""
+    ordered = sorted(servers, key=lambda server: (server.peer_id != own, server.span.start, server.peer_id))
+    return tuple(
+        SeenServer(
+            server.peer_id,
+            server.span.start,
+            server.span.end,
+            server.heartbeat.state.name.lower(),
+            round(server.record.inference_tps / len(server.span), 1),
+            server.heartbeat.pings_s.get(own),
+        )
+        for server in ordered[:MAX_SERVERS]
+    )
 
 
 def _gpu_percent(device: str) -> float | None:

@@ -81,7 +81,7 @@ class _Child:
         spec = await asyncio.to_thread(resolved, spec)
         tabs = Tabs(spec.outbox, self._tell_receipt, self._tell_vouchers)
         engine = Engine(spec, self._tell, tabs=tabs, on_news=self._pipe.tell_news, on_met=self._pipe.tell_met)
-        self._reporter = await asyncio.to_thread(EngineReporter, engine)
+        self._reporter = await asyncio.to_thread(EngineReporter, engine, self._pipe.send)
         tasks = [asyncio.create_task(work) for work in (self._listen(engine), self._reporter.watch_coverage())]
         try:
             await engine.start()

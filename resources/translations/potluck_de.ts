@@ -912,8 +912,43 @@
         <translation>Macht gerade Platz</translation>
     </message>
     <message>
+        <source>Not known yet</source>
+        <translation>Noch nicht bekannt</translation>
+    </message>
+    <message>
         <source>Stepped aside</source>
         <translation>Macht Platz</translation>
+    </message>
+    <message>
+        <source>Getting ready</source>
+        <translation>Macht sich bereit</translation>
+    </message>
+    <message>
+        <source>Away</source>
+        <translation>Nicht da</translation>
+    </message>
+    <message>
+        <source>Serves layers {layers}</source>
+        <translation>Stellt die Schichten {layers} bereit</translation>
+    </message>
+    <message>
+        <source>Serves layer {layers}</source>
+        <translation>Stellt die Schicht {layers} bereit</translation>
+    </message>
+    <message>
+        <source>{time} ms away</source>
+        <translation>{time} ms entfernt</translation>
+    </message>
+    <message>
+        <source>{names} and {name}</source>
+        <translation>{names} und {name}</translation>
+    </message>
+    <message numerus="yes">
+        <source>{name} and %n other(s)</source>
+        <translation>
+            <numerusform>{name} und %n weiteren Person</numerusform>
+            <numerusform>{name} und %n weiteren Leuten</numerusform>
+        </translation>
     </message>
     <message>
         <source>Paused</source>
@@ -2233,6 +2268,10 @@
         </translation>
     </message>
     <message>
+        <source>Nobody serves layer {layer}.</source>
+        <translation>Niemand stellt die Schicht {layer} bereit.</translation>
+    </message>
+    <message>
         <source>Nobody serves layers {layers}.</source>
         <translation>Niemand stellt die Schichten {layers} bereit.</translation>
     </message>
@@ -2308,6 +2347,10 @@
     <message>
         <source>you served {tokens}</source>
         <translation>{tokens} bereitgestellt</translation>
+    </message>
+    <message>
+        <source>you helped {people} with {tokens}</source>
+        <translation>{people} mit {tokens} geholfen</translation>
     </message>
     <message>
         <source>stepped aside for {time} of {game}</source>
@@ -4169,6 +4212,25 @@
     </message>
 </context>
 <context>
+    <name>LayersCard</name>
+    <message>
+        <source>Who serves the model</source>
+        <translation>Wer das Modell bereitstellt</translation>
+    </message>
+    <message>
+        <source>As of {time}.</source>
+        <translation>Stand: {time}.</translation>
+    </message>
+    <message>
+        <source>you</source>
+        <translation>dir</translation>
+    </message>
+    <message>
+        <source>Served by {people}.</source>
+        <translation>Bereitgestellt von {people}.</translation>
+    </message>
+</context>
+<context>
     <name>LimitsPage</name>
     <message>
         <source>Limits</source>
@@ -4758,6 +4820,13 @@
     <message>
         <source>It has no members. Everybody who finds it can use it.</source>
         <translation>Er hat keine Mitglieder. Wer ihn findet, kann ihn benutzen.</translation>
+    </message>
+</context>
+<context>
+    <name>PeopleStrip</name>
+    <message>
+        <source>Layers of the model</source>
+        <translation>Schichten des Modells</translation>
     </message>
 </context>
 <context>

@@ -73,6 +73,13 @@
             <numerusform>you helped %n people with {tokens}</numerusform>
         </translation>
     </message>
+    <message numerus="yes">
+        <source>{name} and %n other(s)</source>
+        <translation>
+            <numerusform>{name} and %n other</numerusform>
+            <numerusform>{name} and %n others</numerusform>
+        </translation>
+    </message>
 </context>
 <context>
     <name>BackupForm</name>

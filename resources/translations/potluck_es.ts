@@ -912,8 +912,43 @@
         <translation>Haciéndose a un lado</translation>
     </message>
     <message>
+        <source>Not known yet</source>
+        <translation>Aún no se sabe</translation>
+    </message>
+    <message>
         <source>Stepped aside</source>
         <translation>A un lado</translation>
+    </message>
+    <message>
+        <source>Getting ready</source>
+        <translation>Se está preparando</translation>
+    </message>
+    <message>
+        <source>Away</source>
+        <translation>Ausente</translation>
+    </message>
+    <message>
+        <source>Serves layers {layers}</source>
+        <translation>Ofrece las capas {layers}</translation>
+    </message>
+    <message>
+        <source>Serves layer {layers}</source>
+        <translation>Ofrece la capa {layers}</translation>
+    </message>
+    <message>
+        <source>{time} ms away</source>
+        <translation>a {time} ms</translation>
+    </message>
+    <message>
+        <source>{names} and {name}</source>
+        <translation>{names} y {name}</translation>
+    </message>
+    <message numerus="yes">
+        <source>{name} and %n other(s)</source>
+        <translation>
+            <numerusform>{name} y %n persona más</numerusform>
+            <numerusform>{name} y %n personas más</numerusform>
+        </translation>
     </message>
     <message>
         <source>Paused</source>
@@ -2233,6 +2268,10 @@
         </translation>
     </message>
     <message>
+        <source>Nobody serves layer {layer}.</source>
+        <translation>Nadie ofrece la capa {layer}.</translation>
+    </message>
+    <message>
         <source>Nobody serves layers {layers}.</source>
         <translation>Nadie sirve las capas {layers}.</translation>
     </message>
@@ -2308,6 +2347,10 @@
     <message>
         <source>you served {tokens}</source>
         <translation>serviste {tokens}</translation>
+    </message>
+    <message>
+        <source>you helped {people} with {tokens}</source>
+        <translation>has ayudado a {people} con {tokens}</translation>
     </message>
     <message>
         <source>stepped aside for {time} of {game}</source>
@@ -4169,6 +4212,25 @@
     </message>
 </context>
 <context>
+    <name>LayersCard</name>
+    <message>
+        <source>Who serves the model</source>
+        <translation>Quién ofrece el modelo</translation>
+    </message>
+    <message>
+        <source>As of {time}.</source>
+        <translation>A las {time}.</translation>
+    </message>
+    <message>
+        <source>you</source>
+        <translation>tú</translation>
+    </message>
+    <message>
+        <source>Served by {people}.</source>
+        <translation>Lo ofrecen: {people}.</translation>
+    </message>
+</context>
+<context>
     <name>LimitsPage</name>
     <message>
         <source>Limits</source>
@@ -4758,6 +4820,13 @@
     <message>
         <source>It has no members. Everybody who finds it can use it.</source>
         <translation>No tiene miembros. Quien lo encuentra puede usarlo.</translation>
+    </message>
+</context>
+<context>
+    <name>PeopleStrip</name>
+    <message>
+        <source>Layers of the model</source>
+        <translation>Capas del modelo</translation>
     </message>
 </context>
 <context>

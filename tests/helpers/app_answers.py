@@ -10,7 +10,7 @@ from potluck_control.methods.contribution import Contribution, ContributionNow, 
 from potluck_control.methods.earnings import Earned, Earnings, EarningsGroups, EarningsSeries, Group
 from potluck_control.methods.health import Examination
 from potluck_control.methods.machine import Device, DeviceList, LoginStart
-from potluck_control.methods.members import Member, MemberMachine, MembersList, OpenInvite
+from potluck_control.methods.members import Member, MemberMachine, MembersList, OpenInvite, SeenServer
 from potluck_control.methods.models import Models, ModelsFolder
 from potluck_control.methods.periods import Period
 from potluck_control.methods.programs import Programs
@@ -44,6 +44,7 @@ ANSWERS: dict[str, object] = {
     "activity.hour": LastHour((Minute(time.time(), 2.0, 50.0, 40.0),)),
     "earnings.summary": EARNINGS,
     "earnings.series": DAYS,
+    "earnings.by_peer": EarningsGroups((Group("12D4", WEEK),)),
     "earnings.by_model": EarningsGroups((Group("demo", WEEK),)),
     "contribution.series": GAVE,
     "contribution.now": NOW,
@@ -59,10 +60,20 @@ ANSWERS: dict[str, object] = {
     "swarms.list": Swarms((JoinedSwarm("friday", "demo", 4, False, True),)),
     "members.list": MembersList(
         "friday",
-        (Member("Ada", "aa11aa11", "founder", 10.0, "", True, False, (MemberMachine("hub", "12D3", 10.0),)),),
+        (
+            Member("Ada", "aa11aa11", "founder", 10.0, "", True, False, (MemberMachine("hub", "12D3", 10.0),)),
+            Member("Bob", "bb22bb22", "member", 20.0, "3f", False, False, (MemberMachine("blender", "12D4", 20.0),)),
+            Member("Eve", "cc33cc33", "admin", 30.0, "3f", False, False, (MemberMachine("x", "12D5", 30.0),)),
+        ),
         (OpenInvite("3fa9c2d1", 10.0, 4e9, 10, 2),),
         True,
         True,
+        servers=(
+            SeenServer("12D3", 0, 2, "online", 20.0),
+            SeenServer("12D4", 1, 3, "online", 12.5, 0.023),
+            SeenServer("12D5", 3, 4, "offline", 8.0),
+        ),
+        servers_at=time.time(),
     ),
     "logs": Logs("/x/potluckd.log", ("one", "two")),
     "setup.state": SetupState(True, "/x/engines", Plan("cpu", "as you asked", "", 400 << 20, 2 << 30, True), "cpu"),

@@ -6,9 +6,11 @@ import datetime
 import time
 
 from potluck_control import schema
-from potluck_control.methods import activity, contribution, members, programs, settings
+from potluck_control.methods import activity, contribution, earnings, members, programs, settings
 from potluck_control.methods.activity import LastHour
 from potluck_control.methods.contribution import Contribution, ContributionNow
+from potluck_control.methods.earnings import EarningsGroups, Group, GroupParams
+from potluck_control.methods.members import MembersList
 from potluck_control.methods.programs import PlaceParams, ProgramPlace
 from potluck_control.methods.setup import SetupProgress
 from potluck_control.methods.updates import Offered
@@ -34,6 +36,7 @@ from potluck_app.widgets.theme import Type
 from potluck_app.words import detectors, engine, layers, states, today
 from potluck_app.words.daemon_texts import translated
 from potluck_app.words.pauses import PauseChoice, donating, is_stopped, offered
+from potluck_app.words.people import helped
 
 _CONFIRM_MS = 2000
 _POT = 56
@@ -66,6 +69,8 @@ class HomePage(Page):
         self._setup: SetupProgress | None = None
         self._status: Status | None = None
         self._given: Contribution | None = None
+        self._members: MembersList | None = None
+        self._signers: tuple[Group, ...] = ()
         self._build()
         self.setFocusProxy(self._button)
 
@@ -93,7 +98,11 @@ class HomePage(Page):
         self._credit.refresh()
         self._ask_who_invites()
         self.link.call(activity.HOUR, None, done=self._show_hour)
+        self.link.call(earnings.BY_PEER, GroupParams(days=1), done=self._show_signers)
         self.link.call(contribution.NOW, None, done=self._show_given)
+
+    def _show_signers(self, found: EarningsGroups) -> None:
+        self._signers = found.groups
 
     def _show_hour(self, found: LastHour) -> None:
         now = time.time()
@@ -106,7 +115,8 @@ class HomePage(Page):
         self.link.call(schema.HISTORY, HistoryParams(_MOST_TRANSITIONS, since), done=self._show_today)
 
     def _show_today(self, page: HistoryPage) -> None:
-        said = today.sentence(self._given, page.transitions, time.time()) if self._given is not None else ""
+        who = helped(self._signers, self._members) if self._members is not None else today.NOBODY
+        said = today.sentence(self._given, page.transitions, time.time(), who) if self._given is not None else ""
         self._today.setText(said)
         self._today.setVisible(bool(said))
 
@@ -169,6 +179,7 @@ class HomePage(Page):
 
     def _show_who_invites(self, found: members.MembersList) -> None:
         if found.swarm == self._swarm:
+            self._members = found
             self._invite.setVisible(found.may_lead)
             self._inviters.setText(who_invites(found))
             self._inviters.setVisible(not found.may_lead)

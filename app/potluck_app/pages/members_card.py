@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 
 from potluck_control.methods import members
 from potluck_control.methods.members import (
@@ -12,17 +13,19 @@ from potluck_control.methods.members import (
     PromoteParams,
     WithdrawParams,
 )
+from potluck_control.schema import Status
 from PySide6.QtWidgets import QCheckBox, QLineEdit, QWidget
 
 from potluck_app.pages.changing import Changing
-from potluck_app.widgets import theme
 from potluck_app.widgets.button import Button
 from potluck_app.widgets.card import Card, divided, text
-from potluck_app.widgets.layout import Slot, column, holder, row
+from potluck_app.widgets.face import Face
+from potluck_app.widgets.layout import Slot, column, holder
 from potluck_app.widgets.question import Question
 from potluck_app.widgets.row import Row
 from potluck_app.words import dates
 from potluck_app.words.language import tr
+from potluck_app.words.people import doing, places_of
 
 _MAX_ROWS = 50  # more people are found by name
 _MANY = 10  # people, from which on a search is worth its place
@@ -35,6 +38,8 @@ class MembersCard(QWidget):
         super().__init__()
         self._page = page
         self._shown: MembersList | None = None
+        self._status: Status | None = None
+        self._rows: list[tuple[Member, Row]] = []
         self._search, self._people = QLineEdit(), Slot()
         self._search.setPlaceholderText(self.tr("Search by name"))
         self._search.setAccessibleName(self.tr("Search people by name"))
@@ -42,10 +47,27 @@ class MembersCard(QWidget):
         self._search.textChanged.connect(lambda: self._draw())
         self.setLayout(column(Card(self.tr("Members"), self._search, self._people)))
 
+    def show_status(self, status: Status) -> None:
+        """Say of the user's own computer what only it knows, such as the game that it steps aside for."""
+        self._status = status
+        self._update()
+
     def show_members(self, found: MembersList) -> None:
-        self._shown = found
+        before, self._shown = self._shown, found
         self._search.setVisible(len(found.members) > _MANY)
-        self._draw()
+        if before is None or replace(before, servers=found.servers, servers_at=found.servers_at) != found:
+            self._draw()
+        else:
+            self._update()  # the keyboard stays where it is
+
+    def _update(self) -> None:
+        """Say anew what each person's computers do."""
+        if self._shown is not None:
+            for member, shown in self._rows:
+                shown.show_help(self._said(member, self._shown))
+
+    def _said(self, member: Member, found: MembersList) -> str:
+        return f"{doing(member, found, self._status)}\n{described(member)}"
 
     def _draw(self) -> None:
         found = self._shown
@@ -53,7 +75,8 @@ class MembersCard(QWidget):
             return
         wanted = self._search.text().strip().casefold() if len(found.members) > _MANY else ""
         matching = [member for member in found.members if wanted in member.name.casefold()]
-        rows: list[QWidget] = [self._person(member, found) for member in matching[:_MAX_ROWS]]
+        self._rows = [(member, self._person(member, found)) for member in matching[:_MAX_ROWS]]
+        rows: list[QWidget] = [shown for _, shown in self._rows]
         if not matching:
             rows.append(text("muted", said=self.tr("Nobody has that name.")))
         elif len(found.members) == 1:
@@ -74,7 +97,8 @@ class MembersCard(QWidget):
         if may_remove(member, found):
             buttons.append(_named(self.tr("Remove…"), self.tr("Remove {name}").format(name=member.name)))
             buttons[-1].clicked.connect(lambda: self._ask_remove(member, found))
-        return Row(name, described(member), holder(row(*buttons, spacing=theme.SPACE_S)))
+        face = Face(member.name, places_of(found)[member.id])
+        return Row(name, self._said(member, found), holder(column(*buttons, spacing=0)), face)
 
     def _promote(self, member: Member, *, is_admin: bool) -> None:
         done = self.tr("{name} is an admin now.") if is_admin else self.tr("{name} is an ordinary member now.")

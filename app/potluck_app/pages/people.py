@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TypeVar
 
 from potluck_control.methods import members
@@ -10,6 +11,7 @@ from potluck_control.schema import Method, Status
 
 from potluck_app.pages.founder_key import FounderKeyCard
 from potluck_app.pages.inviting import InvitingCard
+from potluck_app.pages.layers_card import LayersCard
 from potluck_app.pages.members_card import MembersCard
 from potluck_app.pages.own_computers import OwnComputers
 from potluck_app.pages.page import DaemonCaller, Page
@@ -28,14 +30,17 @@ class PeoplePage(Page):
 
     def __init__(self, link: DaemonCaller) -> None:
         super().__init__(link, self.tr("People"))
-        self._shown: MembersList | None = None
+        self._shown: MembersList | None = None  # without servers
         self._swarm = ""
         self._placeholder = Placeholder("people", self.tr("Loading…"))
         self._waiting = Card("", self._placeholder)
+        self._layers = LayersCard()
         self._members, self._inviting, self._key = MembersCard(self), InvitingCard(self), FounderKeyCard(self)
         self._own = OwnComputers(self)
-        self._content = holder(column(self._inviting, self._members, self._own, self._key, spacing=SPACE_L))
+        self._content = holder(column(self._members, self._inviting, self._own, self._key, spacing=SPACE_L))
         self._content.hide()
+        self._layers.hide()
+        self.column.addWidget(self._layers)
         self.column.addWidget(self._waiting)
         self.column.addWidget(self._content)
 
@@ -44,6 +49,8 @@ class PeoplePage(Page):
         return self._key.is_begun or self._own.is_begun
 
     def show_status(self, status: Status) -> None:
+        self._members.show_status(status)
+        self._layers.show_swarm(status.swarm)
         name = status.swarm.name if status.swarm is not None else ""
         if name != self._swarm:
             self._swarm = name
@@ -63,14 +70,17 @@ class PeoplePage(Page):
         self.ask(method, params, changed)
 
     def _show(self, found: MembersList) -> None:
+        self._layers.show_members(found)
         self._waiting.setVisible(found.is_open)
         self._content.setVisible(not found.is_open)
         if found.is_open:
             said = self.tr("{swarm} is open to everybody").format(swarm=found.swarm)
             self._placeholder.say(said, self.tr("It has no members. Everybody who finds it can use it."))
-        elif found != self._shown:
-            self._members.show_members(found)
+            return
+        self._members.show_members(found)
+        known = replace(found, servers=(), servers_at=None)
+        if known != self._shown:
             self._own.show_members(found)
             self._inviting.show_members(found)
             self._key.show_members(found)
-        self._shown = found
+        self._shown = known

@@ -11,9 +11,12 @@ from potluck_app.widgets.theme import Type
 
 
 class Row(QWidget):
-    """Title and help on the left, the control on the right, which screen readers call by the title."""
+    """Title and help on the left, the control on the right, which screen readers call by the title.
 
-    def __init__(self, title: str, help_text: str, control: QWidget) -> None:
+    `sign`: a picture before the title.
+    """
+
+    def __init__(self, title: str, help_text: str, control: QWidget, sign: QWidget | None = None) -> None:
         super().__init__()
         self.control = control
         self._help, self._problem = text("muted", kind=Type.CAPTION), text("error", kind=Type.CAPTION)
@@ -22,7 +25,8 @@ class Row(QWidget):
         label = text(said=title)
         label.setBuddy(control)
         texts = column(label, self._help, self._problem, spacing=theme.SPACE_XS)
-        self.setLayout(row((texts, 1), column(None, control, None), spacing=theme.SPACE_XL))
+        said = (texts, 1) if sign is None else (row(column(sign, None), (texts, 1)), 1)
+        self.setLayout(row(said, column(None, control, None), spacing=theme.SPACE_XL))
         self.show_help(help_text)
         self.show_problem("")
 

@@ -81,6 +81,10 @@ DARK = Colours(
     error="#ff8a80",
 )
 
+PEOPLE_LIGHT = ("#1f6f8b", "#a03d6a", "#6a5acd", "#9a5b13", "#2e7d32", "#b0413e", "#4a6572", "#7b4fa3")
+PEOPLE_DARK = ("#6cc5e0", "#f099bf", "#b3a8ff", "#e9b26b", "#86d18a", "#ff9d94", "#a9c0cb", "#d3a9f2")
+"""A colour for each person; `window` is readable on it, 4.5:1. Nobody is known by colour alone."""
+
 _chosen: Colours | None = None  # by the user; None: follow the desktop
 
 
@@ -95,6 +99,12 @@ def colours() -> Colours:
     if _chosen is not None:
         return _chosen
     return DARK if QGuiApplication.styleHints().colorScheme() == Qt.ColorScheme.Dark else LIGHT
+
+
+def colour_of_person(place: int) -> str:
+    """Return the colour of the person at a place of the list, which is the same in the next run."""
+    of = PEOPLE_DARK if colours() is DARK else PEOPLE_LIGHT
+    return of[place % len(of)]
 
 
 def colour_of(state: State | None, of: Colours) -> str:

@@ -33,6 +33,8 @@ def coverage(counts: Sequence[int], num_blocks: int) -> str:
     if not counts:
         return tr("%n layer(s), status unknown.", "", num_blocks)
     gaps = [span(start, end) for start, end in gaps_of(counts)]
+    if gaps and sum(count == 0 for count in counts) == 1:
+        return tr("Nobody serves layer {layer}.").format(layer=gaps[0])
     if gaps:
         return tr("Nobody serves layers {layers}.").format(layers=", ".join(gaps))
     return tr("All %n layer(s) online.", "", num_blocks)

@@ -8,20 +8,29 @@ from potluck_control.methods.contribution import Contribution
 from potluck_control.schema import Transition
 from potluck_control.states import Reason, State
 
-from potluck_app.words import numbers
+from potluck_app.words import numbers, people
 from potluck_app.words.language import tr
+from potluck_app.words.people import Helped
 
 _GAMES = (Reason.GAME, Reason.EXCLUSIVE_APP, Reason.FULL_SCREEN)
 _LEAST_S = 60.0  # of a game
+NOBODY = Helped()
 
 
-def sentence(given: Contribution, transitions: Sequence[Transition], now: float) -> str:
-    """Return the sentence; empty if nothing happened yet. `transitions`: of today, the oldest first."""
+def sentence(given: Contribution, transitions: Sequence[Transition], now: float, helped: Helped = NOBODY) -> str:
+    """Return the sentence; empty if nothing happened yet.
+
+    Args:
+        transitions: of today, the oldest first.
+        helped: who was helped, as far as members are among them.
+    """
     parts = []
     if given.tokens:
         tokens = tr("{number} token(s)", "", given.tokens).format(number=numbers.number(given.tokens))
-        helped = tr("you helped %n people with {tokens}", "", given.people) if given.people else ""
-        parts.append((helped or tr("you served {tokens}")).format(tokens=tokens))
+        number = tr("you helped %n people with {tokens}", "", given.people) if given.people else ""
+        names = people.named(helped.names, helped.others)
+        said = tr("you helped {people} with {tokens}") if names else number or tr("you served {tokens}")
+        parts.append(said.format(people=names, tokens=tokens))
     game, seconds = longest_game(transitions, now)
     if seconds >= _LEAST_S:
         said = tr("stepped aside for {time} of {game}") if parts else tr("you stepped aside for {time} of {game}")

@@ -61,11 +61,24 @@ class OpenInvite:
 
 
 @dataclass(frozen=True, slots=True)
+class SeenServer:
+    """A computer that serves, as the swarm's directory has it. `state`: joining, online, or offline: it steps aside."""
+
+    peer_id: str
+    start: int  # its blocks are [start, end)
+    end: int
+    state: str
+    steps_per_s: float  # decode steps through its blocks
+    ping_s: float | None = None  # a round trip between it and this computer; None: not measured
+
+
+@dataclass(frozen=True, slots=True)
 class MembersList:
     """`may_lead`: you may invite and remove; `is_founder`: this computer has the founder's key.
 
     `is_open`: the swarm is open to everybody, so it has no members. `has_key`: your own key is on this computer, which
-    can therefore add and remove computers of yours, and back the key up.
+    can therefore add and remove computers of yours, and back the key up. `servers`: those of the swarm that this
+    computer serves, as its engine saw them at `servers_at`; None: it has not looked yet.
     """
 
     swarm: str
@@ -75,6 +88,8 @@ class MembersList:
     is_founder: bool
     is_open: bool = False
     has_key: bool = True
+    servers: tuple[SeenServer, ...] = ()
+    servers_at: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

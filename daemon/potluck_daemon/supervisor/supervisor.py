@@ -66,6 +66,8 @@ class EngineFacts:
     waiting: str = ""  # why it cannot get online yet; empty: it gets on
     nearby: messages.Nearby | None = None
     changed_file: messages.FilesChanged | None = None  # None: all are what was loaded from them
+    servers: messages.Servers | None = None  # None: the engine has not looked yet
+    servers_at: float = 0.0  # monotonic
 
 
 _JOINED = (Phase.JOINING, Phase.ONLINE, Phase.OFFLOADING, Phase.OFFLOADED, Phase.RESTORING, Phase.FINISHING)
@@ -129,6 +131,11 @@ class Supervisor:
     def ports(self) -> tuple[int, ...]:
         """Return the TCP ports at which others find this computer now."""
         return tcp_ports(self._standby.addresses or (self.facts.addresses if self._engine is not None else ()))
+
+    @property
+    def servers_age_s(self) -> float:
+        """Return how long ago the servers of `facts` were seen."""
+        return self._clock() - self.facts.servers_at
 
     @property
     def nearby(self) -> messages.Nearby | None:
@@ -236,6 +243,8 @@ class Supervisor:
         await self._standby.leave()
 
     def _start(self, launch: LaunchSpec | None, python: str, environment: Mapping[str, str]) -> None:
+        if self._launch is not None and launch is not None and self._launch.swarm.name != launch.swarm.name:
+            self.facts = replace(self.facts, servers=None)
         self._launch = launch
         self._python = python
         self._is_greeted = False
@@ -304,6 +313,9 @@ class Supervisor:
                 self.facts = reported(self.facts, message, self._clock())
                 if self._phase is Phase.ONLINE:
                     self._online_bytes = message.memory_used_bytes
+            case messages.Servers():
+                is_news = False
+                self.facts = replace(self.facts, servers=message, servers_at=self._clock())
             case messages.Placed():
                 self.facts = replace(self.facts, placed=message)
             case messages.Waiting(why):

@@ -6,6 +6,7 @@ import asyncio
 import logging
 import time
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 
 from potluck_control.engine_messages import Members
 from potluck_control.methods import members as methods
@@ -36,6 +37,9 @@ class MembersTopic(Topic):
     @answers(methods.LIST)
     async def _list(self, params: methods.SwarmParams) -> methods.MembersList:
         membership = self._find(params.swarm)
+        return self._with_servers(await self._people(membership), membership)
+
+    async def _people(self, membership: Membership) -> methods.MembersList:
         if membership.swarm.is_open:
             return methods.MembersList(membership.swarm.name, (), (), may_lead=True, is_founder=False, is_open=True)
         known = *_known_of(membership), int(time.time() // _RELIST_S)
@@ -92,6 +96,14 @@ class MembersTopic(Topic):
         if not name and served is not None:
             name = served.swarm.name
         return self._configuration.swarms.find(name or None)
+
+    def _with_servers(self, found: methods.MembersList, membership: Membership) -> methods.MembersList:
+        """Add who serves the swarm, if this computer's engine has looked at it."""
+        seen, served = self._supervisor.facts.servers, self._configuration.swarm
+        if seen is None or served is None or served.name != membership.swarm.name:
+            return found
+        at = round(time.time() - self._supervisor.servers_age_s)
+        return replace(found, servers=seen.servers, servers_at=float(at))
 
     def _membership(self, name: str) -> Membership:
         membership = self._find(name)

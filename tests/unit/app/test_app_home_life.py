@@ -7,10 +7,11 @@ from dataclasses import replace
 
 import pytest
 from helpers.app_answers import ANSWERS, NOW, SERVING
-from helpers.screen import opened
+from helpers.screen import opened, shown
 from potluck_app.pages.home import HomePage
 from potluck_app.widgets.chart import Sparkline
 from potluck_app.words import hour
+from potluck_app.words.people import Helped
 from potluck_app.words.today import sentence
 from potluck_control.methods.activity import LastHour, Minute
 from potluck_control.methods.contribution import Contribution, ContributionNow
@@ -48,6 +49,18 @@ BACK = went(2 * H, State.SERVING, Reason.NONE)
 )
 def test_today_is_one_sentence(given: Contribution, transitions: tuple[Transition, ...], said: str) -> None:
     assert sentence(given, transitions, 3 * H) == said
+
+
+def test_today_names_the_people() -> None:
+    helped = Helped(("Ana",), 2)
+    assert sentence(GIVEN, (), 3 * H, helped) == "Today: you helped Ana and 2 others with 12,400 tokens."
+
+
+def test_home_names_the_members_it_helped() -> None:
+    page, _ = opened(HomePage, ANSWERS | {"contribution.now": NOW, "history": HistoryPage(())})
+    page.show_status(SERVING)
+    page.refresh()
+    assert "Today: you helped Bob with 5 tokens." in shown(page)
 
 
 @pytest.mark.parametrize(

@@ -10,16 +10,20 @@ from pathlib import Path
 import pytest
 from helpers.app_answers import SERVING
 from helpers.fake_link import FakeLink
-from helpers.screen import button, buttons, control, opened, press, said, shown
+from helpers.screen import button, buttons, control, opened, picture, press, said, shown
 from potluck_app.pages.home import HomePage
 from potluck_app.pages.members_card import may_remove
 from potluck_app.pages.other_computer import OtherComputer
 from potluck_app.pages.own_computers import BackupForm, OwnComputers
 from potluck_app.pages.people import PeoplePage
+from potluck_app.widgets import theme
 from potluck_app.widgets.number_box import NumberBox
+from potluck_app.widgets.people_strip import PeopleStrip
 from potluck_app.widgets.question import Question
+from potluck_app.words.people import Helped, doing, helped, named, places_of, served_by
 from potluck_control import schema
 from potluck_control.methods.computers import Adding, Backup, CodeParams, Restored, RestoreParams
+from potluck_control.methods.earnings import Earned, Group
 from potluck_control.methods.members import (
     Member,
     MemberMachine,
@@ -30,10 +34,12 @@ from potluck_control.methods.members import (
     PromoteParams,
     RecoverParams,
     RecoveryCode,
+    SeenServer,
     SwarmParams,
     WithdrawParams,
 )
-from PySide6.QtGui import QGuiApplication
+from potluck_control.states import Reason, State
+from PySide6.QtGui import QColor, QGuiApplication
 from PySide6.QtWidgets import QAbstractButton, QLineEdit, QMessageBox, QPushButton
 from pytestqt.qtbot import QtBot
 
@@ -66,9 +72,103 @@ def confirm(page: PeoplePage, wanted: str) -> None:
 
 def test_people_are_shown_with_their_computers_and_by_whom_they_came() -> None:
     page, _ = page_of(FOUNDER)
-    assert "Founder · joined 12 May 2026\ndesktop" in shown(page)
-    assert "Joined 12 May 2026 · invited by Ana\ntower" in shown(page)
+    assert "Not known yet\nFounder · joined 12 May 2026\ndesktop" in shown(page)
+    assert "Not known yet\nJoined 12 May 2026 · invited by Ana\ntower" in shown(page)
     assert "Ana (you)" in shown(page)
+
+
+def seen(member: Member, start: int, end: int, state: str = "online", ping_s: float | None = None) -> SeenServer:
+    return SeenServer(member.machines[0].peer_id, start, end, state, 12.5, ping_s)
+
+
+def lively(*servers: SeenServer) -> MembersList:
+    return replace(FOUNDER, servers=servers, servers_at=time.time())
+
+
+@pytest.mark.parametrize(
+    ("found", "said"),
+    [
+        (FOUNDER, "Not known yet"),
+        (lively(), "Away"),
+        (lively(seen(BOB, 0, 4, ping_s=0.023)), "Serves layers 1–4 · 12.5 tokens/s · 23 ms away"),
+        (lively(seen(BOB, 3, 4)), "Serves layer 4 · 12.5 tokens/s"),
+        (lively(seen(BOB, 0, 4, "offline")), "Stepped aside"),
+        (lively(seen(BOB, 0, 4, "joining")), "Getting ready"),
+    ],
+)
+def test_a_person_is_shown_with_what_their_computers_do(found: MembersList, said: str) -> None:
+    assert doing(BOB, found, None) == said
+
+
+def test_only_the_user_sees_the_game_that_their_computer_steps_aside_for() -> None:
+    aside = replace(SERVING, state=State.YIELDED, reason=Reason.GAME, app="doom", app_title="Doom")
+    found = lively(seen(ANA, 0, 4, "offline"), seen(BOB, 0, 4, "offline"))
+    assert doing(ANA, found, aside) == "Stepped aside: Doom"
+    assert doing(BOB, found, aside) == "Stepped aside"
+
+
+def test_layers_are_shown_with_the_people_who_serve_them() -> None:
+    stranger = SeenServer("12D3KooWsomebody", 2, 3, "online", 1.0)
+    found = lively(seen(ANA, 0, 2), seen(BOB, 1, 3), stranger, seen(BOB, 3, 4, "offline"))
+    ana, bob = places_of(found)[ANA.id], places_of(found)[BOB.id]
+    assert served_by(found, 4) == [(ana,), (ana, bob), (-1, bob), ()]
+    page, link = page_of(replace(found, swarm="friday"))
+    page.show_status(SERVING)
+    assert "Nobody serves layer 4. Served by Bob and 2 others." in shown(page)
+    link.answers["members.list"] = FOUNDER
+    page.refresh()
+    assert "Who serves the model" not in shown(page)  # of another swarm
+
+
+def test_the_strip_has_the_colours_of_the_people() -> None:
+    strip = PeopleStrip()
+    strip.show_layers([(0,), (0, 1), ()], "said")
+    image = picture(strip, 302, 34)
+    first, second = (QColor(theme.colour_of_person(place)).rgb() for place in (0, 1))
+    assert [image.pixel(50, 5), image.pixel(50, 30), image.pixel(150, 5), image.pixel(150, 30)] == [
+        first,
+        first,
+        first,
+        second,
+    ]
+    assert image.pixel(250, 5) not in (first, second)
+
+
+def test_news_about_servers_leave_the_buttons_and_the_keyboard_where_they_are() -> None:
+    page, link = page_of(FOUNDER)
+    before = button(page, "Remove Bob")
+    link.answers["members.list"] = lively(seen(BOB, 0, 4))
+    page.refresh()
+    assert button(page, "Remove Bob") is before
+    assert any(text.startswith("Serves layers 1–4 · 12.5 tokens/s\n") for text in shown(page))
+
+
+def test_those_who_were_helped_are_named_once_each() -> None:
+    tower = MemberMachine("laptop", "12D3KooWbob2", MAY)
+    found = replace(FOUNDER, members=(ANA, replace(BOB, machines=(*BOB.machines, tower)), EVE))
+    groups = [
+        Group("12D3KooWana", Earned(0, 0, tokens=50)),  # you
+        Group("12D3KooWbob", Earned(0, 0, tokens=5)),
+        Group("12D3KooWbob2", Earned(0, 0, tokens=7)),
+        Group("12D3KooWprogram", Earned(0, 0, tokens=9)),
+        Group("12D3KooWserver", Earned(0, 0, spent=9)),  # helped you
+    ]
+    assert helped(groups, found) == Helped(("Bob",), 1)
+
+
+@pytest.mark.parametrize(
+    ("names", "others", "said"),
+    [
+        ((), 3, ""),
+        (("Ana",), 0, "Ana"),
+        (("Ana", "Bob"), 0, "Ana and Bob"),
+        (("Ana", "Bob", "Eve"), 0, "Ana, Bob and Eve"),
+        (("Ana",), 1, "Ana and 1 other"),
+        (("Ana", "Bob", "Eve", "Kim"), 0, "Ana and 3 others"),
+    ],
+)
+def test_names_stand_in_a_sentence(names: tuple[str, ...], others: int, said: str) -> None:
+    assert named(names, others) == said
 
 
 def test_a_page_says_that_it_waits_and_why_it_failed() -> None:

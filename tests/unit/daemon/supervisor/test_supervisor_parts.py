@@ -5,6 +5,7 @@ import pytest
 from potluck_control import engine_messages as messages
 from potluck_control.codec import CodecError
 from potluck_control.launch_spec import LaunchSpec
+from potluck_control.methods.members import SeenServer
 from potluck_daemon.policy.decide import Phase
 from potluck_daemon.reporting.display import changed_files
 from potluck_daemon.supervisor.backoff import LONGEST_S, delay_s
@@ -43,6 +44,7 @@ CRASH = (
         messages.Freed(),
         messages.FilesChanged("model.safetensors", is_served=False),
         messages.Failed("broken", "mend it"),
+        messages.Servers((SeenServer("12D3", 0, 4, "online", 1.5, 0.02), SeenServer("12D4", 4, 8, "offline", 0.0))),
         messages.EngineReport(1, 2, 3, 4, 5, None, (1, 0), 2.5),
     ],
 )

@@ -8,8 +8,9 @@ import pytest
 from helpers.own_daemon import Ask
 from potluck_control import schema
 from potluck_control.client import ControlError
+from potluck_control.engine_messages import Servers
 from potluck_control.methods import members, settings
-from potluck_control.methods.members import Member, MemberParams, PromoteParams, SwarmParams, WithdrawParams
+from potluck_control.methods.members import Member, MemberParams, PromoteParams, SeenServer, SwarmParams, WithdrawParams
 from potluck_control.methods.settings import Change, SetParams
 from potluck_daemon.daemon import Daemon
 from potluck_daemon.topics.members import find_person
@@ -61,6 +62,18 @@ async def test_the_list_says_who_invited_whom(ask: Ask, bob: str) -> None:
     assert (guest.name, guest.invite, guest.invited_by) == ("Bob", bob[:8], you.name)
     assert [machine.name for machine in guest.machines] == ["Bob's laptop"]
     assert (listed.may_lead, listed.is_founder, listed.is_open) == (True, True, False)
+
+
+async def test_the_list_has_who_serves_the_served_swarm(ask: Ask, daemon: Daemon, bob: str) -> None:
+    assert (await ask(members.LIST)).servers_at is None
+    (machine,) = (await bob_of(ask)).machines
+    seen = SeenServer(machine.peer_id, 0, 4, "online", 12.5, 0.02)
+    before = time.time()
+    daemon._supervisor._heard(Servers((seen,)))
+    listed = await ask(members.LIST)
+    assert listed.servers == (seen,)
+    assert listed.servers_at is not None
+    assert before - 1.0 <= listed.servers_at <= time.time() + 1.0
 
 
 async def test_a_person_is_removed_and_the_list_shows_it(ask: Ask, bob: str) -> None:
