@@ -984,6 +984,31 @@ FIGURES = {
             "kills, freezes and cut links between pushing servers (8; 200 in soak): tokens that differ; needs root",
         ),
         Figure(
+            "speculative_100ms",
+            "ratio",
+            "higher",
+            3,
+            "speculation:at_100_ms",
+            "tokens a second with drafts over those without, three servers, 100 ms round trips: mean of three kinds of "
+            "text; needs root",
+        ),
+        Figure(
+            "speculative_30ms",
+            "ratio",
+            "higher",
+            2,
+            "speculation:at_30_ms",
+            "the same at 30 ms round trips; needs root",
+        ),
+        Figure(
+            "speculative_exact",
+            "tokens",
+            "lower",
+            0,
+            "speculation:exact",
+            "greedy tokens that differ with drafts, of 1,000 (10,000 in soak)",
+        ),
+        Figure(
             "install_steps",
             "commands",
             "lower",

@@ -19,7 +19,7 @@ import torch
 from torch import Tensor
 from transformers.generation.utils import GenerateDecoderOnlyOutput
 
-from potluck.client.drafts import Lookup, Payoff, StepTimes
+from potluck.client.drafts import Drafted, Lookup, Payoff, StepTimes
 
 
 class Drafter(Protocol):
@@ -38,22 +38,19 @@ class LookupDrafter:
     def __init__(self, times: StepTimes, most: int) -> None:
         """`times`: of this model's steps; `most`: tokens in a draft."""
         self._lookup = Lookup()
-        self._payoff = Payoff(times, most)
+        self._payoff = Payoff(times)
         self._times = times
-        self._match = 0
+        self._most = most
+        self._drafted: Sequence[Drafted] = ()
 
     def draft(self, ids: Tensor, most: int) -> Sequence[int]:
         self._lookup.extend(ids[0, self._lookup.length :].tolist())
-        found = self._lookup.match()
-        if found is None:
-            return ()
-        self._match, place = found
-        return self._lookup.following(place, min(self._payoff.length(self._match), most))
+        self._drafted = self._payoff.worth(self._lookup.draft(min(most, self._most)))
+        return [token for token, _ in self._drafted]
 
     def note(self, ids: Tensor, drafted: int, right: int, seconds: float) -> None:
         self._times.note(drafted, seconds)
-        if drafted:
-            self._payoff.note(self._match, drafted, right)
+        self._payoff.note(self._drafted, right)
 
 
 class ModelDrafter:

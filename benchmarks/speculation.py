@@ -1,0 +1,152 @@
+"""Drafted tokens: how much faster they make generation on an emulated internet, and that they change no token.
+
+    known      what the demo model answers to prompts of its own kinds
+    code       the rest of source files, token by token
+    unseen     the rest of prose, likewise
+
+The model is made to write code and prose that it was never taught, by a step that leaves only the next token of the
+text; everything else, drafts and their checks included, is as always. The emulated internet needs root.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+from unittest import mock
+
+import torch
+from potluck_control.resources import DEMO_MODEL, resource
+from potluck_gateway.completion import Completion, Options, Text, complete
+from transformers import LogitsProcessor
+
+from benchmarks.figures import Measured
+from benchmarks.local_swarm import LocalSwarm
+from benchmarks.loops import swarm_model
+from benchmarks.rings import far_swarm
+from potluck.client.drafts import StepTimes
+from potluck.protocol.blocks import Span
+from tests.helpers.internet import Link
+
+_SPANS = (Span(0, 4), Span(4, 8), Span(8, 12))
+_TOKENS = 64  # new ones of each text
+_SCRIPT_PROMPT_TOKENS = 384
+_ROOT = Path(__file__).parents[1]
+_KNOWN = (
+    "On Sunday, Ana asked Omar and Gina to a potluck. Omar brought the corn pasta. Gina brought the fish bread. "
+    "At the end Ana said:",
+    "Count from 7 to 18:",
+    "Repeat: soup Paris Ana. Again:",
+)
+_CODE = ("benchmarks/figures.py", "potluck/client/hop.py", "daemon/potluck_cli/generate.py")
+_UNSEEN = ("docs/security.md", "CONTRIBUTING.md", "docs/costs-and-privacy.md")
+
+
+class Written(LogitsProcessor):  # type: ignore[misc]
+    """Leaves only the next token of a text."""
+
+    def __init__(self, tokens: Sequence[int]) -> None:
+        self._tokens = tokens
+
+    def __call__(self, input_ids: torch.Tensor, scores: torch.Tensor) -> torch.Tensor:
+        """Shapes: input_ids [1, tokens] int64, scores [1, vocabulary]."""
+        token = self._tokens[input_ids.shape[1]]
+        return torch.full_like(scores, -torch.inf).scatter_(1, torch.tensor([[token]]), 0.0)
+
+
+def at_100_ms(soak: bool) -> Measured:
+    """Three servers at 100 ms round trips."""
+    return _speed(100, soak)
+
+
+def at_30_ms(soak: bool) -> Measured:
+    """Three servers at 30 ms round trips."""
+    return _speed(30, soak)
+
+
+def exact(soak: bool) -> Measured:
+    """Count the tokens that differ with drafts, greedy ones and drawn ones of the same seed."""
+    folder, wanted = resource(DEMO_MODEL), 10_000 if soak else 1_000
+    texts = _texts(folder)
+    differing = {"greedy": 0, "drawn": 0}
+    steps = {"plain": 0, "drafts": 0}
+    compared = 0
+    with (
+        LocalSwarm(folder, _SPANS) as swarm,
+        swarm_model(swarm, folder) as model,
+        mock.patch.object(StepTimes, "estimate", return_value=(1.0, 0.001)),  # drafts pay even without any delay
+    ):
+        for seed in range(wanted):
+            for prompt, _ in texts["known"] + texts["code"] + texts["unseen"]:
+                for name, options in (
+                    ("greedy", Options(_TOKENS, min_new_tokens=_TOKENS)),
+                    ("drawn", Options(_TOKENS, min_new_tokens=_TOKENS, temperature=0.7, seed=seed)),
+                ):
+                    cut = prompt[:, seed % 8 :] if prompt.shape[1] > 16 else prompt
+                    plain = _complete(model, cut, options, steps, "plain")
+                    drafted = _complete(model, cut, replace(options, drafts=True), steps, "drafts")
+                    same = sum(one == other for one, other in zip(plain.tokens, drafted.tokens, strict=False))
+                    differing[name] += max(len(plain.tokens), len(drafted.tokens)) - same
+                    compared += len(plain.tokens) if name == "greedy" else 0
+            print(f"{compared} greedy tokens: {differing}, steps {steps}", flush=True)
+            if compared >= wanted:
+                break
+    return Measured(float(differing["greedy"]), {"differing": differing, "tokens": compared, "steps": steps})
+
+
+def _speed(round_trip_ms: float, soak: bool) -> Measured:
+    folder, rounds = resource(DEMO_MODEL), 3 if soak else 1
+    found: dict[str, list[float]] = {}
+    with far_swarm(folder, _SPANS, Link(0.001)) as far, swarm_model(far.swarm, folder) as model:
+        far.set_round_trips(round_trip_ms)
+        for _ in range(rounds):
+            for kind, text, ratio in _ratios(model, _texts(folder)):
+                found.setdefault(kind, []).append(ratio)
+                print(f"{kind}: {text} {ratio:.2f}", flush=True)
+    means = {kind: sum(ratios) / len(ratios) for kind, ratios in found.items()}
+    worst = min(min(ratios) for ratios in found.values())
+    detail = {
+        "kinds": {kind: round(mean, 2) for kind, mean in means.items()},
+        "worst": round(worst, 3),
+        "texts": {kind: [round(ratio, 2) for ratio in ratios] for kind, ratios in found.items()},
+    }
+    return Measured(sum(means.values()) / len(means), detail, holds=worst >= 0.98)
+
+
+def _ratios(
+    model: Any, texts: Mapping[str, Sequence[tuple[torch.Tensor, Options]]]
+) -> Iterator[tuple[str, int, float]]:
+    """Yield kind, number of the text, and tokens a second with drafts over those without, one after the other."""
+    steps = {"plain": 0, "drafts": 0}
+    for kind, given in texts.items():
+        for number, (prompt, options) in enumerate(given):
+            plain = _complete(model, prompt, options, steps, "plain")
+            drafted = _complete(model, prompt, replace(options, drafts=True), steps, "drafts")
+            assert drafted.tokens == plain.tokens
+            yield kind, number, drafted.tokens_per_s / plain.tokens_per_s
+
+
+def _complete(model: Any, prompt: torch.Tensor, options: Options, steps: dict[str, int], name: str) -> Completion:
+    done = complete(model, prompt, options, lambda _: None)
+    steps[name] += model.last_route()[0].hops[0].steps
+    return done
+
+
+def _texts(folder: Path) -> dict[str, list[tuple[torch.Tensor, Options]]]:
+    """Return prompts [1, tokens] and options of each kind of text."""
+    text = Text(folder)
+    known = [(text.encode(prompt), Options(_TOKENS)) for prompt in _KNOWN]
+    return {
+        "known": known,
+        "code": [_written(text, name) for name in _CODE],
+        "unseen": [_written(text, name) for name in _UNSEEN],
+    }
+
+
+def _written(text: Text, name: str) -> tuple[torch.Tensor, Options]:
+    """Return the middle of a file as a prompt, and options that make a model write what follows."""
+    whole = (_ROOT / name).read_text()
+    tokens = text.encode(whole[len(whole) // 3 :])[0, : _SCRIPT_PROMPT_TOKENS + 2 * _TOKENS]
+    options = Options(2 * _TOKENS, min_new_tokens=2 * _TOKENS, steps=(Written(tokens.tolist()),))
+    return tokens[None, :_SCRIPT_PROMPT_TOKENS], options
