@@ -5,11 +5,12 @@
 
 from __future__ import annotations
 
+import math
 import signal
 import tempfile
 import warnings
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -32,6 +33,7 @@ SPANS = (Span(0, 1), Span(1, 3), Span(3, 4))
 _SAMPLE = 24  # families by default, evenly over their names
 _PATIENCE_S = 60  # for one family
 _MOST_PARAMETERS = 20_000_000
+_SPREAD = 0.2  # of weights at this hidden size: wide enough that a wrong mask changes the output
 _SIZES: dict[str, Any] = {
     **dict.fromkeys(("num_hidden_layers", "n_layer", "n_layers", "num_layers"), NUM_BLOCKS),
     **dict.fromkeys(("hidden_size", "n_embd", "d_model", "embedding_size", "attention_hidden_size"), 64),
@@ -191,7 +193,7 @@ def _judge(config_class: Any, folder: Path) -> str:
     try:
         if config_class().is_encoder_decoder:
             return _HALF
-        whole = _saved(config_class, folder)
+        whole = _saved(config_class, folder, {})
         ids = torch.randint(3, 120, (2, 14), generator=torch.Generator().manual_seed(1))
         with torch.inference_mode():
             wanted = whole(ids, use_cache=False).logits
@@ -221,20 +223,31 @@ def _judge(config_class: Any, folder: Path) -> str:
     return "exact, shared" if all(part.is_ragged for part in parts) else "exact, alone"
 
 
-def _saved(config_class: Any, folder: Path) -> Any:
-    """Write a tiny random model of the family and return it as Transformers loads it."""
+def save_random(name: str, folder: Path, sizes: Mapping[str, Any] | None = None) -> Path:
+    """Write a random model of a family, tiny but for the `sizes` that are given."""
+    _quieten()
+    classes = {config.model_type: config for config in MODEL_FOR_CAUSAL_LM_MAPPING}
+    _saved(classes[name], folder, sizes or {})
+    return folder
+
+
+def _saved(config_class: Any, folder: Path, sizes: Mapping[str, Any]) -> Any:
+    """Write a random model of the family and return it as Transformers loads it."""
     config = config_class()
     for each in (config, *(getattr(config, name) for name in config.sub_configs if getattr(config, name, None))):
         _shrink(each)
+    for name, size in sizes.items():
+        setattr(config, name, size)
     with torch.device("meta"):
         size = sum(each.numel() for each in AutoModelForCausalLM.from_config(config).parameters())
-    if size > _MOST_PARAMETERS:
+    if size > _MOST_PARAMETERS and not sizes:
         raise ValueError(f"its smallest model here has {size:,} parameters")
     torch.manual_seed(0)
     model = AutoModelForCausalLM.from_config(config, dtype=torch.float32)
+    spread = _SPREAD * math.sqrt(_SIZES["hidden_size"] / sizes.get("hidden_size", _SIZES["hidden_size"]))
     for parameter in model.parameters():
         if parameter.dim() > 1:
-            parameter.data.normal_(0, 0.2)
+            parameter.data.normal_(0, spread)
         else:
             parameter.data.add_(torch.randn_like(parameter) * 0.1)
     model.save_pretrained(folder)

@@ -807,6 +807,23 @@ FIGURES = {
             "one member invents 20,000 servers: a newcomer's time to first token over the time without them",
         ),
         Figure(
+            "caught",
+            "share",
+            "higher",
+            0.99,
+            "audits:caught",
+            "windows of servers that lie in one of eight ways that one audit finds, the lowest kind; 13 families and "
+            "one of hidden 2048",
+        ),
+        Figure(
+            "false_alarms",
+            "accusations",
+            "lower",
+            0,
+            "audits:false_alarms",
+            "honest servers accused in 900 audited windows (100,000 in soak): batches, alone, ragged, two threads",
+        ),
+        Figure(
             "join_proof",
             "ratio",
             "lower",

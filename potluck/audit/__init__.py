@@ -2,7 +2,8 @@
 
 from potluck.audit.choices import CLEAN_AUDITS, audit_chance, choose_auditor, choose_window
 from potluck.audit.fingerprint import SEED_BYTES, WINDOW_TOKENS, Fingerprint, difference, fingerprint
-from potluck.audit.verdicts import Differences, Opinion, Outsider, compare, settle, tolerance
+from potluck.audit.limits import HonestDifferences, widest_limit
+from potluck.audit.verdicts import Differences, Opinion, Outsider, compare, settle
 
 __all__ = [
     "CLEAN_AUDITS",
@@ -10,6 +11,7 @@ __all__ = [
     "WINDOW_TOKENS",
     "Differences",
     "Fingerprint",
+    "HonestDifferences",
     "Opinion",
     "Outsider",
     "audit_chance",
@@ -19,5 +21,5 @@ __all__ = [
     "difference",
     "fingerprint",
     "settle",
-    "tolerance",
+    "widest_limit",
 ]

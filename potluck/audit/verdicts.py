@@ -7,17 +7,7 @@ from dataclasses import astuple, dataclass
 from enum import Enum, auto
 from typing import Final
 
-from potluck.protocol.records import CACHE_QUANTIZATIONS, NumberFormat
-
-_TOLERANCES: Final = {"float32": 2e-3, "float16": 2e-2, "bfloat16": 8e-2}
-"""Of one prefill and the decode steps that it repeats, per dtype of the computation: twice what most of 29 families
-differ by in six blocks (1e-5, 5e-3, 4e-2), and in float32 what rounding the fingerprint adds."""
-
-_QUANTIZED_TOLERANCE: Final = 0.16
-"""Of quantised weights below float32, where few tokens and many go through different kernels, and of keys and values in
-int8, which a stateless call computes anew: 13 of 14 families differ by up to 0.06 in six blocks, gpt-oss by 0.15."""
-
-_MARGIN: Final = 3.0  # how much further off than the honest servers somebody must be
+_MARGIN: Final = 2.0  # how much further off than the honest servers somebody must be
 
 
 class Opinion(Enum):
@@ -46,19 +36,6 @@ class Differences:
     steps: float  # between the audited server and the third one's steps
     prefills: float  # between the auditor and the third one's prefill
     honest: float  # between the third one's steps and its prefill
-
-
-def tolerance(one: NumberFormat, other: NumberFormat) -> float | None:
-    """Return the largest difference of honest servers with these number formats; None: they cannot be compared."""
-    if one.quantization != other.quantization or not {one.cache, other.cache} <= set(CACHE_QUANTIZATIONS):
-        return None
-    widths = [_TOLERANCES.get(each.dtype) for each in (one, other)]
-    if widths[0] is None or widths[1] is None:
-        return None
-    is_rounded = one.quantization != "none" and {one.dtype, other.dtype} != {"float32"}
-    if is_rounded or "int8" in (one.cache, other.cache):
-        return _QUANTIZED_TOLERANCE
-    return max(widths[0], widths[1])
 
 
 def compare(difference: float, limit: float | None) -> Opinion:

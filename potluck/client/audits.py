@@ -24,6 +24,7 @@ from potluck.audit import (
     WINDOW_TOKENS,
     Differences,
     Fingerprint,
+    HonestDifferences,
     Opinion,
     Outsider,
     audit_chance,
@@ -33,7 +34,6 @@ from potluck.audit import (
     difference,
     fingerprint,
     settle,
-    tolerance,
 )
 from potluck.client.calls import Calls
 from potluck.client.config import ClientConfig
@@ -43,9 +43,9 @@ from potluck.client.report import AuditReport
 from potluck.client.servers import Servers
 from potluck.client.stateless import forward_at
 from potluck.errors import PotluckError
-from potluck.protocol.blocks import PeerId, PersonId
+from potluck.protocol.blocks import PeerId, PersonId, Span
 from potluck.protocol.messages import SessionOpening
-from potluck.protocol.records import ServerRecord
+from potluck.protocol.records import NumberFormat, ServerRecord
 from potluck.routing import Needs, RouteHop
 from potluck.tasks import BackgroundTasks
 
@@ -67,6 +67,10 @@ class _Case:
     inputs: Tensor
     outputs: Tensor
     pieces: tuple[int, ...]  # tokens of each step within the window
+
+    def kind(self, form: NumberFormat) -> tuple[Span, NumberFormat]:
+        """Return what the honest difference of steps in this format depends on, besides the model."""
+        return self.part.span, form
 
     @property
     def needs(self) -> Needs:
@@ -94,6 +98,7 @@ class Audits:
         self._rng = rng
         self._used: set[PeerId] = set()  # servers of this client's sessions
         self._clean: defaultdict[PersonId, int] = defaultdict(int)  # audits without a disagreement, by person
+        self._honest = HonestDifferences()
         self._running = 0
         self._background = BackgroundTasks()
 
@@ -134,36 +139,53 @@ class Audits:
     async def _audit(self, case: _Case) -> None:
         seed = os.urandom(SEED_BYTES)
         auditor = self._choose(case, {case.person}, seed)
-        if auditor is None:
+        other = None if auditor is None else self._person_of(auditor.peer_id)
+        if auditor is None or other is None:
             self.report.nobody += 1
             return
         claimed = _fingerprint(case.outputs, seed)
         recomputed = _fingerprint(await self._prefill(case, auditor), seed)
-        limit = tolerance(case.part.server.record.format, auditor.server.record.format)
+        form = case.part.server.record.format
+        limit = self._honest.limit(case.kind(form), form)
         apart = difference(claimed, recomputed)
         opinion = compare(apart, limit)
         self.report.audited += 1
         if opinion is Opinion.AGREES:
             self._clean[case.person] += 1
+            await self._learn(case, auditor, other, seed, recomputed)
         elif opinion is Opinion.UNDECIDABLE or limit is None:
             self.report.undecided += 1
         else:
-            await self._settle(case, auditor, seed, limit, claimed, recomputed)
+            await self._settle(case, auditor, other, seed, limit, claimed, recomputed)
+
+    async def _learn(
+        self, case: _Case, auditor: RouteHop, other: PersonId, seed: bytes, recomputed: Fingerprint
+    ) -> None:
+        """Let the auditor compute the window in steps, too, if honest differences of such windows are not known yet."""
+        kind = case.kind(auditor.server.record.format)
+        if not self._honest.wants(kind, other):
+            return
+        try:
+            steps = _fingerprint(await self._repeat(case, auditor), seed)
+        except PotluckError as error:
+            _log.info("blocks %s: an auditor did not repeat the steps: %s", case.part.span, error.message)
+        else:
+            self._honest.note(kind, other, difference(steps, recomputed))
 
     async def _settle(
         self,
         case: _Case,
         auditor: RouteHop,
+        other: PersonId,
         seed: bytes,
         limit: float,
         claimed: Fingerprint,
         recomputed: Fingerprint,
     ) -> None:
         """Ask a third person's server who is right."""
-        other = self._person_of(auditor.peer_id)
         self.report.undecided += 1  # until it is decided
-        third = None if other is None else self._choose(case, {case.person, other}, seed)
-        if third is None or other is None:
+        third = self._choose(case, {case.person, other}, seed, form=case.part.server.record.format)
+        if third is None:
             _log.warning(
                 "blocks %s: %s and %s computed different results, and nobody else can tell which of them is right",
                 *(case.part.span, _name(case.part.server.record), _name(auditor.server.record)),
@@ -190,6 +212,7 @@ class Audits:
 
     def _leave(self, record: ServerRecord, person: PersonId) -> None:
         self._clean.pop(person, None)
+        self._honest.forget(person)
         self._servers.distrust(person)
         self.report.wrong.append(_name(record))
         self._config.on_wrong(
@@ -197,10 +220,18 @@ class Audits:
             "result. That person's servers aren't used any more. Earlier answers may be wrong, so ask again."
         )
 
-    def _choose(self, case: _Case, unwanted: Collection[PersonId], seed: bytes) -> RouteHop | None:
-        """Return a server of somebody else that can compute the case, or None."""
+    def _choose(
+        self, case: _Case, unwanted: Collection[PersonId], seed: bytes, form: NumberFormat | None = None
+    ) -> RouteHop | None:
+        """Return a server of somebody else that can compute the case, or None.
+
+        Args:
+            form: that it must have. Auditors may hold keys and values otherwise, because a stateless call has none.
+        """
         replicas = self._servers.replicas(case.part.span, case.needs)
         able = {hop.peer_id: hop for hop in replicas if hop.server.record.is_ours}
+        if form is not None:
+            able = {peer: hop for peer, hop in able.items() if hop.server.record.format == form}
         if self._config.audits == "known":
             able = {peer: hop for peer, hop in able.items() if peer in self._used}
         owned = [(peer, person) for peer in able if (person := self._person_of(peer)) is not None]

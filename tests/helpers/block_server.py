@@ -40,7 +40,7 @@ from potluck.wire.limits import Limits
 from potluck.wire.questions import decode_quote_request, encode_quote
 
 _MAX_FRAME_BYTES = 64 << 20
-_spans: dict[tuple[Path, Span], BlockSpan] = {}
+_spans: dict[tuple[Path, Span, str], BlockSpan] = {}
 
 
 @dataclass
@@ -67,13 +67,16 @@ class BlockServer:
     on_quote: Callable[[BlockServer], Quote] = lambda server: Quote(0, 0.0, 0.0, 100_000)  # may raise
     digests: tuple[str, ...] | None = None  # announced instead of the true ones
     tamper: Callable[[Tensor], Tensor] = lambda output: output
+    dtype: str = "float32"
+    cache: str = "none"  # what it announces of its keys and values
     parked: dict[str | None, KvCache] = field(default_factory=dict)  # of sessions that ended with DRAINING
 
     @classmethod
     async def start(
         cls, network: FakeNetwork, swarm: Swarm, folder: Path, span: Span, **options: object
     ) -> BlockServer:
-        server = cls(network.start(), swarm, folder, _load(folder, span), **options)  # type: ignore[arg-type]
+        blocks = _load(folder, span, str(options.get("dtype", "float32")))
+        server = cls(network.start(), swarm, folder, blocks, **options)  # type: ignore[arg-type]
         for protocol, handler in (
             (protocols.SESSION, server._session),
             (protocols.FORWARD, server._forward),
@@ -94,7 +97,7 @@ class BlockServer:
             peer_id=self.peer_id,
             span=self.blocks.span,
             revision="main",
-            format=NumberFormat("float32"),
+            format=NumberFormat(self.dtype, cache=self.cache),
             block_digests=self.digests or self.blocks.digests,
             max_batch_tokens=self.max_batch_tokens,
             max_length=self.max_length,
@@ -112,7 +115,7 @@ class BlockServer:
 
     async def keep(self, span: Span) -> None:
         """Serve fewer blocks, and announce them; sessions that use others are told that this server leaves."""
-        self.blocks, self.is_leaving = _load(self.folder, span), True
+        self.blocks, self.is_leaving = _load(self.folder, span, self.dtype), True
         await self.announce()
 
     async def wait_idle(self) -> None:
@@ -165,7 +168,7 @@ class BlockServer:
             if request.hypo_ids is not None:
                 cache.reorder(request.hypo_ids)
             with torch.inference_mode():
-                output = blocks.forward(request.hidden, cache, request.prompts)
+                output = blocks.forward(request.hidden.to(blocks.dtype), cache, request.prompts)
             timing = Timing(compute_ms=0.5, is_leaving=self.is_leaving)
             reply = StepReply(self.tamper(output), timing)
             await stream.send(*sessions.encode_step_reply(reply))
@@ -194,7 +197,8 @@ class BlockServer:
         self.on_call(self, request)
         await asyncio.sleep(0)  # a killed server gets no further
         with torch.no_grad():
-            output = self._part(request.span).forward(request.hidden, None, request.prompts)
+            blocks = self._part(request.span)
+            output = blocks.forward(request.hidden.to(blocks.dtype), None, request.prompts)
         return TensorReply((self.tamper(output),))
 
     async def _run_backward(self, request: BackwardRequest) -> TensorReply:
@@ -205,7 +209,8 @@ class BlockServer:
         if request.prompts is not None:
             inputs.append(request.prompts.requires_grad_())
         with torch.enable_grad():
-            output = self._part(request.span).forward(request.hidden, None, request.prompts)
+            blocks = self._part(request.span)
+            output = blocks.forward(request.hidden.to(blocks.dtype), None, request.prompts)
             return TensorReply(torch.autograd.grad(output, inputs, request.grad))
 
     def _resumed(self, opening: SessionOpening) -> KvCache:
@@ -216,13 +221,13 @@ class BlockServer:
     def _part(self, span: Span) -> BlockSpan:
         if not self.blocks.span.covers(span):
             raise RemoteError(Code.NOT_SERVED, f"only {self.blocks.span} is served here")
-        return _load(self.folder, span)
+        return _load(self.folder, span, self.dtype)
 
 
-def _load(folder: Path, span: Span) -> BlockSpan:
-    if (folder, span) not in _spans:
-        _spans[folder, span] = load_span(open_checkpoint(str(folder)), span)
-    return _spans[folder, span]
+def _load(folder: Path, span: Span, dtype: str) -> BlockSpan:
+    if (folder, span, dtype) not in _spans:
+        _spans[folder, span, dtype] = load_span(open_checkpoint(str(folder)), span, dtype=getattr(torch, dtype))
+    return _spans[folder, span, dtype]
 
 
 def make_swarm(num_blocks: int, *, key: bytes | None = bytes(32)) -> Swarm:

@@ -14,7 +14,7 @@ from transformers import PreTrainedModel
 from potluck.client.config import ClientConfig
 from potluck.client.recovery import Action, Verdict
 from potluck.errors import UsageError
-from potluck.protocol.blocks import PeerId, PersonId
+from potluck.protocol.blocks import PeerId, PersonId, Span
 
 THREE = ("0:2", "2:4", "2:4", "2:4")
 PATIENT = replace(QUICK, silence_before_ping_s=2.0, ping_timeout_s=2.0)  # a busy machine's servers are not silent
@@ -34,6 +34,12 @@ def telling(config: ClientConfig = PATIENT) -> tuple[ClientConfig, list[str]]:
 
 def slightly_wrong(output: Tensor) -> Tensor:
     return output + 0.05 * output.std() * torch.randn(output.shape, generator=torch.Generator().manual_seed(3))
+
+
+def barely_wrong(output: Tensor) -> Tensor:
+    """Return what is further off than honest bfloat16 here, and within what bfloat16 may be elsewhere."""
+    noise = torch.randn(output.shape, generator=torch.Generator().manual_seed(3))
+    return (output + 0.06 * output.float().std() * noise).to(output.dtype)
 
 
 def settled(there: World) -> None:
@@ -112,6 +118,24 @@ def test_an_auditor_that_computes_wrongly_is_left_and_the_session_stays() -> Non
         assert liar.peer_id[-8:] in said[0]
 
 
+def test_small_lies_are_found_once_honest_servers_have_shown_how_little_they_differ() -> None:
+    config, said = telling()
+    with world("0:4", "0:4", "0:4", "0:4", config=config, dtype="bfloat16") as there:
+        there.model.generate(PROMPT, **SHORT)
+        settled(there)
+        liar = serving(there, 0)
+        liar.tamper = barely_wrong
+        there.model.generate(PROMPT, **SHORT)
+        settled(there)
+        assert said == []  # so far it could be honest
+        for seed in range(40):
+            there.model.generate(prompt(tokens=31, seed=seed), **SHORT)
+            settled(there)
+            if said:
+                break
+        assert liar.peer_id[-8:] in said[0]
+
+
 def test_two_servers_that_differ_accuse_nobody() -> None:
     config, said = telling()
     with world(*THREE[:3], config=config) as there:
@@ -121,6 +145,20 @@ def test_two_servers_that_differ_accuse_nobody() -> None:
         report = there.model.audits()
         assert (report.undecided, report.wrong, said) == (report.audited, [], [])
         assert report.undecided
+
+
+def test_servers_that_hold_keys_otherwise_do_not_decide() -> None:
+    config, said = telling()
+    with world("0:2", "2:4", config=config) as there:
+        for _ in range(2):
+            there.add_server(Span(2, 4), cache="int8", inference_tps=1.0)
+        there.client.run(there.client.servers.refresh())
+        let_lie(there, there.servers[1]).tamper = lambda output: 2 * output
+        there.model.generate(PROMPT, **SHORT)
+        settled(there)
+        assert serving(there, 3) is there.servers[1]
+        assert there.model.audits().undecided
+        assert said == []
 
 
 def test_three_servers_that_all_differ_accuse_nobody() -> None:

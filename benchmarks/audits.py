@@ -1,0 +1,232 @@
+"""Whether audits find liars and spare honest servers: `caught` and `false_alarms`.
+
+Servers compute real windows of random models in this process; what is found is decided by the functions of the client.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from itertools import permutations
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from benchmarks.audit_lab import (
+    FORMATS,
+    LabServer,
+    Outputs,
+    apart,
+    changed_copy,
+    random_rows,
+    threads,
+    verdict,
+)
+from benchmarks.families import NUM_BLOCKS, save_random
+from benchmarks.figures import Measured
+from potluck.audit import WINDOW_TOKENS, HonestDifferences, Outsider
+from potluck.protocol.blocks import PersonId, Span
+from potluck.protocol.records import NumberFormat
+
+FAMILIES = (
+    *("llama", "mistral", "qwen2", "qwen3", "qwen3_moe", "mixtral", "gemma2", "gemma3_text", "gpt_oss"),
+    *("olmo2", "phi3", "bloom", "deepseek_v3"),
+)
+_QUICK_FORMATS = tuple(form for form in FORMATS if form.dtype != "float16" and form.quantization != "int8")
+_SIZES = {
+    "hidden_size": 2048,
+    "num_hidden_layers": 2,
+    "num_attention_heads": 16,
+    "num_key_value_heads": 4,
+    "head_dim": 128,
+    "intermediate_size": 5504,
+}
+_LARGE = ("llama 2048", "mistral 2048")
+_CONTEXT_TOKENS = 24  # of the shortest row; the others are longer, each by another number
+_NOISE = {"float32": 0.01}  # of a token's length; elsewhere this times the honest difference:
+_TIMES_HONEST = 3.0
+_REVISION = 0.05  # relative change of each matrix in another revision
+_ADAPTER_RANK, _ADAPTER = 4, 0.2  # of the queries' spread
+_REPLACED = 0.01  # of a matrix
+
+
+@dataclass(frozen=True, slots=True)
+class _Model:
+    """A checkpoint with its changed copies, by the lie of a server that serves them."""
+
+    name: str
+    folder: Path
+    changed: dict[str, Path]
+    num_blocks: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Honest:
+    """What honest servers make of some windows; two of them decode in different company."""
+
+    rows: Sequence[Tensor]
+    steps: Outputs
+    other_steps: Outputs
+    prefill: Outputs
+    limit: float
+
+
+def caught(soak: bool) -> Measured:
+    """The share of one audited window in which each lie is found, by the lowest kind of lie."""
+    windows = 32 if soak else 8
+    found: defaultdict[str, list[bool]] = defaultdict(list)
+    missed: defaultdict[str, list[str]] = defaultdict(list)
+    for model, form in _cases(FAMILIES + _LARGE[: None if soak else 1], soak):
+        for lie, outputs, honest in _lies(model, form, windows):
+            hits = [
+                verdict(
+                    outputs[row], honest.prefill[row], honest.prefill[row], honest.other_steps[row], honest.limit, row
+                )
+                is Outsider.AUDITED
+                for row in range(len(outputs))
+            ]
+            found[lie] += hits
+            if not all(hits):
+                missed[lie].append(f"{model.name} {_name(form)}: {sum(hits)}/{len(hits)}")
+    shares = {lie: round(float(np.mean(hits)), 4) for lie, hits in found.items()}
+    return Measured(min(shares.values()), {"shares": shares, "missed": dict(missed), "windows_a_case": windows})
+
+
+def false_alarms(soak: bool) -> Measured:
+    """The honest servers among the audited ones and their auditors that are accused after the third opinion."""
+    wanted = 100_000 if soak else 900
+    count: Counter[str] = Counter()
+    accused: Counter[str] = Counter()
+    while count["windows"] < wanted:
+        seed = count["rounds"]
+        count["rounds"] += 1
+        for model, form in _cases(FAMILIES[:: 1 if soak else 2], soak):
+            server = LabServer(model.folder, form, [Span(0, model.num_blocks)])
+            for outsider in _honest_audits(server, form, seed):
+                count["windows"] += 1
+                count["third opinions"] += outsider is not None
+                if outsider in (Outsider.AUDITED, Outsider.AUDITOR):
+                    accused[f"{model.name} {_name(form)}"] += 1
+    bound = 3 / count["windows"]  # of the chance for one window, by the rule of three, if nobody was accused
+    return Measured(accused.total(), {**count, "bound_for_one_window": bound, "accused": dict(accused)})
+
+
+def _honest_audits(server: LabServer, form: NumberFormat, seed: int) -> Iterator[Outsider | None]:
+    """Yield what a client finds about windows of servers that compute in different company and with other threads."""
+    num_rows = 16 if server.shares_steps else 4
+    some = np.random.default_rng(seed)
+    lengths = [WINDOW_TOKENS + int(some.integers(1, 120)) for _ in range(num_rows)]
+    rows = random_rows(server, lengths, seed)
+    limit = _learned(server, form)
+    prefill = server.prefill(rows)
+    with threads(2):
+        other_prefill = server.prefill(rows)
+        few = np.concatenate([server.decode(rows[:3]), server.decode(rows[3:])])
+    alone = server.decode(rows[:4], together=False)
+    steps = (server.decode(rows), few, np.concatenate([alone, few[4:]]))
+    for audited, third in permutations(range(len(steps)), 2):
+        for row in range(num_rows if 2 not in (audited, third) else 4):
+            windows = steps[audited][row], prefill[row], other_prefill[row], steps[third][row]
+            yield verdict(*windows, limit, int(some.integers(1 << 60)))
+
+
+def _cases(families: Sequence[str], soak: bool) -> Iterator[tuple[_Model, NumberFormat]]:
+    for name in families:
+        with _model(name, _SIZES if name in _LARGE else None) as model:
+            yield from ((model, form) for form in (FORMATS if soak else _QUICK_FORMATS))
+
+
+@contextmanager
+def _model(name: str, sizes: Mapping[str, Any] | None) -> Iterator[_Model]:
+    with tempfile.TemporaryDirectory() as made:
+        folder = save_random(name.partition(" ")[0], Path(made) / "honest", sizes)
+        some = torch.Generator().manual_seed(1)
+        changes: dict[str, Callable[[str, Tensor], Tensor]] = {
+            "revision": lambda _, tensor: tensor + _REVISION * _noise(tensor, some),
+            "adapter": lambda key, tensor: tensor + _adapter(key, tensor, some),
+            "replaced": _Replacing(some),
+        }
+        copies = {lie: changed_copy(folder, Path(made) / lie, change) for lie, change in changes.items()}
+        num_blocks = sizes["num_hidden_layers"] if sizes else NUM_BLOCKS
+        yield _Model(name, folder, copies, num_blocks)
+
+
+def _lies(model: _Model, form: NumberFormat, windows: int) -> Iterator[tuple[str, Outputs, _Honest]]:
+    """Yield the outputs of each kind of liar beside what honest servers computed."""
+    whole = Span(0, model.num_blocks)
+    server = LabServer(model.folder, form, [whole])
+    honest = _honest(server, form, windows)
+    some = np.random.default_rng(0)
+    noise = some.standard_normal(honest.steps.shape).astype(np.float32) / np.sqrt(server.hidden_size)
+    lengths = np.linalg.norm(honest.steps, axis=2, keepdims=True)
+    usual = float(np.median([apart(*pair) for pair in zip(honest.steps, honest.prefill, strict=True)]))
+    yield "noise", honest.steps + noise * lengths * _NOISE.get(form.dtype, _TIMES_HONEST * usual), honest
+    yield "zeros", np.zeros_like(honest.steps), honest
+    yield "earlier answer", np.roll(honest.steps, 1, axis=0), honest
+    middle = model.num_blocks // 2
+    parts = [part for part in (Span(0, middle - 1) if middle > 1 else None, Span(middle, model.num_blocks)) if part]
+    yield "skipped block", LabServer(model.folder, form, parts).decode(honest.rows), honest
+    if form == NumberFormat("bfloat16"):
+        packed = LabServer(model.folder, NumberFormat("bfloat16", "int4"), [whole])
+        yield "int4 for bfloat16", packed.decode(honest.rows), honest
+    for lie, folder in model.changed.items():
+        yield lie, LabServer(folder, form, [whole]).decode(honest.rows), honest
+
+
+def _honest(server: LabServer, form: NumberFormat, windows: int) -> _Honest:
+    lengths = [_CONTEXT_TOKENS + 7 * row + WINDOW_TOKENS for row in range(windows)]
+    rows = random_rows(server, lengths, 0)
+    steps, prefill = server.decode(rows), server.prefill(rows)
+    other = np.concatenate([server.decode(rows[: windows // 2]), server.decode(rows[windows // 2 :])])
+    return _Honest(rows, steps, other, prefill, _learned(server, form))
+
+
+def _learned(server: LabServer, form: NumberFormat) -> float:
+    """Return the limit that a client knows after audits by three people."""
+    learned = HonestDifferences()
+    rows = random_rows(server, [_CONTEXT_TOKENS + WINDOW_TOKENS] * 9, 1)
+    for row, (steps, prefill) in enumerate(zip(server.decode(rows), server.prefill(rows), strict=True)):
+        learned.note("", PersonId(str(row % 3)), apart(steps, prefill))
+    limit = learned.limit("", form)
+    assert limit is not None
+    return limit
+
+
+def _noise(tensor: Tensor, some: torch.Generator) -> Tensor:
+    return torch.randn(tensor.shape, generator=some).mul_(tensor.float().std())
+
+
+def _adapter(key: str, tensor: Tensor, some: torch.Generator) -> Tensor:
+    """Return a product of low rank for a matrix of attention, nothing for other tensors."""
+    if tensor.dim() != 2 or "att" not in key:
+        return torch.zeros(())
+    up = torch.randn((tensor.shape[0], _ADAPTER_RANK), generator=some)
+    down = torch.randn((_ADAPTER_RANK, tensor.shape[1]), generator=some)
+    return (up @ down).mul_(_ADAPTER * float(tensor.std()) / _ADAPTER_RANK**0.5)
+
+
+class _Replacing:
+    """Replaces a run of one matrix, the first that it meets, by other weights of the same spread."""
+
+    def __init__(self, some: torch.Generator) -> None:
+        self._some = some
+        self._is_done = False
+
+    def __call__(self, key: str, tensor: Tensor) -> Tensor:
+        if self._is_done or tensor.dim() != 2:
+            return tensor
+        self._is_done = True
+        changed = tensor.clone().flatten()
+        count = max(int(_REPLACED * changed.numel()), 1)
+        changed[:count] = torch.randn(count, generator=self._some) * tensor.std()
+        return changed.view(tensor.shape)
+
+
+def _name(form: NumberFormat) -> str:
+    return form.dtype if form.quantization == "none" else form.quantization

@@ -1,0 +1,69 @@
+"""Learns how far honest results of one model differ, so that a client knows how much of a difference is a lie.
+
+A prefill rounds otherwise than the steps that it repeats. By how much depends on number format, family, weights and
+device: two windows in bfloat16 differ ten times as much in one model as in another. So a client lets some auditors
+compute their window both ways. The audited server has no part in that, and each auditor counts once.
+"""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections import defaultdict
+from collections.abc import Hashable
+from typing import Final
+
+from potluck.protocol.blocks import PersonId
+from potluck.protocol.records import CACHE_QUANTIZATIONS, NumberFormat
+
+_WIDEST: Final = {"float32": 2e-3, "float16": 2e-2, "bfloat16": 8e-2}
+"""Before anything was learned, by dtype of the computation: above what nearly all of 29 tiny families differ by."""
+
+_WIDEST_QUANTIZED: Final = 0.16
+"""Of quantised weights below float32, where few tokens and many go through different kernels, and of keys and values in
+int8, which a stateless call computes anew: 13 of 14 families differ by up to 0.06 in six blocks, gpt-oss by 0.15."""
+
+_NARROWEST: Final = 2e-3  # twice what the half-precision numbers of two fingerprints add
+_MARGIN: Final = 2.0  # windows of one model are rarely further apart than this times their median
+_WINDOWS: Final = 3  # of each person
+_FEWEST_PEOPLE: Final = 3  # so that one of them alone cannot choose the limit
+_MOST_PEOPLE: Final = 5
+
+
+class HonestDifferences:
+    """What auditors differed by from themselves, by kind of window. A kind is a span in a number format."""
+
+    def __init__(self) -> None:
+        self._found: defaultdict[Hashable, dict[PersonId, list[float]]] = defaultdict(dict)
+
+    def wants(self, kind: Hashable, person: PersonId) -> bool:
+        """Return whether this person's server should compute a window of this kind both ways."""
+        people = self._found[kind]
+        return len(people.get(person, ())) < _WINDOWS and (person in people or len(people) < _MOST_PEOPLE)
+
+    def note(self, kind: Hashable, person: PersonId, difference: float) -> None:
+        """Take notice of a window that a person's server computed both ways."""
+        self._found[kind].setdefault(person, []).append(difference if math.isfinite(difference) else math.inf)
+
+    def forget(self, person: PersonId) -> None:
+        """Drop what came from a person who computed wrongly."""
+        for people in self._found.values():
+            people.pop(person, None)
+
+    def limit(self, kind: Hashable, form: NumberFormat) -> float | None:
+        """Return the largest difference of honest servers in this number format; None: it is not known."""
+        widest = widest_limit(form)
+        people = self._found[kind]
+        if widest is None or len(people) < _FEWEST_PEOPLE:
+            return widest
+        usual = statistics.median(statistics.median(differences) for differences in people.values())
+        return min(max(_MARGIN * usual, _NARROWEST), widest)
+
+
+def widest_limit(form: NumberFormat) -> float | None:
+    """Return the limit for a model of which nothing is known yet; None: for a format of another implementation."""
+    limit = _WIDEST.get(form.dtype)
+    if limit is None or form.cache not in CACHE_QUANTIZATIONS:
+        return None
+    is_rounded = form.quantization != "none" and form.dtype != "float32"
+    return _WIDEST_QUANTIZED if is_rounded or form.cache == "int8" else limit
