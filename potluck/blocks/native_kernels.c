@@ -24,6 +24,9 @@
 #define CODES_AHEAD 2048 /* bytes of an int4 matrix to fetch in advance */
 #define LEVELS_AHEAD 4 /* groups */
 #define AHEAD 2048 /* numbers of a bfloat16 matrix to fetch in advance: processors stop doing so at each page's end */
+#if defined(__clang__) || __GNUC__ >= 10 /* older compilers lack the instructions for bfloat16 */
+#define PAIRS "avx2,fma,avx512f,avx512bw,avx512bf16"
+#endif
 #define WIDE "avx2,fma,avx512f,avx512bw,avx512vnni,avx512vbmi"
 #define EXPORT __attribute__((visibility("default")))
 
@@ -365,10 +368,63 @@ static void spread(const uint16_t *x, float *wide, int64_t numbers) {
         for (int i = 0; i < 16; i++) wide[start + i % 2 * 8 + i / 2] = widened(x[start + i]);
 }
 
-/* The same for bfloat16: weights [rows, columns]; columns is a multiple of 16. scratch: columns * tokens floats. */
+#ifdef PAIRS
+/* The same with products of pairs, for x as it is. */
+__attribute__((target(PAIRS), always_inline)) static inline void multiply_pairs(
+    const uint16_t *weights, const uint16_t *x, float *result, int64_t columns, const int tokens) {
+    __m512 sum[TOKENS_TOGETHER];
+    for (int token = 0; token < tokens; token++) sum[token] = _mm512_setzero_ps();
+    for (int64_t column = 0; column < columns; column += 32) {
+        const __mmask32 left = columns - column < 32 ? 0xFFFF : 0xFFFFFFFF;
+        __m512bh some = (__m512bh)_mm512_maskz_loadu_epi16(left, weights + column);
+        _mm_prefetch((const char *)(weights + column + AHEAD / 2), _MM_HINT_T1);
+        for (int token = 0; token < tokens; token++) {
+            __m512bh here = (__m512bh)_mm512_maskz_loadu_epi16(left, x + token * columns + column);
+            sum[token] = _mm512_dpbf16_ps(sum[token], some, here);
+        }
+    }
+    for (int token = 0; token < tokens; token++) result[token] = _mm512_reduce_add_ps(sum[token]);
+}
+
+__attribute__((target(PAIRS))) static void multiply_all_pairs(
+    const uint16_t *x, const uint16_t *weights, uint16_t *output, int64_t tokens, int64_t rows, int64_t columns,
+    int threads) {
+#pragma omp parallel for num_threads(threads) if (threads > 1)
+    for (int64_t row = 0; row < rows; row++) {
+        for (int64_t token = 0; token < tokens; token += TOKENS_TOGETHER) {
+            float result[TOKENS_TOGETHER] = {0};
+            int count = tokens - token < TOKENS_TOGETHER ? (int)(tokens - token) : TOKENS_TOGETHER;
+#define CASE_PAIRS(number)                                                                           \
+    case number: multiply_pairs(weights + row * columns, x + token * columns, result, columns, number); break;
+            switch (count) {
+                CASE_PAIRS(1) CASE_PAIRS(2) CASE_PAIRS(3) CASE_PAIRS(4)
+            }
+            for (int which = 0; which < count; which++)
+                output[(token + which) * rows + row] = narrowed(result[which]);
+        }
+    }
+}
+#endif
+
+EXPORT int potluck_pairs_run_here(void) {
+#ifdef PAIRS
+    return __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512bf16");
+#else
+    return 0;
+#endif
+}
+
+/* The same for bfloat16: weights [rows, columns]; columns is a multiple of 16. scratch: columns * tokens floats. With
+ * `in_pairs`, which `potluck_pairs_run_here` allows, AVX-512 multiplies them without widening. */
 EXPORT __attribute__((target("avx2,fma"))) void potluck_bfloat16_product(
     const uint16_t *x, const uint16_t *weights, uint16_t *output, float *scratch, int64_t tokens, int64_t rows,
-    int64_t columns, int threads) {
+    int64_t columns, int in_pairs, int threads) {
+#ifdef PAIRS
+    if (in_pairs) {
+        multiply_all_pairs(x, weights, output, tokens, rows, columns, threads);
+        return;
+    }
+#endif
     spread(x, scratch, tokens * columns);
 #pragma omp parallel for num_threads(threads) if (threads > 1)
     for (int64_t row = 0; row < rows; row++) {

@@ -26,10 +26,12 @@ class NativeKernels:
 
     Attributes:
         is_wide: int4 matrices that pack 64 rows together are multiplied with AVX-512.
+        in_pairs: bfloat16 matrices are multiplied with AVX-512's instruction for them.
     """
 
     def __init__(self, library: ctypes.CDLL) -> None:
         self.is_wide = bool(library.potluck_wide_kernels_run_here())
+        self.in_pairs = bool(library.potluck_pairs_run_here())
         self._int8 = library.potluck_int8_product
         self._int8.argtypes = (*[_POINTER] * 5, *[_SIZE] * 3, ctypes.c_int)
         self._int8.restype = None
@@ -38,7 +40,7 @@ class NativeKernels:
         self._int4.restype = None
 
         self._bfloat16 = library.potluck_bfloat16_product
-        self._bfloat16.argtypes = (*[_POINTER] * 4, *[_SIZE] * 3, ctypes.c_int)
+        self._bfloat16.argtypes = (*[_POINTER] * 4, *[_SIZE] * 3, ctypes.c_int, ctypes.c_int)
         self._bfloat16.restype = None
         self._attention = library.potluck_attention
         self._attention.argtypes = (*[_POINTER] * 6, *[_SIZE] * 9, ctypes.c_float, ctypes.c_int, ctypes.c_int)
@@ -129,10 +131,10 @@ class NativeKernels:
         """Return x [..., columns] times the transposed `weight` [rows, columns], [..., rows]; columns: 16, 32, 48..."""
         rows, columns = weight.shape
         x, output = x.contiguous(), torch.empty((*x.shape[:-1], rows), dtype=x.dtype)
-        scratch = torch.empty(x.numel(), dtype=torch.float32)
+        scratch = torch.empty(0 if self.in_pairs else x.numel(), dtype=torch.float32)
         self._bfloat16(
             *(tensor.data_ptr() for tensor in (x, weight, output, scratch)),
-            *(x.numel() // columns, rows, columns, torch.get_num_threads()),
+            *(x.numel() // columns, rows, columns, self.in_pairs, torch.get_num_threads()),
         )
         return output
 

@@ -180,9 +180,28 @@ def test_a_bfloat16_matrix_is_multiplied_as_by_torch(
 
 
 @needs_compiler
-def test_a_bfloat16_product_keeps_what_is_no_number_to_its_row() -> None:
+@pytest.mark.parametrize("in_pairs", [False, True])
+@pytest.mark.parametrize("columns", [16, 32, 48, 2048])
+def test_each_way_of_multiplying_bfloat16_is_right(
+    columns: int, in_pairs: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
     native = native_kernels()
     assert native is not None
+    if in_pairs and not native.in_pairs:
+        pytest.skip("the processor or the compiler has no AVX-512 for bfloat16")
+    monkeypatch.setattr(native, "in_pairs", in_pairs)
+    weight = random(37, columns + 16, dtype=torch.bfloat16)[:, :columns].contiguous()
+    for tokens in (1, 3, 4, 6):
+        x = random(tokens, columns, seed=tokens, dtype=torch.bfloat16)
+        assert error(native.bfloat16(x, weight), x.float() @ weight.float().T) < 5e-3
+
+
+@needs_compiler
+@pytest.mark.parametrize("in_pairs", [False, True])
+def test_a_bfloat16_product_keeps_what_is_no_number_to_its_row(in_pairs: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    native = native_kernels()
+    assert native is not None
+    monkeypatch.setattr(native, "in_pairs", in_pairs and native.in_pairs)
     x = random(2, 48, dtype=torch.bfloat16)
     x[0, 40] = float("nan")
     found = native.bfloat16(x, linear().weight)
