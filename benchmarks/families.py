@@ -100,9 +100,21 @@ _FITTING: dict[str, dict[str, Any]] = {  # what single families need besides
         "intermediate_size": [96] * NUM_BLOCKS,
         "activation_sparsity_pattern": [0.0] * NUM_BLOCKS,
     },
+    "glm_moe_dsa": {"indexer_types": ["full", "full", "shared", "full"]},
     "hy_v4": {"indexer_types": ["full", "shared"] * 2},
     "jamba": {"attn_layer_period": 2, "attn_layer_offset": 1},
     "lfm2_moe": {"layer_types": ["conv", "full_attention"] * 2},
+    "longcat_flash": {
+        "num_layers": NUM_BLOCKS,
+        "qk_head_dim": 24,
+        "head_dim": 8,
+        "num_key_value_heads": 4,
+        "ffn_hidden_size": 96,
+        "expert_ffn_hidden_size": 32,
+        "n_routed_experts": 4,
+        "zero_expert_num": 2,
+        "moe_topk": 2,
+    },
     "mamba2": {"num_heads": 8},
     "qwen4_exp_text": {
         "indexer_n_heads": 4,
@@ -132,7 +144,8 @@ _INTRODUCTION = """\
 - *not judged*: the family is no causal language model, or no sizes are known here with which its own code runs.
 
 Gemma 4 is exact for models whose layers neither share keys and values nor take the tokens themselves, as its larger
-ones; others are refused. Sharing steps is found out for each checkpoint when it is loaded.
+ones; others are refused. In GLM-MoE-DSA some blocks use the tokens that an earlier one chose: no span can start at
+them. Sharing steps is found out for each checkpoint when it is loaded.
 
 | Result | Families |
 | --- | --- |

@@ -34,6 +34,8 @@ from potluck.checkpoint.families import (
     attention_of,
     decoder_class,
     decoder_of,
+    layers_in_a_block,
+    refuse_start,
     refuse_unsplittable,
     slice_config,
 )
@@ -232,6 +234,7 @@ def load_span(
     stored = stored_format(checkpoint.config)
     if span.end > checkpoint.num_blocks:
         raise UsageError(f"blocks {span} are beyond the model, which has blocks 0:{checkpoint.num_blocks}")
+    refuse_start(checkpoint.text_config, span.start)
     dtype = dtype or checkpoint.dtype
     decoder, layers, stack_name, model_config = _build_empty(checkpoint, span, dtype)
     if ranks is not None:
@@ -284,10 +287,11 @@ def _build_empty(checkpoint: Checkpoint, span: Span, dtype: torch.dtype) -> tupl
         model = model_class._from_config(config, dtype=dtype, attn_implementation=attention_of(model_class))
     decoder, stack_name = decoder_of(model, checkpoint.num_blocks)
     layers = nn.ModuleList(getattr(decoder, stack_name)[span.start : span.end])
+    first_layer = span.start * layers_in_a_block(config)
     for module in layers.modules():
         for name in LAYER_INDEX_NAMES & module.__dict__.keys():
             if isinstance(module.__dict__[name], int):
-                module.__dict__[name] -= span.start
+                module.__dict__[name] -= first_layer
     setattr(decoder, stack_name, layers)
     for name, child in list(decoder.named_children()):
         if name != stack_name and any(True for _ in child.parameters()):

@@ -50,6 +50,9 @@ MAMBAS_CACHE_NAME = "cache_params"
 _REFUSES_CACHES = frozenset({"minimax"})
 """Families whose loop refuses caches of other classes than its own, unless it is told not to use the one it gets."""
 
+_LAYERS_IN_A_BLOCK = {"longcat_flash": 2}
+"""Families whose configuration counts the attentions, of which each block has several."""
+
 LAYER_INDEX_NAMES = frozenset({"layer_idx", "layer_id"})
 """Under which names a layer's parts know their place in the cache."""
 
@@ -80,6 +83,25 @@ def refuse_unsplittable(config: Any) -> None:
             f"models of the family {config.model_type} cannot be split: they have an encoder and a decoder",
             hint="choose a decoder-only model",
         )
+
+
+def refuse_start(text_config: Any, start: int) -> None:
+    """Raise CheckpointError if block `start` takes a choice of tokens from the block before it."""
+    kinds = getattr(text_config, "indexer_types", None) or ()
+    own = [index for index, kind in enumerate(kinds) if kind != "shared"]
+    if not own or start in own:
+        return
+    before = max((index for index in own if index < start), default=own[0])
+    after = next((f" or {index}" for index in own if index > start), "")
+    raise CheckpointError(
+        f"no span of this model can start at block {start}, which uses the tokens that the block before it chose",
+        hint=f"start at block {before}{after}",
+    )
+
+
+def layers_in_a_block(text_config: Any) -> int:
+    """Return how many of the layers that the configuration counts are one block."""
+    return _LAYERS_IN_A_BLOCK.get(text_config.model_type, 1)
 
 
 def decoder_class(text_config: Any) -> Any:
@@ -130,7 +152,8 @@ def decoder_of(model: nn.Module, num_blocks: int) -> tuple[nn.Module, str]:
 
 
 def slice_config(config: Any, start: int, end: int) -> Any:
-    """Return a copy of a text configuration for layers [start, end), with what it says of single layers."""
+    """Return a copy of a text configuration for blocks [start, end), with what it says of single layers."""
+    start, end = start * layers_in_a_block(config), end * layers_in_a_block(config)
     depth = config.num_hidden_layers
     sliced = copy.deepcopy(config)
     for key, value in vars(config).items():

@@ -15,6 +15,7 @@ from typing import Any
 
 import torch
 
+from potluck.checkpoint.families import layers_in_a_block
 from potluck.checkpoint.hub import HubFiles, local_folder
 from potluck.checkpoint.shards import Shard
 from potluck.errors import CheckpointError
@@ -57,7 +58,7 @@ class Checkpoint:
 
     @property
     def num_blocks(self) -> int:
-        return int(self.text_config.num_hidden_layers)
+        return int(self.text_config.num_hidden_layers) // layers_in_a_block(self.text_config)
 
     @property
     def hidden_size(self) -> int:

@@ -6,13 +6,13 @@ import pytest
 from transformers import AutoConfig
 
 from benchmarks.families import judge_all
-from potluck.checkpoint.families import refuse_unsplittable, slice_config
+from potluck.checkpoint.families import refuse_start, refuse_unsplittable, slice_config
 from potluck.errors import CheckpointError
 
 
 @pytest.mark.parametrize(
     "family",
-    ["gemma4_text", "gpt_neo", "granite_swa", "glm_moe_dsa", "jamba", "lfm3", "modernbert-decoder"],
+    ["gemma4_text", "gpt_neo", "granite_swa", "glm_moe_dsa", "jamba", "lfm3", "longcat_flash", "modernbert-decoder"],
 )
 def test_an_unusual_family_is_exact_in_three_parts(family: str) -> None:
     assert judge_all([family])[family].startswith("exact")
@@ -38,3 +38,14 @@ def test_layers_that_need_more_than_hidden_states_are_refused(name: str) -> None
     refuse_unsplittable(AutoConfig.for_model("gemma4_text", **sizes))
     with pytest.raises(CheckpointError, match=name):
         refuse_unsplittable(AutoConfig.for_model("gemma4_text", **(sizes | {name: 8})))
+
+
+def test_a_span_cannot_start_at_a_block_that_uses_anothers_choice() -> None:
+    kinds = ["full", "full", "shared", "shared", "full", "shared"]
+    config = AutoConfig.for_model("glm_moe_dsa", num_hidden_layers=6, indexer_types=kinds)
+    for start in (0, 1, 4):
+        refuse_start(config, start)
+    for start, hint in ((2, "start at block 1 or 4"), (3, "start at block 1 or 4"), (5, "start at block 4")):
+        with pytest.raises(CheckpointError, match=f"block {start}") as raised:
+            refuse_start(config, start)
+        assert raised.value.hint == hint
