@@ -14,6 +14,7 @@ if TYPE_CHECKING:
         AutoDistributedModelForSequenceClassification,
         ClientConfig,
         PromptTuning,
+        ValueHead,
     )
     from potluck.errors import PotluckError, SwarmError
 
@@ -24,6 +25,7 @@ _HOMES = {
     "PotluckError": "potluck.errors",
     "PromptTuning": "potluck.client",
     "SwarmError": "potluck.errors",
+    "ValueHead": "potluck.client",
 }
 
 __all__ = [
@@ -33,6 +35,7 @@ __all__ = [
     "PotluckError",
     "PromptTuning",
     "SwarmError",
+    "ValueHead",
 ]
 
 

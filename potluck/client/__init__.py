@@ -8,6 +8,7 @@ from potluck.client.model import (
 )
 from potluck.client.report import AuditReport, HopReport, RouteReport
 from potluck.client.tuning import PromptTuning
+from potluck.client.value_head import ValueHead
 
 __all__ = [
     "AuditReport",
@@ -18,4 +19,5 @@ __all__ = [
     "PromptTuning",
     "RouteReport",
     "Session",
+    "ValueHead",
 ]

@@ -120,6 +120,11 @@ class RemoteCache(Cache):  # type: ignore[misc]
     def get_max_length(self, layer_idx: int | None = None) -> int:
         return -1 if self._may_grow or self.max_length is None else self.max_length
 
+    @property
+    def max_cache_len(self) -> int:
+        """The same for peft, which asks caches that it does not know."""
+        return self.get_max_length()
+
     def get_mask_sizes(self, query_length: int, layer_idx: int) -> tuple[int, int]:
         return self._length + query_length, 0
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import torch
 from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
+from transformers import Cache
 
 from potluck.checkpoint.families import MAMBAS_CACHE_NAME, cache_name
 from potluck.client.cache import RemoteCache
@@ -100,9 +101,7 @@ class RemoteBlocks(nn.Module):
         name = cache_name(module)
         cache, use_cache = kwargs.get(name), kwargs.get("use_cache")
         if cache is not None and not isinstance(cache, RemoteCache):
-            raise UsageError(
-                f"a {type(cache).__name__} cannot hold what servers remember", hint="use the cache of model.session()"
-            )
+            _refuse_cache(cache)
         if cache is None and (config.use_cache if use_cache is None else use_cache):
             # Servers keep something only if somebody asked for it or goes on.
             is_deferred = use_cache is None or torch.is_grad_enabled()
@@ -162,6 +161,18 @@ class _ThroughTheSwarm(torch.autograd.Function):
     def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor, Tensor | None, None, None, None]:
         client: SwarmClient = ctx.client
         return *client.run(client.pipeline.backward(grads[0], ctx.passed, ctx.prompts, ctx.span)), None, None, None
+
+
+def _refuse_cache(cache: Any) -> NoReturn:
+    """Refuse a local cache, such as the one with trained keys and values that peft's prefix tuning passes."""
+    if isinstance(cache, Cache) and cache.get_seq_length():
+        raise UsageError(
+            "keys and values made here cannot be put before those at the servers, as peft's PrefixTuning would",
+            hint="train deep prompts with PromptTuning(model, prompt_tokens, deep=True)",
+        )
+    raise UsageError(
+        f"a {type(cache).__name__} cannot hold what servers remember", hint="use the cache of model.session()"
+    )
 
 
 def _new_tokens(args: tuple[Any, ...], kwargs: dict[str, Any]) -> int:
