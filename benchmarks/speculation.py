@@ -30,7 +30,7 @@ from potluck.protocol.blocks import Span
 from tests.helpers.internet import Link
 
 _SPANS = (Span(0, 4), Span(4, 8), Span(8, 12))
-_TOKENS = 64  # new ones of each text
+_TOKENS = 48  # new ones of each text, and twice as many of those that are written
 _SCRIPT_PROMPT_TOKENS = 384
 _ROOT = Path(__file__).parents[1]
 _KNOWN = (
@@ -39,8 +39,8 @@ _KNOWN = (
     "Count from 7 to 18:",
     "Repeat: soup Paris Ana. Again:",
 )
-_CODE = ("benchmarks/figures.py", "potluck/client/hop.py", "daemon/potluck_cli/generate.py")
-_UNSEEN = ("docs/security.md", "CONTRIBUTING.md", "docs/costs-and-privacy.md")
+_CODE = ("benchmarks/figures.py", "daemon/potluck_cli/generate.py")
+_UNSEEN = ("docs/security.md", "CONTRIBUTING.md")
 
 
 class Written(LogitsProcessor):  # type: ignore[misc]

@@ -40,6 +40,10 @@ class Parked:
     session_id: str | None
     tokens: int
 
+    def cut(self, tokens: int) -> Parked:
+        """Return it without what comes after the first `tokens`."""
+        return replace(self, tokens=min(self.tokens, tokens))
+
 
 class PushDiffers(RemoteError):  # noqa: N818 (a difference)
     """The server computed with other values than the server before answered the client."""

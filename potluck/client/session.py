@@ -174,9 +174,12 @@ class InferenceSession:
                     follower.restart(follower.history.prompts)
 
     def _rewind(self, position: int, order: Tensor | None) -> None:
-        if order is not None or any(position < hop.history.length for hop in self._hops):
+        if order is not None or position == 0:
             self._successions.call_off()
             self._parked.clear()
+        elif any(position < hop.history.length for hop in self._hops):  # as after most drafts
+            self._successions.roll_back(position)
+            self._parked = {place: parked.cut(position) for place, parked in self._parked.items()}
         for hop in self._hops:
             hop.roll_back(position)
             if order is not None:

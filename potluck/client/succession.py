@@ -27,6 +27,7 @@ class Successions:
         """`prepare` returns the successors of a hop with all inputs that the hop had, or None to stay; it may raise."""
         self._prepare = prepare
         self._tasks: dict[Hop, asyncio.Task[list[Hop] | None]] = {}
+        self._kept: dict[Hop, int] = {}  # tokens of the session that never changed since the attempt began
         self._leaving: set[Hop] = set()  # leaving hops for which there was an attempt
         self._goodbyes = BackgroundTasks()
 
@@ -45,14 +46,21 @@ class Successions:
             elif not hop.pace.is_due(now):
                 continue
             self._tasks[hop] = asyncio.create_task(self._attempt(hop))
+            self._kept[hop] = hop.history.length
 
     def take(self, hop: Hop) -> list[Hop] | None:
-        """Hand over the successors of `hop` if they are ready."""
+        """Hand over the successors of `hop` if they are ready, without the inputs that were taken back meanwhile."""
         task = self._tasks.get(hop)
         successors = task.result() if task is not None and task.done() else None
         if successors is not None:
             del self._tasks[hop]
+            for successor in successors:
+                successor.roll_back(self._kept[hop])
         return successors
+
+    def roll_back(self, position: int) -> None:
+        """Note that the inputs from `position` on have changed."""
+        self._kept = {hop: min(kept, position) for hop, kept in self._kept.items() if hop in self._tasks}
 
     def call_off(self) -> None:
         """Drop all successors, because their inputs have changed or the session ends."""

@@ -234,7 +234,7 @@ def test_a_server_that_comes_back_with_nothing_is_given_everything_again(local: 
         assert tokens == [7, 1, 1, 1, 7 + 3, 1, 1, 1, 1]
 
 
-def test_what_was_kept_before_a_rewind_is_not_asked_for(local: PreTrainedModel) -> None:
+def test_of_what_was_kept_only_the_part_before_a_rewind_goes_on(local: PreTrainedModel) -> None:
     with world("0:4", "0:4") as there, there.model.session(max_length=40) as session:
         disturb(there, "0:4", 3, refuse(Code.DRAINING))
         there.model.generate(prompt(), session=session, **GREEDY)
@@ -242,7 +242,8 @@ def test_what_was_kept_before_a_rewind_is_not_asked_for(local: PreTrainedModel) 
         disturb(there, "0:4", 2, MISDEEDS["failing"])
         text = torch.cat([prompt()[:, :5], prompt(tokens=4, seed=2)], dim=1)
         assert torch.equal(there.model.generate(text, session=session, **GREEDY), local.generate(text, **GREEDY))
-        assert not any(step.opening and step.opening.resume for server in there.servers for step in server.steps)
+        steps = [step for server in there.servers for step in server.steps]
+        assert [step.start_from_position for step in steps if step.opening and step.opening.resume] == [5]
 
 
 class _Sieve(dict[object, object]):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 from helpers.block_server import BlockServer
 from helpers.client_world import World, prompt, world
-from transformers import PreTrainedModel
+from transformers import LogitsProcessor, LogitsProcessorList, PreTrainedModel
 
 from potluck.client.report import HopReport
 from potluck.protocol.blocks import Span
@@ -14,6 +14,16 @@ from potluck.protocol.messages import StepRequest
 
 ONE = {"max_new_tokens": 1, "do_sample": False}
 MANY = 40  # a successor is ready after a few steps; how few is the loop's business
+
+
+class Alternating(LogitsProcessor):
+    """Makes a model write 10 to 14 again and again, with every seventh token another one."""
+
+    def __call__(self, input_ids: torch.Tensor, scores: torch.Tensor) -> torch.Tensor:
+        at = input_ids.shape[1]
+        scores = scores.clone()
+        scores[:, 20 + at // 7 if at % 7 == 0 else 10 + at % 5] += 1000
+        return scores
 
 
 def greedy(tokens: int) -> dict[str, object]:
@@ -88,7 +98,7 @@ def test_a_server_that_keeps_some_of_its_blocks_succeeds_itself_with_these(local
     assert torch.equal(text, local.generate(prompt(), **greedy(text.shape[1] - 7)))
 
 
-def test_a_rewind_calls_a_half_fed_successor_off(local: PreTrainedModel) -> None:
+def test_a_half_fed_successor_forgets_what_is_rewound(local: PreTrainedModel) -> None:
     with world("0:4", "0:4") as there, there.model.session(max_length=120) as session:
         text = there.model.generate(prompt(), session=session, **greedy(4))
         old = serving_span(there, "0:4")
@@ -102,6 +112,22 @@ def test_a_rewind_calls_a_half_fed_successor_off(local: PreTrainedModel) -> None
         text = text if replaced(there) else generate_until_replaced(there, session, text)
     given = given_to(new)
     torch.testing.assert_close(given, local.get_input_embeddings()(text[:, : given.shape[1]]))
+
+
+def test_drafts_that_are_taken_back_do_not_keep_a_successor_from_taking_over(local: PreTrainedModel) -> None:
+    drafts = {"prompt_lookup_num_tokens": 4, "logits_processor": LogitsProcessorList([Alternating()])}
+    start = torch.tensor([[10, 11, 12, 13, 14] * 2])
+    with world("0:2", "2:4", "2:4") as there, there.model.session(max_length=100) as session:
+        text = there.model.generate(start, session=session, **greedy(4), **drafts)
+        old = serving_span(there, "2:4")
+        new = next(server for server in there.servers if server is not old and server.blocks.span == Span(2, 4))
+        new.delay_s = lambda server: 0.1  # while many drafts are taken back
+        old.is_leaving = True
+        text = there.model.generate(text, session=session, **greedy(60), **drafts)
+        assert [hop.peer_id for hop in replaced(there)] == [old.peer_id]
+        opened = [step for step in new.steps if step.opening is not None]
+        assert len(opened) == 1, "it was called off and prepared again"
+    assert torch.equal(text, local.generate(start, **greedy(64), logits_processor=drafts["logits_processor"]))
 
 
 def test_with_no_successor_the_old_server_is_used_to_its_end_and_then_replayed_elsewhere(
