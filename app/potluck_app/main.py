@@ -183,7 +183,7 @@ class App(QObject):
         QApplication.quit()
 
     def _look_at_earnings(self) -> None:
-        """Ask for the credits, to notice milestones."""
+        """Ask for the points, to notice milestones."""
         if self._latest is not None or self._agreement is not None:
             self.link.call(
                 earnings.SUMMARY, None, done=lambda sums: self._tell(self._notifier.earned(sums.total.earned))

@@ -159,7 +159,7 @@ def _fuzz_ledger(folder: Path, count: int, rng: random.Random) -> dict[str, int]
     total = ledger.history.summary(time.time() + 1).total.earned
     ledger.close()
     off = abs(total - sum(world.expected.values()))
-    return {"wrong": wrong + off + abs(check.sum_microcredits) + len(check.problems), "booked": total}
+    return {"wrong": wrong + off + abs(check.sum_points) + len(check.problems), "booked": total}
 
 
 class _Client:

@@ -21,7 +21,7 @@ from potluck_cli.options import add_max_wait, positive, print_json, show_wait
 from potluck_cli.terminal import Terminal
 
 DESCRIPTION = """\
-Talk to a swarm's model. Starts the gateway if needed; requests spend your credit. The servers you use can read what you
+Talk to a swarm's model. Starts the gateway if needed; requests spend your points. The servers you use can read what you
 write, so never send secrets through people you do not trust. Without MESSAGE, the conversation lasts until you press
 Ctrl-D, Ctrl-C stops an answer, and /new starts another conversation."""
 EXAMPLES = """\

@@ -1,4 +1,4 @@
-"""`potluck earnings`: reports what this machine gave, what that cost, and the credits for it."""
+"""`potluck earnings`: reports what this machine gave, what that cost, and the points for it."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from potluck_control.formatting import duration, size
 from potluck_control.methods import contribution, earnings
 from potluck_control.methods.contribution import Contribution, ContributionNow, ContributionSeries
-from potluck_control.methods.earnings import MICROCREDITS, Earned, Earnings, EarningsGroups, EarningsSeries
+from potluck_control.methods.earnings import Earned, Earnings, EarningsGroups, EarningsSeries
 from potluck_control.methods.periods import MAX_PERIODS, Period, SeriesParams
 
 from potluck_cli.connect import daemon
@@ -17,11 +17,11 @@ from potluck_cli.options import answer, positive
 from potluck_cli.terminal import Terminal
 
 DESCRIPTION = """\
-Report credits, tokens, people helped, time served, traffic and energy, today and in total, or for the last periods.
-Clients sign for credits: one is 10^12 parameter-tokens, so a token through a block of 200 million parameters is 0.0002
-credits, a backward pass twice that. Credits move your requests up the queue of those you served, and of those they
-trust. They are not money and cannot be bought or sold. Energy is measured if this machine can do that, else estimated;
-its cost uses your own price (limits.price_kwh)."""
+Report points, tokens, people helped, time served, traffic and energy, today and in total, or for the last periods.
+Clients sign for points: one is a million parameter-tokens, so a token through a block of 200 million parameters is 200
+points, a backward pass twice that. Points move your requests up the queue of those you served, and of those they trust.
+They are not money and cannot be bought or sold. Energy is measured if this machine can do that, else estimated; its
+cost uses your own price (limits.price_kwh)."""
 EXAMPLES = """\
   potluck earnings
   potluck earnings --by day -n 7
@@ -31,7 +31,7 @@ EXAMPLES = """\
 
 @dataclass(frozen=True, slots=True)
 class EarningsNow:
-    credits: Earnings
+    points: Earnings
     contribution: ContributionNow
 
 
@@ -39,7 +39,7 @@ class EarningsNow:
 class EarningsHistory:
     """Holds two reports with the same periods."""
 
-    credits: EarningsSeries
+    points: EarningsSeries
     contribution: ContributionSeries
 
 
@@ -61,20 +61,20 @@ def run(args: argparse.Namespace) -> int:
     client = daemon()
     if args.by in _GROUPS:
         groups = client.call(_GROUPS[args.by], earnings.GroupParams(0, min(args.count, MAX_PERIODS)))
-        rows = [(group.name, *_credits(group.sums), str(group.sums.tokens)) for group in groups.groups]
+        rows = [(group.name, *_points(group.sums), str(group.sums.tokens)) for group in groups.groups]
         return answer(args, groups, Terminal().table((args.by.upper(), "EARNED", "SPENT", "TOKENS"), rows))
     if args.by is not None:
         wanted = SeriesParams(Period(args.by), min(args.count, MAX_PERIODS))
         both = EarningsHistory(client.call(earnings.SERIES, wanted), client.call(contribution.SERIES, wanted))
-        names = [time.strftime(_FORMATS[wanted.period], time.localtime(sums.start)) for sums in both.credits.periods]
-        return answer(args, both, _table(names, both.credits.periods, both.contribution.periods))
+        names = [time.strftime(_FORMATS[wanted.period], time.localtime(sums.start)) for sums in both.points.periods]
+        return answer(args, both, _table(names, both.points.periods, both.contribution.periods))
     now = EarningsNow(client.call(earnings.SUMMARY), client.call(contribution.NOW))
-    return answer(args, now, _page(now.credits, now.contribution))
+    return answer(args, now, _page(now.points, now.contribution))
 
 
-def _page(credit: Earnings, gave: ContributionNow) -> list[str]:
-    lines = _table(["today", "ever"], (credit.today, credit.total), (gave.today, gave.total))
-    lines.append(f"Balance: {credits(credit.balance)} credits")
+def _page(earned: Earnings, gave: ContributionNow) -> list[str]:
+    lines = _table(["today", "ever"], (earned.today, earned.total), (gave.today, gave.total))
+    lines.append(f"You have {earned.balance:,} points")
     lines.append(f"{_days(gave.streak_days)} in a row, longest {_days(gave.longest_streak_days)}")
     if gave.swarm_share is not None:
         lines.append(f"This machine does {100 * gave.swarm_share:.0f} % of the model's work")
@@ -86,18 +86,13 @@ def _page(credit: Earnings, gave: ContributionNow) -> list[str]:
     return lines
 
 
-def _table(names: list[str], credit: tuple[Earned, ...], gave: tuple[Contribution, ...]) -> list[str]:
-    rows = [(name, *_credits(sums), *_cells(item)) for name, sums, item in zip(names, credit, gave, strict=True)]
+def _table(names: list[str], earned: tuple[Earned, ...], gave: tuple[Contribution, ...]) -> list[str]:
+    rows = [(name, *_points(sums), *_cells(item)) for name, sums, item in zip(names, earned, gave, strict=True)]
     return Terminal().table(_COLUMNS, rows)
 
 
-def _credits(sums: Earned) -> tuple[str, str]:
-    return credits(sums.earned), credits(sums.spent)
-
-
-def credits(microcredits: int) -> str:
-    """Return credits as text, exact to the microcredit."""
-    return f"{microcredits / MICROCREDITS:.6f}".rstrip("0").rstrip(".")
+def _points(sums: Earned) -> tuple[str, str]:
+    return f"{sums.earned:,}", f"{sums.spent:,}"
 
 
 def _cells(item: Contribution) -> tuple[str, ...]:

@@ -1,4 +1,4 @@
-"""`potluck ledger`: exports, checks, backs up and moves the ledger of credits."""
+"""`potluck ledger`: exports, checks, backs up and moves the ledger of points."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ from potluck_cli.connect import daemon
 from potluck_cli.options import answer
 
 DESCRIPTION = """\
-The ledger records where each credit came from; every entry follows from a receipt that the other side signed. A backup
-contains this machine's identity. Keep it like a password: whoever has it can spend your credit. After a restore, the
+The ledger records where each point came from; every entry follows from a receipt that the other side signed. A backup
+contains this machine's identity. Keep it like a password: whoever has it can spend your points. After a restore, the
 old machine must not serve any more."""
 EXAMPLES = """\
   potluck ledger check
-  potluck ledger export credits.csv
+  potluck ledger export points.csv
   potluck ledger export - --json
   potluck ledger backup potluck-backup.tar
   potluck ledger restore potluck-backup.tar"""

@@ -96,12 +96,9 @@
         <source>Milestone</source>
         <translation>Meilenstein</translation>
     </message>
-    <message numerus="yes">
-        <source>You earned %n credit(s). Thank you!</source>
-        <translation>
-            <numerusform>Du hast %n Credit verdient. Danke!</numerusform>
-            <numerusform>Du hast %n Credits verdient. Danke!</numerusform>
-        </translation>
+    <message>
+        <source>You earned {points} points. Thank you!</source>
+        <translation>Du hast {points} Punkte verdient. Danke!</translation>
     </message>
     <message>
         <source>Paused since {time}. Resume from the tray menu.</source>
@@ -1062,6 +1059,10 @@
         <translation>Potluck läuft nicht</translation>
     </message>
     <message>
+        <source>Your settings and points are safe.</source>
+        <translation>Deine Einstellungen und Punkte sind sicher.</translation>
+    </message>
+    <message>
         <source>Potluck ended unexpectedly</source>
         <translation>Potluck wurde unerwartet beendet</translation>
     </message>
@@ -1107,10 +1108,6 @@
     <message>
         <source>Tries again {condition}.</source>
         <translation>Neuer Versuch: {condition}.</translation>
-    </message>
-    <message>
-        <source>Your settings and credits are safe.</source>
-        <translation>Deine Einstellungen und Credits sind sicher.</translation>
     </message>
     <message>
         <source>Potluck stopped responding</source>
@@ -1167,6 +1164,14 @@
     <message>
         <source>{number} tokens/s</source>
         <translation>{number} Token/s</translation>
+    </message>
+    <message>
+        <source>{number} bn</source>
+        <translation>{number} Mrd.</translation>
+    </message>
+    <message>
+        <source>{number} M</source>
+        <translation>{number} Mio.</translation>
     </message>
     <message>
         <source>{used} of {all}</source>
@@ -3440,12 +3445,8 @@
         <translation>Noch kein Modell zum Reden</translation>
     </message>
     <message>
-        <source>People serving this model can read your messages. Questions spend your credits.</source>
-        <translation>Wer dieses Modell bereitstellt, kann deine Nachrichten lesen. Fragen kosten Credits.</translation>
-    </message>
-    <message>
-        <source>People serving this model can read your messages. Your credits: {credits}</source>
-        <translation>Wer dieses Modell bereitstellt, kann deine Nachrichten lesen. Deine Credits: {credits}</translation>
+        <source>People serving this model can read your messages. Your points: {points}</source>
+        <translation>Wer dieses Modell bereitstellt, kann deine Nachrichten lesen. Deine Punkte: {points}</translation>
     </message>
     <message>
         <source>Ask again</source>
@@ -3454,6 +3455,10 @@
     <message>
         <source>Stopped.</source>
         <translation>Angehalten.</translation>
+    </message>
+    <message>
+        <source>People serving this model can read your messages. Questions spend your points.</source>
+        <translation>Wer dieses Modell bereitstellt, kann deine Nachrichten lesen. Fragen kosten Punkte.</translation>
     </message>
     <message>
         <source>Talk to {model}</source>
@@ -3465,40 +3470,6 @@
     <message>
         <source>Potluck does not start. The log says more: potluck logs</source>
         <translation>Potluck startet nicht. Mehr steht im Protokoll: potluck logs</translation>
-    </message>
-</context>
-<context>
-    <name>CreditCard</name>
-    <message numerus="yes">
-        <source>from %n people</source>
-        <translation>
-            <numerusform>von einer Person</numerusform>
-            <numerusform>von %n Personen</numerusform>
-        </translation>
-    </message>
-    <message>
-        <source>{amount} credits in the last 24 hours</source>
-        <translation>{amount} Credits in den letzten 24 Stunden</translation>
-    </message>
-    <message>
-        <source>Earnings</source>
-        <translation>Ertrag</translation>
-    </message>
-    <message>
-        <source>Credits earned in the last 24 hours</source>
-        <translation>Verdiente Credits der letzten 24 Stunden</translation>
-    </message>
-    <message>
-        <source>Show all earnings</source>
-        <translation>Ganzen Ertrag zeigen</translation>
-    </message>
-    <message>
-        <source>Credits today</source>
-        <translation>Credits heute</translation>
-    </message>
-    <message>
-        <source>No credits yet today</source>
-        <translation>Heute noch keine Credits</translation>
     </message>
 </context>
 <context>
@@ -3625,12 +3596,12 @@
         <translation>Zeitraum</translation>
     </message>
     <message>
-        <source>credits earned</source>
-        <translation>Credits verdient</translation>
+        <source>points earned</source>
+        <translation>Punkte verdient</translation>
     </message>
     <message>
-        <source>credits spent</source>
-        <translation>Credits ausgegeben</translation>
+        <source>points spent</source>
+        <translation>Punkte ausgegeben</translation>
     </message>
     <message>
         <source>tokens served</source>
@@ -3660,48 +3631,48 @@
         <translation>Verdient</translation>
     </message>
     <message>
-        <source>Credits earned</source>
-        <translation>Verdiente Credits</translation>
+        <source>Points earned</source>
+        <translation>Verdiente Punkte</translation>
     </message>
     <message>
-        <source>Credits by time</source>
-        <translation>Credits nach Zeit</translation>
+        <source>Points by model</source>
+        <translation>Punkte nach Modell</translation>
+    </message>
+    <message>
+        <source>No points in this period.</source>
+        <translation>Keine Punkte in diesem Zeitraum.</translation>
+    </message>
+    <message>
+        <source>{amount} points</source>
+        <translation>{amount} Punkte</translation>
+    </message>
+    <message>
+        <source>Points move your requests up the queue. They are not money.</source>
+        <translation>Mit Punkten kommen deine Anfragen früher dran. Sie sind kein Geld.</translation>
     </message>
     <message>
         <source>When</source>
         <translation>Wann</translation>
     </message>
     <message>
-        <source>Show as table</source>
-        <translation>Als Tabelle zeigen</translation>
+        <source>Points by time</source>
+        <translation>Punkte nach Zeit</translation>
     </message>
     <message>
-        <source>Credits by model</source>
-        <translation>Credits nach Modell</translation>
+        <source>Show as table</source>
+        <translation>Als Tabelle zeigen</translation>
     </message>
     <message>
         <source>Model</source>
         <translation>Modell</translation>
     </message>
     <message>
-        <source>No credits in this period.</source>
-        <translation>Keine Credits in diesem Zeitraum.</translation>
-    </message>
-    <message>
         <source>Loading…</source>
         <translation>Lädt …</translation>
     </message>
     <message>
-        <source>Balance: {balance} credits. In total, {earned} earned and {spent} spent.</source>
-        <translation>Guthaben: {balance} Credits. Insgesamt {earned} verdient und {spent} ausgegeben.</translation>
-    </message>
-    <message>
-        <source>Credits move your requests up the queue. They are not money.</source>
-        <translation>Mit Credits kommen deine Anfragen früher dran. Sie sind kein Geld.</translation>
-    </message>
-    <message>
-        <source>{amount} credits</source>
-        <translation>{amount} Credits</translation>
+        <source>You have {balance} points. In total, you earned {earned} and spent {spent}.</source>
+        <translation>Du hast {balance} Punkte. Insgesamt hast du {earned} verdient und {spent} ausgegeben.</translation>
     </message>
     <message>
         <source>Show as chart</source>
@@ -3915,14 +3886,6 @@
         <translation>Startet ein Spiel, gibt Potluck den Grafikspeicher innerhalb einer Sekunde frei.</translation>
     </message>
     <message>
-        <source>Earn credits</source>
-        <translation>Credits verdienen</translation>
-    </message>
-    <message>
-        <source>Serving others earns credits, which move your requests up the queue. They are not money.</source>
-        <translation>Für andere zu rechnen bringt Credits. Damit kommen deine Anfragen früher dran. Sie sind kein Geld.</translation>
-    </message>
-    <message>
         <source>They see your internet address, your layers and your speed. People serving a model can read the messages you send to it.</source>
         <translation>Sie sehen deine Internetadresse, deine Schichten und dein Tempo. Wer ein Modell bereitstellt, kann deine Nachrichten an es lesen.</translation>
     </message>
@@ -3933,6 +3896,14 @@
     <message>
         <source>Your games come first</source>
         <translation>Deine Spiele gehen vor</translation>
+    </message>
+    <message>
+        <source>Earn points</source>
+        <translation>Punkte verdienen</translation>
+    </message>
+    <message>
+        <source>Serving others earns points, which move your requests up the queue. They are not money.</source>
+        <translation>Für andere zu rechnen bringt Punkte. Damit kommen deine Anfragen früher dran. Sie sind kein Geld.</translation>
     </message>
     <message>
         <source>What others can see</source>
@@ -4830,6 +4801,40 @@
     </message>
 </context>
 <context>
+    <name>PointsCard</name>
+    <message>
+        <source>Points earned in the last 24 hours</source>
+        <translation>Verdiente Punkte der letzten 24 Stunden</translation>
+    </message>
+    <message>
+        <source>Earnings</source>
+        <translation>Ertrag</translation>
+    </message>
+    <message>
+        <source>Show all earnings</source>
+        <translation>Ganzen Ertrag zeigen</translation>
+    </message>
+    <message>
+        <source>Points today</source>
+        <translation>Punkte heute</translation>
+    </message>
+    <message numerus="yes">
+        <source>from %n people</source>
+        <translation>
+            <numerusform>von einer Person</numerusform>
+            <numerusform>von %n Personen</numerusform>
+        </translation>
+    </message>
+    <message>
+        <source>No points yet today</source>
+        <translation>Heute noch keine Punkte</translation>
+    </message>
+    <message>
+        <source>{amount} points in the last 24 hours</source>
+        <translation>{amount} Punkte in den letzten 24 Stunden</translation>
+    </message>
+</context>
+<context>
     <name>ProgramList</name>
     <message>
         <source>Add</source>
@@ -5036,8 +5041,8 @@
         <translation>Verlassen</translation>
     </message>
     <message>
-        <source>You need a new invite to come back. You keep your credits.</source>
-        <translation>Zum Zurückkehren brauchst du eine neue Einladung. Deine Credits behältst du.</translation>
+        <source>You need a new invite to come back. You keep your points.</source>
+        <translation>Zum Zurückkehren brauchst du eine neue Einladung. Deine Punkte behältst du.</translation>
     </message>
 </context>
 <context>

@@ -32,13 +32,6 @@
         </translation>
     </message>
     <message numerus="yes">
-        <source>You earned %n credit(s). Thank you!</source>
-        <translation>
-            <numerusform>You earned %n credit. Thank you!</numerusform>
-            <numerusform>You earned %n credits. Thank you!</numerusform>
-        </translation>
-    </message>
-    <message numerus="yes">
         <source>Watching for games and activity (%n detector(s) not working)</source>
         <translation>
             <numerusform>Watching for games and activity (%n detector not working)</numerusform>
@@ -88,16 +81,6 @@
         <translation>
             <numerusform>The password needs at least %n letter.</numerusform>
             <numerusform>The password needs at least %n letters.</numerusform>
-        </translation>
-    </message>
-</context>
-<context>
-    <name>CreditCard</name>
-    <message numerus="yes">
-        <source>from %n people</source>
-        <translation>
-            <numerusform>from one person</numerusform>
-            <numerusform>from %n people</numerusform>
         </translation>
     </message>
 </context>
@@ -168,6 +151,16 @@
         <translation>
             <numerusform>open session</numerusform>
             <numerusform>open sessions</numerusform>
+        </translation>
+    </message>
+</context>
+<context>
+    <name>PointsCard</name>
+    <message numerus="yes">
+        <source>from %n people</source>
+        <translation>
+            <numerusform>from %n person</numerusform>
+            <numerusform>from %n people</numerusform>
         </translation>
     </message>
 </context>

@@ -96,12 +96,9 @@
         <source>Milestone</source>
         <translation>Hito</translation>
     </message>
-    <message numerus="yes">
-        <source>You earned %n credit(s). Thank you!</source>
-        <translation>
-            <numerusform>Has ganado %n crédito. ¡Gracias!</numerusform>
-            <numerusform>Has ganado %n créditos. ¡Gracias!</numerusform>
-        </translation>
+    <message>
+        <source>You earned {points} points. Thank you!</source>
+        <translation>Has ganado {points} puntos. ¡Gracias!</translation>
     </message>
     <message>
         <source>Paused since {time}. Resume from the tray menu.</source>
@@ -1062,6 +1059,10 @@
         <translation>Potluck no está en marcha</translation>
     </message>
     <message>
+        <source>Your settings and points are safe.</source>
+        <translation>Tus ajustes y puntos están a salvo.</translation>
+    </message>
+    <message>
         <source>Potluck ended unexpectedly</source>
         <translation>Potluck se ha cerrado inesperadamente</translation>
     </message>
@@ -1107,10 +1108,6 @@
     <message>
         <source>Tries again {condition}.</source>
         <translation>Lo intenta de nuevo: {condition}.</translation>
-    </message>
-    <message>
-        <source>Your settings and credits are safe.</source>
-        <translation>Tus ajustes y créditos están a salvo.</translation>
     </message>
     <message>
         <source>Potluck stopped responding</source>
@@ -1167,6 +1164,14 @@
     <message>
         <source>{number} tokens/s</source>
         <translation>{number} tokens/s</translation>
+    </message>
+    <message>
+        <source>{number} bn</source>
+        <translation>{number} mil M</translation>
+    </message>
+    <message>
+        <source>{number} M</source>
+        <translation>{number} M</translation>
     </message>
     <message>
         <source>{used} of {all}</source>
@@ -3440,12 +3445,8 @@
         <translation>Aún no hay modelo con el que hablar</translation>
     </message>
     <message>
-        <source>People serving this model can read your messages. Questions spend your credits.</source>
-        <translation>Quienes sirven este modelo pueden leer tus mensajes. Las preguntas gastan tus créditos.</translation>
-    </message>
-    <message>
-        <source>People serving this model can read your messages. Your credits: {credits}</source>
-        <translation>Quienes sirven este modelo pueden leer tus mensajes. Tus créditos: {credits}</translation>
+        <source>People serving this model can read your messages. Your points: {points}</source>
+        <translation>Quienes sirven este modelo pueden leer tus mensajes. Tus puntos: {points}</translation>
     </message>
     <message>
         <source>Ask again</source>
@@ -3454,6 +3455,10 @@
     <message>
         <source>Stopped.</source>
         <translation>Detenido.</translation>
+    </message>
+    <message>
+        <source>People serving this model can read your messages. Questions spend your points.</source>
+        <translation>Quienes sirven este modelo pueden leer tus mensajes. Las preguntas gastan tus puntos.</translation>
     </message>
     <message>
         <source>Talk to {model}</source>
@@ -3465,40 +3470,6 @@
     <message>
         <source>Potluck does not start. The log says more: potluck logs</source>
         <translation>Potluck no arranca. El registro dice más: potluck logs</translation>
-    </message>
-</context>
-<context>
-    <name>CreditCard</name>
-    <message numerus="yes">
-        <source>from %n people</source>
-        <translation>
-            <numerusform>de una persona</numerusform>
-            <numerusform>de %n personas</numerusform>
-        </translation>
-    </message>
-    <message>
-        <source>{amount} credits in the last 24 hours</source>
-        <translation>{amount} créditos en las últimas 24 horas</translation>
-    </message>
-    <message>
-        <source>Earnings</source>
-        <translation>Ganancias</translation>
-    </message>
-    <message>
-        <source>Credits earned in the last 24 hours</source>
-        <translation>Créditos ganados en las últimas 24 horas</translation>
-    </message>
-    <message>
-        <source>Show all earnings</source>
-        <translation>Mostrar todas las ganancias</translation>
-    </message>
-    <message>
-        <source>Credits today</source>
-        <translation>Créditos de hoy</translation>
-    </message>
-    <message>
-        <source>No credits yet today</source>
-        <translation>Aún sin créditos hoy</translation>
     </message>
 </context>
 <context>
@@ -3625,12 +3596,12 @@
         <translation>Periodo</translation>
     </message>
     <message>
-        <source>credits earned</source>
-        <translation>créditos ganados</translation>
+        <source>points earned</source>
+        <translation>puntos ganados</translation>
     </message>
     <message>
-        <source>credits spent</source>
-        <translation>créditos gastados</translation>
+        <source>points spent</source>
+        <translation>puntos gastados</translation>
     </message>
     <message>
         <source>tokens served</source>
@@ -3660,48 +3631,48 @@
         <translation>Ganado</translation>
     </message>
     <message>
-        <source>Credits earned</source>
-        <translation>Créditos ganados</translation>
+        <source>Points earned</source>
+        <translation>Puntos ganados</translation>
     </message>
     <message>
-        <source>Credits by time</source>
-        <translation>Créditos por tiempo</translation>
+        <source>Points by model</source>
+        <translation>Puntos por modelo</translation>
+    </message>
+    <message>
+        <source>No points in this period.</source>
+        <translation>Sin puntos en este periodo.</translation>
+    </message>
+    <message>
+        <source>{amount} points</source>
+        <translation>{amount} puntos</translation>
+    </message>
+    <message>
+        <source>Points move your requests up the queue. They are not money.</source>
+        <translation>Los puntos adelantan tus peticiones en la cola. No son dinero.</translation>
     </message>
     <message>
         <source>When</source>
         <translation>Cuándo</translation>
     </message>
     <message>
-        <source>Show as table</source>
-        <translation>Mostrar como tabla</translation>
+        <source>Points by time</source>
+        <translation>Puntos por tiempo</translation>
     </message>
     <message>
-        <source>Credits by model</source>
-        <translation>Créditos por modelo</translation>
+        <source>Show as table</source>
+        <translation>Mostrar como tabla</translation>
     </message>
     <message>
         <source>Model</source>
         <translation>Modelo</translation>
     </message>
     <message>
-        <source>No credits in this period.</source>
-        <translation>Sin créditos en este periodo.</translation>
-    </message>
-    <message>
         <source>Loading…</source>
         <translation>Cargando…</translation>
     </message>
     <message>
-        <source>Balance: {balance} credits. In total, {earned} earned and {spent} spent.</source>
-        <translation>Saldo: {balance} créditos. En total, {earned} ganados y {spent} gastados.</translation>
-    </message>
-    <message>
-        <source>Credits move your requests up the queue. They are not money.</source>
-        <translation>Los créditos adelantan tus peticiones en la cola. No son dinero.</translation>
-    </message>
-    <message>
-        <source>{amount} credits</source>
-        <translation>{amount} créditos</translation>
+        <source>You have {balance} points. In total, you earned {earned} and spent {spent}.</source>
+        <translation>Tienes {balance} puntos. En total has ganado {earned} y gastado {spent}.</translation>
     </message>
     <message>
         <source>Show as chart</source>
@@ -3915,14 +3886,6 @@
         <translation>Cuando empieza un juego, Potluck libera la memoria gráfica en un segundo.</translation>
     </message>
     <message>
-        <source>Earn credits</source>
-        <translation>Gana créditos</translation>
-    </message>
-    <message>
-        <source>Serving others earns credits, which move your requests up the queue. They are not money.</source>
-        <translation>Servir a otros da créditos, que adelantan tus peticiones en la cola. No son dinero.</translation>
-    </message>
-    <message>
         <source>They see your internet address, your layers and your speed. People serving a model can read the messages you send to it.</source>
         <translation>Ven tu dirección de internet, tus capas y tu velocidad. Quienes sirven un modelo pueden leer los mensajes que le envías.</translation>
     </message>
@@ -3933,6 +3896,14 @@
     <message>
         <source>Your games come first</source>
         <translation>Tus juegos van primero</translation>
+    </message>
+    <message>
+        <source>Earn points</source>
+        <translation>Gana puntos</translation>
+    </message>
+    <message>
+        <source>Serving others earns points, which move your requests up the queue. They are not money.</source>
+        <translation>Servir a otros da puntos, que adelantan tus peticiones en la cola. No son dinero.</translation>
     </message>
     <message>
         <source>What others can see</source>
@@ -4830,6 +4801,40 @@
     </message>
 </context>
 <context>
+    <name>PointsCard</name>
+    <message>
+        <source>Points earned in the last 24 hours</source>
+        <translation>Puntos ganados en las últimas 24 horas</translation>
+    </message>
+    <message>
+        <source>Earnings</source>
+        <translation>Ganancias</translation>
+    </message>
+    <message>
+        <source>Show all earnings</source>
+        <translation>Ver todas las ganancias</translation>
+    </message>
+    <message>
+        <source>Points today</source>
+        <translation>Puntos de hoy</translation>
+    </message>
+    <message numerus="yes">
+        <source>from %n people</source>
+        <translation>
+            <numerusform>de %n persona</numerusform>
+            <numerusform>de %n personas</numerusform>
+        </translation>
+    </message>
+    <message>
+        <source>No points yet today</source>
+        <translation>Aún sin puntos hoy</translation>
+    </message>
+    <message>
+        <source>{amount} points in the last 24 hours</source>
+        <translation>{amount} puntos en las últimas 24 horas</translation>
+    </message>
+</context>
+<context>
     <name>ProgramList</name>
     <message>
         <source>Add</source>
@@ -5036,8 +5041,8 @@
         <translation>Salir</translation>
     </message>
     <message>
-        <source>You need a new invite to come back. You keep your credits.</source>
-        <translation>Para volver necesitas una invitación nueva. Conservas tus créditos.</translation>
+        <source>You need a new invite to come back. You keep your points.</source>
+        <translation>Para volver necesitas una invitación nueva. Conservas tus puntos.</translation>
     </message>
 </context>
 <context>

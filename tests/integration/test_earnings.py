@@ -137,14 +137,14 @@ def test_the_commands_show_export_and_back_up_what_the_daemon_keeps(
 ) -> None:
     generate(swarm, 20)
     total = daemon.client.call(earnings.SUMMARY).total
-    assert "Balance" in daemon.command("earnings").stdout
+    assert f"You have {total.earned:,} points" in daemon.command("earnings").stdout
     (model,) = json.loads(daemon.command("earnings", "--by", "model", "--json").stdout)["groups"]
     assert model["sums"]["earned"] == total.earned
     assert "all accounts together are zero" in daemon.command("ledger", "check").stdout
-    exported = tmp_path / "credits.csv"
+    exported = tmp_path / "points.csv"
     assert daemon.command("ledger", "export", str(exported)).returncode == 0
     with exported.open() as file:
-        assert sum(int(row["microcredits"]) for row in csv.DictReader(file)) == total.earned
+        assert sum(int(row["points"]) for row in csv.DictReader(file)) == total.earned
     assert daemon.command("ledger", "backup", str(tmp_path / "backup.tar")).returncode == 0
     refused = daemon.command("ledger", "restore", str(tmp_path / "backup.tar"))
     assert "already running" in refused.stderr

@@ -49,7 +49,7 @@ class ChatPage(Page):
         self._new, self._problem = Button(self.tr("New conversation"), "plus"), Notice("problem", "error")
         self._empty = Placeholder("chat", "")
         self._field, self._send = QuestionField(), Button(self.tr("Send"), "send", "primary")
-        self._stop, self._credit = Button(self.tr("Stop"), "close"), text("muted", kind=Type.CAPTION)
+        self._stop, self._points = Button(self.tr("Stop"), "close"), text("muted", kind=Type.CAPTION)
         self._composer_parts, self._composer = self._build_composer()
         self._build()
         self._show_state()
@@ -64,7 +64,7 @@ class ChatPage(Page):
             self._show_state()
 
     def refresh(self) -> None:
-        self.ask(earnings.SUMMARY, None, self._show_credit)
+        self.ask(earnings.SUMMARY, None, self._show_points)
 
     def resizeEvent(self, event: QResizeEvent) -> None:  # noqa: N802 (Qt's name)
         """Keep the field at the lower edge, while the conversation scrolls above it."""
@@ -173,7 +173,7 @@ class ChatPage(Page):
             said = self.tr("Join or start a swarm to chat.")
             self._empty.say(self.tr("No model to talk to yet"), said)
         else:
-            said = self.tr("People serving this model can read your messages. Questions spend your credits.")
+            said = self.tr("People serving this model can read your messages. Questions spend your points.")
             model = layers.model(self._swarm.model)
             self._empty.say(self.tr("Talk to {model}").format(model=model), said)
         self._empty.setVisible(not self._bubbles)
@@ -183,9 +183,9 @@ class ChatPage(Page):
         self._send.setEnabled(can_ask and bool(self._field.toPlainText().strip()))
         self._stop.setVisible(self._is_busy)
 
-    def _show_credit(self, sums: Earnings) -> None:
-        said = self.tr("People serving this model can read your messages. Your credits: {credits}")
-        self._credit.setText(said.format(credits=numbers.credits(sums.balance)))
+    def _show_points(self, sums: Earnings) -> None:
+        said = self.tr("People serving this model can read your messages. Your points: {points}")
+        self._points.setText(said.format(points=numbers.points(sums.balance)))
         self._place_composer()
 
     def _add(self, bubble: Bubble) -> None:
@@ -219,7 +219,7 @@ class ChatPage(Page):
         frame = QFrame(self)
         frame.setObjectName("composer")
         parts = column(
-            row((self._field, 1), column(None, self._send, self._stop)), self._credit, spacing=theme.SPACE_XS
+            row((self._field, 1), column(None, self._send, self._stop)), self._points, spacing=theme.SPACE_XS
         )
         parts.setContentsMargins(theme.SPACE_XL, theme.SPACE_S, theme.SPACE_XL, theme.SPACE_M)
         frame.setLayout(parts)

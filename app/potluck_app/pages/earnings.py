@@ -1,4 +1,4 @@
-"""The page Earnings: credits by time and by model, and the energy and money that they took."""
+"""The page Earnings: points by time and by model, and the energy and money that they took."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import TypeVar
 
 from potluck_control.methods import contribution, earnings
-from potluck_control.methods.earnings import MICROCREDITS, Earned, Earnings, EarningsGroups, EarningsSeries, GroupParams
+from potluck_control.methods.earnings import Earned, Earnings, EarningsGroups, EarningsSeries, GroupParams
 from potluck_control.schema import Method
 from PySide6.QtWidgets import QStackedWidget
 
@@ -40,15 +40,15 @@ class EarningsPage(Page):
         super().__init__(link, self.tr("Earnings"))
         choices = ((Stretch.DAY, self.tr("Day")), (Stretch.WEEK, self.tr("Week")), (Stretch.MONTH, self.tr("Month")))
         self._stretches: Segments[Stretch] = Segments(self.tr("Period"), choices)
-        self._earned, self._spent = Figure(self.tr("credits earned")), Figure(self.tr("credits spent"))
+        self._earned, self._spent = Figure(self.tr("points earned")), Figure(self.tr("points spent"))
         self._tokens, self._people = Figure(self.tr("tokens served")), Figure(self.tr("person(s) helped", "", 0))
         self._balance = text("muted")
         columns = (self.tr("People"), self.tr("Tokens"), self.tr("Spent"), self.tr("Earned"))
-        self._chart = BarChart(self.tr("Credits earned"))
-        self._table = DataTable(self.tr("Credits by time"), (self.tr("When"), *columns))
+        self._chart = BarChart(self.tr("Points earned"))
+        self._table = DataTable(self.tr("Points by time"), (self.tr("When"), *columns))
         self._views, self._switch = QStackedWidget(), Button(self.tr("Show as table"), "table")
-        self._models = DataTable(self.tr("Credits by model"), (self.tr("Model"), *columns))
-        self._no_models = text("muted", said=self.tr("No credits in this period."))
+        self._models = DataTable(self.tr("Points by model"), (self.tr("Model"), *columns))
+        self._no_models = text("muted", said=self.tr("No points in this period."))
         self._energy = EnergyCard()
         self._export = Export(link, self)
         self._loading = Placeholder("earnings", self.tr("Loading…"))
@@ -82,23 +82,23 @@ class EarningsPage(Page):
         for frame in self._cards:
             frame.show()
         shown, total = stretch.sums(sums), sums.total
-        self._earned.say(numbers.credits(shown.earned))
-        self._spent.say(numbers.credits(shown.spent))
+        self._earned.say(numbers.points(shown.earned))
+        self._spent.say(numbers.points(shown.spent))
         self._tokens.say(numbers.number(shown.tokens))
         self._people.say(numbers.number(shown.people), self.tr("person(s) helped", "", shown.people))
-        said = self.tr("Balance: {balance} credits. In total, {earned} earned and {spent} spent.")
+        said = self.tr("You have {balance} points. In total, you earned {earned} and spent {spent}.")
         amounts = {"balance": sums.balance, "earned": total.earned, "spent": total.spent}
-        self._balance.setText(said.format(**{name: numbers.credits(amount) for name, amount in amounts.items()}))
+        self._balance.setText(said.format(**{name: numbers.points(amount) for name, amount in amounts.items()}))
 
     def _show_series(self, stretch: Stretch, series: EarningsSeries) -> None:
-        unit = self.tr("{amount} credits")
+        unit = self.tr("{amount} points")
         periods = series.periods
         bars = [_bar(stretch, period.start, period.earned, unit) for period in periods]
         if stretch is Stretch.DAY and periods:  # the hours to come
             starts = (periods[-1].start + hour * _HOUR_S for hour in range(1, HOURS - len(periods) + 1))
             bars.extend(_bar(stretch, start, 0, unit) for start in starts)
         total = sum(period.earned for period in periods)
-        self._chart.show_bars(bars, unit.format(amount=numbers.credits(total)))
+        self._chart.show_bars(bars, unit.format(amount=numbers.points(total)))
         self._table.show_rows([(stretch.full(period.start), *_cells(period)) for period in reversed(periods)])
 
     def _show_models(self, _: Stretch, found: EarningsGroups) -> None:
@@ -130,17 +130,17 @@ class EarningsPage(Page):
         self._switch.clicked.connect(self._toggle)
         self._views.addWidget(self._chart)
         self._views.addWidget(self._table)
-        note = self.tr("Credits move your requests up the queue. They are not money.")
-        head = row((headline(self.tr("Credits earned")), 1), self._switch)
+        note = self.tr("Points move your requests up the queue. They are not money.")
+        head = row((headline(self.tr("Points earned")), 1), self._switch)
         return Card("", head, self._views, text("muted", kind=Type.CAPTION, said=note))
 
 
-def _bar(stretch: Stretch, start: float, microcredits: int, unit: str) -> ChartBar:
-    said = unit.format(amount=numbers.credits(microcredits))
-    return ChartBar(stretch.label(start), stretch.full(start), microcredits / MICROCREDITS, said)
+def _bar(stretch: Stretch, start: float, points: int, unit: str) -> ChartBar:
+    said = unit.format(amount=numbers.points(points))
+    return ChartBar(stretch.label(start), stretch.full(start), float(points), said)
 
 
 def _cells(sums: Earned) -> tuple[str, str, str, str]:
     """Return a table's cells in the order of its columns."""
-    amounts = (numbers.credits(sums.spent), numbers.credits(sums.earned))
+    amounts = (numbers.points(sums.spent), numbers.points(sums.earned))
     return numbers.number(sums.people), numbers.number(sums.tokens), *amounts

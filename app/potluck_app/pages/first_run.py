@@ -182,8 +182,8 @@ class FirstRunPage(Page):
             ),
             (
                 "earnings",
-                self.tr("Earn credits"),
-                self.tr("Serving others earns credits, which move your requests up the queue. They are not money."),
+                self.tr("Earn points"),
+                self.tr("Serving others earns points, which move your requests up the queue. They are not money."),
             ),
         )
         who = _points(

@@ -20,12 +20,12 @@ from PySide6.QtCore import QTimer, Signal
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QHBoxLayout, QMenu
 
-from potluck_app.pages.credit import CreditCard
 from potluck_app.pages.game_question import GameQuestion
 from potluck_app.pages.inviting import who_invites
 from potluck_app.pages.load import MachineCard, NowCard
 from potluck_app.pages.never import NeverYield
 from potluck_app.pages.page import DaemonCaller, Page
+from potluck_app.pages.points import PointsCard
 from potluck_app.widgets import theme
 from potluck_app.widgets.button import Button
 from potluck_app.widgets.card import Card, Pot, text
@@ -59,7 +59,7 @@ class HomePage(Page):
         self._pauses = QMenu(self)
         self.never, self._question = NeverYield(), GameQuestion()
         self._strip, self._layers = LayerStrip(), text("muted")
-        self._credit, self._now, self._machine = CreditCard(link), NowCard(), MachineCard()
+        self._points, self._now, self._machine = PointsCard(link), NowCard(), MachineCard()
         self._model, self._invite = text(kind=Type.HEADING), Button(self.tr("Copy invite"), "copy")
         self._inviters = text("muted")
         self._swarm = ""
@@ -95,7 +95,7 @@ class HomePage(Page):
         self._notices.setVisible(bool(status.notices))
 
     def refresh(self) -> None:
-        self._credit.refresh()
+        self._points.refresh()
         self._ask_who_invites()
         self.link.call(activity.HOUR, None, done=self._show_hour)
         self.link.call(earnings.BY_PEER, GroupParams(days=1), done=self._show_signers)
@@ -196,7 +196,7 @@ class HomePage(Page):
         self.column.addWidget(self._question)
         self._today.hide()
         self.column.addWidget(self._today)
-        self.column.addLayout(row((self._now, 1), (self._credit, 1), spacing=theme.SPACE_M))
+        self.column.addLayout(row((self._now, 1), (self._points, 1), spacing=theme.SPACE_M))
         self._invite.setToolTip(self.tr("Copies an invite. 10 people can join with it within 14 days."))
         self._invite.clicked.connect(lambda: self.ask(schema.INVITE, None, self._copy))
         model = row((self._model, 1), column(self._invite, None))
@@ -206,7 +206,7 @@ class HomePage(Page):
         self._watching.clicked.connect(self.watching_wanted)
         self.never.never_wanted.connect(self._never_yield)
         self._question.answered.connect(lambda params: self.ask(programs.PLACE, params, lambda _: None))
-        self._credit.pressed.connect(self.earnings_wanted)
+        self._points.pressed.connect(self.earnings_wanted)
         foot = row(self._watching, None)
         foot.setContentsMargins(theme.SPACE_S, 0, 0, 0)  # its text stands under those of the cards
         self.column.addLayout(foot)

@@ -72,7 +72,7 @@ class SwarmsCard(QWidget):
 
     def _ask_leave(self, name: str) -> None:
         question = Question(self, self.tr("Leave the swarm {swarm}?").format(swarm=name), self.tr("Leave"))
-        question.setInformativeText(self.tr("You need a new invite to come back. You keep your credits."))
+        question.setInformativeText(self.tr("You need a new invite to come back. You keep your points."))
         question.confirmed.connect(
             lambda: self._page.ask(swarms.LEAVE, LeaveParams(name), lambda _: self._page.refresh())
         )

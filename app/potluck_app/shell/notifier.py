@@ -8,17 +8,16 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from potluck_control.agreement import Agreement, Difference
-from potluck_control.methods.earnings import MICROCREDITS
 from potluck_control.schema import Status
 from potluck_control.states import Reason, State
 
-from potluck_app.words import dates, sentences
+from potluck_app.words import dates, numbers, sentences
 from potluck_app.words.daemon_texts import translated
 from potluck_app.words.language import tr
 
 ERRORS_APART_S = 3600.0  # an engine that fails again and again is one piece of news
 FORGOTTEN_S = 3 * 3600.0  # after which a pause without an end is mentioned, once
-_MILESTONES = tuple(10**power * MICROCREDITS for power in range(10))  # 1, 10, 100, ... credits
+_MILESTONES = tuple(10**power for power in range(3, 16))  # points
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,15 +52,15 @@ class Notifier:
             return None
         return _updated(agreement)
 
-    def earned(self, microcredits: int) -> Notification | None:
-        """Notice milestones of all credits ever earned; the first number is no news."""
-        before, self._earned = self._earned, microcredits
+    def earned(self, points: int) -> Notification | None:
+        """Notice milestones of all points ever earned; the first number is no news."""
+        before, self._earned = self._earned, points
         if before is None:
             return None
-        passed = [milestone for milestone in _MILESTONES if before < milestone <= microcredits]
+        passed = [milestone for milestone in _MILESTONES if before < milestone <= points]
         if not passed:
             return None
-        return _milestone(passed[-1] // MICROCREDITS)
+        return _milestone(passed[-1])
 
     def _error(self, status: Status, now: float) -> Notification | None:
         is_known = status.since == self._error_since
@@ -88,7 +87,8 @@ def _updated(agreement: Agreement) -> Notification:
 
 
 def _milestone(amount: int) -> Notification:
-    return Notification(tr("Milestone"), tr("You earned %n credit(s). Thank you!", "", amount))
+    said = tr("You earned {points} points. Thank you!")
+    return Notification(tr("Milestone"), said.format(points=numbers.points(amount)))
 
 
 def _still_paused(status: Status) -> Notification:

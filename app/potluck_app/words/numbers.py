@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from potluck_control import formatting
-from potluck_control.methods.earnings import MICROCREDITS
 from PySide6.QtCore import QLocale
 
 from potluck_app.words.language import tr
 
 duration = formatting.duration
+_MANY_POINTS = 10_000_000  # as many as fit beside other figures
 
 
 def number(value: float, decimals: int = 0) -> str:
@@ -19,12 +19,13 @@ def rate(tokens_per_s: float) -> str:
     return tr("{number} tokens/s").format(number=number(tokens_per_s, 1 if tokens_per_s < 100 else 0))
 
 
-def credits(microcredits: int) -> str:
-    """Return credits with the digits that matter, without a unit."""
-    value = microcredits / MICROCREDITS
-    steps = ((1000, 0), (100, 1), (1, 2), (0.001, 4))
-    decimals = next((digits for least, digits in steps if abs(value) >= least), 6) if microcredits else 0
-    return number(value, decimals)
+def points(amount: int) -> str:
+    """Return whole points, and from ten million on three digits of them, without a unit."""
+    if abs(amount) < _MANY_POINTS:
+        return number(amount)
+    scale, said = (1e9, tr("{number} bn")) if abs(amount) >= 1e9 else (1e6, tr("{number} M"))
+    value = amount / scale
+    return said.format(number=number(value, 0 if abs(value) >= 100 else 1))
 
 
 def energy(watt_hours: float) -> str:

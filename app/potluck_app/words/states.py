@@ -42,12 +42,12 @@ def away() -> str:
 
 def absent() -> str:
     """Return a heading and a sentence for a daemon that does not run."""
-    return "\n".join((away(), tr("Your settings and credits are safe.")))
+    return "\n".join((away(), tr("Your settings and points are safe.")))
 
 
 def killed() -> str:
     """Return the same for a daemon that did not end in order."""
-    return "\n".join((tr("Potluck ended unexpectedly"), tr("Your settings and credits are safe.")))
+    return "\n".join((tr("Potluck ended unexpectedly"), tr("Your settings and points are safe.")))
 
 
 def unresponsive() -> str:

@@ -1,4 +1,4 @@
-"""`contribution.*`: the time, tokens and energy that this machine gave. Credits are in `earnings`.
+"""`contribution.*`: the time, tokens and energy that this machine gave. Points are in `earnings`.
 
 `sources` says where each watt comes from, so an estimate is always called one. The only money is the cost of
 electricity at the user's price (limits.price_kwh).

@@ -1,7 +1,8 @@
-"""`earnings.*`: credits that others signed for, the cost of this donor's requests, and delegations to spend it.
+"""`earnings.*`: points that others signed for, those that this donor's requests cost, and delegations to spend them.
 
-Amounts are whole microcredits. A credit is 10^12 parameter-tokens: tokens times the parameters of the blocks that they
-passed, backward twice. Credits aren't money. They move requests up the queues of those who trust their holder.
+Points are whole numbers. One is a million parameter-tokens: tokens times the parameters of the blocks that they passed,
+backward twice; receipts and the ledger call it a microcredit. Points aren't money. They move requests up the queues of
+those who trust their holder.
 """
 
 from __future__ import annotations
@@ -11,9 +12,6 @@ from dataclasses import dataclass
 from potluck_control.method import Empty, Method
 from potluck_control.methods.periods import Period, SeriesParams
 
-MICROCREDITS = 1_000_000
-"""In one credit."""
-
 
 @dataclass(frozen=True, slots=True)
 class Earned:
@@ -21,15 +19,15 @@ class Earned:
 
     start: float
     end: float
-    earned: int = 0  # microcredits for work done for others
-    spent: int = 0  # microcredits for what others did for this donor
+    earned: int = 0  # points for work done for others
+    spent: int = 0  # points for what others did for this donor
     tokens: int = 0  # served to those who signed, each row counted
     people: int = 0  # different donors and programs that were served; one without a daemon counts anew at each start
 
 
 @dataclass(frozen=True, slots=True)
 class Earnings:
-    """`total` counts from the first receipt on; `balance`: earned less spent, microcredits."""
+    """`total` counts from the first receipt on; `balance`: earned less spent, points."""
 
     today: Earned
     week: Earned  # the last seven days, today included
@@ -90,7 +88,7 @@ class ExportParams:
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """Credit that moved between two accounts within an hour, by the receipts of one session."""
+    """Points that moved between two accounts within an hour, by the receipts of one session."""
 
     number: int
     at: float  # start of the hour (of the day, once old), Unix seconds
@@ -98,7 +96,7 @@ class Entry:
     payee: str  # peer id of who served
     model: str
     session: str  # of the receipt, in hexadecimal; empty once old entries were added up by day
-    microcredits: int
+    points: int
     tokens: int
 
 
@@ -117,7 +115,7 @@ class LedgerCheck:
     accounts: int
     receipts: int
     entries: int
-    sum_microcredits: int  # of all accounts: 0
+    sum_points: int  # of all accounts: 0
     problems: tuple[str, ...] = ()
 
 

@@ -34,7 +34,7 @@ class LeaveParams:
 
 @dataclass(frozen=True, slots=True)
 class Left:
-    """The swarm that was forgotten with the keys to it, so only a new invite brings it back. Its credits stay."""
+    """The swarm that was forgotten with the keys to it, so only a new invite brings it back. Its points stay."""
 
     name: str
 

@@ -50,7 +50,7 @@ def check(database: sqlite3.Connection) -> LedgerCheck:
         accounts=_count(database, "account"),
         receipts=_count(database, "tab"),
         entries=_count(database, "entry"),
-        sum_microcredits=total,
+        sum_points=total,
         problems=tuple(problems[:MAX_PROBLEMS]),
     )
 

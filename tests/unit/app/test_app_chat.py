@@ -110,8 +110,8 @@ def ask(page: ChatPage, question: str) -> None:
 
 def test_before_the_first_question_the_page_says_who_reads_along_and_what_it_costs(page: ChatPage) -> None:
     assert "Talk to demo" in shown(page)
-    assert any("can read your messages" in said and "spend your credits" in said for said in shown(page))
-    assert "People serving this model can read your messages. Your credits: 2.50" in shown(page)
+    assert any("can read your messages" in said and "spend your points" in said for said in shown(page))
+    assert "People serving this model can read your messages. Your points: 2,500,000" in shown(page)
     assert not button(page, "Send").isEnabled()
 
 

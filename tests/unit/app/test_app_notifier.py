@@ -9,7 +9,6 @@ import pytest
 from potluck_app.shell.notifier import ERRORS_APART_S, FORGOTTEN_S, Notifier
 from potluck_app.shell.preferences import Preferences
 from potluck_control.agreement import Agreement, Difference
-from potluck_control.methods.earnings import MICROCREDITS
 from potluck_control.schema import Status
 from potluck_control.states import Reason, State
 
@@ -45,12 +44,12 @@ def test_only_a_pause_without_an_end_is_called_to_mind(status: Status, is_told: 
 
 def test_a_milestone_is_told_when_it_is_passed_and_not_when_the_app_starts() -> None:
     notifier = Notifier()
-    assert notifier.earned(15 * MICROCREDITS) is None
-    assert notifier.earned(99 * MICROCREDITS) is None
-    message = notifier.earned(100 * MICROCREDITS)
+    assert notifier.earned(1_500) is None
+    assert notifier.earned(9_999) is None
+    message = notifier.earned(10_000)
     assert message is not None
-    assert "100 credits" in message.text
-    assert notifier.earned(101 * MICROCREDITS) is None
+    assert "10,000 points" in message.text
+    assert notifier.earned(10_001) is None
 
 
 def test_a_daemon_of_another_version_is_told_once() -> None:

@@ -62,7 +62,7 @@ def cells(table: QTableWidget) -> list[list[str]]:
 
 def test_earnings_show_a_week_with_its_energy_and_cost() -> None:
     page, _ = opened(EarningsPage, ANSWERS)
-    assert {"2.50", "0.5000", "1,234", "3", "1.5 kWh", "0.30", "1 h 0 min", "4"} <= set(shown(page))
+    assert {"2,500,000", "500,000", "1,234", "3", "1.5 kWh", "0.30", "1 h 0 min", "4"} <= set(shown(page))
     assert "RTX 3090: 140 W (measured)." in shown(page)
 
 
@@ -75,8 +75,8 @@ def test_every_number_of_the_chart_is_in_the_table() -> None:
     page, _ = opened(EarningsPage, ANSWERS)
     press(page, "Show as table")
     by_time, by_model = page.findChildren(DataTable)
-    assert [row[-1] for row in cells(by_time)] == [f"0.00000{day}" for day in range(6, 0, -1)] + ["0"]
-    assert cells(by_model) == [["demo", "3", "1,234", "0.5000", "2.50"]]
+    assert [row[-1] for row in cells(by_time)] == [f"{day}" for day in range(6, 0, -1)] + ["0"]
+    assert cells(by_model) == [["demo", "3", "1,234", "500,000", "2,500,000"]]
 
 
 def test_an_answer_about_another_stretch_than_the_chosen_one_is_not_shown() -> None:
@@ -89,7 +89,7 @@ def test_an_answer_about_another_stretch_than_the_chosen_one_is_not_shown() -> N
     link.answer("earnings.summary", EARNINGS)
     assert late is not None
     late(EARNINGS)
-    assert "2.50" not in shown(page)
+    assert "2,500,000" not in shown(page)
     assert link.named("earnings.by_model") == [GroupParams(7), GroupParams(1)]
 
 
@@ -101,7 +101,7 @@ def test_what_fails_is_said_with_a_way_to_try_again() -> None:
     assert "The ledger is locked. Wait a moment." in shown(page)
     link.answers = dict(ANSWERS)
     press(page, "Try again")
-    assert "2.50" in shown(page)
+    assert "2,500,000" in shown(page)
     assert page.notice.isHidden()
 
 

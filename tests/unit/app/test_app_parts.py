@@ -21,7 +21,7 @@ from PySide6.QtCore import QEvent, QPointF, Qt
 from PySide6.QtGui import QColor, QGuiApplication, QImage, QKeySequence, QMouseEvent
 from pytestqt.qtbot import QtBot
 
-BARS = tuple(ChartBar(f"{day}", f"day {day}", float(day), f"{day} credits") for day in range(1, 8))
+BARS = tuple(ChartBar(f"{day}", f"day {day}", float(day), f"{day} points") for day in range(1, 8))
 
 
 @pytest.mark.parametrize(
@@ -32,17 +32,17 @@ def test_the_grid_has_round_numbers(highest: float, step: float) -> None:
 
 
 def test_the_bars_are_told_one_after_the_other_with_the_arrow_keys(qtbot: QtBot) -> None:
-    chart = BarChart("Credits")
-    chart.show_bars(BARS, "28 credits")
-    assert chart.accessibleDescription() == "28 credits"
+    chart = BarChart("Points")
+    chart.show_bars(BARS, "28 points")
+    assert chart.accessibleDescription() == "28 points"
     qtbot.keyClick(chart, Qt.Key.Key_Left)
-    assert chart.accessibleDescription() == "day 7: 7 credits"
+    assert chart.accessibleDescription() == "day 7: 7 points"
     qtbot.keyClick(chart, Qt.Key.Key_Left)
-    assert chart.accessibleDescription() == "day 6: 6 credits"
+    assert chart.accessibleDescription() == "day 6: 6 points"
     for key, day in ((Qt.Key.Key_Right, 7), (Qt.Key.Key_Left, 1)):
         for _ in range(8):  # more than there are
             qtbot.keyClick(chart, key)
-        assert chart.accessibleDescription() == f"day {day}: {day} credits"
+        assert chart.accessibleDescription() == f"day {day}: {day} points"
 
 
 def inked(image: QImage, colour: str, x: int) -> list[int]:
@@ -51,7 +51,7 @@ def inked(image: QImage, colour: str, x: int) -> list[int]:
 
 
 def test_bars_stand_on_the_axis_as_high_as_their_values_and_evenly_apart() -> None:
-    chart = BarChart("Credits")
+    chart = BarChart("Points")
     chart.show_bars(BARS, "")
     image, place = picture(chart, 400, 220), chart._place()
     columns = [
@@ -68,7 +68,7 @@ def test_bars_stand_on_the_axis_as_high_as_their_values_and_evenly_apart() -> No
 
 
 def test_an_empty_bar_is_a_thin_line_and_no_bars_draw_nothing() -> None:
-    chart = BarChart("Credits")
+    chart = BarChart("Points")
     assert not any(inked(picture(chart, 200, 120), theme.colours().accent, x) for x in range(200))
     chart.show_bars([ChartBar("0", "x", 0.0, "nothing")], "")
     image, place = picture(chart, 200, 120), chart._place()
@@ -76,7 +76,7 @@ def test_an_empty_bar_is_a_thin_line_and_no_bars_draw_nothing() -> None:
 
 
 def test_the_grid_goes_from_the_numbers_to_the_right_edge() -> None:
-    chart = BarChart("Credits")
+    chart = BarChart("Points")
     chart.show_bars(BARS[:1], "")  # lines at 0, 0.5 and 1
     image, place = picture(chart, 400, 220), chart._place()
     for x in (place.left() + 2, place.right() - 2):
@@ -89,14 +89,14 @@ def test_the_grid_goes_from_the_numbers_to_the_right_edge() -> None:
 
 
 def test_the_bar_under_the_pointer_is_told() -> None:
-    chart = BarChart("Credits")
-    chart.show_bars(BARS, "28 credits")
+    chart = BarChart("Points")
+    chart.show_bars(BARS, "28 points")
     before, place = picture(chart, 400, 220), chart._place()
     for day, x in ((1, place.left() + 1), (4, place.center().x()), (7, place.right() - 1)):
         point = QPointF(x, 100)
         none = Qt.MouseButton.NoButton
         chart.mouseMoveEvent(QMouseEvent(QEvent.Type.MouseMove, point, point, none, none, Qt.KeyboardModifier(0)))
-        assert chart.accessibleDescription() == f"day {day}: {day} credits"
+        assert chart.accessibleDescription() == f"day {day}: {day} points"
     chart.leaveEvent(None)
     assert chart._marked == -1
     assert picture(chart, 400, 220) == before
@@ -104,8 +104,8 @@ def test_the_bar_under_the_pointer_is_told() -> None:
 
 def test_the_small_chart_rises_from_left_to_right_and_says_what_it_draws() -> None:
     spark = Sparkline("Credit")
-    spark.show_values([0, 1, 2], "3 credits")
-    assert spark.accessibleDescription() == "3 credits"
+    spark.show_values([0, 1, 2], "3 points")
+    assert spark.accessibleDescription() == "3 points"
     image = picture(spark, 106, 48)  # the line goes from (1, 45) over (51, 25) to (101, 5)
     accent = theme.colours().accent
     assert [min(inked(image, accent, x)) for x in (26, 51, 76)] == pytest.approx([34, 24, 14], abs=2)
@@ -116,7 +116,7 @@ def test_the_small_chart_rises_from_left_to_right_and_says_what_it_draws() -> No
 
 
 def test_a_table_is_copied_as_lines(qtbot: QtBot) -> None:
-    table = DataTable("Credits", ("When", "Earned"))
+    table = DataTable("Points", ("When", "Earned"))
     table.show_rows([("Monday", "1"), ("Tuesday", "2")])
     table.selectAll()
     qtbot.keySequence(table, QKeySequence(QKeySequence.StandardKey.Copy))
@@ -161,18 +161,19 @@ def test_stretches_end_now() -> None:
 
 
 @pytest.mark.parametrize(
-    ("microcredits", "said"),
+    ("amount", "said"),
     [
         (0, "0"),
-        (7, "0.000007"),
-        (1234, "0.0012"),
-        (1_234_567, "1.23"),
-        (123_456_789, "123.5"),
-        (12_345_678_900, "12,346"),
+        (7, "7"),
+        (1_234_567, "1,234,567"),
+        (-295, "-295"),
+        (12_345_678, "12.3 M"),
+        (123_456_789, "123 M"),
+        (12_345_678_900, "12.3 bn"),
     ],
 )
-def test_credits_have_as_many_digits_as_say_something(microcredits: int, said: str) -> None:
-    assert numbers.credits(microcredits) == said
+def test_points_are_whole(amount: int, said: str) -> None:
+    assert numbers.points(amount) == said
 
 
 @pytest.mark.parametrize(

@@ -26,7 +26,7 @@ def ledger(tmp_path: Path) -> Iterator[Ledger]:
     yield opened
     found = opened.check()
     assert found.problems == ()
-    assert found.sum_microcredits == 0
+    assert found.sum_points == 0
     opened.close()
 
 
@@ -140,7 +140,7 @@ def test_entries_are_read_page_by_page(ledger: Ledger) -> None:
     first = ledger.history.entries(0, 3)
     assert first.next is not None
     rest = ledger.history.entries(first.next, 3)
-    assert [item.microcredits for item in (*first.entries, *rest.entries)] == [1, 2, 3, 4, 5]
+    assert [item.points for item in (*first.entries, *rest.entries)] == [1, 2, 3, 4, 5]
     assert rest.next is None
     assert {item.payee for item in first.entries} == {ME.peer_id}
 
@@ -176,7 +176,7 @@ def test_check_finds_credit_that_no_receipt_explains(tmp_path: Path) -> None:
     assert any("receipt says" in text for text in problems)
     assert any("sum of its entries" in text for text in problems)
     database.execute("UPDATE account SET credits = credits + 1 WHERE credits > 0")
-    assert ledger.check().sum_microcredits == 1
+    assert ledger.check().sum_points == 1
     database.close()
     ledger.close()
 

@@ -1,4 +1,4 @@
-"""The card on Home of the credits earned today: a number, the last 24 hours as a line, and the way to Earnings."""
+"""The card on Home of the points earned today: a number, the last 24 hours as a line, and the way to Earnings."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from potluck_app.words import numbers, sentences
 _HOURS = 24
 
 
-class CreditCard(Card):
+class PointsCard(Card):
     """Asks the daemon in `refresh`. Signal: `pressed()`, to open Earnings."""
 
     pressed = Signal()
@@ -29,14 +29,14 @@ class CreditCard(Card):
         super().__init__()
         self._link = link
         self._amount, self._note = text(kind=Type.FIGURE, said="–"), text("muted", kind=Type.CAPTION)
-        self._spark = Sparkline(self.tr("Credits earned in the last 24 hours"))
+        self._spark = Sparkline(self.tr("Points earned in the last 24 hours"))
         more = Button(self.tr("Earnings"), "next", "link", is_trailing=True)
         more.setAccessibleName(self.tr("Show all earnings"))
         more.clicked.connect(self.pressed)
         figures = column(self._amount, self._note, None, spacing=0)
         self.fill(
             "",
-            row((headline(self.tr("Credits today")), 1), more),
+            row((headline(self.tr("Points today")), 1), more),
             row((figures, 2), (self._spark, 3), spacing=theme.SPACE_S),
             None,
         )
@@ -46,13 +46,13 @@ class CreditCard(Card):
         self._link.call(earnings.SERIES, SeriesParams(Period.HOUR, _HOURS), done=self._show_series, failed=self._fail)
 
     def _show_summary(self, summary: Earnings) -> None:
-        self._amount.setText(numbers.credits(summary.today.earned))
+        self._amount.setText(numbers.points(summary.today.earned))
         people = self.tr("from %n people", "", summary.today.people)
-        self._note.setText(people if summary.today.people else self.tr("No credits yet today"))
+        self._note.setText(people if summary.today.people else self.tr("No points yet today"))
 
     def _show_series(self, series: EarningsSeries) -> None:
         values = [period.earned for period in series.periods]
-        said = self.tr("{amount} credits in the last 24 hours").format(amount=numbers.credits(sum(values)))
+        said = self.tr("{amount} points in the last 24 hours").format(amount=numbers.points(sum(values)))
         self._spark.show_values(values, said)
 
     def _fail(self, error: PotluckError) -> None:
