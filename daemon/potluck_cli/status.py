@@ -11,7 +11,7 @@ from functools import partial
 from potluck_control import schema
 from potluck_control.formatting import duration, members, part_size, size
 from potluck_control.network_report import Nearby, NetworkReport
-from potluck_control.schema import ProbeState, ProbeStatus, Status, SwarmStatus
+from potluck_control.schema import AuditStatus, ProbeState, ProbeStatus, Status, SwarmStatus
 from potluck_control.states import State
 
 from potluck_cli.connect import daemon
@@ -88,9 +88,24 @@ def _rows(status: Status, terminal: Terminal, now: float) -> Iterator[tuple[str,
         yield "nearby", _nearby(status.nearby)
     for index, text in enumerate(_detectors(status.probes, terminal)):
         yield "detectors" if index == 0 else "", text
+    if status.audits.checked:
+        yield "checks", _checks(status.audits)
     use = status.use
     cost = f", {use.cost:.2f} for electricity" if use.cost is not None and use.cost >= 0.005 else ""
     yield "today", f"{size(use.sent_bytes)} sent, {size(use.received_bytes)} received, {use.energy_wh:.0f} Wh{cost}"
+
+
+def _checks(audits: AuditStatus) -> str:
+    """Say what came of recomputing pieces of this computer's own answers."""
+    pieces = "1 piece" if audits.checked == 1 else f"{audits.checked:,} pieces"
+    found = [f"{pieces} of your answers checked by other servers"]
+    if audits.undecided:
+        found.append(f"{audits.undecided:,} differed and nobody could tell which is right")
+    if audits.wrong:
+        found.append(f"no longer used, because they computed wrongly: {', '.join(audits.wrong)}")
+    if not audits.undecided and not audits.wrong:
+        found.append("all agreed")
+    return "; ".join(found)
 
 
 def _detectors(probes: tuple[ProbeStatus, ...], terminal: Terminal) -> Iterator[str]:

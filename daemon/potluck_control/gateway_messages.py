@@ -10,6 +10,7 @@ import hashlib
 from dataclasses import dataclass, field
 
 from potluck.membership.membership import Membership
+from potluck_control.schema import AuditStatus
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +38,11 @@ class GatewayKeyHashes:
 
 @dataclass(frozen=True, slots=True)
 class GatewayReport:
-    """A line from the gateway: the step it is at, its `url` once it is ready, that somebody asked, or why it ends."""
+    """A line from the gateway: the step it is at, its `url` once it is ready, that somebody asked, or why it ends.
+
+    `audits`: what this process found so far, None if there is nothing new. `found`: a server that computed wrongly, in
+    words.
+    """
 
     step: str = ""
     is_waiting: bool = False  # at this step, for a member of the swarm that answers
@@ -45,6 +50,8 @@ class GatewayReport:
     notice: str = ""  # with the url: what its user should know
     asked: bool = False
     problem: str = ""
+    audits: AuditStatus | None = None
+    found: str = ""
 
 
 def key_hash(key: str) -> str:

@@ -101,6 +101,15 @@ class UseStatus:
     cost: float | None = None  # None: no price of electricity is set
 
 
+@dataclass(frozen=True, slots=True)
+class AuditStatus:
+    """What this computer's own requests found about servers, through the gateway and since the daemon started."""
+
+    checked: int = 0  # pieces of answers that another person's server computed again
+    undecided: int = 0  # of these, the results differed and nobody could tell who is right
+    wrong: tuple[str, ...] = ()  # servers that computed wrongly and aren't used any more, by name; oldest first
+
+
 class ProbeState(OpenEnum):
     WATCHING = "watching"  # works, sees nothing
     SEEN = "seen"  # sees a reason to yield
@@ -155,6 +164,7 @@ class Status:
     questions: tuple[ProgramQuestion, ...] = ()  # that are open, the oldest first
     nearby: Nearby | None = None  # None: no node of this computer runs
     ports: tuple[int, ...] = ()  # TCP, at which others find this computer now
+    audits: AuditStatus = field(default_factory=AuditStatus)
 
 
 @dataclass(frozen=True, slots=True)

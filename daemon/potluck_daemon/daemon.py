@@ -93,6 +93,7 @@ class Daemon:
         self.view = DaemonView(
             *(self._loop, self.configuration, self._memory, self._supervisor, self._lookout, self.account),
             notices=self._notices,
+            audits=lambda: self._gateway.audits,
         )
         self._page = MetricsPage(lambda: families(self.view.status(), self._supervisor.facts.report.metrics))
         self._turning_page: asyncio.Task[None] | None = None
@@ -128,7 +129,7 @@ class Daemon:
     def _make_topics(self) -> tuple[Topic, ...]:
         self._setup = SetupTopic(self.configuration, self._broadcast.publish, on_end=self.wake)
         configuration, loop, view, publish = self.configuration, self._loop, self.view, self._broadcast.publish
-        self._gateway = GatewayTopic(configuration, self._supervisor)
+        self._gateway = GatewayTopic(configuration, self._supervisor, self._keep_in_history)
         return (
             ServingTopic(configuration, loop, view, self._lookout),
             RecordsTopic(self.places, self._history, self._supervisor, self._page),
@@ -214,6 +215,12 @@ class Daemon:
         self._gateway.hear(transition)
         self._remember()
         self._memory.try_to_save()
+
+    def _keep_in_history(self, text: str) -> None:
+        """Write down something that happened, while the state stays as it is."""
+        shown = self._loop.shown
+        kept = Transition(time.time(), shown.state, shown.state, shown.reason, text)
+        self._history.append(kept)
 
     def _publish_status(self) -> None:
         if self._broadcast.has_readers:

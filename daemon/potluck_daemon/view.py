@@ -7,7 +7,7 @@ from collections.abc import Callable
 from importlib.metadata import version
 
 from potluck_control.methods.models import Served
-from potluck_control.schema import Status, SwarmStatus
+from potluck_control.schema import AuditStatus, Status, SwarmStatus
 
 from potluck_daemon.account import ServingAccount
 from potluck_daemon.configuration import Configuration
@@ -20,7 +20,7 @@ from potluck_daemon.supervisor.supervisor import Supervisor
 
 
 class DaemonView:
-    """`notices` adds what the status page should say of parts that the view does not know."""
+    """`notices` and `audits` add what the status page should say of parts that the view does not know."""
 
     def __init__(
         self,
@@ -31,6 +31,7 @@ class DaemonView:
         lookout: Lookout,
         account: ServingAccount,
         notices: Callable[[], tuple[str, ...]],
+        audits: Callable[[], AuditStatus],
     ) -> None:
         self._loop = loop
         self._configuration = configuration
@@ -39,6 +40,7 @@ class DaemonView:
         self._lookout = lookout
         self._account = account
         self._notices = notices
+        self._audits = audits
         self._meter = CpuMeter()
         self.version = version("potluck")
         self.started_at = time.time()
@@ -73,6 +75,7 @@ class DaemonView:
             network=facts.report.network,
             nearby=self._supervisor.nearby,
             ports=self._supervisor.ports,
+            audits=self._audits(),
             questions=tuple(item for item in self._memory.state.questions if item.is_open),
         )
 

@@ -12,6 +12,7 @@ from potluck_control.codec import dumps, from_json, loads
 from potluck_control.daemon_credit import DaemonPurse
 from potluck_control.gateway_messages import GatewayKeyHashes, GatewayOpening, GatewayReport, key_hash
 from potluck_control.redaction import RedactingFormatter
+from potluck_control.schema import AuditStatus
 
 from potluck.errors import PotluckError
 from potluck.processes import confine
@@ -68,7 +69,17 @@ def _serve(wanted: GatewayOpening, keys: _Keys) -> None:
         if reason:
             _tell(GatewayReport(step=joining_text(reason), is_waiting=True))
 
-    config = ClientConfig(purse=purse, on_waiting=show_joining, finds_nearby=wanted.find_nearby, audits=wanted.audits)
+    def found() -> AuditStatus:
+        report = model.audits()
+        return AuditStatus(report.audited, report.undecided, tuple(report.wrong))
+
+    config = ClientConfig(
+        purse=purse,
+        on_waiting=show_joining,
+        finds_nearby=wanted.find_nearby,
+        audits=wanted.audits,
+        on_wrong=lambda text: _tell(GatewayReport(audits=found(), found=text)),
+    )
     with AutoDistributedModelForCausalLM.from_pretrained(
         wanted.checkpoint, swarm=wanted.membership, config=config
     ) as model:
@@ -76,7 +87,7 @@ def _serve(wanted: GatewayOpening, keys: _Keys) -> None:
         server = GatewayServer(
             chat,
             keys.has,
-            lambda: _tell(GatewayReport(asked=True)),
+            lambda: _tell(GatewayReport(asked=True, audits=found())),
             max_tokens=wanted.max_tokens,
             at_once=wanted.at_once,
             port=wanted.port,

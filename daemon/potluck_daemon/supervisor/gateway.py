@@ -5,12 +5,13 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 from potluck_control.codec import CodecError, dumps, from_json, loads
 from potluck_control.gateway_messages import GatewayKeyHashes, GatewayOpening, GatewayReport
 from potluck_control.methods.gateway import GatewayState, GatewayStatus
+from potluck_control.schema import AuditStatus
 
 from potluck.p2p.runtime_dir import remove_dead
 from potluck.tasks import cancel_and_wait
@@ -18,13 +19,17 @@ from potluck_daemon.child import Child, started
 
 log = logging.getLogger(__name__)
 
+_MAX_WRONG = 20  # servers that are named
 START_TIMEOUT_S = 600.0  # time to read a cold disk and to download the embeddings
 
 
 class Gateway:
     """Holds at most one gateway process. Times are Unix seconds, because people see them."""
 
-    def __init__(self) -> None:
+    def __init__(self, on_found: Callable[[str], None]) -> None:
+        """`on_found` hears of servers that computed wrongly, in words."""
+        self._on_found = on_found
+        self._audits = self._earlier_audits = AuditStatus()  # of the process that runs, and of those before
         self._status = GatewayStatus(GatewayState.STOPPED)
         self._task: asyncio.Task[None] | None = None
         self._child: Child | None = None
@@ -38,6 +43,11 @@ class Gateway:
     @property
     def status(self) -> GatewayStatus:
         return self._status
+
+    @property
+    def audits(self) -> AuditStatus:
+        """What all processes found."""
+        return _added(self._earlier_audits, self._audits)
 
     def start(
         self,
@@ -81,6 +91,7 @@ class Gateway:
         except CodecError as error:
             problem = f"the gateway is not understood: {error}"
         finally:
+            self._earlier_audits, self._audits = self.audits, AuditStatus()
             state, old = GatewayState.FAILED if problem else GatewayState.STOPPED, self._status
             is_waiting = old.is_waiting and bool(problem)
             self._status = GatewayStatus(
@@ -125,6 +136,10 @@ class Gateway:
                 self._status = replace(self._status, ends_at=None if self._stays else time.time() + wait_s)
 
     def _hear(self, report: GatewayReport, token: str) -> None:
+        if report.audits is not None:
+            self._audits = report.audits
+        if report.found:
+            self._on_found(report.found)
         if report.url:
             ready = GatewayState.READY
             self._status = replace(
@@ -140,3 +155,8 @@ class Gateway:
             self._status = replace(self._status, problem=report.problem)
         elif report.step:
             self._status = replace(self._status, step=report.step, is_waiting=report.is_waiting)
+
+
+def _added(one: AuditStatus, other: AuditStatus) -> AuditStatus:
+    wrong = tuple(dict.fromkeys((*one.wrong, *other.wrong)))[-_MAX_WRONG:]
+    return AuditStatus(one.checked + other.checked, one.undecided + other.undecided, wrong)

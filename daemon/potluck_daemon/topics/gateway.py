@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import secrets
+from collections.abc import Callable
 from dataclasses import replace
 
 from potluck_control.gateway_messages import GatewayOpening
@@ -11,7 +12,7 @@ from potluck_control.method import Empty
 from potluck_control.methods import gateway
 from potluck_control.methods.gateway import GatewayState, GatewayStatus, KeyList, KeyName, MadeKey, StartParams
 from potluck_control.resources import bundled_checkpoint
-from potluck_control.schema import Transition
+from potluck_control.schema import AuditStatus, Transition
 from potluck_control.states import Reason, State
 
 from potluck.errors import UsageError
@@ -32,15 +33,26 @@ _GAMES = (Reason.GAME, Reason.EXCLUSIVE_APP, Reason.FULL_SCREEN)
 
 
 class GatewayTopic(Topic):
-    def __init__(self, configuration: Configuration, supervisor: Supervisor) -> None:
+    def __init__(self, configuration: Configuration, supervisor: Supervisor, keep: Callable[[str], None]) -> None:
+        """`keep` writes a sentence into the history."""
         self._configuration = configuration
         self._supervisor = supervisor
-        self._gateway = Gateway()
+        self._keep = keep
+        self._found = ""
+        self._gateway = Gateway(self._hear_of_wrong)
         self._keys = GatewayKeys(configuration.places.gateway_keys_file)
         self._was_stopped = False  # by its user, who wants it to stay so until somebody starts it
         self._retry_at = 0.0  # Unix
         self._has_game = False
         self._background = BackgroundTasks()
+
+    @property
+    def audits(self) -> AuditStatus:
+        return self._gateway.audits
+
+    @property
+    def notice(self) -> str | None:
+        return self._found or None
 
     def tick(self, now: float) -> None:
         """Start the gateway if it should always run."""
@@ -55,6 +67,10 @@ class GatewayTopic(Topic):
         had_game, self._has_game = self._has_game, transition.state is State.YIELDED and transition.reason in _GAMES
         if self._has_game and not had_game and not self._gateway.stays and self._gateway.status.state in _RUNS:
             self._background.start(self._gateway.stop())
+
+    def _hear_of_wrong(self, text: str) -> None:
+        self._found = text
+        self._keep(text)
 
     async def _start_by_itself(self, params: StartParams) -> None:
         try:

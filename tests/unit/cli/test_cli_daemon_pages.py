@@ -15,6 +15,7 @@ from potluck_cli.status import page
 from potluck_cli.terminal import Terminal
 from potluck_control.network_report import Nearby
 from potluck_control.schema import (
+    AuditStatus,
     EngineStatus,
     LoadStatus,
     PauseParams,
@@ -157,6 +158,24 @@ def test_the_page_keeps_to_the_width_of_the_terminal(
 def test_a_page_in_a_pipe_is_not_broken(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "40")
     assert "12.3 tokens/s, 1 session, 10,234 tokens today" in lines(SERVING)
+
+
+@pytest.mark.parametrize(
+    ("audits", "words"),
+    [
+        (AuditStatus(1), "1 piece of your answers checked by other servers; all agreed"),
+        (
+            AuditStatus(1204, 2),
+            "1,204 pieces of your answers checked by other servers; 2 differed and nobody could tell",
+        ),
+        (AuditStatus(5, 0, ("Eve", "Max")), "servers; no longer used, because they computed wrongly: Eve, Max"),
+    ],
+)
+def test_the_page_says_what_came_of_checking_answers(audits: AuditStatus, words: str) -> None:
+    shown = lines(replace(SERVING, audits=audits))
+    assert words in shown
+    assert ("all agreed" in shown) == (not audits.undecided and not audits.wrong)
+    assert "checked" not in lines(SERVING)
 
 
 @pytest.mark.parametrize(

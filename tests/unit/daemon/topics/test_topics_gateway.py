@@ -11,12 +11,13 @@ from typing import Any
 
 import pytest
 from helpers.own_daemon import Ask
+from potluck_control import schema
 from potluck_control.client import ControlError
 from potluck_control.gateway_messages import key_hash
 from potluck_control.methods import gateway, settings
 from potluck_control.methods.gateway import GatewayState, GatewayStatus, KeyName
 from potluck_control.methods.settings import Change, SetParams
-from potluck_control.schema import Transition
+from potluck_control.schema import AuditStatus, Transition
 from potluck_control.states import Reason, State
 from potluck_daemon.daemon import Daemon
 from potluck_daemon.supervisor.gateway import Gateway
@@ -94,6 +95,22 @@ async def test_it_is_told_who_may_check_servers(ask: Ask, script: Path) -> None:
     await ask(settings.SET, SetParams((Change("gateway.audits", "known"),)))
     await started(ask, script, f"head -n 1 > {script}.opening", READY, "sleep 600")
     assert opening_of(script)["audits"] == "known"
+
+
+async def test_what_audits_found_is_in_status_and_history(ask: Ask, script: Path) -> None:
+    found = '{"audits": {"checked": 5, "undecided": 1, "wrong": ["Eve"]}, "found": "Eve computed blocks 0:4 wrongly"}'
+    asked = '{"asked": true, "audits": {"checked": 7, "undecided": 1, "wrong": ["Eve"]}}'
+    await started(ask, script, f"echo '{found}'", f"echo '{asked}'", READY, "sleep 600")
+    status = await ask(schema.STATUS)
+    assert status.audits == AuditStatus(7, 1, ("Eve",))
+    assert status.notices == ("Eve computed blocks 0:4 wrongly",)
+    (kept,) = (await ask(schema.HISTORY, schema.HistoryParams(words="wrongly"))).transitions
+    assert (kept.text, kept.before, kept.state) == ("Eve computed blocks 0:4 wrongly", status.state, status.state)
+    await ask(gateway.STOP)
+    assert (await ask(schema.STATUS)).audits == AuditStatus(7, 1, ("Eve",))
+    more = '{"asked": true, "audits": {"checked": 2, "wrong": ["Mallory", "Eve"]}}'
+    await started(ask, script, f"echo '{more}'", READY, "sleep 600")
+    assert (await ask(schema.STATUS)).audits == AuditStatus(9, 1, ("Eve", "Mallory"))
 
 
 async def test_another_swarm_takes_its_place_with_another_token(ask: Ask, script: Path) -> None:
