@@ -124,11 +124,11 @@ async def _memory() -> Measured:
         await item.activate()
         await asyncio.sleep(_SETTLE_S)
         detail["home_mb"] = round(pss_bytes(pid) / 1e6, 1)
-        for number, entry in enumerate(SIDEBAR, start=1):
-            await asyncio.to_thread(_press, screen, f"ctrl+{number}")
+        for entry in (*SIDEBAR[1:], SIDEBAR[0]):
+            await asyncio.to_thread(_press, screen, "ctrl+Next")
             await asyncio.sleep(_PAGE_S)
             detail[f"{entry.key}_mb"] = round(pss_bytes(pid) / 1e6, 1)
-    return Measured(detail[f"{SIDEBAR[-1].key}_mb"], detail)
+    return Measured(detail[f"{SIDEBAR[0].key}_mb"], detail)
 
 
 async def _cpu(seconds: float, *, is_shown: bool) -> Measured:

@@ -213,9 +213,11 @@ async def _beside_somebody(album: Album, daemon: DaemonProcess) -> None:
 
 async def _pages(album: Album) -> None:
     """All that have no picture yet, once there is something to show."""
-    for number, entry in enumerate(SIDEBAR, start=1):
+    album.press("ctrl+1")
+    for entry in SIDEBAR:
+        if entry is not SIDEBAR[0]:
+            album.press("ctrl+Next")
         if entry.key not in EARLY_PAGES:
-            album.press(f"ctrl+{number}")
             if entry.key == "diagnostics":
                 album.press("space")  # "Check now"
                 await asyncio.sleep(CHECK_UP_S)

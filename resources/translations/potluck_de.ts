@@ -141,6 +141,10 @@
         <translation>Chat</translation>
     </message>
     <message>
+        <source>Use in other apps</source>
+        <translation>In anderen Apps</translation>
+    </message>
+    <message>
         <source>Diagnostics</source>
         <translation>Diagnose</translation>
     </message>
@@ -3253,6 +3257,22 @@
         <source>see: {what}</source>
         <translation>siehe: {what}</translation>
     </message>
+    <message>
+        <source>In Admin Panel, Settings, Connections, add an OpenAI API connection:</source>
+        <translation>Füge unter Administrationsbereich, Einstellungen, Verbindungen eine OpenAI-API-Verbindung hinzu:</translation>
+    </message>
+    <message>
+        <source>In config.yaml, below “models”:</source>
+        <translation>In config.yaml, unter „models“:</translation>
+    </message>
+    <message>
+        <source>In a terminal:</source>
+        <translation>In einem Terminal:</translation>
+    </message>
+    <message>
+        <source>With OpenAI&apos;s package (pip install openai):</source>
+        <translation>Mit dem Paket von OpenAI (pip install openai):</translation>
+    </message>
 </context>
 <context>
     <name>ActivityPage</name>
@@ -3470,6 +3490,17 @@
     <message>
         <source>Potluck does not start. The log says more: potluck logs</source>
         <translation>Potluck startet nicht. Mehr steht im Protokoll: potluck logs</translation>
+    </message>
+</context>
+<context>
+    <name>CopyButton</name>
+    <message>
+        <source>Copy</source>
+        <translation>Kopieren</translation>
+    </message>
+    <message>
+        <source>Copied</source>
+        <translation>Kopiert</translation>
     </message>
 </context>
 <context>
@@ -4678,6 +4709,117 @@
     </message>
 </context>
 <context>
+    <name>OtherAppsPage</name>
+    <message>
+        <source>Use in other apps</source>
+        <translation>In anderen Apps</translation>
+    </message>
+    <message>
+        <source>Address</source>
+        <translation>Adresse</translation>
+    </message>
+    <message>
+        <source>Copy the address</source>
+        <translation>Adresse kopieren</translation>
+    </message>
+    <message>
+        <source>Start</source>
+        <translation>Starten</translation>
+    </message>
+    <message>
+        <source>Make a key</source>
+        <translation>Schlüssel anlegen</translation>
+    </message>
+    <message>
+        <source>New key</source>
+        <translation>Neuer Schlüssel</translation>
+    </message>
+    <message>
+        <source>Copy the new key</source>
+        <translation>Neuen Schlüssel kopieren</translation>
+    </message>
+    <message>
+        <source>Known once it runs</source>
+        <translation>Bekannt, sobald sie läuft</translation>
+    </message>
+    <message>
+        <source>Stop</source>
+        <translation>Anhalten</translation>
+    </message>
+    <message>
+        <source>No program has a key yet.</source>
+        <translation>Noch kein Programm hat einen Schlüssel.</translation>
+    </message>
+    <message>
+        <source>Revoke…</source>
+        <translation>Sperren …</translation>
+    </message>
+    <message>
+        <source>Revoke the key of {program}</source>
+        <translation>Schlüssel von {program} sperren</translation>
+    </message>
+    <message>
+        <source>Made {day}</source>
+        <translation>Angelegt am {day}</translation>
+    </message>
+    <message>
+        <source>The key of {program}. Copy it now: Potluck keeps only its hash, and shows it this once.</source>
+        <translation>Der Schlüssel von {program}. Kopiere ihn jetzt: Potluck behält nur seine Prüfsumme und zeigt ihn nur dieses eine Mal.</translation>
+    </message>
+    <message>
+        <source>Revoke the key of {program}?</source>
+        <translation>Schlüssel von {program} sperren?</translation>
+    </message>
+    <message>
+        <source>Revoke</source>
+        <translation>Sperren</translation>
+    </message>
+    <message>
+        <source>That program can no longer use the swarm&apos;s model.</source>
+        <translation>Dieses Programm kann das Modell des Schwarms nicht mehr nutzen.</translation>
+    </message>
+    <message>
+        <source>Ready: {model}.</source>
+        <translation>Bereit: {model}.</translation>
+    </message>
+    <message>
+        <source>Ends at {time} if nobody asks.</source>
+        <translation>Endet um {time}, wenn niemand fragt.</translation>
+    </message>
+    <message>
+        <source>Getting ready: {step}…</source>
+        <translation>Macht sich bereit: {step} …</translation>
+    </message>
+    <message>
+        <source>It does not run.</source>
+        <translation>Sie läuft nicht.</translation>
+    </message>
+    <message>
+        <source>Programs that speak OpenAI&apos;s or Ollama&apos;s API can use the swarm&apos;s model through this computer.</source>
+        <translation>Programme, die mit OpenAI oder Ollama sprechen können, nutzen über diesen Computer das Modell des Schwarms.</translation>
+    </message>
+    <message>
+        <source>Always on</source>
+        <translation>Immer an</translation>
+    </message>
+    <message>
+        <source>Starts with Potluck and keeps running. Otherwise it ends when you stop Potluck.</source>
+        <translation>Startet mit Potluck und läuft weiter. Sonst endet sie, wenn du Potluck beendest.</translation>
+    </message>
+    <message>
+        <source>Name of the program</source>
+        <translation>Name des Programms</translation>
+    </message>
+    <message>
+        <source>Give each program a key of its own. Whoever has one spends your points.</source>
+        <translation>Gib jedem Programm einen eigenen Schlüssel. Wer einen hat, gibt deine Punkte aus.</translation>
+    </message>
+    <message>
+        <source>Keys</source>
+        <translation>Schlüssel</translation>
+    </message>
+</context>
+<context>
     <name>OtherComputer</name>
     <message>
         <source>Add this computer</source>
@@ -4873,6 +5015,33 @@
     <message>
         <source>Question</source>
         <translation>Frage</translation>
+    </message>
+</context>
+<context>
+    <name>RecipeCard</name>
+    <message>
+        <source>Program</source>
+        <translation>Programm</translation>
+    </message>
+    <message>
+        <source>What to enter</source>
+        <translation>Was einzugeben ist</translation>
+    </message>
+    <message>
+        <source>Copy the recipe</source>
+        <translation>Rezept kopieren</translation>
+    </message>
+    <message>
+        <source>Recipes</source>
+        <translation>Rezepte</translation>
+    </message>
+    <message>
+        <source>YOUR-KEY</source>
+        <translation>DEIN-SCHLÜSSEL</translation>
+    </message>
+    <message>
+        <source>MODEL</source>
+        <translation>MODELL</translation>
     </message>
 </context>
 <context>

@@ -141,6 +141,10 @@
         <translation>Chat</translation>
     </message>
     <message>
+        <source>Use in other apps</source>
+        <translation>En otras apps</translation>
+    </message>
+    <message>
         <source>Diagnostics</source>
         <translation>Diagnóstico</translation>
     </message>
@@ -3253,6 +3257,22 @@
         <source>see: {what}</source>
         <translation>mira: {what}</translation>
     </message>
+    <message>
+        <source>In Admin Panel, Settings, Connections, add an OpenAI API connection:</source>
+        <translation>En Panel de administración, Ajustes, Conexiones, añade una conexión a la API de OpenAI:</translation>
+    </message>
+    <message>
+        <source>In config.yaml, below “models”:</source>
+        <translation>En config.yaml, bajo «models»:</translation>
+    </message>
+    <message>
+        <source>In a terminal:</source>
+        <translation>En una terminal:</translation>
+    </message>
+    <message>
+        <source>With OpenAI&apos;s package (pip install openai):</source>
+        <translation>Con el paquete de OpenAI (pip install openai):</translation>
+    </message>
 </context>
 <context>
     <name>ActivityPage</name>
@@ -3470,6 +3490,17 @@
     <message>
         <source>Potluck does not start. The log says more: potluck logs</source>
         <translation>Potluck no arranca. El registro dice más: potluck logs</translation>
+    </message>
+</context>
+<context>
+    <name>CopyButton</name>
+    <message>
+        <source>Copy</source>
+        <translation>Copiar</translation>
+    </message>
+    <message>
+        <source>Copied</source>
+        <translation>Copiado</translation>
     </message>
 </context>
 <context>
@@ -4678,6 +4709,117 @@
     </message>
 </context>
 <context>
+    <name>OtherAppsPage</name>
+    <message>
+        <source>Use in other apps</source>
+        <translation>En otras apps</translation>
+    </message>
+    <message>
+        <source>Address</source>
+        <translation>Dirección</translation>
+    </message>
+    <message>
+        <source>Copy the address</source>
+        <translation>Copiar la dirección</translation>
+    </message>
+    <message>
+        <source>Start</source>
+        <translation>Iniciar</translation>
+    </message>
+    <message>
+        <source>Make a key</source>
+        <translation>Crear una clave</translation>
+    </message>
+    <message>
+        <source>New key</source>
+        <translation>Clave nueva</translation>
+    </message>
+    <message>
+        <source>Copy the new key</source>
+        <translation>Copiar la clave nueva</translation>
+    </message>
+    <message>
+        <source>Known once it runs</source>
+        <translation>Se sabrá cuando esté en marcha</translation>
+    </message>
+    <message>
+        <source>Stop</source>
+        <translation>Detener</translation>
+    </message>
+    <message>
+        <source>No program has a key yet.</source>
+        <translation>Ningún programa tiene clave todavía.</translation>
+    </message>
+    <message>
+        <source>Revoke…</source>
+        <translation>Revocar…</translation>
+    </message>
+    <message>
+        <source>Revoke the key of {program}</source>
+        <translation>Revocar la clave de {program}</translation>
+    </message>
+    <message>
+        <source>Made {day}</source>
+        <translation>Creada el {day}</translation>
+    </message>
+    <message>
+        <source>The key of {program}. Copy it now: Potluck keeps only its hash, and shows it this once.</source>
+        <translation>La clave de {program}. Cópiala ahora: Potluck solo guarda su huella y la muestra una única vez.</translation>
+    </message>
+    <message>
+        <source>Revoke the key of {program}?</source>
+        <translation>¿Revocar la clave de {program}?</translation>
+    </message>
+    <message>
+        <source>Revoke</source>
+        <translation>Revocar</translation>
+    </message>
+    <message>
+        <source>That program can no longer use the swarm&apos;s model.</source>
+        <translation>Ese programa ya no podrá usar el modelo del enjambre.</translation>
+    </message>
+    <message>
+        <source>Ready: {model}.</source>
+        <translation>Lista: {model}.</translation>
+    </message>
+    <message>
+        <source>Ends at {time} if nobody asks.</source>
+        <translation>Termina a las {time} si nadie pregunta.</translation>
+    </message>
+    <message>
+        <source>Getting ready: {step}…</source>
+        <translation>Preparando: {step}…</translation>
+    </message>
+    <message>
+        <source>It does not run.</source>
+        <translation>No está en marcha.</translation>
+    </message>
+    <message>
+        <source>Programs that speak OpenAI&apos;s or Ollama&apos;s API can use the swarm&apos;s model through this computer.</source>
+        <translation>Los programas que hablan la API de OpenAI u Ollama pueden usar el modelo del enjambre a través de este ordenador.</translation>
+    </message>
+    <message>
+        <source>Always on</source>
+        <translation>Siempre activa</translation>
+    </message>
+    <message>
+        <source>Starts with Potluck and keeps running. Otherwise it ends when you stop Potluck.</source>
+        <translation>Se inicia con Potluck y sigue en marcha. Si no, termina cuando detienes Potluck.</translation>
+    </message>
+    <message>
+        <source>Name of the program</source>
+        <translation>Nombre del programa</translation>
+    </message>
+    <message>
+        <source>Give each program a key of its own. Whoever has one spends your points.</source>
+        <translation>Da a cada programa su propia clave. Quien tenga una gasta tus puntos.</translation>
+    </message>
+    <message>
+        <source>Keys</source>
+        <translation>Claves</translation>
+    </message>
+</context>
+<context>
     <name>OtherComputer</name>
     <message>
         <source>Add this computer</source>
@@ -4873,6 +5015,33 @@
     <message>
         <source>Question</source>
         <translation>Pregunta</translation>
+    </message>
+</context>
+<context>
+    <name>RecipeCard</name>
+    <message>
+        <source>Program</source>
+        <translation>Programa</translation>
+    </message>
+    <message>
+        <source>What to enter</source>
+        <translation>Qué introducir</translation>
+    </message>
+    <message>
+        <source>Copy the recipe</source>
+        <translation>Copiar la receta</translation>
+    </message>
+    <message>
+        <source>Recipes</source>
+        <translation>Recetas</translation>
+    </message>
+    <message>
+        <source>YOUR-KEY</source>
+        <translation>TU-CLAVE</translation>
+    </message>
+    <message>
+        <source>MODEL</source>
+        <translation>MODELO</translation>
     </message>
 </context>
 <context>

@@ -8,6 +8,7 @@ from pathlib import Path
 from potluck_control.methods.activity import LastHour, Minute
 from potluck_control.methods.contribution import Contribution, ContributionNow, ContributionSeries, EnergySource
 from potluck_control.methods.earnings import Earned, Earnings, EarningsGroups, EarningsSeries, Group
+from potluck_control.methods.gateway import GatewayState, GatewayStatus, KeyInfo, KeyList
 from potluck_control.methods.health import Examination
 from potluck_control.methods.machine import Device, DeviceList, LoginStart
 from potluck_control.methods.members import Member, MemberMachine, MembersList, OpenInvite, SeenServer
@@ -52,6 +53,8 @@ ANSWERS: dict[str, object] = {
         (Transition(10.0, State.SERVING, State.YIELDED, Reason.GAME, "Giving way to Doom", "doom", "Doom"),)
     ),
     "programs.running": Programs((), (), ()),
+    "gateway.status": GatewayStatus(GatewayState.READY, "http://127.0.0.1:8737/v1", "t", "friday", "demo"),
+    "gateway.keys": KeyList((KeyInfo("blender", 10.0),)),
     "doctor.findings": Examination(),
     "settings.get": settings_page(Loaded(Settings()), Path("/x/settings.toml"), {}),
     "login.get": LoginStart(app=False, daemon=False),

@@ -38,6 +38,7 @@ SIDEBAR = (
     PageEntry("people", QT_TRANSLATE_NOOP("", "People"), "people", "people:PeoplePage"),
     PageEntry("activity", QT_TRANSLATE_NOOP("", "Activity"), "activity", "activity:ActivityPage"),
     PageEntry("chat", QT_TRANSLATE_NOOP("", "Chat"), "chat", "chat:ChatPage"),
+    PageEntry("apps", QT_TRANSLATE_NOOP("", "Use in other apps"), "apps", "other_apps:OtherAppsPage"),
     PageEntry("diagnostics", QT_TRANSLATE_NOOP("", "Diagnostics"), "diagnostics", "diagnostics:DiagnosticsPage"),
     PageEntry("installation", QT_TRANSLATE_NOOP("", "Installation"), "save", "installation:InstallationPage"),
 )

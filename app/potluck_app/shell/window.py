@@ -242,11 +242,19 @@ class MainWindow(QStackedWidget):
             self.page.focus_watching()
 
     def _add_shortcuts(self) -> None:
-        """Let Ctrl+1 open the first page, and so on; Ctrl+0 opens the tenth."""
-        for number, entry in enumerate(pages.SIDEBAR, start=1):
+        """Let Ctrl+1 open the first page, and so on; Ctrl+0 opens the tenth, and Ctrl+Page Down the next one."""
+        for number, entry in enumerate(pages.SIDEBAR[:10], start=1):
             shortcut = QShortcut(QKeySequence(f"Ctrl+{number % 10}"), self)
             shortcut.activated.connect(lambda key=entry.key: self.open(key))
+        for keys, step in (("Ctrl+PgDown", 1), ("Ctrl+PgUp", -1)):
+            QShortcut(QKeySequence(keys), self).activated.connect(lambda step=step: self._open_beside(step))
         QShortcut(QKeySequence(QKeySequence.StandardKey.Close), self).activated.connect(self.close)
+
+    def _open_beside(self, step: int) -> None:
+        """Open the page that stands `step` further in the sidebar."""
+        keys = [entry.key for entry in pages.SIDEBAR]
+        place = keys.index(self._key) if self._key in keys else 0
+        self.open(keys[(place + step) % len(keys)])
 
     @staticmethod
     def _entry(key: str) -> PageEntry:

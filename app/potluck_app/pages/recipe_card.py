@@ -1,0 +1,51 @@
+"""The card of recipes: what to enter in another program, with the address and the key filled in."""
+
+from __future__ import annotations
+
+from PySide6.QtGui import QFontDatabase
+from PySide6.QtWidgets import QPlainTextEdit
+
+from potluck_app.widgets.card import Card, text
+from potluck_app.widgets.copy_field import CopyButton
+from potluck_app.widgets.layout import row
+from potluck_app.widgets.segments import Segments
+from potluck_app.words.language import tr
+from potluck_app.words.recipes import RECIPES, Recipe
+
+_ROOM = 32  # height of what is around the text, and of a scroll bar below it
+_USUAL_ADDRESS = "http://127.0.0.1:8737/v1"
+
+
+class RecipeCard(Card):
+    """Shows one recipe at a time."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        choices = [(recipe, recipe.program) for recipe in RECIPES]
+        self._programs: Segments[Recipe] = Segments(self.tr("Program"), choices)
+        self._where, self._content = text("muted"), QPlainTextEdit()
+        self._content.setReadOnly(True)
+        self._content.setTabChangesFocus(True)
+        self._content.setLineWrapMode(QPlainTextEdit.LineWrapMode.NoWrap)
+        self._content.setFont(QFontDatabase.systemFont(QFontDatabase.SystemFont.FixedFont))
+        self._content.setAccessibleName(self.tr("What to enter"))
+        self._copy = CopyButton(self.tr("Copy the recipe"))
+        self._values = ("", "", "")
+        self._programs.chosen.connect(lambda _: self._show())
+        self.fill(self.tr("Recipes"), row(self._programs, None), self._where, self._content, row(self._copy, None))
+        self._show()
+
+    def show_values(self, address: str, key: str, model: str) -> None:
+        """Fill in the values; an empty one gets a place holder."""
+        if (address, key, model) != self._values:
+            self._values = address, key, model
+            self._show()
+
+    def _show(self) -> None:
+        recipe, (address, key, model) = self._programs.value, self._values
+        self._where.setText(tr(recipe.where))
+        said = recipe.filled(address or _USUAL_ADDRESS, key or self.tr("YOUR-KEY"), model or self.tr("MODEL"))
+        self._content.setPlainText(said.rstrip())
+        lines = said.count("\n")
+        self._content.setFixedHeight(self._content.fontMetrics().lineSpacing() * lines + _ROOM)
+        self._copy.show_content(said)
