@@ -28,6 +28,7 @@ from potluck.routing import Pace, RouteHop
 from potluck.wire.pushes import digest_of
 
 _MESSAGE_TOKENS = 2048  # of a prompt at once, though servers take rows without a session whole
+_SHORT_TOKENS = 32  # a decode step, with drafts; it takes a few times as long as one token at most
 _IDLE_S = 60.0  # a stream that ends after a longer pause was idle, which is no failure
 
 
@@ -278,8 +279,7 @@ class Hop:
         assert request.hidden is not None
         began_s = time.monotonic()
         await self._send(request)
-        is_decode = request.opening is None and request.hidden.shape[1] == 1
-        return await self._answer(request.hidden, began_s, is_decode=is_decode)
+        return await self._answer(request.hidden, began_s, is_prompt=request.opening is not None)
 
     async def _collect(self, piece: Tensor, awaited: Awaited, *, is_pushed: bool) -> StepReply:
         """Wait for the answer of the announced step; bring its hidden states if the server before does not."""
@@ -292,7 +292,7 @@ class Hop:
 
         if not is_pushed:
             await bring()
-        reply = await self._answer(piece, began_s, is_decode=awaited.tokens == 1, on_late=bring if is_pushed else None)
+        reply = await self._answer(piece, began_s, on_late=bring if is_pushed else None)
         if reply.input_digest is not None:
             self.report.pushed_steps += 1
             if reply.input_digest != digest_of(piece):
@@ -306,11 +306,17 @@ class Hop:
             await self._stream.send(request)
 
     async def _answer(
-        self, piece: Tensor, began_s: float, *, is_decode: bool, on_late: Callable[[], Awaitable[None]] | None = None
+        self,
+        piece: Tensor,
+        began_s: float,
+        *,
+        is_prompt: bool = False,
+        on_late: Callable[[], Awaitable[None]] | None = None,
     ) -> StepReply:
         assert self._stream is not None
         self.was_given = True
-        patience = self.pace.patience(self._calls.patience) if is_decode else self._calls.patience
+        is_short = not is_prompt and piece.shape[1] <= _SHORT_TOKENS
+        patience = self.pace.patience(self._calls.patience) if is_short else self._calls.patience
         with self._forgiving_pauses():
             reply = await self._stream.answer(
                 tuple(piece.shape), patience, lambda: self._is_replaceable(self), on_late=on_late
@@ -322,7 +328,7 @@ class Hop:
         self.can_push, self.was_pushed = reply.can_push, reply.was_pushed
         batch, tokens = piece.shape[:2]
         self._tab.note(batch * tokens, reply.timing, held_tokens=batch * (self._cached + tokens))
-        if is_decode:
+        if is_short and tokens == 1:
             self.pace.add(self._last_used_s - began_s)
         self.report.add(tokens=tokens, wall_ms=1000 * (self._last_used_s - began_s), timing=reply.timing)
         return reply

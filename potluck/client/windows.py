@@ -49,11 +49,15 @@ class Windows:
         return tuple(tokens for tokens in found if tokens > 0)
 
     def truncate(self, position: int) -> None:
-        """Forget the tokens from `position` on."""
-        if position < self._end:
-            self._chunks = [torch.cat(self._chunks, dim=1)[:, : max(position - self._start, 0)]] if self._chunks else []
-            self._start, self._end = min(self._start, position), position
-            self._drop = min(self._drop, position)
+        """Forget the tokens from `position` on. The pieces before stay as they were computed."""
+        while self._end > position and self._chunks:
+            last = self._chunks.pop()
+            begin = self._end - last.shape[1]
+            if begin < position:
+                self._chunks.append(last[:, : position - begin])
+            self._end = max(begin, position)
+        self._end = min(self._end, position)
+        self._start, self._drop = min(self._start, self._end), min(self._drop, self._end)
 
     def clear(self) -> None:
         """Forget everything, because the rows have changed."""

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 from dataclasses import replace
 
 import pytest
 import torch
+from helpers.block_server import BlockServer
 from helpers.client_world import QUICK, World, prompt, world
 from helpers.tiny_models import FAMILIES
 from transformers import LogitsProcessor, LogitsProcessorList, PreTrainedModel
 from transformers.generation.streamers import BaseStreamer
 
 from potluck.blocks.cache import rolls_back
+from potluck.protocol.messages import StepRequest
 
 DRAFTS = {"prompt_lookup_num_tokens": 8}
 START = [10, 11, 12, 13, 14, 15, 16, 17, 20]
@@ -156,3 +159,23 @@ def test_a_small_model_may_draft(local: PreTrainedModel) -> None:
 @pytest.mark.parametrize(("family", "drafts"), [("llama", True), ("mistral_sliding", True), ("qwen3_next", False)])
 def test_models_that_cannot_go_back_cheaply_are_known(family: str, drafts: bool) -> None:
     assert rolls_back(FAMILIES[family]()) == drafts
+
+
+def test_a_server_that_freezes_at_a_draft_is_replaced_as_fast_as_at_a_token(local: PreTrainedModel) -> None:
+    frozen: list[BlockServer] = []
+
+    def freeze(server: BlockServer, request: StepRequest) -> None:
+        is_draft = request.hidden is not None and request.opening is None and request.hidden.shape[1] > 1
+        if is_draft and len(server.steps) > 6 and not frozen:
+            frozen.append(server)
+            server.host.freeze()
+
+    patient = replace(QUICK, silence_before_ping_s=30.0, ping_timeout_s=30.0)
+    with world("0:4", "0:4", config=patient) as there:
+        for server in there.servers:
+            server.on_step = freeze
+        began = time.monotonic()
+        got = there.model.generate(text(), **options(**DRAFTS))
+        assert time.monotonic() - began < 25
+    assert frozen
+    assert torch.equal(got, local.generate(text(), **options()))

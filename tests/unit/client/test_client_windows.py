@@ -63,6 +63,16 @@ def test_after_a_rollback_the_new_outputs_count() -> None:
     assert taken(windows, 0) == [*range(10), *range(-10, -32, -1)]
 
 
+def test_drafts_that_are_taken_back_leave_the_pieces_before_them() -> None:
+    windows = Windows()
+    for start, tokens, kept in [(0, 10, 10), (10, 1, 1), (11, 5, 2), (13, 1, 1), (14, 4, 1), (15, 1, 1), (16, 3, 0)]:
+        windows.add(start, outputs(start, start + tokens))
+        windows.truncate(start + kept)
+    assert list(windows.add(16, outputs(16, 32))) == [0]
+    assert windows.pieces(0) == (10, 1, 2, 1, 1, 1, 16)
+    assert taken(windows, 0) == list(range(32))
+
+
 def test_after_a_rollback_into_a_finished_window_it_is_not_whole_again() -> None:
     windows = Windows()
     windows.add(0, outputs(0, 40))
