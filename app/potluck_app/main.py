@@ -21,15 +21,15 @@ from potluck_control.methods.updates import UpdatesState
 from potluck_control.places import find_places, find_socket
 from potluck_control.schema import Method, Status
 from potluck_control.states import State
-from PySide6.QtCore import QObject, QSocketNotifier, QTimer
+from PySide6.QtCore import QLocale, QObject, QSocketNotifier, QTimer
 from PySide6.QtWidgets import QApplication
 
+from potluck_app.pages.preferences import THEMES, Preferences
 from potluck_app.shell import renewal
 from potluck_app.shell.away import Absence
 from potluck_app.shell.instance import SingleInstance
 from potluck_app.shell.link import DaemonLink
 from potluck_app.shell.notifier import Notification, Notifier
-from potluck_app.shell.preferences import Preferences
 from potluck_app.shell.renewal import Renewal
 from potluck_app.shell.starting import CommandStarter, Starter
 from potluck_app.shell.tray import Tray
@@ -98,6 +98,7 @@ class App(QObject):
             window.has_tray = self.tray.has_host
             window.seen_changed.connect(self._calm_down)
             window.restart_wanted.connect(lambda: self._restart(hidden=False))
+            window.notifications_changed.connect(self.tray.show_messages)
             window.closed_without_tray.connect(self.quit)
             window.away.start_wanted.connect(self._starter.start)
             window.away.restart_wanted.connect(self._starter.restart)
@@ -226,7 +227,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         prog="potluck-app", description="Potluck in the tray: load, earnings and controls."
     )
     parser.add_argument("--hidden", action="store_true", help="start in the tray, without a window")
-    parser.add_argument("--theme", choices=("system", "light", "dark"), default="system", help="default: %(default)s")
+    parser.add_argument("--theme", choices=THEMES, help="default: as chosen on the page Settings")
     parser.add_argument("--socket", type=Path, help="the daemon's control socket (default: your own daemon's)")
     options = parser.parse_args(arguments)
     application = QApplication([sys.argv[0]])
@@ -234,8 +235,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     application.setApplicationDisplayName("Potluck")
     application.setDesktopFileName("potluck")
     application.setStyle("Fusion")
-    language.install(application)
-    theme.choose(options.theme)
+    preferences = Preferences()
+    language.install(application, QLocale(preferences.language) if preferences.language else None)
+    theme.choose(options.theme or preferences.theme)
     application.setQuitOnLastWindowClosed(False)
     application.setWindowIcon(icons.icon(State.SERVING, theme.colours()))
     place, starter = _daemon(options.socket)
@@ -244,7 +246,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     instance = SingleInstance(folder)
     if not instance.acquire():
         return 0
-    app = App(place, Preferences(), starter, _log_file(place))
+    app = App(place, preferences, starter, _log_file(place))
     if not isinstance(place, Path):
         from potluck_app.windows.host import report_presence
 

@@ -145,6 +145,10 @@
         <translation>In anderen Apps</translation>
     </message>
     <message>
+        <source>Settings</source>
+        <translation>Einstellungen</translation>
+    </message>
+    <message>
         <source>Diagnostics</source>
         <translation>Diagnose</translation>
     </message>
@@ -4977,6 +4981,57 @@
     </message>
 </context>
 <context>
+    <name>PreferencesPage</name>
+    <message>
+        <source>Settings</source>
+        <translation>Einstellungen</translation>
+    </message>
+    <message>
+        <source>System</source>
+        <translation>System</translation>
+    </message>
+    <message>
+        <source>Language</source>
+        <translation>Sprache</translation>
+    </message>
+    <message>
+        <source>Light</source>
+        <translation>Hell</translation>
+    </message>
+    <message>
+        <source>Dark</source>
+        <translation>Dunkel</translation>
+    </message>
+    <message>
+        <source>Colours</source>
+        <translation>Farben</translation>
+    </message>
+    <message>
+        <source>The app speaks the chosen language once it has started again. Serving goes on.</source>
+        <translation>Die App spricht die gewählte Sprache, sobald sie neu gestartet ist. Die Bereitstellung läuft weiter.</translation>
+    </message>
+    <message>
+        <source>Restart</source>
+        <translation>Neu starten</translation>
+    </message>
+    <message>
+        <source>Notifications</source>
+        <translation>Benachrichtigungen</translation>
+    </message>
+    <message>
+        <source>Errors, updates, milestones, and a pause that you may have forgotten.</source>
+        <translation>Fehler, Updates, Meilensteine und eine Pause, die du vielleicht vergessen hast.</translation>
+    </message>
+    <message>
+        <source>This app</source>
+        <translation>Diese App</translation>
+    </message>
+    <message>
+        <source>When you log in</source>
+        <translation>Wenn du dich anmeldest</translation>
+    </message>
+</context>
+<context>
     <name>ProgramList</name>
     <message>
         <source>Add</source>
@@ -5491,10 +5546,6 @@
     <message>
         <source>On the move</source>
         <translation>Unterwegs</translation>
-    </message>
-    <message>
-        <source>When you log in</source>
-        <translation>Wenn du dich anmeldest</translation>
     </message>
 </context>
 <context>

@@ -145,6 +145,10 @@
         <translation>En otras apps</translation>
     </message>
     <message>
+        <source>Settings</source>
+        <translation>Ajustes</translation>
+    </message>
+    <message>
         <source>Diagnostics</source>
         <translation>Diagnóstico</translation>
     </message>
@@ -4977,6 +4981,57 @@
     </message>
 </context>
 <context>
+    <name>PreferencesPage</name>
+    <message>
+        <source>Settings</source>
+        <translation>Ajustes</translation>
+    </message>
+    <message>
+        <source>System</source>
+        <translation>Sistema</translation>
+    </message>
+    <message>
+        <source>Language</source>
+        <translation>Idioma</translation>
+    </message>
+    <message>
+        <source>Light</source>
+        <translation>Claro</translation>
+    </message>
+    <message>
+        <source>Dark</source>
+        <translation>Oscuro</translation>
+    </message>
+    <message>
+        <source>Colours</source>
+        <translation>Colores</translation>
+    </message>
+    <message>
+        <source>The app speaks the chosen language once it has started again. Serving goes on.</source>
+        <translation>La aplicación hablará el idioma elegido cuando se reinicie. El servicio continúa.</translation>
+    </message>
+    <message>
+        <source>Restart</source>
+        <translation>Reiniciar</translation>
+    </message>
+    <message>
+        <source>Notifications</source>
+        <translation>Notificaciones</translation>
+    </message>
+    <message>
+        <source>Errors, updates, milestones, and a pause that you may have forgotten.</source>
+        <translation>Errores, actualizaciones, hitos y una pausa que quizá olvidaste.</translation>
+    </message>
+    <message>
+        <source>This app</source>
+        <translation>Esta aplicación</translation>
+    </message>
+    <message>
+        <source>When you log in</source>
+        <translation>Al iniciar sesión</translation>
+    </message>
+</context>
+<context>
     <name>ProgramList</name>
     <message>
         <source>Add</source>
@@ -5491,10 +5546,6 @@
     <message>
         <source>On the move</source>
         <translation>En movimiento</translation>
-    </message>
-    <message>
-        <source>When you log in</source>
-        <translation>Cuando inicies sesión</translation>
     </message>
 </context>
 <context>

@@ -39,6 +39,7 @@ SIDEBAR = (
     PageEntry("activity", QT_TRANSLATE_NOOP("", "Activity"), "activity", "activity:ActivityPage"),
     PageEntry("chat", QT_TRANSLATE_NOOP("", "Chat"), "chat", "chat:ChatPage"),
     PageEntry("apps", QT_TRANSLATE_NOOP("", "Use in other apps"), "apps", "other_apps:OtherAppsPage"),
+    PageEntry("settings", QT_TRANSLATE_NOOP("", "Settings"), "settings", "preferences_page:PreferencesPage"),
     PageEntry("diagnostics", QT_TRANSLATE_NOOP("", "Diagnostics"), "diagnostics", "diagnostics:DiagnosticsPage"),
     PageEntry("installation", QT_TRANSLATE_NOOP("", "Installation"), "save", "installation:InstallationPage"),
 )

@@ -6,7 +6,6 @@ from potluck_control.methods import programs
 from potluck_control.methods.programs import PlacedProgram, ProgramPlace
 from potluck_control.methods.settings import Change, Setting
 
-from potluck_app.pages.login import Login
 from potluck_app.pages.page import DaemonCaller
 from potluck_app.pages.program_lists import ProgramList
 from potluck_app.pages.settings_page import SettingsForm
@@ -31,7 +30,6 @@ class WhenPage(SettingsForm):
         super().__init__(link, self.tr("When to donate"))
         self._grid = WeekGrid(self.tr("Hours of the week for donating"))
         self._hours_note = text("muted", kind=Type.CAPTION)
-        self._login = Login(self)
         self._always = ProgramList(
             ProgramPlace.ALWAYS, self.tr("Always step aside for"), self.tr("Potluck stops whenever one runs.")
         )
@@ -50,12 +48,10 @@ class WhenPage(SettingsForm):
             self.flag("when.on_battery", self.tr("Donate on battery power")),
             self.flag("when.on_metered", self.tr("Donate on metered networks")),
         )
-        self.add_card(self.tr("When you log in"), self._login)
 
     def refresh(self) -> None:
         super().refresh()
         self.ask(programs.RUNNING, None, self._show_programs)
-        self._login.refresh()
 
     def show_settings(self, found: dict[str, Setting]) -> None:
         hours = found.get(_HOURS)

@@ -19,6 +19,7 @@ from potluck_app.pages.catalogue import PageEntry
 from potluck_app.pages.first_run import FirstRunPage
 from potluck_app.pages.home import HomePage
 from potluck_app.pages.page import DaemonCaller, Page
+from potluck_app.pages.preferences_page import PreferencesPage
 from potluck_app.pages.watching import WatchingPage
 from potluck_app.shell.away import Absence, AwayPage
 from potluck_app.shell.sidebar import Sidebar
@@ -36,12 +37,14 @@ _TITLE_BAR = 40  # height of what the desktop draws around the window
 class MainWindow(QStackedWidget):
     """Hides when it is closed while there is a tray icon, and quits the app otherwise.
 
-    Signals: `closed_without_tray()`, `seen_changed(bool)` when it is shown or hidden, `restart_wanted()`.
+    Signals: `closed_without_tray()`, `seen_changed(bool)` when it is shown or hidden, `restart_wanted()`,
+    `notifications_changed(bool)`.
     """
 
     closed_without_tray = Signal()
     restart_wanted = Signal()
     seen_changed = Signal(bool)
+    notifications_changed = Signal(bool)
 
     def __init__(self, link: DaemonCaller, log_file: Path | None = None) -> None:
         super().__init__()
@@ -233,6 +236,10 @@ class MainWindow(QStackedWidget):
                 page.show_offer(self._updates.offered if self._updates is not None else None)
             case WatchingPage():
                 page.back_wanted.connect(self._back_from_watching)
+            case PreferencesPage():
+                page.theme_changed.connect(self.show_theme)
+                page.notifications_changed.connect(self.notifications_changed)
+                page.restart_wanted.connect(self.restart_wanted)
             case FirstRunPage():
                 page.finished.connect(self._refresh)
 

@@ -6,8 +6,8 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from potluck_app.pages.preferences import Preferences
 from potluck_app.shell.notifier import ERRORS_APART_S, FORGOTTEN_S, Notifier
-from potluck_app.shell.preferences import Preferences
 from potluck_control.agreement import Agreement, Difference
 from potluck_control.schema import Status
 from potluck_control.states import Reason, State

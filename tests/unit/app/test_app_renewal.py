@@ -10,7 +10,7 @@ from helpers.fake_link import FakeLink
 from helpers.screen import press, said
 from potluck_app.main import App
 from potluck_app.pages.chat import ChatPage
-from potluck_app.shell.preferences import Preferences
+from potluck_app.pages.preferences import Preferences
 from potluck_app.shell.renewal import Renewal, command
 from potluck_app.shell.starting import CommandStarter
 from potluck_control.agreement import Agreement, Difference

@@ -1,10 +1,14 @@
-"""The app's own preferences: notifications, and the place of its window. Settings of the daemon are elsewhere."""
+"""The app's own preferences: language, colours, notifications, and the window's place. The daemon has settings too."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from PySide6.QtCore import QByteArray, QSettings
 
-_NOTIFICATIONS, _GEOMETRY = "notifications", "window"
+_NOTIFICATIONS, _GEOMETRY, _THEME, _LANGUAGE = "notifications", "window", "theme", "language"
+THEMES = ("system", "light", "dark")
+LANGUAGES = ("", "en", "de", "es")  # "": the desktop's
 
 
 class Preferences:
@@ -21,6 +25,25 @@ class Preferences:
 
     def set_notifications(self, is_on: bool) -> None:
         self._settings.setValue(_NOTIFICATIONS, is_on)
+
+    @property
+    def theme(self) -> str:
+        return self._one_of(THEMES, _THEME)
+
+    def set_theme(self, name: str) -> None:
+        self._settings.setValue(_THEME, name)
+
+    @property
+    def language(self) -> str:
+        return self._one_of(LANGUAGES, _LANGUAGE)
+
+    def set_language(self, language: str) -> None:
+        self._settings.setValue(_LANGUAGE, language)
+
+    def _one_of(self, known: Sequence[str], key: str) -> str:
+        """Return a choice; the first one if somebody wrote another into the file."""
+        value = self._settings.value(key, known[0])
+        return value if isinstance(value, str) and value in known else known[0]
 
     @property
     def geometry(self) -> QByteArray:

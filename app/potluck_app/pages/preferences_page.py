@@ -1,0 +1,83 @@
+"""The page Settings: how the app looks and speaks, whether it notifies, and what starts with the computer."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import QSignalBlocker, Signal
+
+from potluck_app.pages.login import Login
+from potluck_app.pages.page import DaemonCaller, Page
+from potluck_app.pages.preferences import Preferences
+from potluck_app.widgets import theme
+from potluck_app.widgets.button import Switch
+from potluck_app.widgets.card import Card, divided, text
+from potluck_app.widgets.layout import column, holder, row
+from potluck_app.widgets.notice import Notice
+from potluck_app.widgets.row import Row
+from potluck_app.widgets.segments import Segments
+
+
+class PreferencesPage(Page):
+    """Changes the app's own preferences at once; another language takes a restart of the app.
+
+    Signals: `theme_changed()`, `notifications_changed(bool)`, `restart_wanted()`.
+    """
+
+    theme_changed = Signal()
+    notifications_changed = Signal(bool)
+    restart_wanted = Signal()
+
+    def __init__(self, link: DaemonCaller, preferences: Preferences | None = None) -> None:
+        super().__init__(link, self.tr("Settings"))
+        self._preferences = preferences or Preferences()
+        self._before = self._preferences.language
+        languages = (("", self.tr("System")), ("en", "English"), ("de", "Deutsch"), ("es", "Español"))
+        self._languages: Segments[str] = Segments(self.tr("Language"), languages)
+        themes = (("system", self.tr("System")), ("light", self.tr("Light")), ("dark", self.tr("Dark")))
+        self._themes: Segments[str] = Segments(self.tr("Colours"), themes)
+        self._notifications, self._restart = Switch(), Notice("info", "accent")
+        self._login = Login(self)
+        self._build()
+
+    def order_tabs(self) -> None:
+        super().order_tabs()
+        self.start_above()
+
+    def refresh(self) -> None:
+        self._login.refresh()
+        preferences = self._preferences
+        with QSignalBlocker(self._notifications), QSignalBlocker(self._themes), QSignalBlocker(self._languages):
+            self._notifications.setChecked(preferences.notifications)
+            self._themes.choose(preferences.theme)
+            self._languages.choose(preferences.language)
+
+    def _choose_language(self, language: str) -> None:
+        self._preferences.set_language(language)
+        is_other = language != self._before
+        said = self.tr("The app speaks the chosen language once it has started again. Serving goes on.")
+        self._restart.say(said if is_other else "", self.tr("Restart"))
+
+    def _choose_theme(self, name: str) -> None:
+        self._preferences.set_theme(name)
+        theme.choose(name)
+        self.theme_changed.emit()
+
+    def _choose_notifications(self, is_on: bool) -> None:
+        self._preferences.set_notifications(is_on)
+        self.notifications_changed.emit(is_on)
+
+    def _build(self) -> None:
+        self._languages.chosen.connect(self._choose_language)
+        self._themes.chosen.connect(self._choose_theme)
+        self._notifications.toggled.connect(self._choose_notifications)
+        self._restart.pressed.connect(self.restart_wanted)
+        rows = (
+            holder(column(text(said=self.tr("Language")), row(self._languages, None), spacing=theme.SPACE_S)),
+            holder(column(text(said=self.tr("Colours")), row(self._themes, None), spacing=theme.SPACE_S)),
+            Row(
+                self.tr("Notifications"),
+                self.tr("Errors, updates, milestones, and a pause that you may have forgotten."),
+                self._notifications,
+            ),
+        )
+        self.column.addWidget(Card(self.tr("This app"), self._restart, *divided(rows)))
+        self.column.addWidget(Card(self.tr("When you log in"), self._login))
