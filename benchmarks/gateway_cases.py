@@ -131,8 +131,32 @@ def _streams_call(chunks: Any) -> bool:
     return is_call and bool(json.loads(call.function.arguments)) and choices[-1].finish_reason == "tool_calls"
 
 
+def _responds_with_call(response: Any) -> bool:
+    (item,) = response.output
+    is_call = (item.type, item.name, response.status) == ("function_call", "add", "completed")
+    return is_call and set(json.loads(item.arguments)) == {"a", "b"} and item.call_id.startswith("call_")
+
+
+def _streams_call_in_response(events: Any) -> bool:
+    events = list(events)
+    (written,) = [event.arguments for event in events if event.type == "response.function_call_arguments.done"]
+    parts = [event.delta for event in events if event.type == "response.function_call_arguments.delta"]
+    (added,) = [event for event in events if event.type == "response.output_item.added"]
+    is_numbered = [event.sequence_number for event in events] == list(range(len(events)))
+    final = events[-1].response
+    return (
+        (added.item.type, added.output_index) == ("function_call", 0)
+        and is_numbered
+        and "".join(parts) == written == final.output[0].arguments
+        and _responds_with_call(final)
+    )
+
+
 def _streams_response(events: Any) -> bool:
+    events = list(events)
     kinds = [event.type for event in events]
+    if [event.sequence_number for event in events] != list(range(len(events))):
+        return False
     return (kinds[0], kinds[-1]) in (
         ("response.created", "response.completed"),
         ("response.created", "response.incomplete"),
@@ -257,6 +281,14 @@ CASES: tuple[Case, ...] = (
 
 
 _ADD = {"type": "function", "function": {"name": "add"}}
+_FLAT_ADD = {"type": "function", "name": "add", "parameters": _NUMBERS, "strict": True}
+_FLAT_CHOICE = {"type": "function", "name": "add"}
+_FLAT_CLOCK = {"type": "function", "name": "clock"}
+_ITEMS: list[Any] = [
+    {"role": "user", "content": "What is 1 + 2?"},
+    {"type": "function_call", "call_id": "call_1", "name": "add", "arguments": '{"a": 1, "b": 2}'},
+    {"type": "function_call_output", "call_id": "call_1", "output": "3"},
+]
 TOOL_CASES: tuple[Case, ...] = (  # for a model with `TOOL_TEMPLATE`
     Case("chat with tools", _chat(tools=[_TOOL, _CLOCK]), _says_something),
     Case("chat without a call", _chat(tools=[_TOOL], tool_choice="none"), _says_something),
@@ -271,6 +303,26 @@ TOOL_CASES: tuple[Case, ...] = (  # for a model with `TOOL_TEMPLATE`
         _chat(tools=[_TOOL], tool_choice="required", response_format=_JSON_SCHEMA),
         **_UNSUPPORTED,
     ),
+    Case("response with functions", _response(tools=[_FLAT_ADD, _FLAT_CLOCK]), lambda found: bool(found.output)),
+    Case(
+        "a call in a response",
+        _response(
+            tools=[_FLAT_CLOCK, _FLAT_ADD], tool_choice={"type": "function", "name": "add"}, max_output_tokens=200
+        ),
+        _responds_with_call,
+    ),
+    Case(
+        "a call streamed in a response",
+        _response(tools=[_FLAT_ADD], tool_choice="required", max_output_tokens=200, stream=True),
+        _streams_call_in_response,
+    ),
+    Case("a result in a response", _response(tools=[_FLAT_ADD], input=_ITEMS), lambda found: bool(found.output_text)),
+    Case(
+        "a response's call and schema",
+        _response(tools=[_FLAT_ADD], tool_choice="required", text={"format": {"type": "json_object"}}),
+        **_UNSUPPORTED,
+    ),
+    Case("a result without a text", _response(tools=[_FLAT_ADD], input=[{**_ITEMS[2], "output": 3}]), status=400),
     Case("a tool of another type", _chat(tools=[{"type": "custom", "custom": {"name": "a"}}]), **_UNSUPPORTED),
 )
 

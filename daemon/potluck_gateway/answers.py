@@ -15,7 +15,9 @@ class Likely:
 
 @dataclass(frozen=True, slots=True)
 class TokenScore:
-    """A token of an answer with the model's own log probability of it, before temperature, penalties and schemas.
+    """A token of an answer with its log probability before temperature and what the request changes.
+
+    A checkpoint's own `repetition_penalty` comes first, so it already counts.
 
     Attributes:
         offset: where the token begins in the answer, in letters.

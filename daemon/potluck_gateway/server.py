@@ -194,7 +194,7 @@ class GatewayServer:
 
     async def _response(self, request: Request) -> Reply:
         asked = parse_response_request(await _body(request), self._max_tokens)
-        return self._reply(asked, ResponseFormat(self._model.name))
+        return self._reply(asked, ResponseFormat(self._model.name, asked.tools))
 
     async def _embeddings(self, request: Request) -> Response:
         asked = parse_embedding_request(await _body(request))

@@ -8,12 +8,13 @@ from typing import Any
 import pytest
 import torch
 from potluck_control.resources import DEMO_MODEL, resource
-from potluck_gateway.answers import Answer, ToolCall
+from potluck_gateway.answers import Answer, Part, ToolCall
 from potluck_gateway.chat_format import ChatFormat
 from potluck_gateway.completion import Text
 from potluck_gateway.grammar import Grammars
 from potluck_gateway.ollama_format import OllamaFormat
 from potluck_gateway.requests import BadRequestError, Tool, ToolsError, parse_message
+from potluck_gateway.responses_format import ResponseFormat, parse_response_request
 from potluck_gateway.tools import CallForm, CallReader, Tools, call_grammar, form_of, parse_tools
 
 from benchmarks.gateway_cases import TOOL_TEMPLATE
@@ -180,3 +181,45 @@ def test_calls_are_written_in_both_formats() -> None:
     assert choice["message"]["tool_calls"] == [{"id": "call_1", "type": "function", "function": function}]
     message = OllamaFormat("m", is_chat=True).whole((answer,))["message"]
     assert message["tool_calls"] == [{"function": {"name": "add", "arguments": {"a": 1}}}]
+
+
+def test_items_of_a_response_become_the_messages_of_a_chat() -> None:
+    call = {"type": "function_call", "call_id": "call_1", "name": "add", "arguments": "{}"}
+    items = [
+        {"role": "user", "content": "Add."},
+        {"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": "So: "}]},
+        call,
+        call | {"call_id": "call_2"},
+        {"type": "function_call_output", "call_id": "call_1", "output": "1"},
+        {"type": "function_call_output", "call_id": "call_2", "output": [{"type": "input_text", "text": "2"}]},
+    ]
+    tools = [{"type": "function", "name": "add", "parameters": {"properties": {"a": {}}}, "strict": False}]
+    body = json.dumps({"input": items, "tools": tools, "tool_choice": {"type": "function", "name": "add"}})
+    asked = parse_response_request(body.encode(), 10)
+    user, assistant, *results = asked.messages
+    assert (user.content, assistant.content) == ("Add.", "So: ")
+    assert [one.call_id for one in assistant.calls] == ["call_1", "call_2"]
+    assert [(one.role, one.content, one.call_id) for one in results] == [
+        ("tool", "1", "call_1"),
+        ("tool", "2", "call_2"),
+    ]
+    assert asked.tools is not None
+    assert [tool.name for tool in asked.tools.must_call] == ["add"]
+    for bad in ({"tools": [{"type": "web_search"}]}, {"tools": 5}, {"input": [{"type": "function_call", "name": 5}]}):
+        with pytest.raises(BadRequestError):
+            parse_response_request(json.dumps({"input": "a", **bad}).encode(), 10)
+
+
+def test_a_streamed_response_has_the_text_before_its_calls() -> None:
+    calls = (ToolCall("call_1", "add", '{"a": 1}'), ToolCall("call_2", "add", "{}"))
+    written = ResponseFormat("model", TOOLS)
+    stream = (
+        written.begin() + written.part(Part("So: ")) + written.end((Answer("So: ", "tool_calls", 3, 9, calls=calls),))
+    )
+    events = [json.loads(line[6:]) for line in stream.decode().splitlines() if line.startswith("data: ")]
+    assert [event["sequence_number"] for event in events] == list(range(len(events)))
+    items = [event["item"] for event in events if event["type"] == "response.output_item.done"]
+    assert [item["type"] for item in items] == ["message", "function_call", "function_call"]
+    assert [event["output_index"] for event in events if event["type"] == "response.output_item.added"] == [0, 1, 2]
+    assert events[-1]["response"]["output"] == items
+    assert [tool["name"] for tool in events[-1]["response"]["tools"]] == ["add"]
