@@ -6,19 +6,13 @@ turns. Compared is the CPU time of all processes, with p2pd: this one, the engin
 
 from __future__ import annotations
 
-import math
-import time
-from collections.abc import Callable
 from contextlib import ExitStack
 from typing import Any
 
-import psutil
-
 from benchmarks.figures import Measured
 from benchmarks.local_swarm import LocalSwarm
-from benchmarks.loops import generate, swarm_model
+from benchmarks.loops import cpu_ratio, generate, swarm_model
 from benchmarks.models import checkpoint
-from benchmarks.simulation.runs import Interval
 from potluck.protocol.blocks import Span
 
 _NUM_BLOCKS = 2
@@ -38,8 +32,8 @@ def join_proof(soak: bool) -> Measured:
         for is_open in (False, True):
             swarm = stack.enter_context(LocalSwarm(folder, [Span(0, _NUM_BLOCKS)], is_open=is_open))
             models.append(stack.enter_context(swarm_model(swarm, folder)))
-        opening = _compare(models, pairs, _open_sessions)
-        step = _compare(models, pairs // 3, lambda model: generate(model, _TOKENS))
+        opening = cpu_ratio(models, pairs, _open_sessions, turns=_TURNS)
+        step = cpu_ratio(models, pairs // 3, lambda model: generate(model, _TOKENS), turns=_TURNS)
     value, upper, ms = opening
     detail = {
         "upper_end": round(upper, 4),
@@ -54,27 +48,3 @@ def join_proof(soak: bool) -> Measured:
 def _open_sessions(model: Any) -> None:
     for _ in range(_SESSIONS):
         generate(model, 1)
-
-
-def _compare(models: list[Any], pairs: int, work: Callable[[Any], object]) -> tuple[float, float, float]:
-    """Return the mean ratio of CPU time, first model over second, its upper end, and the second's milliseconds."""
-    ratios, spent_ms = [], []
-    order = [0, 1]
-    for number in range(pairs + 1):
-        spent = [0.0, 0.0]
-        for _ in range(_TURNS):
-            for which in order:
-                began = _cpu_s()
-                work(models[which])
-                spent[which] += _cpu_s() - began
-            order.reverse()
-        if number:  # the first warms up
-            ratios.append(math.log(spent[0] / spent[1]))
-            spent_ms.append(1000 * spent[1])
-    found = Interval.of(ratios)
-    return math.exp(found.mean), math.exp(found.mean + found.half_width), sum(spent_ms) / pairs
-
-
-def _cpu_s() -> float:
-    children = [child.cpu_times() for child in psutil.Process().children(recursive=True)]
-    return time.process_time() + sum(times.user + times.system for times in children)

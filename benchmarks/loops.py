@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+import math
 import statistics
-from collections.abc import Callable, Iterator, Mapping
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+import psutil
 import torch
 from potluck_gateway.completion import Completion, Options, complete, quiet
 
 from benchmarks.figures import Measured
 from benchmarks.local_swarm import LocalSwarm
-from potluck.client import AutoDistributedModelForCausalLM
+from benchmarks.simulation.runs import Interval
+from potluck.client import AutoDistributedModelForCausalLM, ClientConfig
 
 PROMPT_TOKENS = 16
 _WARM_UP_TOKENS = 8
@@ -68,10 +72,41 @@ def rounded(values: dict[str, list[float]]) -> dict[str, float]:
     return {name: round(statistics.median(times), 3) for name, times in values.items()}
 
 
+def cpu_ratio(
+    models: Sequence[Any], pairs: int, work: Callable[[Any], object], *, turns: int
+) -> tuple[float, float, float]:
+    """Return the mean ratio of CPU time, first model over second, its upper end, and the second's milliseconds.
+
+    Counts this process and its descendants, p2pd included. In each pair both models take `turns` turns.
+    """
+    ratios, spent_ms = [], []
+    order = [0, 1]
+    for number in range(pairs + 1):
+        spent = [0.0, 0.0]
+        for _ in range(turns):
+            for which in order:
+                began = _cpu_s()
+                work(models[which])
+                spent[which] += _cpu_s() - began
+            order.reverse()
+        if number:  # the first warms up
+            ratios.append(math.log(spent[0] / spent[1]))
+            spent_ms.append(1000 * spent[1])
+    found = Interval.of(ratios)
+    return math.exp(found.mean), math.exp(found.mean + found.half_width), sum(spent_ms) / pairs
+
+
 @contextmanager
-def swarm_model(swarm: LocalSwarm, folder: Path) -> Iterator[Any]:
+def swarm_model(swarm: LocalSwarm, folder: Path, config: ClientConfig | None = None) -> Iterator[Any]:
     """A client of the swarm in this process, one thread."""
     quiet()
     torch.set_num_threads(1)
-    with AutoDistributedModelForCausalLM.from_pretrained(str(folder), swarm=swarm.membership) as model:
+    with AutoDistributedModelForCausalLM.from_pretrained(
+        str(folder), swarm=swarm.membership, config=config or ClientConfig()
+    ) as model:
         yield model
+
+
+def _cpu_s() -> float:
+    children = [child.cpu_times() for child in psutil.Process().children(recursive=True)]
+    return time.process_time() + sum(times.user + times.system for times in children)
