@@ -20,7 +20,7 @@ from potluck.protocol.blocks import Span
 _HIDDEN, _NUM_BLOCKS = 512, 4
 _PEOPLE = ("Anne", "Ben")  # and the founder
 _TOKENS = 160  # of one answer
-_TURNS = 2  # answers of each side in a pair
+_TURNS = 1  # answers of each side in a pair
 _MOST_WARMING = 60  # answers
 _ALLOWED = 0.01  # above the target, for the interval's upper end
 _REACH = 1.01

@@ -27,6 +27,7 @@ class GatewayOpening:
     at_once: int  # requests that are answered at the same time
     audits: str  # one of AUDITS: who may recompute windows
     key_hashes: tuple[str, ...]
+    distrusted: tuple[str, ...] = ()  # people whose servers computed wrongly, as earlier gateways found
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +53,7 @@ class GatewayReport:
     problem: str = ""
     audits: AuditStatus | None = None
     found: str = ""
+    distrusted: tuple[str, ...] = ()  # with `found`: whose servers computed wrongly
 
 
 def key_hash(key: str) -> str:

@@ -16,6 +16,7 @@ from potluck_control.schema import AuditStatus
 
 from potluck.errors import PotluckError
 from potluck.processes import confine
+from potluck.protocol.blocks import PersonId
 from potluck_gateway.server import GatewayServer
 
 _lock = threading.Lock()
@@ -78,7 +79,10 @@ def _serve(wanted: GatewayOpening, keys: _Keys) -> None:
         on_waiting=show_joining,
         finds_nearby=wanted.find_nearby,
         audits=wanted.audits,
-        on_wrong=lambda text: _tell(GatewayReport(audits=found(), found=text)),
+        distrusted=frozenset(map(PersonId, wanted.distrusted)),
+        on_wrong=lambda text: _tell(
+            GatewayReport(audits=found(), found=text, distrusted=tuple(model.audits().wrong_people))
+        ),
     )
     with AutoDistributedModelForCausalLM.from_pretrained(
         wanted.checkpoint, swarm=wanted.membership, config=config

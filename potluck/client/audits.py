@@ -215,6 +215,7 @@ class Audits:
         self._honest.forget(person)
         self._servers.distrust(person)
         self.report.wrong.append(_name(record))
+        self.report.wrong_people.append(person)
         self._config.on_wrong(
             f"{_name(record)} computed blocks {record.span} wrongly: two other people's servers agree on another "
             "result. That person's servers aren't used any more. Earlier answers may be wrong, so ask again."

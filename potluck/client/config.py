@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from potluck.client.receipts import Purse
 from potluck.errors import UsageError
 from potluck.p2p.joining import OnWaiting
+from potluck.protocol.blocks import PersonId
 from potluck.protocol.records import AUDITS
 from potluck.routing import Patience
 
@@ -55,6 +56,7 @@ class ClientConfig:
     quantization: str | None = None  # demanded likewise: "none", "int8", "int4"
     cache_quantization: str | None = None  # demanded likewise, of what sessions keep: "none", "int8"
     audits: str = "on"  # one of AUDITS
+    distrusted: frozenset[PersonId] = frozenset()  # whose servers computed wrongly earlier and aren't used
     on_wrong: Callable[[str], None] = log_wrong  # told in words which server computed wrongly
     purse: Purse | None = None  # the donor whose credit our requests spend; None: requests wait behind those that pay
     adapter: str | None = None  # LoRA adapter to compute with: its name, its hash, or name@hash

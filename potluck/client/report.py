@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from potluck.protocol.blocks import PeerId, Span
+from potluck.protocol.blocks import PeerId, PersonId, Span
 from potluck.protocol.messages import Timing
 from potluck.protocol.records import NumberFormat
 
@@ -49,6 +49,7 @@ class AuditReport:
     nobody: int = 0  # were chosen, but nobody else serves the same blocks
     unanswered: int = 0  # were chosen, but the other server refused or failed
     wrong: list[str] = field(default_factory=list)  # servers that computed wrongly, by name
+    wrong_people: list[PersonId] = field(default_factory=list)  # whose they are, in the same order
 
 
 @dataclass(slots=True)

@@ -149,7 +149,7 @@ class Servers:
         self._examined: set[PeerId] = set()  # after a call failed; many may fail at once
         self._answered = asyncio.Event()  # set with each answer, and when no more are awaited
         self._bans = Bans(config)
-        self._distrusted: set[PersonId] = set()  # people whose servers computed wrongly
+        self._distrusted = set(config.distrusted)  # people whose servers computed wrongly
         self._slowness = Slowness()
         self._affinity = Affinity()
         self.outages = Outages()

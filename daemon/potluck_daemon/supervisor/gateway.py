@@ -30,6 +30,7 @@ class Gateway:
         """`on_found` hears of servers that computed wrongly, in words."""
         self._on_found = on_found
         self._audits = self._earlier_audits = AuditStatus()  # of the process that runs, and of those before
+        self._distrusted: set[str] = set()  # people
         self._status = GatewayStatus(GatewayState.STOPPED)
         self._task: asyncio.Task[None] | None = None
         self._child: Child | None = None
@@ -63,6 +64,7 @@ class Gateway:
         self._end_after_s, self._stays = end_after_s, stays
         self._status = GatewayStatus(GatewayState.STARTING, swarm=swarm.name, model=swarm.model, step="Starting")
         command = (python, "-m", "potluck_gateway")
+        wanted = replace(wanted, distrusted=tuple(sorted(self._distrusted)))
         self._task = asyncio.create_task(self._life(command, environment, wanted))
 
     def stay(self) -> None:
@@ -139,6 +141,7 @@ class Gateway:
         if report.audits is not None:
             self._audits = report.audits
         if report.found:
+            self._distrusted |= set(report.distrusted)
             self._on_found(report.found)
         if report.url:
             ready = GatewayState.READY

@@ -78,6 +78,7 @@ def test_a_server_that_computes_wrongly_is_left_and_named() -> None:
             ids = there.model.generate(torch.cat([ids, prompt(tokens=30)], 1), session=session, **SHORT)
             settled(there)
             assert len(said) == 1
+            assert there.model.audits().wrong_people == [liar.peer_id]
             assert f"...{liar.peer_id[-8:]} computed blocks 2:4 wrongly" in said[0]
             there.model.generate(ids, session=session, **SHORT)
             assert serving(there, 3) is not liar
@@ -89,6 +90,22 @@ def test_a_server_that_computes_wrongly_is_left_and_named() -> None:
         for _ in range(5):
             there.model.generate(prompt(), **SHORT)
         assert len(liar.steps) == visits
+
+
+def test_people_found_wrong_earlier_are_not_used() -> None:
+    eves: set[PeerId] = set()
+
+    def person_of(peer: PeerId, ticket: bytes = b"", /) -> PersonId | None:
+        return PersonId("eve" if peer in eves else peer)
+
+    config = replace(PATIENT, distrusted=frozenset({PersonId("eve")}))
+    with world("0:2", "2:4", config=config, person_of=person_of) as there:
+        eves.add(there.servers[1].peer_id)
+        slow = there.add_server(Span(2, 4), inference_tps=1.0)
+        there.client.run(there.client.servers.refresh())
+        there.model.generate(prompt(), **SHORT)
+        assert serving(there, 3) is slow
+        assert there.servers[1].steps == []
 
 
 def test_what_came_after_a_wrong_server_is_computed_again(local: PreTrainedModel) -> None:

@@ -113,6 +113,16 @@ async def test_what_audits_found_is_in_status_and_history(ask: Ask, script: Path
     assert (await ask(schema.STATUS)).audits == AuditStatus(9, 1, ("Eve", "Mallory"))
 
 
+async def test_whom_an_earlier_gateway_found_wrong_the_next_one_does_not_use(ask: Ask, script: Path) -> None:
+    found = '{"found": "Eve computed blocks 0:4 wrongly", "distrusted": ["eve"]}'
+    keep = f"head -n 1 > {script}.opening"
+    await started(ask, script, keep, f"echo '{found}'", READY, "sleep 600")
+    assert opening_of(script)["distrusted"] == []
+    await ask(gateway.STOP)
+    await started(ask, script, keep, READY, "sleep 600")
+    assert opening_of(script)["distrusted"] == ["eve"]
+
+
 async def test_another_swarm_takes_its_place_with_another_token(ask: Ask, script: Path) -> None:
     first = await started(ask, script, READY, "sleep 600")
     second = await started(ask, script, READY, "sleep 600", swarm="family")
