@@ -15,7 +15,7 @@ from potluck_control.methods.programs import PlaceParams, ProgramPlace
 from potluck_control.methods.setup import SetupProgress
 from potluck_control.methods.updates import Offered
 from potluck_control.schema import HistoryPage, HistoryParams, Status
-from potluck_control.states import Reason
+from potluck_control.states import Reason, State
 from PySide6.QtCore import QTimer, Signal
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QHBoxLayout, QMenu
@@ -157,7 +157,10 @@ class HomePage(Page):
 
     def _show_swarm(self, status: Status) -> None:
         swarm = status.swarm
-        described = "" if swarm is None else layers.summary(swarm, is_live=status.engine.pid is not None)
+        described = ""
+        if swarm is not None:
+            is_serving = status.state in (State.SERVING, State.DRAINING)
+            described = layers.summary(swarm, is_live=status.engine.pid is not None, is_serving=is_serving)
         self._strip.show_swarm(swarm, described)
         if swarm is None:
             self._model.setText(self.tr("No swarm joined"))
