@@ -18,6 +18,13 @@ def bundled_checkpoint(model: str) -> Path | None:
     return resource(DEMO_MODEL) if model == DEMO_MODEL else None
 
 
+_NUM_BLOCKS = (
+    *("num_hidden_layers", "n_layer", "n_layers", "num_layers"),
+    *("layers_block_type", "hybrid_override_pattern"),  # a type for each block
+)
+"""What families call the number of their blocks, or a list with an entry for each."""
+
+
 def num_blocks_of(folder: Path) -> int:
     """Return the number of blocks in a local checkpoint, read from its configuration without transformers.
 
@@ -25,8 +32,11 @@ def num_blocks_of(folder: Path) -> int:
         PotluckError: it is not a checkpoint of a decoder.
     """
     try:
-        return int(json.loads((folder / "config.json").read_text())["num_hidden_layers"])
-    except (OSError, ValueError, KeyError, TypeError) as error:
+        config = json.loads((folder / "config.json").read_text())
+        config = config.get("text_config", config)
+        found = next(config[name] for name in _NUM_BLOCKS if name in config)
+        return int(found) if isinstance(found, int) else len(found)
+    except (OSError, ValueError, AttributeError, StopIteration, TypeError) as error:
         raise PotluckError(f"{folder} is not a local checkpoint of a decoder") from error
 
 

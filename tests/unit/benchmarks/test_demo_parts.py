@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from helpers.golden import CHECKPOINT
+from helpers.tiny_models import FAMILIES, NUM_BLOCKS
 from potluck_cli.terminal import Terminal
 from potluck_control.resources import num_blocks_of
 from transformers import AutoConfig
@@ -29,8 +30,13 @@ def test_a_model_too_small_to_split_is_refused() -> None:
         spans_of(2)
 
 
-def test_a_model_is_measured_without_transformers() -> None:
+def test_a_model_is_measured_without_transformers(tmp_path: Path) -> None:
     assert num_blocks_of(CHECKPOINT) == 4
+    configs = {name: make() for name, make in FAMILIES.items()}
+    configs["longcat_flash"] = AutoConfig.for_model("longcat_flash", num_layers=NUM_BLOCKS)
+    for name, config in configs.items():
+        config.save_pretrained(tmp_path / name)
+        assert num_blocks_of(tmp_path / name) == NUM_BLOCKS, name
 
 
 def test_a_folder_that_is_no_checkpoint_is_named(tmp_path: Path) -> None:
