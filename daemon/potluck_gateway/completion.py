@@ -53,7 +53,7 @@ class Options:
             "min_new_tokens": self.min_new_tokens,
             "do_sample": self.temperature > 0 and self.seed is None,
         }
-        if self.drafts:
+        if self.drafts and getattr(defaults, "use_cache", None) is not False:  # else transformers refuses them
             options["prompt_lookup_num_tokens"] = MAX_DRAFT
         processors: list[LogitsProcessor] = list(self.steps)
         if self.presence_penalty or self.frequency_penalty:

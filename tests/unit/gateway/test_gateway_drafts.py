@@ -12,6 +12,14 @@ PROMPT = torch.tensor([[5, 6, 7, 8, 9, 5, 6, 7]])
 COPY = Bias(dict.fromkeys((5, 6, 7, 8, 9), 9.0))  # so that the text repeats itself
 
 
+@pytest.mark.parametrize("use_cache", [True, False])
+def test_a_checkpoint_that_switches_the_cache_off_is_generated_without_drafts(use_cache: bool) -> None:
+    with world("0:2", "2:4") as there:
+        there.model.generation_config.use_cache = use_cache
+        done = complete(there.model, PROMPT, Options(12, 12, steps=(COPY,), drafts=True), lambda _: None)
+    assert len(done.tokens) == 12
+
+
 @pytest.mark.parametrize(
     "options",
     [
