@@ -1,7 +1,9 @@
-"""Loading a span needs little more memory than the span."""
+"""Loading a span needs little more memory than the span, and converted weights lie in huge pages."""
 
 from __future__ import annotations
 
+import mmap
+import re
 import sys
 from pathlib import Path
 
@@ -9,6 +11,10 @@ import pytest
 import torch
 from helpers.load_peak import measure_load_peak, measure_rank_peaks
 from helpers.tiny_models import save_llama
+
+from potluck.blocks import load_span
+from potluck.checkpoint import open_checkpoint
+from potluck.protocol.blocks import Span
 
 
 @pytest.fixture(scope="module")
@@ -38,3 +44,42 @@ def test_each_of_two_ranks_loads_its_half_and_nothing_more(folder: Path, tmp_pat
     for peak in measure_rank_peaks(folder, "1:7", "float32", tmp_path / "meeting"):
         assert peak.span_bytes < 0.51 * whole.span_bytes
         assert peak.ratio <= 1.4, peak  # of six blocks one is converted and moved at a time; all of a block would be 2
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
+@pytest.mark.parametrize(("dtype", "quantization"), [(torch.float32, "none"), (torch.bfloat16, "int8")])
+def test_weights_that_were_converted_lie_in_huge_pages(folder: Path, dtype: torch.dtype, quantization: str) -> None:
+    blocks = load_span(open_checkpoint(str(folder)), Span(1, 3), dtype=dtype, quantization=quantization)
+    for layer in blocks.layers:
+        largest = max(layer.parameters(), key=lambda parameter: parameter.nbytes)
+        found = mapping_of(largest.data_ptr())
+        assert "hg" in found.flags
+        assert found.huge_bytes >= huge_share() * largest.nbytes / 2
+
+
+class Mapping:
+    """What the kernel says of the mapping that holds an address: its flags, and how much of it is in huge pages."""
+
+    def __init__(self, text: str) -> None:
+        self.flags = re.findall(r"^VmFlags: (.*)$", text, re.M)[0].split()
+        self.huge_bytes = 1024 * int(re.findall(r"^AnonHugePages: +(\d+) kB$", text, re.M)[0])
+
+
+def mapping_of(address: int) -> Mapping:
+    for text in re.split(r"^(?=[0-9a-f]+-[0-9a-f]+ )", Path("/proc/self/smaps").read_text(), flags=re.M)[1:]:
+        start, end = (int(number, 16) for number in text.partition(" ")[0].split("-"))
+        if start <= address < end:
+            return Mapping(text)
+    raise AssertionError(f"no mapping has {address:x}")
+
+
+def huge_share() -> float:
+    """Return the share of new memory that the kernel gives in huge pages when asked: it may lack them, or refuse."""
+    size = 16 << 20
+    with mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS) as memory:
+        memory.madvise(mmap.MADV_HUGEPAGE)
+        memory[::4096] = bytes(len(memory[::4096]))
+        view = torch.frombuffer(memory, dtype=torch.uint8)
+        share = mapping_of(view.data_ptr()).huge_bytes / size
+        del view
+    return share
