@@ -58,7 +58,9 @@ def test_greedy_tokens_equal_the_local_model_and_the_route_is_told(model: Any, l
     assert torch.equal(model.generate(prompt(), **GREEDY), local.generate(prompt(), **GREEDY))
     (route,) = model.last_route()
     assert [hop.span for hop in route.hops] == [Span(0, 2), Span(2, 4)]
-    assert all(hop.steps == 16 and 0 < hop.compute_ms < hop.wall_ms for hop in route.hops)
+    assert [hop.steps for hop in route.hops] == [16, 16]
+    # Together: the second server may compute before the client has the first one's answer.
+    assert 0 < sum(hop.compute_ms for hop in route.hops) < sum(hop.wall_ms for hop in route.hops)
 
 
 def test_gradients_equal_the_local_model(model: Any, local: PreTrainedModel) -> None:

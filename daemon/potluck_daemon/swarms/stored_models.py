@@ -153,11 +153,18 @@ def _folders(folder: Path) -> list[Path]:
 
 
 def _partial_bytes(path: Path) -> int:
-    return sum(_blocks(file) for file in path.glob("blobs/*") if file.name.endswith(_PARTIAL))
+    return sum(_blocks(file) for file in _blobs(path) if file.name.endswith(_PARTIAL))
 
 
 def _used_at(path: Path) -> float:
-    return max(_times(path.glob("blobs/*")), default=0.0)
+    return max(_times(_blobs(path)), default=0.0)
+
+
+def _blobs(path: Path) -> list[Path]:
+    try:
+        return list((path / "blobs").iterdir())
+    except OSError:  # moved or deleted while we looked
+        return []
 
 
 def _times(files: Iterable[Path]) -> Iterable[float]:

@@ -190,7 +190,7 @@ def test_configurations_that_cannot_be_used_are_refused(folder: Path, changes: d
         ({"quantization_config": {"quant_method": "gptq"}}, "quantised .gptq., which needs kernels of the gptqmodel"),
         ({"quantization_config": {"quant_method": "own"}}, "quantised .own., which is not supported"),
         ({"quantization_config": {"quant_method": "fp8", "scale_fmt": 3}}, "quantization_config is not valid"),
-        *(({"model_type": family}, f"{family} cannot be split") for family in ("gemma3n_text", "minimax", "zamba2")),
+        *(({"model_type": family}, f"{family} cannot be split") for family in ("gemma3n_text", "zamba2")),
     ],
 )
 def test_families_that_cannot_be_split_are_refused_by_name(folder: Path, changes: dict[str, Any], message: str) -> None:
@@ -203,18 +203,16 @@ def test_families_that_cannot_be_split_are_refused_by_name(folder: Path, changes
             attempt()
 
 
-def test_a_family_that_keeps_no_cache_is_refused_by_name(tmp_path: Path) -> None:
-    from transformers import MambaConfig, MambaForCausalLM
-
-    config = MambaConfig(vocab_size=64, hidden_size=32, num_hidden_layers=2, state_size=4)
-    MambaForCausalLM(config).save_pretrained(tmp_path)
-    with pytest.raises(CheckpointError, match="family mamba cannot be split"):
-        load_span(open_checkpoint(str(tmp_path)), Span(0, 1))
-
-
-def test_a_family_whose_layers_take_several_streams_is_refused_by_name() -> None:
-    (outcome,) = judge_all(["deepseek_v4"]).values()
-    assert outcome == "refused: models of the family deepseek_v4 cannot be split: their layers do not run alone"
+@pytest.mark.parametrize(
+    ("family", "why"),
+    [
+        ("rwkv", "their layers share no usual cache"),
+        ("deepseek_v4", "its layers exchange several hidden states for each token"),
+    ],
+)
+def test_a_family_whose_layers_do_not_fit_is_refused_by_name(family: str, why: str) -> None:
+    (outcome,) = judge_all([family]).values()
+    assert outcome == f"refused: models of the family {family} cannot be split: {why}"
 
 
 def test_every_refused_family_exists() -> None:
