@@ -11,6 +11,7 @@ from potluck_control.methods.gateway import GatewayState, GatewayStatus, KeyList
 from potluck_cli.chat import wait_until_ready
 from potluck_cli.connect import daemon
 from potluck_cli.options import answer
+from potluck_cli.terminal import Terminal
 
 DESCRIPTION = """\
 Let other programs on this computer use the swarm through OpenAI's and Ollama's APIs. The gateway listens on loopback
@@ -72,7 +73,12 @@ def run(args: argparse.Namespace) -> int:
 def _key_lines(found: KeyList) -> list[str]:
     if not found.keys:
         return ["There are no keys."]
-    return [f"{key.name}  {time.strftime('%Y-%m-%d', time.localtime(key.made_at))}" for key in found.keys]
+    rows = [(key.name, _day(key.made_at), f"{key.answers:,}", f"{key.tokens:,}") for key in found.keys]
+    return Terminal().table(("KEY", "MADE", "ANSWERS", "TOKENS"), rows)
+
+
+def _day(at: float) -> str:
+    return time.strftime("%Y-%m-%d", time.localtime(at))
 
 
 def _lines(status: GatewayStatus) -> list[str]:

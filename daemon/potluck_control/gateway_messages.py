@@ -42,7 +42,7 @@ class GatewayReport:
     """A line from the gateway: the step it is at, its `url` once it is ready, that somebody asked, or why it ends.
 
     `audits`: what this process found so far, None if there is nothing new. `found`: a server that computed wrongly, in
-    words.
+    words. An answer has the hash of the key it was for, and the tokens of prompt and answer.
     """
 
     step: str = ""
@@ -50,6 +50,8 @@ class GatewayReport:
     url: str = ""
     notice: str = ""  # with the url: what its user should know
     asked: bool = False
+    key_hash: str = ""
+    tokens: int = 0
     problem: str = ""
     audits: AuditStatus | None = None
     found: str = ""

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
 import secrets
 import time
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from potluck_control.codec import dumps, from_json, loads
@@ -16,6 +18,7 @@ from potluck.checked_files import CheckedFile, DamagedError
 from potluck.errors import UsageError
 
 MAX_KEYS = 100
+_WRITE_EVERY_S = 60.0
 _PREFIX, _KEY_BYTES = "potluck-", 32
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 
@@ -25,6 +28,9 @@ class _Key:
     name: str
     hash: str
     made_at: float  # Unix seconds
+    answers: int = 0
+    tokens: int = 0
+    used_at: float | None = None  # Unix seconds
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,14 +38,39 @@ class _Content:
     keys: tuple[_Key, ...] = ()
 
 
+def _used(key: _Key, counted: Sequence[tuple[str, int]]) -> _Key:
+    """Return the key with its share of the answers in `counted`."""
+    tokens = [number for used, number in counted if used == key.hash]
+    if not tokens:
+        return key
+    return replace(key, answers=key.answers + len(tokens), tokens=key.tokens + sum(tokens), used_at=time.time())
+
+
 class GatewayKeys:
     """The file of keys, readable by its user only. Every method raises UsageError if it cannot be read or written."""
 
     def __init__(self, path: Path) -> None:
         self._file = CheckedFile(path, lambda data: from_json(_Content, loads(data), path.name))
+        self._unwritten: list[tuple[str, int]] = []  # answers: hashes of their keys, and tokens
+        self._written_at = 0.0  # monotonic
 
     def listed(self) -> tuple[KeyInfo, ...]:
-        return tuple(KeyInfo(key.name, key.made_at) for key in self._read())
+        self.flush()
+        return tuple(KeyInfo(key.name, key.made_at, key.answers, key.tokens, key.used_at) for key in self._read())
+
+    def note_answer(self, key: str, tokens: int) -> None:
+        """Count an answer for the key with this hash, on disk once in a while."""
+        self._unwritten.append((key, tokens))
+        if time.monotonic() - self._written_at > _WRITE_EVERY_S:
+            self.flush()
+
+    def flush(self) -> None:
+        """Write what was counted. A file that cannot be written loses counts and nothing else."""
+        counted, self._unwritten = self._unwritten, []
+        self._written_at = time.monotonic()
+        if counted:
+            with contextlib.suppress(UsageError):
+                self._write(tuple(_used(key, counted) for key in self._read()))
 
     def hashes(self) -> tuple[str, ...]:
         return tuple(key.hash for key in self._read())

@@ -95,6 +95,7 @@ def _serve(wanted: GatewayOpening, keys: _Keys) -> None:
             max_tokens=wanted.max_tokens,
             at_once=wanted.at_once,
             port=wanted.port,
+            on_answered=lambda key, tokens: _tell(GatewayReport(asked=True, key_hash=key_hash(key), tokens=tokens)),
         )
         is_elsewhere = wanted.port not in (0, server.port)
         notice = f"port {wanted.port} is taken (gateway.port): this address is for now" if is_elsewhere else ""

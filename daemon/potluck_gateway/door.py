@@ -89,17 +89,18 @@ class Guard:
         self._is_key = is_key
 
     def admit(self, scope: Scope) -> Scope:
-        """Return the request without a key in its path. Raises BadRequestError if it has none anywhere."""
+        """Return the request without a key in its path, and with it as `key`. Raises BadRequestError without one."""
         headers = Headers(scope=scope)
         _check_host(headers.get("host", ""))
         if "origin" in headers or "referer" in headers:
             raise BadRequestError("requests from web pages are refused", 403)
         first, _, rest = scope["path"].removeprefix("/").partition("/")
         is_in_path = self._is_key(first)
-        if not is_in_path and not self._is_key(headers.get("authorization", "").removeprefix("Bearer ")):
+        key = first if is_in_path else headers.get("authorization", "").removeprefix("Bearer ")
+        if not is_in_path and not self._is_key(key):
             raise BadRequestError("wrong key: send Authorization: Bearer KEY", 401, "invalid_api_key")
         self._door.note_key(scope["client"])
-        return {**scope, "path": f"/{rest}"} if is_in_path else scope
+        return {**scope, "key": key, "path": f"/{rest}" if is_in_path else scope["path"]}
 
 
 def _check_host(host: str) -> None:

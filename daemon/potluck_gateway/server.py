@@ -6,7 +6,7 @@ import asyncio
 import socket
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import aclosing, contextmanager
 from typing import Any, cast
 
 import uvicorn
@@ -39,7 +39,7 @@ from potluck_gateway.ollama_format import (
     parse_ollama_chat,
     parse_ollama_generate,
 )
-from potluck_gateway.reply import SOCKET_TIMEOUT_S, Reply, refusal
+from potluck_gateway.reply import SOCKET_TIMEOUT_S, Parts, Reply, refusal
 from potluck_gateway.requests import BadRequestError, ChatRequest
 from potluck_gateway.responses_format import ResponseFormat, parse_response_request
 
@@ -62,11 +62,13 @@ class GatewayServer:
         max_tokens: int,
         at_once: int = 16,
         port: int = 0,
+        on_answered: Callable[[str, int], None] = lambda key, tokens: None,
     ) -> None:
         """Open the port, or another one if it is taken.
 
         Args:
             is_key: whether a text is a key that lets a request in.
+            on_answered: called after each answer with the key and the tokens of prompt and answer.
             max_tokens: of one answer.
             at_once: how many requests are answered at the same time; more have to wait.
         """
@@ -74,6 +76,7 @@ class GatewayServer:
         self._max_tokens = max_tokens
         self._answering = Answering(model, at_once)
         self._on_asked = on_asked
+        self._on_answered = on_answered
         self._open = 0  # requests
         self._told_at = 0.0
         self.door = Door()
@@ -184,17 +187,16 @@ class GatewayServer:
 
     async def _chat(self, request: Request) -> Reply:
         asked = parse_chat(await _body(request), self._max_tokens)
-        return self._reply(
-            asked, ChatFormat(self._model.name, with_usage=asked.with_usage, num_choices=asked.num_choices)
-        )
+        form = ChatFormat(self._model.name, with_usage=asked.with_usage, num_choices=asked.num_choices)
+        return self._reply(request, asked, form)
 
     async def _completion(self, request: Request) -> Reply:
         asked = parse_completion(await _body(request), self._max_tokens)
-        return self._reply(asked, CompletionFormat(self._model.name, with_usage=asked.with_usage))
+        return self._reply(request, asked, CompletionFormat(self._model.name, with_usage=asked.with_usage))
 
     async def _response(self, request: Request) -> Reply:
         asked = parse_response_request(await _body(request), self._max_tokens)
-        return self._reply(asked, ResponseFormat(self._model.name, asked.tools))
+        return self._reply(request, asked, ResponseFormat(self._model.name, asked.tools))
 
     async def _embeddings(self, request: Request) -> Response:
         asked = parse_embedding_request(await _body(request))
@@ -215,11 +217,11 @@ class GatewayServer:
 
     async def _ollama_chat(self, request: Request) -> Reply:
         asked = parse_ollama_chat(await _body(request), self._max_tokens)
-        return self._reply(asked, OllamaFormat(self._model.name, is_chat=True))
+        return self._reply(request, asked, OllamaFormat(self._model.name, is_chat=True))
 
     async def _ollama_generate(self, request: Request) -> Reply:
         asked = parse_ollama_generate(await _body(request), self._max_tokens)
-        return self._reply(asked, OllamaFormat(self._model.name, is_chat=False))
+        return self._reply(request, asked, OllamaFormat(self._model.name, is_chat=False))
 
     async def _ollama_embed(self, request: Request) -> Response:
         asked = parse_embedding_request(await _body(request), is_ollama=True)
@@ -233,10 +235,19 @@ class GatewayServer:
         except PotluckError as error:
             raise refusal(error) from error
 
-    def _reply(self, asked: ChatRequest, form: AnswerFormat) -> Reply:
+    def _reply(self, request: Request, asked: ChatRequest, form: AnswerFormat) -> Reply:
         self._check_model(asked.model)
-        parts = self._answering.parts(asked)
+        parts = self._counted(self._answering.parts(asked), request.scope["key"])
         return Reply(parts, form, is_streamed=asked.is_streamed, headers=_named(asked.ignored))
+
+    async def _counted(self, parts: Parts, key: str) -> Parts:
+        """Yield the parts, and report the tokens of whole answers."""
+        async with aclosing(parts):  # type: ignore[type-var]
+            async for item in parts:
+                if isinstance(item, tuple):
+                    prompt_tokens = max(answer.prompt_tokens for answer in item)
+                    self._on_answered(key, prompt_tokens + sum(answer.answer_tokens for answer in item))
+                yield item
 
     def _check_model(self, wanted: str | None, *, is_ollama: bool = False) -> None:
         name = self._model.name

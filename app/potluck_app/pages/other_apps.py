@@ -24,7 +24,7 @@ from potluck_app.widgets.copy_field import CopyField
 from potluck_app.widgets.layout import Poll, Slot, column, holder, row
 from potluck_app.widgets.question import Question
 from potluck_app.widgets.row import Row
-from potluck_app.words import dates, layers, sentences
+from potluck_app.words import dates, layers, numbers, sentences
 from potluck_app.words.daemon_texts import translated
 
 _LOOK_MS = 700  # while the gateway starts
@@ -85,7 +85,9 @@ class OtherAppsPage(SettingsForm):
         revoke = Button(self.tr("Revoke…"), style="quiet")
         revoke.setAccessibleName(self.tr("Revoke the key of {program}").format(program=key.name))
         revoke.clicked.connect(lambda: self._ask_revoke(key.name))
-        return Row(key.name, self.tr("Made {day}").format(day=dates.date(key.made_at)), revoke)
+        made = self.tr("Made {day}").format(day=dates.date(key.made_at))
+        used = self.tr("%n answer(s), {tokens} tokens", "", key.answers).format(tokens=numbers.number(key.tokens))
+        return Row(key.name, f"{made} · {used}" if key.answers else made, revoke)
 
     def _make_key(self) -> None:
         name = self._name.text().strip()

@@ -56,6 +56,9 @@ class KeyInfo:
 
     name: str
     made_at: float  # Unix
+    answers: int = 0  # to requests with this key
+    tokens: int = 0  # of their prompts and answers
+    used_at: float | None = None  # Unix; None: never
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,9 +26,10 @@ START_TIMEOUT_S = 600.0  # time to read a cold disk and to download the embeddin
 class Gateway:
     """Holds at most one gateway process. Times are Unix seconds, because people see them."""
 
-    def __init__(self, on_found: Callable[[str], None]) -> None:
-        """`on_found` hears of servers that computed wrongly, in words."""
+    def __init__(self, on_found: Callable[[str], None], on_answered: Callable[[str, int], None]) -> None:
+        """`on_found` hears of servers that computed wrongly, in words, `on_answered` of the key's hash and tokens."""
         self._on_found = on_found
+        self._on_answered = on_answered
         self._audits = self._earlier_audits = AuditStatus()  # of the process that runs, and of those before
         self._distrusted: set[str] = set()  # people
         self._status = GatewayStatus(GatewayState.STOPPED)
@@ -154,6 +155,8 @@ class Gateway:
                 is_waiting=False,
                 notice=report.notice,
             )
+        elif report.key_hash:
+            self._on_answered(report.key_hash, report.tokens)
         elif report.problem:
             self._status = replace(self._status, problem=report.problem)
         elif report.step:

@@ -39,8 +39,8 @@ class GatewayTopic(Topic):
         self._supervisor = supervisor
         self._keep = keep
         self._found = ""
-        self._gateway = Gateway(self._hear_of_wrong)
         self._keys = GatewayKeys(configuration.places.gateway_keys_file)
+        self._gateway = Gateway(self._hear_of_wrong, self._keys.note_answer)
         self._was_stopped = False  # by its user, who wants it to stay so until somebody starts it
         self._retry_at = 0.0  # Unix
         self._has_game = False
@@ -155,3 +155,4 @@ class GatewayTopic(Topic):
     async def close(self) -> None:
         await self._background.cancel()
         await self._gateway.stop()
+        self._keys.flush()

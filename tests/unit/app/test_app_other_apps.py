@@ -84,6 +84,11 @@ def test_a_key_is_made_for_a_program_shown_once_and_filled_in() -> None:
     assert QGuiApplication.clipboard().text() == "URL: http://127.0.0.1:8737/v1\nKey: potluck-secret\n"
 
 
+def test_keys_are_shown_with_what_their_programs_used() -> None:
+    page, _ = page_of(READY)
+    assert "Made 1 Jan 1970 · 12 answers, 3,400 tokens" in shown(page)
+
+
 def test_a_refused_name_is_said() -> None:
     page, link = page_of(READY)
     name = control(page, "Name of the program")

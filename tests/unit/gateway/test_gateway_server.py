@@ -178,6 +178,23 @@ def test_all_parts_of_an_answer_carry_its_id_and_no_other_answer_does(server: Ga
     assert first[0]["id"] != second[0]["id"]
 
 
+def test_each_whole_answer_is_counted_for_its_key(model: Words) -> None:
+    answered: list[tuple[str, int]] = []
+    made = GatewayServer(
+        model,
+        lambda key: key == TOKEN,
+        lambda: None,
+        max_tokens=100,
+        on_answered=lambda key, tokens: answered.append((key, tokens)),
+    )
+    with running(made) as server:
+        send(server, HELLO)
+        _streamed(server)
+        send(server, {"prompt": "Hello", "stream": False}, path=f"/{TOKEN}/api/generate", Authorization="")
+        send(server, {"messages": "nonsense"})
+    assert answered == [(TOKEN, 4)] * 3
+
+
 def test_models_are_listed(server: GatewayServer) -> None:
     connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=60)
     connection.request("GET", "/v1/models", headers={"Authorization": f"Bearer {TOKEN}"})

@@ -20,6 +20,7 @@ from potluck_control.methods.settings import Change, SetParams
 from potluck_control.schema import AuditStatus, Transition
 from potluck_control.states import Reason, State
 from potluck_daemon.daemon import Daemon
+from potluck_daemon.gateway_keys import GatewayKeys
 from potluck_daemon.supervisor.gateway import Gateway
 from potluck_daemon.topics.gateway import GatewayTopic
 
@@ -157,6 +158,10 @@ async def test_it_ends_when_a_game_starts_unless_it_stays(ask: Ask, daemon: Daem
 
 
 async def test_one_that_is_started_during_a_game_goes_on(ask: Ask, daemon: Daemon, script: Path) -> None:
+    await ask(settings.SET, SetParams((Change("serve.enabled", False),)))
+    async with asyncio.timeout(60):  # the daemon's own change of state would end the game
+        while (await ask(schema.STATUS)).reason is not Reason.SWITCHED_OFF:
+            pass
     daemon._announce(transition(State.YIELDED, Reason.GAME))
     await started(ask, script, READY, "sleep 600")
     daemon._announce(transition(State.YIELDED, Reason.FULL_SCREEN))
@@ -220,6 +225,22 @@ async def test_keys_are_kept_as_hashes_and_told_to_the_gateway_at_once(ask: Ask,
 
 def _lines_of(file: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in file.read_bytes().splitlines(keepends=True) if line.endswith(b"\n")]
+
+
+async def test_what_a_program_used_is_counted_for_its_key(ask: Ask, daemon: Daemon, script: Path) -> None:
+    made = await ask(gateway.MAKE_KEY, KeyName("webui"))
+    await ask(gateway.MAKE_KEY, KeyName("editor"))
+    known, token = key_hash(made.key), key_hash("the app's own token")
+    reports = [
+        f"echo '{json.dumps({'asked': True, 'key_hash': key, 'tokens': tokens})}'"
+        for key, tokens in ((known, 30), (token, 500), (known, 12))
+    ]
+    await started(ask, script, *reports, READY, "sleep 600")
+    webui, editor = (await ask(gateway.KEYS)).keys
+    assert (webui.answers, webui.tokens) == (2, 42)
+    assert webui.used_at is not None
+    assert (editor.answers, editor.tokens, editor.used_at) == (0, 0, None)
+    assert GatewayKeys(daemon.places.gateway_keys_file).listed() == (webui, editor)  # as after a restart
 
 
 @pytest.mark.parametrize("name", ["", "two words", "-x", "a/b", "x" * 65])
