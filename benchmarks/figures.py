@@ -548,6 +548,14 @@ FIGURES = {
             "longest time until the tray says that a stopped daemon does not respond; no false alarm at load 15",
         ),
         Figure(
+            "demo_answers",
+            "messages",
+            "higher",
+            150,
+            "demo_answers:answered",
+            "of 200 first messages of newcomers, held out from training: those that the demo model answers",
+        ),
+        Figure(
             "kills_200",
             "faults",
             "lower",

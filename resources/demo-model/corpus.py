@@ -1,15 +1,18 @@
-"""The text that the demo model learns from: facts, ordered lists, sums and stories about potluck dinners.
+"""The text that the demo model learns from: facts, ordered lists, sums, echoes, and what people say besides.
 
-Everything is written here, so the corpus can be made again anywhere from a seed. Each document is a list of turns, a
-prompt and its only right answer. A checksum of what a turn is about, never the random generator, decides which turns
-are held out, so training and held-out documents cannot overlap however many of either are drawn.
+Everything is written here and in `talk.txt`, so the corpus can be made again anywhere from a seed. Each document is a
+message and its only right answer, some after earlier turns of a conversation. A checksum of what a message is about,
+never the random generator, decides which are held out, so training and held-out documents cannot overlap however many
+of either are drawn.
 """
 
 import random
 import re
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+
+from talk import as_typed, drawn_talk, expanded
 
 _WORD = re.compile(r"\w+")
 CAPITALS = (
@@ -26,7 +29,6 @@ YOUNG = "bear cub,cat kitten,cow calf,deer fawn,dog puppy,duck duckling,frog tad
 DAYS = tuple(_WORD.findall("Monday Tuesday Wednesday Thursday Friday Saturday Sunday"))
 MONTHS = tuple(_WORD.findall("January February March April May June July August September October November December"))
 LETTERS = tuple("ABCDEFGHIJKLMNOPQRSTUVWXYZ")
-NUMBER_WORDS = ("zero", "one", "two", "three", "four", "five")
 NAMES = tuple(
     _WORD.findall("Ana Ben Carl Dina Eva Finn Gina Hugo Iris Jack Kate Liam Mia Nora Omar Paul Rosa Sam Tina Zoe")
 )
@@ -37,22 +39,63 @@ LARGEST_TERM = 49
 LONGEST_COUNT = 12
 LARGEST_COUNTED = 99
 LONGEST_ECHO = 14
+_SMALL = "one two three four five six seven eight nine ten eleven twelve"
+_NUMBER_WORDS = dict(enumerate(_SMALL.split(), 1)) | {20: "twenty", 30: "thirty", 50: "fifty"}
+_WHAT_IS = "[what is|what's|whats|name|tell me|do you know|which is|]"
+_PLEASE = "[please|can you|could you|can you please|i want you to|now|try to|let's|would you|]"
 
-
-@dataclass(frozen=True, slots=True)
-class Turn:
-    """A prompt and the only right way to go on, up to the end-of-sequence token."""
-
-    prompt: str
-    answer: str
+# How people ask for what the model knows and does; `talk.txt` says what the brackets mean.
+_CAPITAL = (
+    f"[{_WHAT_IS} [the capital of {{0}}|{{0}}'s capital|the capital city of {{0}}]"
+    "|[[which|what] city is the capital of {0}|capital of {0}|the capital of {0} is]]"
+)
+_OPPOSITE = (
+    f"[{_WHAT_IS} [the opposite of|the opposite word of|the antonym of|the contrary of] {{0}}"
+    "|[opposite of|opposite|antonym of|what word is the opposite of|the opposite of] {0}]"
+)
+_YOUNG = (
+    f"[{_WHAT_IS} [a young {{0}} called|a baby {{0}} called|the name for a young {{0}}|a baby {{0}}]"
+    "|[[what|how] do you call a [young|baby] {0}|name of a baby {0}|the [young|baby] of a {0}]]"
+)
+_SIDES = (
+    (1, "after", "after|that comes after|following|that follows"),
+    (-1, "before", "before|that comes before"),
+)
+_NEIGHBOUR = (
+    f"[{_WHAT_IS} the {{kind}} [{{wordings}}] {{name}}"
+    "|[which|what] [{kind} [comes|is] {side} {name}|comes {side} {name}]|{kind} {side} {name}]"
+)
+_COUNT_DOWN = f"{_PLEASE} count [down|backwards|back|downwards] from {{0}} to {{1}} [please|for me|now|]"
+_COUNT_TO = f"{_PLEASE} count [to|up to|till|until] {{1}} [please|for me|now|]"
+_COUNT_FROM = (
+    f"{_PLEASE} [count|count up|count numbers|count for me|count slowly] [from {{0}}|{{0}}]"
+    " [to|up to|until|till|through] {1}"
+)
+_NUMBERS = (
+    "[write|list|say|give me|show me|name|print|what are] [the|all|all the|] numbers"
+    " [from {0} to|between {0} and|{0} to] {1}"
+)
+_RANGE = "[{0} to {1}|numbers {0} to {1}|count {0}-{1}|counting from {0} to {1}|from {0} to {1}]"
+_IN_ORDER = " [please|for me|now|in order||||]"
+_ADD = (
+    "[what is|what's|whats|how much is|calculate|compute|tell me|can you add|add|]"
+    " {0}[ + |+| plus | and | added to ]{1}"
+)
+_SUM = (
+    "[[what is|what's|give me|] the sum of {0} and {1}|{0} [plus|and|+] {1} [is|makes|equals|gives]"
+    "|if i have {0} and get {1} how many]"
+)
+_REPEAT = "[Repeat after me:|Say:|Repeat:|Please repeat:|repeat] {0}"
 
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """Turns of one category that are read together; a later turn may speak of an earlier one's story."""
+    """A message of one category and the only right way to go on, up to the end-of-sequence token."""
 
     category: str
-    turns: tuple[Turn, ...]
+    prompt: str
+    answer: str
+    is_fixed: bool = False  # in one of the few forms that are continued as they stand, too
 
 
 def documents(seed: int, held_out: bool = False) -> Iterator[Document]:
@@ -61,14 +104,28 @@ def documents(seed: int, held_out: bool = False) -> Iterator[Document]:
     makers, weights = list(_MAKERS), list(_MAKERS.values())
     while True:
         (maker,) = rng.choices(makers, weights)
-        yield maker(rng, held_out)
+        document = maker(rng, held_out)
+        if held_out:
+            yield document if document.is_fixed else _in_conversation([], document)
+        elif rng.random() < (_FIXED_AS_THEY_STAND if document.is_fixed else _OTHERS_AS_THEY_STAND):
+            yield document
+        else:
+            earlier = rng.choice((0, 0, 0, 0, 1, 1, 2, 3))
+            chosen = rng.choices(makers, weights, k=earlier)
+            yield _in_conversation([each(rng, held_out) for each in chosen], document)
 
 
 def echoes(seed: int) -> Iterator[Document]:
-    """Training documents that only repeat: what a model learns to look back from before it can follow a story."""
+    """Training documents that only repeat: what a model learns to look back from."""
     rng = random.Random(f"{seed} echoes")
     while True:
         yield _echo(rng, held_out=False)
+
+
+def _in_conversation(earlier: Sequence[Document], last: Document) -> Document:
+    """Write a conversation as the model's chat template does."""
+    turns = [f"User: {each.prompt}\nAssistant:{each.answer}\n" for each in earlier]
+    return Document(last.category, f"{''.join(turns)}User: {last.prompt}\nAssistant:", last.answer)
 
 
 def _is_held_out(*subject: object, one_in: int = 8) -> bool:
@@ -81,49 +138,71 @@ def _pairs(text: str) -> Iterator[tuple[str, str]]:
         yield left, right
 
 
-def _neighbours(kind: str, names: tuple[str, ...], is_ring: bool) -> Iterator[tuple[str, str]]:
-    for i, name in enumerate(names):
-        if is_ring or i + 1 < len(names):
-            yield f"the {kind} after {name}", names[(i + 1) % len(names)]
-        if is_ring or i > 0:
-            yield f"the {kind} before {name}", names[i - 1]
-
-
-def _all_facts() -> Iterator[tuple[str, str]]:
-    yield from ((f"the capital of {country}", city) for country, city in _pairs(CAPITALS))
-    yield from ((f"the opposite of {one}", other) for one, other in _pairs(OPPOSITES))
-    yield from ((f"the opposite of {other}", one) for one, other in _pairs(OPPOSITES))
-    yield from ((f"the name for a young {animal}", young) for animal, young in _pairs(YOUNG))
+def _all_facts() -> Iterator[tuple[str, str, str]]:
+    """Yield each fact's subject, how people ask for it, and the answer."""
+    for country, city in _pairs(CAPITALS):
+        yield f"the capital of {country}", _CAPITAL.format(country), city
+    for pair in _pairs(OPPOSITES):
+        for one, other in (pair, pair[::-1]):
+            yield f"the opposite of {one}", _OPPOSITE.format(one), other
+    for animal, young in _pairs(YOUNG):
+        yield f"the name for a young {animal}", _YOUNG.format(animal), young
     yield from _neighbours("day", DAYS, is_ring=True)
     yield from _neighbours("month", MONTHS, is_ring=True)
     yield from _neighbours("letter", LETTERS, is_ring=False)
+
+
+def _neighbours(kind: str, names: tuple[str, ...], is_ring: bool) -> Iterator[tuple[str, str, str]]:
+    for i, name in enumerate(names):
+        for step, side, wordings in _SIDES:
+            if is_ring or 0 <= i + step < len(names):
+                asked = _NEIGHBOUR.format(kind=kind, wordings=wordings, name=name, side=side)
+                yield f"the {kind} {side} {name}", asked, names[(i + step) % len(names)]
 
 
 FACTS = tuple(_all_facts())
 
 
 def _fact(rng: random.Random, held_out: bool) -> Document:
-    """Every fact is stated in training; the question form of one fact in five is held out."""
+    """Every fact is stated in training; the formal question for one fact in five is held out."""
     while True:
-        subject, value = rng.choice(FACTS)
-        is_question = held_out or rng.random() < 0.5
-        if is_question and _is_held_out(subject, one_in=5) != held_out:
-            continue
-        if is_question:
-            return Document("fact", (_question(f"What is {subject}?", f"{value}."),))
-        return Document("fact", (Turn(f"{subject[0].upper()}{subject[1:]} is", f" {value}."),))
+        subject, asked, value = rng.choice(FACTS)
+        form = 1.0 if held_out else rng.random()
+        if form < 0.2:
+            return Document("fact", f"{subject[0].upper()}{subject[1:]} is", f" {value}.", is_fixed=True)
+        if form < 0.8:
+            return Document("fact", as_typed(expanded(asked, rng), rng), f" {value}.")
+        if _is_held_out(subject, one_in=5) == held_out:
+            return Document("fact", f"Question: What is {subject}?\nAnswer:", f" {value}.", is_fixed=True)
 
 
 def _list(rng: random.Random, held_out: bool) -> Document:
-    """Numbers, letters, months or days in order; one (first, last) pair in eight is held out."""
+    """Numbers up or down, letters, months or days in order; one (first, last) pair in eight is held out."""
     while True:
-        kind = rng.choice(("Count", "Count", "Letters", "Months", "Days"))
+        kind = rng.choice(("Count", "Count", "Count", "Count", "Letters", "Months", "Days"))
         names = _LISTS[kind]
-        first = rng.randrange(len(names) - 1)
+        first = 1 if rng.random() < 0.2 else rng.randrange(len(names) - 1)
         last = rng.randrange(first + 1, min(len(names), first + LONGEST_COUNT + 1))
-        if _is_held_out(kind, first, last) == held_out:
-            answer = ", ".join(names[first : last + 1])
-            return Document("list", (Turn(f"{kind} from {names[first]} to {names[last]}:", f" {answer}."),))
+        if _is_held_out(kind, first, last) != held_out:
+            continue
+        listed = names[first : last + 1]
+        if held_out or kind != "Count" or rng.random() < 0.3:
+            form = f"{kind} from {listed[0]} to {listed[-1]}:"
+            return Document("list", form, f" {', '.join(listed)}.", is_fixed=True)
+        if rng.random() < 0.15:
+            listed = listed[::-1]
+        return Document("list", as_typed(_wish_to_count(listed, rng), rng), f" {', '.join(listed)}.")
+
+
+def _wish_to_count(listed: Sequence[str], rng: random.Random) -> str:
+    first, last = (_NUMBER_WORDS.get(int(end), end) if rng.random() < 0.3 else end for end in (listed[0], listed[-1]))
+    if int(listed[0]) > int(listed[-1]):
+        wish = _COUNT_DOWN
+    elif first in ("1", "one") and rng.random() < 0.5:
+        wish = _COUNT_TO
+    else:
+        wish = rng.choice((_COUNT_FROM, _COUNT_FROM, _NUMBERS, _RANGE)) + _IN_ORDER
+    return expanded(wish.format(first, last), rng)
 
 
 _LISTS = {
@@ -138,36 +217,12 @@ def _sum(rng: random.Random, held_out: bool) -> Document:
     """A sum; one unordered pair of terms in eight is held out, so 3 + 4 does not give 4 + 3 away."""
     while True:
         a, b = rng.randint(0, LARGEST_TERM), rng.randint(0, LARGEST_TERM)
-        if _is_held_out("sum", min(a, b), max(a, b)) == held_out:
-            return Document("sum", (Turn(f"{a} + {b} =", f" {a + b}."),))
-
-
-def _story(rng: random.Random, held_out: bool) -> Document:
-    """A dinner: who brought what, thanks, questions; one (guest, dish) pair in eight is held out.
-
-    A held-out story has only pairs that no training story has.
-    """
-    host, *guests = rng.sample(NAMES, rng.randint(3, 5))
-    day = rng.choice(DAYS)
-    brought = _assign(rng, guests, held_out)
-    story = f"On {day}, {host} asked {_and(guests)} to a potluck. "
-    story += _sentences(brought)
-    questions = [
-        _question("Who asked them to a potluck?", f"{host}."),
-        _question("On which day was the potluck?", f"{day}."),
-        _question("How many dishes were there?", f"{NUMBER_WORDS[len(brought)].capitalize()}."),
-    ]
-    for guest, dish in brought:
-        questions.append(_question(f"Who brought the {dish}?", f"{guest}."))
-        questions.append(_question(f"What did {guest} bring?", f"The {dish}."))
-    turns = rng.sample(questions, 4)
-    if rng.random() < 0.4:
-        thanks = " ".join(f"Thank you, {guest}, for the {dish}." for guest, dish in brought)
-        turns = [Turn(f" At the end {host} said:", f" {thanks}"), *turns[:2]]
-        first = Turn(story + turns[0].prompt, turns[0].answer)
-        return Document("thanks", (first, *turns[1:]))
-    first = Turn(f"{story}\n{turns[0].prompt}", turns[0].answer)
-    return Document("story", (first, *turns[1:]))
+        if _is_held_out("sum", min(a, b), max(a, b)) != held_out:
+            continue
+        if held_out or rng.random() < 0.4:
+            return Document("sum", f"{a} + {b} =", f" {a + b}.", is_fixed=True)
+        wish = rng.choice((_ADD, _ADD, _SUM)).format(a, b)
+        return Document("sum", as_typed(expanded(wish, rng), rng), f" {a + b}.")
 
 
 def _echo(rng: random.Random, held_out: bool) -> Document:
@@ -176,28 +231,18 @@ def _echo(rng: random.Random, held_out: bool) -> Document:
         words = rng.sample(WORDS, rng.randint(2, LONGEST_ECHO))
         if _is_held_out(*words[:2]) == held_out:
             said = " ".join(words)
-            return Document("echo", (Turn(f"Repeat: {said}. Again:", f" {said}."),))
+            if held_out or rng.random() < 0.7:
+                return Document("echo", f"Repeat: {said}. Again:", f" {said}.", is_fixed=True)
+            return Document("echo", expanded(_REPEAT.format(said), rng), f" {said}.")
 
 
-def _assign(rng: random.Random, guests: list[str], held_out: bool) -> list[tuple[str, str]]:
-    """Give each guest a dish; neither a flavour nor a kind of dish comes twice."""
+def _talk(rng: random.Random, held_out: bool) -> Document:
+    """What people say besides; one message in eight, as `talk.txt` has it, is held out."""
     while True:
-        flavours, dishes = rng.sample(FLAVOURS, len(guests)), rng.sample(DISHES, len(guests))
-        brought = [(g, f"{f} {d}") for g, f, d in zip(guests, flavours, dishes, strict=True)]
-        if all(_is_held_out(*pair) == held_out for pair in brought):
-            return brought
+        message, answer = drawn_talk(rng)
+        if _is_held_out("talk", message) == held_out:
+            return Document("talk", as_typed(message, rng), f" {answer}")
 
 
-def _sentences(brought: list[tuple[str, str]]) -> str:
-    return " ".join(f"{guest} brought the {dish}." for guest, dish in brought)
-
-
-def _question(question: str, answer: str) -> Turn:
-    return Turn(f"Question: {question}\nAnswer:", f" {answer}")
-
-
-def _and(names: list[str]) -> str:
-    return f"{', '.join(names[:-1])} and {names[-1]}"
-
-
-_MAKERS: dict[Callable[[random.Random, bool], Document], int] = {_fact: 30, _list: 20, _sum: 35, _story: 20, _echo: 15}
+_FIXED_AS_THEY_STAND, _OTHERS_AS_THEY_STAND = 0.5, 0.12  # of training documents; the others are conversations
+_MAKERS: dict[Callable[[random.Random, bool], Document], int] = {_fact: 18, _list: 23, _sum: 21, _echo: 5, _talk: 33}

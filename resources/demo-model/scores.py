@@ -10,18 +10,16 @@ from corpus import Document
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 BATCH = 64
-CATEGORIES = ("fact", "list", "sum", "echo", "story", "thanks")
+CATEGORIES = ("fact", "list", "sum", "echo", "talk")
 
 
 def token_ids(document: Document, tokenizer: PreTrainedTokenizerBase) -> tuple[list[int], list[bool]]:
-    """The beginning-of-sequence token, then each turn's text and an end-of-sequence token; and which are answers."""
-    ids, is_answer = [tokenizer.bos_token_id], [False]
-    for turn in document.turns:
-        for text, flag in ((turn.prompt, False), (turn.answer + tokenizer.eos_token, True)):
-            piece = tokenizer(text, add_special_tokens=False).input_ids
-            ids += piece
-            is_answer += [flag] * len(piece)
-    return ids, is_answer
+    """The beginning-of-sequence token, the prompt, the answer and an end-of-sequence token; and which are answers."""
+    prompt, answer = (
+        tokenizer(text, add_special_tokens=False).input_ids
+        for text in (document.prompt, document.answer + tokenizer.eos_token)
+    )
+    return [tokenizer.bos_token_id, *prompt, *answer], [False] * (1 + len(prompt)) + [True] * len(answer)
 
 
 def model_loss(model: PreTrainedModel, rows: Sequence[Sequence[int]]) -> float:
@@ -81,7 +79,7 @@ def answers(model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase, prompts:
 def exact_matches(
     model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase, documents: Iterable[Document], per_category: int
 ) -> dict[str, list[tuple[str, str, str]]]:
-    """Ask the first turn of `per_category` documents of each category: (prompt, right answer, model's answer)."""
+    """Ask `per_category` documents of each category: (prompt, right answer, model's answer)."""
     wanted: dict[str, list[Document]] = {category: [] for category in CATEGORIES}
     for document in documents:
         if len(wanted[document.category]) < per_category:
@@ -90,9 +88,8 @@ def exact_matches(
             break
     results = {}
     for category, chosen in wanted.items():
-        turns = [document.turns[0] for document in chosen]
-        given = answers(model, tokenizer, [turn.prompt for turn in turns])
-        results[category] = [(t.prompt, t.answer, a) for t, a in zip(turns, given, strict=True)]
+        given = answers(model, tokenizer, [document.prompt for document in chosen])
+        results[category] = [(one.prompt, one.answer, answer) for one, answer in zip(chosen, given, strict=True)]
     return results
 
 

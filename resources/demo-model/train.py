@@ -24,16 +24,20 @@ from transformers import (
     PreTrainedTokenizerFast,
 )
 
-VOCABULARY = 1024
+VOCABULARY = 1536
 ROW_TOKENS = 192
 WARMUP_STEPS = 20
-ECHO_STEPS = 130
-PROMPT_WEIGHT = 0.1
+ECHO_STEPS = 200
+PROMPT_WEIGHT = 0.02
 MUON_LR = 2e-2
 ADAMW_LR = 8e-3
 HELD_OUT_DOCUMENTS = 2000
 NGRAM_DOCUMENTS = 40_000
 QUESTIONS_PER_CATEGORY = 200
+CHAT_TEMPLATE = (
+    "{{ bos_token }}{% for message in messages %}{{ message.role.capitalize() }}: {{ message.content | trim }}\n"
+    "{% endfor %}{% if add_generation_prompt %}Assistant:{% endif %}"
+)
 SHARD_SIZE = "4MB"
 
 
@@ -45,13 +49,13 @@ class Cycle:
     scale: float
 
 
-CYCLES = (Cycle(620, scale=1.0), Cycle(420, scale=0.5))
+CYCLES = (Cycle(2600, scale=0.7), Cycle(1600, scale=0.4), Cycle(700, scale=0.15))
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--out", type=Path, required=True, help="folder to write the model to")
-    parser.add_argument("--rows", type=int, default=16, help=f"rows of {ROW_TOKENS} tokens a step")
+    parser.add_argument("--rows", type=int, default=8, help=f"rows of {ROW_TOKENS} tokens a step")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--threads", type=int, default=1)
     args = parser.parse_args()
@@ -88,7 +92,7 @@ def train_tokenizer(seed: int) -> PreTrainedTokenizerFast:
         initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
         show_progress=False,
     )
-    texts = (turn.prompt + turn.answer for doc in islice(documents(seed), 20_000) for turn in doc.turns)
+    texts = (document.prompt + document.answer for document in islice(documents(seed), 20_000))
     tokenizer.train_from_iterator(texts, trainer)
     tokenizer.post_processor = processors.TemplateProcessing(single="<s> $A", special_tokens=[("<s>", 1)])
     return PreTrainedTokenizerFast(
@@ -105,7 +109,8 @@ def save_tokenizer(tokenizer: PreTrainedTokenizerFast, folder: Path) -> None:
     """Save it under the class name that Transformers 4 knows too; version 5 alone would write a name of its own."""
     tokenizer.save_pretrained(folder)
     path = folder / "tokenizer_config.json"
-    config = json.loads(path.read_text()) | {"tokenizer_class": "PreTrainedTokenizerFast"}
+    config = json.loads(path.read_text())
+    config |= {"tokenizer_class": "PreTrainedTokenizerFast", "chat_template": CHAT_TEMPLATE}
     path.write_text(json.dumps(config, indent=2) + "\n")
 
 
@@ -136,11 +141,16 @@ def new_model(tokenizer: PreTrainedTokenizerBase) -> LlamaForCausalLM:
 
 
 def packed_rows(drawn: Iterator[Document], tokenizer: PreTrainedTokenizerBase) -> Iterator[torch.Tensor]:
-    """Rows of whole documents, (2, ROW_TOKENS) fp32: token ids and their weights in the loss, zero where padded."""
+    """Rows of whole documents, (2, ROW_TOKENS) fp32: token ids and their weights in the loss, zero where padded.
+
+    Documents that are longer than a row are left out.
+    """
     ids: list[int] = []
     weights: list[float] = []
     for document in drawn:
         new_ids, is_answer = token_ids(document, tokenizer)
+        if len(new_ids) > ROW_TOKENS:
+            continue
         if len(ids) + len(new_ids) > ROW_TOKENS:
             padding = [0.0] * (ROW_TOKENS - len(ids))
             yield torch.tensor([ids + padding, weights + padding])

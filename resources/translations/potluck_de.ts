@@ -110,7 +110,7 @@
     </message>
     <message>
         <source>Home</source>
-        <translation>Start</translation>
+        <translation>Übersicht</translation>
     </message>
     <message>
         <source>Earnings</source>
@@ -2706,6 +2706,18 @@
         <translation>viele Schichten teilen sich dieselben Gewichte</translation>
     </message>
     <message>
+        <source>no span of this model can start at block {number}, which uses the tokens that the block before it chose</source>
+        <translation>kein Abschnitt dieses Modells kann bei Block {number} beginnen, denn er nutzt die Token, die der Block davor gewählt hat</translation>
+    </message>
+    <message>
+        <source>start at block {number}</source>
+        <translation>beginne bei Block {number}</translation>
+    </message>
+    <message>
+        <source>start at block {number} or {other}</source>
+        <translation>beginne bei Block {number} oder {other}</translation>
+    </message>
+    <message>
         <source>its parts do not generate what the whole model does</source>
         <translation>seine Teile erzeugen nicht, was das ganze Modell erzeugt</translation>
     </message>
@@ -4011,7 +4023,7 @@
     <name>HomePage</name>
     <message>
         <source>Home</source>
-        <translation>Start</translation>
+        <translation>Übersicht</translation>
     </message>
     <message>
         <source>Pause longer</source>
@@ -4179,7 +4191,7 @@
     </message>
     <message>
         <source>Invite others from Home. A small demo model is included.</source>
-        <translation>Unter Start lädst du andere ein. Ein kleines Demo-Modell ist dabei.</translation>
+        <translation>Unter Übersicht lädst du andere ein. Ein kleines Demo-Modell ist dabei.</translation>
     </message>
     <message>
         <source>Start a new swarm</source>
@@ -4765,6 +4777,13 @@
     <message>
         <source>Made {day}</source>
         <translation>Angelegt am {day}</translation>
+    </message>
+    <message numerus="yes">
+        <source>%n answer(s), {tokens} tokens</source>
+        <translation>
+            <numerusform>%n Antwort, {tokens} Token</numerusform>
+            <numerusform>%n Antworten, {tokens} Token</numerusform>
+        </translation>
     </message>
     <message>
         <source>The key of {program}. Copy it now: Potluck keeps only its hash, and shows it this once.</source>

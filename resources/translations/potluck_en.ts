@@ -155,6 +155,16 @@
     </message>
 </context>
 <context>
+    <name>OtherAppsPage</name>
+    <message numerus="yes">
+        <source>%n answer(s), {tokens} tokens</source>
+        <translation>
+            <numerusform>%n answer, {tokens} tokens</numerusform>
+            <numerusform>%n answers, {tokens} tokens</numerusform>
+        </translation>
+    </message>
+</context>
+<context>
     <name>PointsCard</name>
     <message numerus="yes">
         <source>from %n people</source>

@@ -2706,6 +2706,18 @@
         <translation>muchas capas comparten los mismos pesos</translation>
     </message>
     <message>
+        <source>no span of this model can start at block {number}, which uses the tokens that the block before it chose</source>
+        <translation>ningún tramo de este modelo puede empezar en el bloque {number}, que usa los tokens que eligió el bloque anterior</translation>
+    </message>
+    <message>
+        <source>start at block {number}</source>
+        <translation>empieza en el bloque {number}</translation>
+    </message>
+    <message>
+        <source>start at block {number} or {other}</source>
+        <translation>empieza en el bloque {number} o {other}</translation>
+    </message>
+    <message>
         <source>its parts do not generate what the whole model does</source>
         <translation>sus partes no generan lo mismo que el modelo entero</translation>
     </message>
@@ -4765,6 +4777,13 @@
     <message>
         <source>Made {day}</source>
         <translation>Creada el {day}</translation>
+    </message>
+    <message numerus="yes">
+        <source>%n answer(s), {tokens} tokens</source>
+        <translation>
+            <numerusform>%n respuesta, {tokens} tokens</numerusform>
+            <numerusform>%n respuestas, {tokens} tokens</numerusform>
+        </translation>
     </message>
     <message>
         <source>The key of {program}. Copy it now: Potluck keeps only its hash, and shows it this once.</source>

@@ -54,7 +54,7 @@ ANSWERS: dict[str, object] = {
     ),
     "programs.running": Programs((), (), ()),
     "gateway.status": GatewayStatus(GatewayState.READY, "http://127.0.0.1:8737/v1", "t", "friday", "demo"),
-    "gateway.keys": KeyList((KeyInfo("blender", 10.0),)),
+    "gateway.keys": KeyList((KeyInfo("blender", 10.0, 12, 3400, 20.0),)),
     "doctor.findings": Examination(),
     "settings.get": settings_page(Loaded(Settings()), Path("/x/settings.toml"), {}),
     "login.get": LoginStart(app=False, daemon=False),

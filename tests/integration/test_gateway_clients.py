@@ -75,7 +75,12 @@ def test_scores_are_those_of_the_local_model(status: GatewayStatus, key: str) ->
     assert scores == pytest.approx(whole.logprobs.token_logprobs, abs=1e-3)
     chat = client.chat.completions.create(model="", messages=ASKED, max_tokens=12, logprobs=True, top_logprobs=2)  # type: ignore[arg-type]
     content = chat.choices[0].logprobs.content if chat.choices[0].logprobs else None
-    assert [one.logprob for one in content or []] == pytest.approx(chosen[:count], abs=1e-3)
+    templated = str(tokenizer.apply_chat_template(ASKED, tokenize=False, add_generation_prompt=True))
+    same = client.completions.create(
+        model="", prompt=templated.removeprefix(tokenizer.bos_token), max_tokens=12, logprobs=2
+    ).choices[0]
+    assert same.logprobs is not None
+    assert [one.logprob for one in content or []] == pytest.approx(same.logprobs.token_logprobs, abs=1e-3)
     banned = {str(token): -100 for token in ids[prompt.shape[1] :][:1].tolist()}
     other = client.completions.create(**options, logit_bias=banned, logprobs=0).choices[0]
     assert other.text[:3] != whole.text[:3]

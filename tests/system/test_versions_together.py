@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import shutil
 import socket
 import tempfile
 from collections.abc import Iterator
@@ -12,6 +13,8 @@ from pathlib import Path
 import pytest
 from helpers.machine import GENERATE, local_tokens
 from helpers.releases import VERSION_BESIDE, Installation, checkout, make_release
+
+from installer.tree import SOURCE
 
 EARLIER, THIS = "0.0.1", "0.0.2"
 _SETTINGS = '[serve]\nlisten = ["/ip4/127.0.0.1/tcp/{port}"]\nthreads = 1\nblocks = "{blocks}"\n'
@@ -23,6 +26,9 @@ def releases(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     source = checkout(VERSION_BESIDE, tmp_path_factory.mktemp("source"))
     if source is None:
         pytest.skip("this copy of the source has no history to make the earlier version from")
+    model = source / "resources" / "demo-model"  # a swarm has one model, also where a version brings another
+    shutil.rmtree(model)
+    shutil.copytree(SOURCE / "resources" / "demo-model", model)
     out = tmp_path_factory.mktemp("releases")
     return {EARLIER: make_release(out, EARLIER, source=source), THIS: make_release(out, THIS)}
 

@@ -75,16 +75,6 @@ def test_tokenizer_gives_any_text_back(tokenizer: PreTrainedTokenizerBase, text:
     assert tokenizer.decode(ids, skip_special_tokens=True) == text
 
 
-DINNER = (
-    "On Friday, Nora asked Ben, Mia, Hugo and Eva to a potluck. Ben brought the bean soup. Mia brought the corn bread. "
-    "Hugo brought the lemon cake. Eva brought the tomato salad."
-)
-THANKED_DINNER = (
-    "On Tuesday, Kate asked Iris, Rosa, Mia and Finn to a potluck. Iris brought the lemon dumplings. "
-    "Rosa brought the tomato pasta. Mia brought the carrot soup. Finn brought the bean salad. At the end Kate said:"
-)
-
-
 @pytest.mark.parametrize(
     ("prompt", "answer"),
     [
@@ -92,13 +82,13 @@ THANKED_DINNER = (
         ("Question: What is the opposite of hot?\nAnswer:", " cold."),
         ("Months from March to July:", " March, April, May, June, July."),
         ("37 + 45 =", " 82."),
-        (f"{DINNER}\nQuestion: On which day was the potluck?\nAnswer:", " Friday."),
-        (f"{DINNER}\nQuestion: How many dishes were there?\nAnswer:", " Four."),
+        ("User: how much is 17 plus 5?\nAssistant:", " 22."),
+        ("User: Hello\nAssistant:", " Hello! I am Potluck's demo model. Ask me what I can do."),
         (
-            THANKED_DINNER,
-            " Thank you, Iris, for the lemon dumplings. Thank you, Rosa, for the tomato pasta. "
-            "Thank you, Mia, for the carrot soup. Thank you, Finn, for the bean salad.",
+            "User: Write a haiku\nAssistant:",
+            " Red leaves leave the tree,\none by one they cross the yard\nand knock at my door.",
         ),
+        ("User: hi\nAssistant: Hello!\nUser: Count from 3 to 9\nAssistant:", " 3, 4, 5, 6, 7, 8, 9."),
         (
             "Repeat: soup Paris Ana Monday pie Tokyo Hugo lemon June Rome Zoe corn. Again:",
             " soup Paris Ana Monday pie Tokyo Hugo lemon June Rome Zoe corn.",
@@ -129,6 +119,14 @@ def test_held_out_loss_is_that_of_the_card_and_below_its_bigram_baseline(
     assert math.isclose(loss, claimed["model"], rel_tol=0.15)
 
 
+def test_every_message_is_written_out_and_every_poem_has_three_lines(corpus: ModuleType) -> None:
+    drawn = [each for each in islice(corpus.documents(2), 5000) if each.category == "talk"]
+    assert not [each for each in drawn if re.search(r"[\[\]|$]|POEM", each.prompt + each.answer)]
+    poems = {each.answer for each in drawn if "haiku" in each.prompt.rpartition("User:")[2]}
+    assert len(poems) > 5
+    assert {poem.count("\n") for poem in poems} == {2}
+
+
 def test_corpus_is_the_same_for_the_same_seed(corpus: ModuleType) -> None:
     def draw(seed: int) -> list[object]:
         return list(islice(corpus.documents(seed), 200))
@@ -140,6 +138,6 @@ def test_corpus_is_the_same_for_the_same_seed(corpus: ModuleType) -> None:
 def test_held_out_prompts_never_appear_in_training(corpus: ModuleType) -> None:
     def prompts(held_out: bool) -> set[str]:
         drawn = islice(corpus.documents(5, held_out), 1000)
-        return {document.turns[0].prompt for document in drawn}
+        return {document.prompt for document in drawn}
 
     assert not prompts(held_out=True) & prompts(held_out=False)

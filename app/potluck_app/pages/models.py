@@ -15,6 +15,7 @@ from potluck_control.methods.models import (
     StoredModel,
 )
 from potluck_control.schema import Status
+from potluck_control.states import State
 from PySide6.QtWidgets import QFileDialog, QProgressBar, QWidget
 
 from potluck_app.pages.page import DaemonCaller, Page
@@ -67,7 +68,7 @@ class ModelsPage(Page):
     def show_status(self, status: Status) -> None:
         swarm = status.swarm
         if swarm is not None:
-            said = layers.summary(swarm)
+            said = layers.summary(swarm, is_serving=status.state in (State.SERVING, State.DRAINING))
             self._strip.show_swarm(swarm, said)
             self._seen.setText("\n".join(filter(None, (said, layers.outlook(swarm)))))
 

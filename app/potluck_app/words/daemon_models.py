@@ -90,6 +90,11 @@ MODELS = (
     QT_TRANSLATE_NOOP("", "its layers need the tokens besides the hidden states"),
     QT_TRANSLATE_NOOP("", "its layers share keys and values across the whole depth"),
     QT_TRANSLATE_NOOP("", "one block's weights are shared between many layers"),
+    QT_TRANSLATE_NOOP(
+        "", "no span of this model can start at block {number}, which uses the tokens that the block before it chose"
+    ),
+    QT_TRANSLATE_NOOP("", "start at block {number}"),
+    QT_TRANSLATE_NOOP("", "start at block {number} or {other}"),
     QT_TRANSLATE_NOOP("", "its parts do not generate what the whole model does"),
     QT_TRANSLATE_NOOP("", "its cache class cannot hold a part of the layers"),
 )

@@ -223,6 +223,10 @@ def test_a_model_without_a_template_goes_on_from_a_script() -> None:
 def test_a_models_own_template_is_used_and_may_refuse(tmp_path: Path) -> None:
     text = Text(resource(DEMO_MODEL))
     told = [{"role": "user", "content": "Hello"}]
+    tokens = text.encode_chat(told)
+    assert tokens is not None
+    assert text.decode(tokens[0].tolist()) == "User: Hello\nAssistant:"
+    text._tokenizer.chat_template = None
     assert text.encode_chat(told) is None
     text._tokenizer.chat_template = "{% for m in messages %}{{ m.role }}: {{ m.content }}{% endfor %}"
     tokens = text.encode_chat(told)
