@@ -1017,6 +1017,15 @@ FIGURES = {
             "kills, freezes and cut links between pushing servers (8; 200 in soak): tokens that differ; needs root",
         ),
         Figure(
+            "recover_long",
+            "s",
+            "lower",
+            3,
+            "rings:recover_long",
+            "a server is killed at 4,000 tokens of context, 50 ms round trips, 100 Mbit/s: time until the next token; "
+            "needs root",
+        ),
+        Figure(
             "speculative_100ms",
             "ratio",
             "higher",

@@ -24,9 +24,9 @@ PROMPT_TOKENS = 16
 _WARM_UP_TOKENS = 8
 
 
-def prompt(seed: int = 0) -> torch.Tensor:
+def prompt(seed: int = 0, *, tokens: int = PROMPT_TOKENS) -> torch.Tensor:
     """[1, tokens] int64."""
-    return torch.randint(1, 1000, (1, PROMPT_TOKENS), generator=torch.Generator().manual_seed(seed))
+    return torch.randint(1, 1000, (1, tokens), generator=torch.Generator().manual_seed(seed))
 
 
 def generate(model: Any, num_tokens: int, on_token: Callable[[Completion], None] = lambda _: None) -> Completion:

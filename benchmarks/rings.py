@@ -1,7 +1,7 @@
-"""Steps that go around the servers of a route, on an emulated internet: `ring_latency` and `push_faults`. Needs root.
+"""Steps that go around the servers of a route, on an emulated internet: how long they take, and when one is lost.
 
 The client is in this process, at a place of its own; every server is at another. Decode steps are timed once the
-servers push to each other, which they do from the fourth step on.
+servers push to each other, which they do from the fourth step on. Needs root.
 """
 
 from __future__ import annotations
@@ -9,17 +9,18 @@ from __future__ import annotations
 import contextlib
 import itertools
 import random
-from collections.abc import Iterator, Sequence
+import statistics
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 from unittest import mock
 
-from potluck_gateway.completion import Completion
+from potluck_gateway.completion import Completion, Options, complete
 
 from benchmarks.figures import Measured
 from benchmarks.local_swarm import LocalEngine, LocalSwarm
-from benchmarks.loops import generate, swarm_model
+from benchmarks.loops import generate, prompt, swarm_model
 from benchmarks.models import checkpoint, local_model
 from potluck.client.ring import Ring
 from potluck.protocol.blocks import Span
@@ -33,6 +34,9 @@ _TOKENS = 24
 _FAULT_LINK = Link(0.015)
 _FAULT_TOKENS = 24
 _SEED = 19
+_LONG_LINK = Link(0.025, rate_mbit=100.0)
+_LONG_TOKENS = 4000
+_LOST_AFTER = 12  # tokens more
 
 
 def latency(soak: bool) -> Measured:
@@ -69,6 +73,38 @@ def faults(soak: bool) -> Measured:
             print(waits[-1], "tokens that differ so far:", differing, flush=True)
     longest = max(each["longest_wait_s"] for each in waits)
     return Measured(float(differing), {"longest_wait_s": longest, "faults": waits, "seed": _SEED})
+
+
+def recover_long(soak: bool) -> Measured:
+    """Six servers, two for each third of the blocks; the one in the middle of the route is killed, far into a text."""
+    folder, ids = checkpoint(512, _NUM_BLOCKS), prompt(tokens=_LONG_TOKENS)
+    spans = [span for span in (Span(0, 2), Span(2, 4), Span(4, 6)) for _ in range(2)]
+    options = Options(2 * _LOST_AFTER, min_new_tokens=2 * _LOST_AFTER)
+    want = complete(local_model(folder), ids, options, lambda _: None).tokens
+    waits, differing = list[float](), 0
+    with far_swarm(folder, spans, _LONG_LINK) as far:
+        for _ in range(5 if soak else 1):
+            killed = list[LocalEngine]()
+            with swarm_model(far.swarm, folder) as model:
+                strike = _killing(far, model, killed)
+                done = complete(model, ids, options, strike)
+            far.replace(killed[0])
+            waits.append(max(later - earlier for earlier, later in itertools.pairwise(done.times_s)))
+            differing += sum(one != other for one, other in zip(done.tokens, want, strict=True))
+    detail = {"waits_s": waits, "tokens_that_differ": differing, "context": _LONG_TOKENS, "hidden_size": 512}
+    return Measured(statistics.median(waits), detail, holds=differing == 0)
+
+
+def _killing(far: FarSwarm, model: Any, killed: list[LocalEngine]) -> Callable[[Completion], None]:
+    """Return what kills the middle of the route when it has heard of enough tokens."""
+    heard = itertools.count(1)
+
+    def strike(_: Completion) -> None:
+        if next(heard) == _LOST_AFTER:
+            killed.append(far.serving(model)[1])
+            killed[0].kill()
+
+    return strike
 
 
 @dataclass
