@@ -1,12 +1,14 @@
 """Reads and writes OpenAI's chat completions. Pure. Source: the API reference, "Create chat completion".
 
-`max_wait_s` is ours: how long to wait for blocks that nobody serves.
+Two fields are ours, as in `completions_format`: `max_wait_s` and `with_details`.
 """
 
 from __future__ import annotations
 
 import time
 from typing import Any
+
+from potluck_control.codec import to_json
 
 from potluck_gateway.answer_format import EVENTS, comment, error_body, event, new_id
 from potluck_gateway.answers import Answer, Answers, Part
@@ -37,6 +39,7 @@ _RULES = FieldRules(
     SAMPLING
     | CHOICES
     | {"messages", "model", "max_tokens", "max_completion_tokens", "response_format", "max_wait_s", "top_logprobs"}
+    | {"with_details"}
     | {"tools", "tool_choice", "parallel_tool_calls"},
     ACCOUNTS,
     {
@@ -58,6 +61,7 @@ def parse_chat(body: bytes, most_tokens: int) -> ChatRequest:
         max_wait_s=parse_max_wait(asked.get("max_wait_s")),
         schema=parse_response_format(asked.get("response_format")),
         tools=parse_tools(asked),
+        with_details=asked.get("with_details") is True,
         ignored=ignored,
         num_top=_parse_num_top(asked),
         **parse_choices(asked),
@@ -105,7 +109,9 @@ class ChatFormat:
 
     def _end(self, index: int, answer: Answer) -> bytes:
         calls = [{"index": number} | call for number, call in enumerate(_calls(answer))]
-        return (self._chunk(index, {"tool_calls": calls}) if calls else b"") + self._chunk(index, {}, answer.reason)
+        return (self._chunk(index, {"tool_calls": calls}) if calls else b"") + self._chunk(
+            index, {}, answer.reason, **details(answer)
+        )
 
     def failure(self, sentence: str) -> bytes:
         return event(error_body(sentence, 500))
@@ -120,7 +126,11 @@ class ChatFormat:
 def _choice(index: int, answer: Answer) -> dict[str, Any]:
     calls = {"tool_calls": _calls(answer)} if answer.calls else {}
     message = {"role": "assistant", "content": answer.text or (None if calls else ""), **calls}
-    return {"index": index, "message": message, "logprobs": None, "finish_reason": answer.reason} | _logprobs(answer)
+    return (
+        {"index": index, "message": message, "logprobs": None, "finish_reason": answer.reason}
+        | _logprobs(answer)
+        | details(answer)
+    )
 
 
 def _calls(answer: Answer) -> list[dict[str, Any]]:
@@ -132,6 +142,11 @@ def _calls(answer: Answer) -> list[dict[str, Any]]:
 
 def _logprobs(scored: Answer | Part) -> dict[str, Any]:
     return {"logprobs": chat_scores(scored.scores)} if scored.scores else {}
+
+
+def details(answer: Answer) -> dict[str, Any]:
+    """Return what a choice tells of the answer's tokens, speed and servers if that was asked for."""
+    return {} if answer.details is None else {"potluck": to_json(answer.details)}
 
 
 def usage(answers: Answers) -> dict[str, int]:

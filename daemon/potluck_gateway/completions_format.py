@@ -10,11 +10,9 @@ import time
 from collections.abc import Sequence
 from typing import Any
 
-from potluck_control.codec import to_json
-
 from potluck_gateway.answer_format import EVENTS, comment, error_body, event, new_id
-from potluck_gateway.answers import Answer, Answers, Part, TokenScore
-from potluck_gateway.chat_format import DONE, usage
+from potluck_gateway.answers import Answers, Part, TokenScore
+from potluck_gateway.chat_format import DONE, details, usage
 from potluck_gateway.requests import (
     ACCOUNTS,
     CHOICES,
@@ -77,7 +75,7 @@ class CompletionFormat:
         self._shared = {"id": new_id("cmpl"), "object": "text_completion", "created": int(time.time()), "model": model}
 
     def whole(self, answers: Answers) -> dict[str, Any]:
-        choices = [_choice(n, one.text, one.reason, one.scores) | _details(one) for n, one in enumerate(answers)]
+        choices = [_choice(n, one.text, one.reason, one.scores) | details(one) for n, one in enumerate(answers)]
         return {**self._shared, "choices": choices, "usage": usage(answers)}
 
     def begin(self) -> bytes:
@@ -90,7 +88,7 @@ class CompletionFormat:
         return comment(sentence)
 
     def end(self, answers: Answers) -> bytes:
-        last = [_choice(n, "", one.reason) | _details(one) for n, one in enumerate(answers)]
+        last = [_choice(n, "", one.reason) | details(one) for n, one in enumerate(answers)]
         ends = [event({**self._shared, "choices": [choice]}) for choice in last]
         counts = event({**self._shared, "choices": [], "usage": usage(answers)}) if self._with_usage else b""
         return b"".join(ends) + counts + DONE
@@ -102,7 +100,3 @@ class CompletionFormat:
 def _choice(index: int, text: str, reason: str | None, scores: Sequence[TokenScore] = ()) -> dict[str, Any]:
     logprobs = completion_scores(scores) if scores else None
     return {"index": index, "text": text, "logprobs": logprobs, "finish_reason": reason}
-
-
-def _details(answer: Answer) -> dict[str, Any]:
-    return {} if answer.details is None else {"potluck": to_json(answer.details)}

@@ -3289,6 +3289,22 @@
         <source>With OpenAI&apos;s package (pip install openai):</source>
         <translation>Mit dem Paket von OpenAI (pip install openai):</translation>
     </message>
+    <message>
+        <source>answered by {names}</source>
+        <translation>beantwortet von {names}</translation>
+    </message>
+    <message>
+        <source>Explain language models in three sentences.</source>
+        <translation>Erkläre Sprachmodelle in drei Sätzen.</translation>
+    </message>
+    <message>
+        <source>Suggest a dinner for five friends.</source>
+        <translation>Schlage ein Abendessen für fünf Freunde vor.</translation>
+    </message>
+    <message>
+        <source>Write a haiku about sharing.</source>
+        <translation>Schreibe ein Haiku über das Teilen.</translation>
+    </message>
 </context>
 <context>
     <name>ActivityPage</name>
@@ -3431,6 +3447,33 @@
     </message>
 </context>
 <context>
+    <name>ChatOptions</name>
+    <message>
+        <source>Instructions</source>
+        <translation>Anweisungen</translation>
+    </message>
+    <message>
+        <source>For example: Answer in one sentence.</source>
+        <translation>Zum Beispiel: Antworte in einem Satz.</translation>
+    </message>
+    <message>
+        <source>At 0 the likeliest word always comes next; about 1 gives more variety.</source>
+        <translation>Bei 0 folgt immer das wahrscheinlichste Wort, bei etwa 1 wird es abwechslungsreicher.</translation>
+    </message>
+    <message>
+        <source>The model reads them before each conversation.</source>
+        <translation>Das Modell liest sie vor jedem Gespräch.</translation>
+    </message>
+    <message>
+        <source>Options</source>
+        <translation>Optionen</translation>
+    </message>
+    <message>
+        <source>Temperature</source>
+        <translation>Temperatur</translation>
+    </message>
+</context>
+<context>
     <name>ChatPage</name>
     <message>
         <source>Chat</source>
@@ -3453,6 +3496,18 @@
         <translation>Du</translation>
     </message>
     <message>
+        <source>Edit</source>
+        <translation>Bearbeiten</translation>
+    </message>
+    <message>
+        <source>Copy the answer</source>
+        <translation>Antwort kopieren</translation>
+    </message>
+    <message>
+        <source>Try again</source>
+        <translation>Noch einmal</translation>
+    </message>
+    <message>
         <source>Asking…</source>
         <translation>Frage wird gestellt …</translation>
     </message>
@@ -3467,6 +3522,10 @@
     <message>
         <source>The chat service was stopped.</source>
         <translation>Der Chat-Dienst wurde beendet.</translation>
+    </message>
+    <message>
+        <source>This conversation could not be kept. Is the disk full?</source>
+        <translation>Das Gespräch konnte nicht gespeichert werden. Ist die Festplatte voll?</translation>
     </message>
     <message>
         <source>No answer. A small model only continues a text: begin a sentence.</source>
@@ -3506,6 +3565,57 @@
     <message>
         <source>Potluck does not start. The log says more: potluck logs</source>
         <translation>Potluck startet nicht. Mehr steht im Protokoll: potluck logs</translation>
+    </message>
+</context>
+<context>
+    <name>ConversationList</name>
+    <message>
+        <source>Search</source>
+        <translation>Suchen</translation>
+    </message>
+    <message>
+        <source>Search in conversations</source>
+        <translation>In Gesprächen suchen</translation>
+    </message>
+    <message>
+        <source>Conversations are kept on this computer only.</source>
+        <translation>Gespräche bleiben auf diesem Computer.</translation>
+    </message>
+    <message>
+        <source>Conversations</source>
+        <translation>Gespräche</translation>
+    </message>
+    <message>
+        <source>No conversation has these words.</source>
+        <translation>Kein Gespräch enthält diese Wörter.</translation>
+    </message>
+    <message>
+        <source>No conversations yet.</source>
+        <translation>Noch keine Gespräche.</translation>
+    </message>
+    <message>
+        <source>Search to find older ones.</source>
+        <translation>Ältere findet die Suche.</translation>
+    </message>
+    <message>
+        <source>Open</source>
+        <translation>Öffnen</translation>
+    </message>
+    <message>
+        <source>Open “{title}”</source>
+        <translation>„{title}“ öffnen</translation>
+    </message>
+    <message>
+        <source>Delete “{title}”</source>
+        <translation>„{title}“ löschen</translation>
+    </message>
+    <message>
+        <source>Delete</source>
+        <translation>Löschen</translation>
+    </message>
+    <message>
+        <source>Delete the conversation “{title}”?</source>
+        <translation>Das Gespräch „{title}“ löschen?</translation>
     </message>
 </context>
 <context>
@@ -4530,7 +4640,7 @@
     </message>
     <message>
         <source>Remove…</source>
-        <translation>Entfernen…</translation>
+        <translation>Entfernen …</translation>
     </message>
     <message>
         <source>Remove {name}</source>
@@ -4901,7 +5011,7 @@
     </message>
     <message>
         <source>Remove…</source>
-        <translation>Entfernen…</translation>
+        <translation>Entfernen …</translation>
     </message>
     <message>
         <source>Remove {name}</source>

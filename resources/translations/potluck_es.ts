@@ -3289,6 +3289,22 @@
         <source>With OpenAI&apos;s package (pip install openai):</source>
         <translation>Con el paquete de OpenAI (pip install openai):</translation>
     </message>
+    <message>
+        <source>answered by {names}</source>
+        <translation>respondido por {names}</translation>
+    </message>
+    <message>
+        <source>Explain language models in three sentences.</source>
+        <translation>Explica en tres frases los modelos de lenguaje.</translation>
+    </message>
+    <message>
+        <source>Suggest a dinner for five friends.</source>
+        <translation>Propón una cena para cinco amigos.</translation>
+    </message>
+    <message>
+        <source>Write a haiku about sharing.</source>
+        <translation>Escribe un haiku sobre compartir.</translation>
+    </message>
 </context>
 <context>
     <name>ActivityPage</name>
@@ -3431,6 +3447,33 @@
     </message>
 </context>
 <context>
+    <name>ChatOptions</name>
+    <message>
+        <source>Instructions</source>
+        <translation>Instrucciones</translation>
+    </message>
+    <message>
+        <source>For example: Answer in one sentence.</source>
+        <translation>Por ejemplo: Responde en una frase.</translation>
+    </message>
+    <message>
+        <source>At 0 the likeliest word always comes next; about 1 gives more variety.</source>
+        <translation>Con 0 sigue siempre la palabra más probable; con cerca de 1 hay más variedad.</translation>
+    </message>
+    <message>
+        <source>The model reads them before each conversation.</source>
+        <translation>El modelo las lee antes de cada conversación.</translation>
+    </message>
+    <message>
+        <source>Options</source>
+        <translation>Opciones</translation>
+    </message>
+    <message>
+        <source>Temperature</source>
+        <translation>Temperatura</translation>
+    </message>
+</context>
+<context>
     <name>ChatPage</name>
     <message>
         <source>Chat</source>
@@ -3453,6 +3496,18 @@
         <translation>Tú</translation>
     </message>
     <message>
+        <source>Edit</source>
+        <translation>Editar</translation>
+    </message>
+    <message>
+        <source>Copy the answer</source>
+        <translation>Copiar la respuesta</translation>
+    </message>
+    <message>
+        <source>Try again</source>
+        <translation>Reintentar</translation>
+    </message>
+    <message>
         <source>Asking…</source>
         <translation>Preguntando…</translation>
     </message>
@@ -3467,6 +3522,10 @@
     <message>
         <source>The chat service was stopped.</source>
         <translation>El servicio de chat se detuvo.</translation>
+    </message>
+    <message>
+        <source>This conversation could not be kept. Is the disk full?</source>
+        <translation>No se pudo guardar la conversación. ¿Está lleno el disco?</translation>
     </message>
     <message>
         <source>No answer. A small model only continues a text: begin a sentence.</source>
@@ -3506,6 +3565,57 @@
     <message>
         <source>Potluck does not start. The log says more: potluck logs</source>
         <translation>Potluck no arranca. El registro dice más: potluck logs</translation>
+    </message>
+</context>
+<context>
+    <name>ConversationList</name>
+    <message>
+        <source>Search</source>
+        <translation>Buscar</translation>
+    </message>
+    <message>
+        <source>Search in conversations</source>
+        <translation>Buscar en las conversaciones</translation>
+    </message>
+    <message>
+        <source>Conversations are kept on this computer only.</source>
+        <translation>Las conversaciones se guardan solo en este ordenador.</translation>
+    </message>
+    <message>
+        <source>Conversations</source>
+        <translation>Conversaciones</translation>
+    </message>
+    <message>
+        <source>No conversation has these words.</source>
+        <translation>Ninguna conversación tiene estas palabras.</translation>
+    </message>
+    <message>
+        <source>No conversations yet.</source>
+        <translation>Aún no hay conversaciones.</translation>
+    </message>
+    <message>
+        <source>Search to find older ones.</source>
+        <translation>Busca para encontrar las más antiguas.</translation>
+    </message>
+    <message>
+        <source>Open</source>
+        <translation>Abrir</translation>
+    </message>
+    <message>
+        <source>Open “{title}”</source>
+        <translation>Abrir «{title}»</translation>
+    </message>
+    <message>
+        <source>Delete “{title}”</source>
+        <translation>Borrar «{title}»</translation>
+    </message>
+    <message>
+        <source>Delete</source>
+        <translation>Borrar</translation>
+    </message>
+    <message>
+        <source>Delete the conversation “{title}”?</source>
+        <translation>¿Borrar la conversación «{title}»?</translation>
     </message>
 </context>
 <context>

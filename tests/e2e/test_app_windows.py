@@ -26,7 +26,6 @@ from potluck_control import schema
 from potluck_control.methods import earnings
 from potluck_control.states import State
 from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QPlainTextEdit
 from pytestqt.qtbot import QtBot
 
 from potluck.errors import PotluckError
@@ -116,10 +115,8 @@ def test_a_chat_streams_an_answer_that_is_paid_for(
     assert isinstance(page, ChatPage)
     wait(lambda: WORDS["chat"] in shown(page))
     tokens = daemon.status().tokens_today
-    field = page.findChild(QPlainTextEdit)
-    assert field is not None
-    field.setPlainText("Once upon a time there was")
-    qtbot.keyClick(field, Qt.Key.Key_Return)
+    page._field.setPlainText("Hello")
+    qtbot.keyClick(page._field, Qt.Key.Key_Return)
     wait(lambda: page.conversation[-1].role == "assistant")
     assert page.conversation[-1].content
     wait(lambda: daemon.status().tokens_today > tokens)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from potluck_control.methods.gateway import GatewayStatus
 from PySide6.QtCore import QByteArray, QObject, QUrl, Signal
@@ -19,7 +20,7 @@ _MAX_BYTES = 16 << 20
 
 @dataclass(frozen=True, slots=True)
 class Said:
-    """One message of a conversation, as the gateway takes it. `role`: user or assistant."""
+    """One message of a conversation, as the gateway takes it. `role`: system, user or assistant."""
 
     role: str
     content: str
@@ -29,7 +30,7 @@ class Answer(QObject):
     """Asks at once. There is no signal after `stop`.
 
     Signals: `grew(str)` with the text so far, `waits(str)` with a sentence when servers are missing, and at the end
-    `ended()` or `failed(str)`.
+    `ended()` or `failed(str)`. `speed` (tokens a second) and `servers` (their names) are known at the end.
     """
 
     grew = Signal(str)
@@ -38,13 +39,21 @@ class Answer(QObject):
     failed = Signal(str)
 
     def __init__(
-        self, network: QNetworkAccessManager, gateway: GatewayStatus, said: Sequence[Said], parent: QObject
+        self,
+        network: QNetworkAccessManager,
+        gateway: GatewayStatus,
+        said: Sequence[Said],
+        temperature: float,
+        parent: QObject,
     ) -> None:
         super().__init__(parent)
         self.text = ""
+        self.speed = 0.0
+        self.servers: tuple[str, ...] = ()
         self._unread, self._problem, self._is_done = b"", "", False
         messages = [{"role": message.role, "content": message.content} for message in said]
-        body = json.dumps({"messages": messages, "stream": True}).encode()
+        wanted = {"messages": messages, "stream": True, "with_details": True, "temperature": temperature}
+        body = json.dumps(wanted).encode()
         request = QNetworkRequest(QUrl(f"{gateway.url}/chat/completions"))
         request.setRawHeader(b"Authorization", QByteArray(b"Bearer " + gateway.token.encode()))
         request.setHeader(QNetworkRequest.KnownHeaders.ContentTypeHeader, "application/json")
@@ -81,8 +90,10 @@ class Answer(QObject):
         if line == _DATA + _DONE:
             self._is_done = True
             return
-        part, problem = _understand(line.removeprefix(_DATA))
+        part, problem, details = _understand(line.removeprefix(_DATA))
         self.text += part
+        if details is not None:
+            self.speed, self.servers = details.speed, details.servers
         self._problem = self._problem or problem
 
     def _finish(self) -> None:
@@ -108,12 +119,25 @@ class Answer(QObject):
         return tr("The connection was lost before the answer was complete.")
 
 
-def _understand(data: bytes) -> tuple[str, str]:
-    """Return a part of the text, and what went wrong."""
+@dataclass(frozen=True, slots=True)
+class _Details:
+    speed: float
+    servers: tuple[str, ...]
+
+
+def _understand(data: bytes) -> tuple[str, str, _Details | None]:
+    """Return a part of the text, what went wrong, and how the answer was made if this tells it."""
     try:
         event = json.loads(data)
         if "error" in event:
-            return "", str(event["error"]["message"])
-        return "".join(choice["delta"].get("content") or "" for choice in event["choices"]), ""
+            return "", str(event["error"]["message"]), None
+        choices = event["choices"]
+        told = next((_read_details(choice["potluck"]) for choice in choices if "potluck" in choice), None)
+        return "".join(choice["delta"].get("content") or "" for choice in choices), "", told
     except (ValueError, KeyError, TypeError, AttributeError):
-        return "", tr("Potluck received an answer that it does not understand.")
+        return "", tr("Potluck received an answer that it does not understand."), None
+
+
+def _read_details(told: Any) -> _Details:
+    names = (hop["name"] for hop in told["route"])
+    return _Details(float(told["tokens_per_s"]), tuple(dict.fromkeys(str(name) for name in names if name)))

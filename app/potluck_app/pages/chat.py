@@ -1,4 +1,4 @@
-"""The page Chat, to try the swarm's model. A question starts the gateway unless it runs; it ends by itself."""
+"""The page Chat, to talk to the swarm's model. A question starts the gateway unless it runs; it ends by itself."""
 
 from __future__ import annotations
 
@@ -11,32 +11,41 @@ from potluck_control.schema import Method, Status, SwarmStatus
 from PySide6.QtCore import Qt, QTimer, Signal
 from PySide6.QtGui import QKeyEvent, QResizeEvent
 from PySide6.QtNetwork import QNetworkAccessManager, QNetworkProxy
-from PySide6.QtWidgets import QFrame, QLayout, QPlainTextEdit
+from PySide6.QtWidgets import QFrame, QLayout, QPlainTextEdit, QWidget
 
 from potluck_app.pages.answer import Answer, Said
+from potluck_app.pages.chat_options import ChatOptions
+from potluck_app.pages.conversation_list import ConversationList
+from potluck_app.pages.conversations import Conversation, Conversations
 from potluck_app.pages.page import DaemonCaller, Page
+from potluck_app.pages.preferences import Preferences
 from potluck_app.widgets import theme
 from potluck_app.widgets.bubble import Bubble
 from potluck_app.widgets.button import Button
 from potluck_app.widgets.card import text
-from potluck_app.widgets.layout import column, row
+from potluck_app.widgets.copy_field import CopyButton
+from potluck_app.widgets.layout import Slot, column, holder, row
 from potluck_app.widgets.notice import Notice
 from potluck_app.widgets.placeholder import Placeholder
 from potluck_app.widgets.theme import Type
-from potluck_app.words import layers, numbers, sentences
+from potluck_app.words import layers, numbers, prompts, sentences
 from potluck_app.words.daemon_texts import translated
+from potluck_app.words.language import tr
 
 P = TypeVar("P")
 
 _LOOK_MS = 400  # while the gateway starts
 _FIELD_HEIGHT = 60
 _WIDEST = 860  # as the page
+_AGAIN_TEMPERATURE = 0.7  # at least: at 0 another attempt would give the same answer
 
 
 class ChatPage(Page):
-    """Holds one `conversation`, without answers that failed. It is written nowhere and ends with the window."""
+    """Holds one `conversation`, without answers that failed. It is kept in a file whenever an answer is complete."""
 
-    def __init__(self, link: DaemonCaller) -> None:
+    def __init__(
+        self, link: DaemonCaller, kept: Conversations | None = None, preferences: Preferences | None = None
+    ) -> None:
         super().__init__(link, self.tr("Chat"))
         self._network = QNetworkAccessManager(self)
         self._network.setProxy(QNetworkProxy(QNetworkProxy.ProxyType.NoProxy))
@@ -45,9 +54,12 @@ class ChatPage(Page):
         self._bubbles: list[Bubble] = []
         self._answer: Answer | None = None
         self._turn = 0  # grows with each question and each end; answers to an earlier one are dropped
-        self._is_busy = False
+        self._is_busy, self._least_temperature = False, 0.0
+        self._kept, self._key = kept or Conversations(), ""
+        self._list, self._options = ConversationList(self._kept), ChatOptions(preferences or Preferences())
+        self._older, self._options_button = Button(glyph="when"), Button(glyph="settings")
         self._new, self._problem = Button(self.tr("New conversation"), "plus"), Notice("problem", "error")
-        self._empty = Placeholder("chat", "")
+        self._empty, self._suggestions = Placeholder("chat", ""), Slot()
         self._field, self._send = QuestionField(), Button(self.tr("Send"), "send", "primary")
         self._stop, self._points = Button(self.tr("Stop"), "close"), text("muted", kind=Type.CAPTION)
         self._composer_parts, self._composer = self._build_composer()
@@ -61,6 +73,7 @@ class ChatPage(Page):
     def show_status(self, status: Status) -> None:
         before, self._swarm = self._swarm, status.swarm
         if before is None or (before.name if before else "") != (self._swarm.name if self._swarm else ""):
+            self._show_suggestions()
             self._show_state()
 
     def refresh(self) -> None:
@@ -73,15 +86,55 @@ class ChatPage(Page):
 
     def ask_model(self, question: str) -> None:
         """Ask `question`; the answer comes by signals."""
-        self.conversation.append(Said("user", question))
-        self._add(Bubble(self.tr("You"), question, is_question=True))
+        self._show_question(question)
         self._begin()
 
-    def _begin(self) -> None:
+    def _show_question(self, question: str) -> None:
+        before = len(self.conversation)
+        self.conversation.append(Said("user", question))
+        bubble = Bubble(self.tr("You"), question, is_question=True)
+        edit = Button(self.tr("Edit"), "edit", "quiet")
+        edit.clicked.connect(lambda: self._edit(bubble, before))
+        bubble.offer(edit)
+        self._add(bubble)
+
+    def _finish_answer(self, said: str) -> None:
+        before = len(self.conversation)
+        self.conversation.append(Said("assistant", said))
+        bubble = self._bubbles[-1]
+        copy, again = CopyButton(self.tr("Copy the answer")), Button(self.tr("Try again"), "refresh", "quiet")
+        copy.setObjectName("quiet")
+        copy.show_content(said)
+        again.clicked.connect(lambda: self._try_again_from(bubble, before))
+        bubble.offer(copy, again)
+
+    def _edit(self, bubble: Bubble, before: int) -> None:
+        """Put a question back into the field, and take away what came after it."""
+        if self._is_busy:
+            self._press_stop()
+        self._cut(bubble, before)
+        self._field.setPlainText(bubble.said)
+        self._show_state()
+        self._field.setFocus()
+
+    def _try_again_from(self, bubble: Bubble, before: int) -> None:
+        """Answer a question once more, with more variety, and take away what came after it."""
+        if not self._is_busy:
+            self._cut(bubble, before)
+            self._begin(least_temperature=_AGAIN_TEMPERATURE)
+
+    def _cut(self, bubble: Bubble, messages: int) -> None:
+        """Keep the first `messages`, and the bubbles before `bubble`."""
+        place = self._bubbles.index(bubble)
+        for gone in self._bubbles[place:]:
+            self._remove(gone)
+        del self._bubbles[place:], self.conversation[messages:]
+
+    def _begin(self, least_temperature: float = 0.0) -> None:
         """Begin an answer to the last message."""
         self._problem.say("")
         self._turn += 1
-        self._is_busy = True
+        self._is_busy, self._least_temperature = True, least_temperature
         self._add(Bubble(layers.model(self._swarm.model if self._swarm else ""), is_question=False))
         self._bubbles[-1].show_note(self.tr("Asking…"))
         self._show_state()
@@ -104,7 +157,11 @@ class ChatPage(Page):
             QTimer.singleShot(_LOOK_MS, lambda: self._ask_gateway(gateway.STATUS, None) if turn == self._turn else None)
         elif status.state is GatewayState.READY:
             self._bubbles[-1].show_note(self.tr("Waiting for the first word…"))
-            self._answer = answer = Answer(self._network, status, tuple(self.conversation), self)
+            sampling = self._options.sampling
+            instructions = [Said("system", sampling.instructions)] if sampling.instructions else []
+            temperature = max(sampling.temperature, self._least_temperature)
+            said = (*instructions, *self.conversation)
+            self._answer = answer = Answer(self._network, status, said, temperature, self)
             answer.grew.connect(self._grow)
             answer.waits.connect(lambda said: self._bubbles[-1].show_note(translated(said)))
             answer.ended.connect(self._end)
@@ -122,11 +179,16 @@ class ChatPage(Page):
 
     def _end(self, note: str = "") -> None:
         """Keep what has come of the answer, even if it was stopped."""
-        said = self._answer.text.strip() if self._answer is not None else ""
+        answer = self._answer
+        said = answer.text.strip() if answer is not None else ""
         self._turn += 1
         self._answer, self._is_busy = None, False
         if said:
-            self.conversation.append(Said("assistant", said))
+            self._finish_answer(said)
+            self._key = self._kept.keep(self._key, tuple(self.conversation))
+            note = note or (_how(answer.speed, answer.servers) if answer is not None else "")
+            if not self._key:
+                note = self.tr("This conversation could not be kept. Is the disk full?")
         elif not note:
             note = self.tr("No answer. A small model only continues a text: begin a sentence.")
         self._bubbles[-1].show_note(note)
@@ -159,13 +221,54 @@ class ChatPage(Page):
             self._answer.stop()
         self._turn += 1
         self._answer, self._is_busy = None, False
-        self.conversation = []
+        self.conversation, self._key = [], ""
         for bubble in self._bubbles:
             self._remove(bubble)
         self._bubbles = []
         self._problem.say("")
+        self._list.hide()
         self._show_state()
         self._field.setFocus()
+
+    def _open(self, conversation: Conversation) -> None:
+        """Show a kept conversation, to go on with it."""
+        self._start_anew()
+        self._key = conversation.key
+        for message in conversation.messages:
+            if message.role == "user":
+                self._show_question(message.content)
+            else:
+                self._add(Bubble(layers.model(self._swarm.model if self._swarm else ""), is_question=False))
+                self._bubbles[-1].show_text(message.content)
+                self._finish_answer(message.content)
+        self._show_state()
+
+    def _forget(self, key: str) -> None:
+        """Let a conversation whose file was deleted be written anew, if it goes on."""
+        if key == self._key:
+            self._key = ""
+
+    def _toggle(self, card: QWidget) -> None:
+        """Show the list or the options, or hide it."""
+        for each in (self._list, self._options):
+            each.setVisible(each is card and each.isHidden())
+        if not self._list.isHidden():
+            self._list.refresh()
+        if not card.isHidden():
+            card.setFocus()
+            self.verticalScrollBar().setValue(0)
+
+    def _show_suggestions(self) -> None:
+        buttons = []
+        for question in prompts.suggestions(self._swarm.model) if self._swarm is not None else ():
+            button = Button(question)
+            button.clicked.connect(lambda _=False, question=question: self._take_suggestion(question))
+            buttons.append(row(None, button, None))
+        self._suggestions.show_content(holder(column(*buttons, spacing=theme.SPACE_S)))
+
+    def _take_suggestion(self, question: str) -> None:
+        if not self._is_busy and self._swarm is not None:
+            self.ask_model(question)
 
     def _show_state(self) -> None:
         can_ask = self._swarm is not None
@@ -177,6 +280,7 @@ class ChatPage(Page):
             model = layers.model(self._swarm.model)
             self._empty.say(self.tr("Talk to {model}").format(model=model), said)
         self._empty.setVisible(not self._bubbles)
+        self._suggestions.setVisible(not self._bubbles)
         self._new.setEnabled(bool(self._bubbles))
         self._field.setEnabled(can_ask)
         self._send.setVisible(not self._is_busy)
@@ -202,6 +306,14 @@ class ChatPage(Page):
         QTimer.singleShot(0, lambda: self.verticalScrollBar().setValue(self.verticalScrollBar().maximum()))
 
     def _build(self) -> None:
+        for button, card in ((self._older, self._list), (self._options_button, self._options)):
+            self.head.addWidget(button)
+            button.setAccessibleName(card.accessibleName())
+            button.setToolTip(card.accessibleName())
+            button.clicked.connect(lambda _=False, card=card: self._toggle(card))
+            card.hide()
+        self._list.opened.connect(self._open)
+        self._list.deleted.connect(self._forget)
         self.head.addWidget(self._new)
         self._new.clicked.connect(self._start_anew)
         self._send.clicked.connect(self._press_send)
@@ -211,7 +323,8 @@ class ChatPage(Page):
         self._problem.pressed.connect(self._begin)
         self.setFocusProxy(self._field)
         self._talk = column()
-        self.column.addWidget(self._empty)
+        for part in (self._list, self._options, self._empty, self._suggestions):
+            self.column.addWidget(part)
         self.column.addLayout(self._talk)
         self.column.addWidget(self._problem)
 
@@ -230,6 +343,14 @@ class ChatPage(Page):
         height = self._composer_parts.totalHeightForWidth(width)  # the texts below the field may take two lines
         self.setViewportMargins(0, 0, 0, height)
         self._composer.setGeometry((self.width() - width) // 2, self.height() - height, width, height)
+
+
+def _how(tokens_per_s: float, servers: tuple[str, ...]) -> str:
+    """Return how fast an answer came, and from whom as far as servers have names."""
+    if not tokens_per_s:
+        return ""
+    by = tr("answered by {names}").format(names=", ".join(servers)) if servers else ""
+    return " · ".join(filter(None, (numbers.rate(tokens_per_s), by)))
 
 
 class QuestionField(QPlainTextEdit):

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from PySide6.QtCore import QByteArray, QSettings
 
 _NOTIFICATIONS, _GEOMETRY, _THEME, _LANGUAGE = "notifications", "window", "theme", "language"
+_INSTRUCTIONS, _TEMPERATURE = "chat/instructions", "chat/temperature"
 THEMES = ("system", "light", "dark")
 LANGUAGES = ("", "en", "de", "es")  # "": the desktop's
 
@@ -39,6 +40,23 @@ class Preferences:
 
     def set_language(self, language: str) -> None:
         self._settings.setValue(_LANGUAGE, language)
+
+    @property
+    def chat_instructions(self) -> str:
+        value = self._settings.value(_INSTRUCTIONS, "")
+        return value if isinstance(value, str) else ""
+
+    @property
+    def chat_temperature(self) -> float:
+        value = self._settings.value(_TEMPERATURE, 0.0)
+        try:
+            return float(value) if isinstance(value, str | float | int) else 0.0
+        except ValueError:  # somebody wrote something else into the file
+            return 0.0
+
+    def set_chat(self, instructions: str, temperature: float) -> None:
+        self._settings.setValue(_INSTRUCTIONS, instructions)
+        self._settings.setValue(_TEMPERATURE, temperature)
 
     def _one_of(self, known: Sequence[str], key: str) -> str:
         """Return a choice; the first one if somebody wrote another into the file."""

@@ -3,24 +3,32 @@
 from __future__ import annotations
 
 import json
+import stat
 import threading
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from helpers.application import Wait
 from helpers.fake_link import FakeLink
 from helpers.screen import button, shown
+from potluck_app.pages.answer import Said
 from potluck_app.pages.chat import ChatPage
+from potluck_app.pages.conversations import Conversations
+from potluck_app.pages.preferences import Preferences
+from potluck_app.widgets.button import Button
+from potluck_app.widgets.number_box import NumberBox
 from potluck_control.methods.earnings import Earned, Earnings
 from potluck_control.methods.gateway import GatewayState, GatewayStatus
 from potluck_control.schema import Status, SwarmStatus
 from potluck_control.states import Reason, State
-from potluck_gateway.answers import Answer, Part
+from potluck_gateway.answers import Answer, AnswerDetails, AnswerHop, Part
 from potluck_gateway.embedding_format import Embeddings
 from potluck_gateway.requests import ChatRequest
 from potluck_gateway.server import GatewayServer
 from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QPlainTextEdit
+from PySide6.QtWidgets import QLabel, QLineEdit, QPlainTextEdit
 from pytestqt.qtbot import QtBot
 
 from potluck.errors import PotluckError, SwarmError
@@ -60,7 +68,9 @@ class Words:
         if self.failure is not None:
             raise self.failure
         on_part(Part(self.words[1]))
-        return Answer("".join(self.words), "stop", 1, 2)
+        hops = (AnswerHop("a", "Bob", "0:2"), AnswerHop("b", None, "2:4"))
+        details = AnswerDetails((1, 2), 12.5, hops) if request.with_details else None
+        return Answer("".join(self.words), "stop", 1, 2, details=details)
 
     def embed(self, texts: Sequence[str]) -> Embeddings:
         raise NotImplementedError  # the page does not ask for them
@@ -95,15 +105,20 @@ def link(server: GatewayServer) -> FakeLink:
 
 
 @pytest.fixture
-def page(link: FakeLink) -> ChatPage:
-    made = ChatPage(link)
+def kept(tmp_path: Path) -> Conversations:
+    return Conversations(tmp_path / "conversations")
+
+
+@pytest.fixture
+def page(link: FakeLink, kept: Conversations, tmp_path: Path) -> ChatPage:
+    made = ChatPage(link, kept, Preferences(str(tmp_path / "app.ini")))
     made.show_status(SERVING)
     made.refresh()
     return made
 
 
 def ask(page: ChatPage, question: str) -> None:
-    field = page.findChild(QPlainTextEdit)
+    field = page._field
     field.setPlainText(question)
     field.sent.emit()
 
@@ -219,7 +234,7 @@ def test_a_new_conversation_forgets_the_old_one_even_while_it_is_answered(
 
 
 def test_return_sends_and_shift_with_return_begins_a_line(page: ChatPage, link: FakeLink, qtbot: QtBot) -> None:
-    field = page.findChild(QPlainTextEdit)
+    field = page._field
     qtbot.keyClicks(field, "a")
     qtbot.keyClick(field, Qt.Key.Key_Return, Qt.KeyboardModifier.ShiftModifier)
     assert field.toPlainText() == "a\n"
@@ -227,3 +242,116 @@ def test_return_sends_and_shift_with_return_begins_a_line(page: ChatPage, link: 
         qtbot.keyClicks(field, "b")
     with qtbot.waitSignal(field.sent):
         qtbot.keyClick(field, Qt.Key.Key_Return)
+
+
+def answered(page: ChatPage, model: Words, wait: Wait, question: str = "Hello") -> None:
+    model.may_end.set()
+    ask(page, question)
+    wait(lambda: page.conversation[-1].role == "assistant")
+
+
+def test_an_answer_tells_its_speed_and_who_gave_it_as_far_as_they_have_names(
+    page: ChatPage, model: Words, wait: Wait
+) -> None:
+    answered(page, model, wait)
+    assert "12.5 tokens/s · answered by Bob" in shown(page)
+
+
+def test_a_suggestion_is_asked_and_the_demo_model_gets_its_own(page: ChatPage, model: Words, wait: Wait) -> None:
+    model.may_end.set()
+    button(page, "Write a haiku about sharing.").click()
+    wait(lambda: "Good day" in shown(page))
+    assert model.asked[0].messages[0].content == "Write a haiku about sharing."
+    page.show_status(replace(SERVING, swarm=SwarmStatus("demo", "demo-model", 12)))
+    button(page, "New conversation").click()
+    assert button(page, "What is Potluck?").isVisibleTo(page)
+
+
+def test_another_attempt_replaces_the_answer_and_is_drawn_with_more_variety(
+    page: ChatPage, model: Words, wait: Wait
+) -> None:
+    answered(page, model, wait)
+    button(page, "Try again").click()
+    wait(lambda: len(model.asked) == 2 and page.conversation[-1].role == "assistant")
+    assert [said.content for said in model.asked[1].messages] == ["Hello"]
+    assert (model.asked[0].temperature, model.asked[1].temperature) == (0.0, 0.7)
+    assert [said.role for said in page.conversation] == ["user", "assistant"]
+
+
+def test_an_edited_question_goes_back_into_the_field_and_what_came_after_is_gone(
+    page: ChatPage, model: Words, wait: Wait
+) -> None:
+    answered(page, model, wait, "First")
+    answered(page, model, wait, "Second")
+    next(each for each in page.findChildren(Button) if each.text() == "Edit").click()
+    assert page._field.toPlainText() == "First"
+    assert page.conversation == []
+    assert "Good day" not in shown(page)
+
+
+def test_instructions_and_temperature_reach_the_model_and_are_kept(
+    page: ChatPage, model: Words, wait: Wait, tmp_path: Path
+) -> None:
+    button(page, "Options").click()
+    page._options.findChild(QPlainTextEdit).setPlainText("Be brief.")
+    page._options.findChild(NumberBox).setValue(0.5)
+    answered(page, model, wait)
+    assert [(said.role, said.content) for said in model.asked[0].messages] == [
+        ("system", "Be brief."),
+        ("user", "Hello"),
+    ]
+    assert model.asked[0].temperature == 0.5
+    assert [said.role for said in page.conversation] == ["user", "assistant"]
+    wait(lambda: Preferences(str(tmp_path / "app.ini")).chat_instructions == "Be brief.")
+    assert Preferences(str(tmp_path / "app.ini")).chat_temperature == 0.5
+
+
+def test_conversations_are_kept_found_opened_and_deleted(
+    page: ChatPage, model: Words, wait: Wait, kept: Conversations, tmp_path: Path
+) -> None:
+    answered(page, model, wait, "About soup")
+    answered(page, model, wait, "And salt?")
+    button(page, "New conversation").click()
+    answered(page, model, wait, "About trains")
+    assert [each.title for each in kept.listed()] == ["About trains", "About soup"]
+    files = list((tmp_path / "conversations").iterdir())
+    assert [stat.S_IMODE(file.stat().st_mode) for file in files] == [0o600, 0o600]
+    button(page, "Conversations").click()
+    assert {"About trains", "About soup"} <= set(shown(page))
+    page._list.findChild(QLineEdit).setText("SALT soup")
+    assert "About trains" not in shown(page._list)
+    button(page._list, "Open").click()
+    assert [said.content for said in page.conversation] == ["About soup", "Good day", "And salt?", "Good day"]
+    answered(page, model, wait, "And pepper?")
+    assert [len(each.messages) for each in kept.listed()] == [6, 2]
+    page._list._delete(kept.listed()[0].key)
+    assert [each.title for each in kept.listed()] == ["About trains"]
+
+
+def test_what_cannot_be_kept_is_said(page: ChatPage, model: Words, wait: Wait, tmp_path: Path) -> None:
+    (tmp_path / "conversations").write_text("")
+    answered(page, model, wait)
+    assert "This conversation could not be kept. Is the disk full?" in shown(page)
+
+
+def test_a_damaged_file_is_left_alone_and_a_full_disk_keeps_nothing(kept: Conversations, tmp_path: Path) -> None:
+    kept.keep("", (Said("user", "Hello"), Said("assistant", "Good day")))
+    damaged = tmp_path / "conversations" / "1.json"
+    damaged.write_text("{")
+    assert [each.title for each in kept.listed()] == ["Hello"]
+    assert damaged.exists()
+    (tmp_path / "file").write_text("")
+    assert Conversations(tmp_path / "file").keep("", (Said("user", "Hello"),)) == ""
+
+
+def test_answers_are_markdown_without_html_pictures_or_files(page: ChatPage, model: Words, wait: Wait) -> None:
+    model.words = [
+        "**Bold** <b>raw</b> ![picture](file:///etc/hostname) ",
+        "[words](https://example.org)\n```\nx = 1\n```",
+    ]
+    answered(page, model, wait)
+    (label,) = (each for each in page.findChildren(QLabel) if "Bold" in each.text())
+    assert label.textFormat() is Qt.TextFormat.RichText
+    said = label.text()
+    assert ("<img" in said, "<a " in said) == (False, False)
+    assert all(part in said for part in ("&lt;b&gt;raw", "words (https://example.org)", "font-weight:700"))

@@ -14,7 +14,7 @@ from potluck_app.pages.preferences import Preferences
 from potluck_app.shell.renewal import Renewal, command
 from potluck_app.shell.starting import CommandStarter
 from potluck_control.agreement import Agreement, Difference
-from PySide6.QtWidgets import QApplication, QPlainTextEdit
+from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 
 AGREED = Agreement(Difference.NONE, methods=("hello",))
@@ -74,11 +74,11 @@ def test_an_app_in_the_tray_starts_again_by_itself(app: App, folder: Path) -> No
 def test_a_window_that_is_closed_with_a_conversation_in_it_is_kept(app: App, folder: Path) -> None:
     app.window().open("chat")
     page = app.window()._made["chat"] = ChatPage(FakeLink())
-    page.findChild(QPlainTextEdit).setPlainText("half a question")
+    page._field.setPlainText("half a question")
     install(folder, "2")
     app.link.agreed.emit(AGREED)
     assert app.restart is None
-    page.findChild(QPlainTextEdit).clear()
+    page._field.clear()
     app.link.agreed.emit(AGREED)
     assert app.restart is True
 

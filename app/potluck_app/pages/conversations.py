@@ -1,0 +1,88 @@
+"""The conversations of the chat page, kept on this computer: one file each, readable by its user only."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+import platformdirs
+from PySide6.QtCore import QFileDevice, QSaveFile
+
+from potluck_app.pages.answer import Said
+
+MOST_KEPT = 500  # then the oldest is deleted
+_MOST_BYTES = 16 << 20
+_TITLE_LETTERS = 60
+_OWN = QFileDevice.Permission.ReadOwner | QFileDevice.Permission.WriteOwner
+
+
+@dataclass(frozen=True, slots=True)
+class Conversation:
+    """Messages by turns, the first one a question. `key` names its file; `at`: Unix seconds of the last message."""
+
+    key: str
+    messages: tuple[Said, ...]
+    at: float
+
+    @property
+    def title(self) -> str:
+        """Return the beginning of the first question, in one line."""
+        first = " ".join(self.messages[0].content.split())
+        return first if len(first) <= _TITLE_LETTERS else f"{first[: _TITLE_LETTERS - 1]}…"
+
+    def has(self, words: str) -> bool:
+        """Tell whether every one of `words` is in it, whatever their case."""
+        said = "\n".join(message.content for message in self.messages).casefold()
+        return all(word in said for word in words.casefold().split())
+
+
+class Conversations:
+    """The folder of conversations. A file that cannot be read is left alone and not listed."""
+
+    def __init__(self, folder: Path | None = None) -> None:
+        """`folder` None: the usual place."""
+        self._folder = folder or platformdirs.user_state_path("potluck") / "conversations"
+
+    def keep(self, key: str, messages: tuple[Said, ...]) -> str:
+        """Write a conversation, a new one if `key` is empty. Return its key; empty if it could not be written."""
+        now = time.time()
+        key = key or str(time.time_ns())
+        try:
+            self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        except OSError:
+            return ""
+        file = QSaveFile(str(self._path(key)))
+        content = {"at": now, "messages": [asdict(message) for message in messages]}
+        if not file.open(QSaveFile.OpenModeFlag.WriteOnly):
+            return ""
+        file.setPermissions(_OWN)
+        file.write(json.dumps(content).encode())
+        if not file.commit():
+            return ""
+        for old in self.listed()[MOST_KEPT:]:
+            self.delete(old.key)
+        return key
+
+    def listed(self) -> list[Conversation]:
+        """Return all conversations, the latest first."""
+        return sorted(self._read(), key=lambda conversation: -conversation.at)
+
+    def delete(self, key: str) -> None:
+        self._path(key).unlink(missing_ok=True)
+
+    def _path(self, key: str) -> Path:
+        return self._folder / f"{key}.json"
+
+    def _read(self) -> Iterator[Conversation]:
+        for path in self._folder.glob("*.json"):
+            try:
+                if path.stat().st_size <= _MOST_BYTES:
+                    content = json.loads(path.read_bytes())
+                    messages = tuple(Said(str(said["role"]), str(said["content"])) for said in content["messages"])
+                    if messages:
+                        yield Conversation(path.stem, messages, float(content["at"]))
+            except (OSError, ValueError, KeyError, TypeError):
+                continue
