@@ -3800,6 +3800,33 @@
         <translation>Keine Punkte in diesem Zeitraum.</translation>
     </message>
     <message>
+        <source>Share…</source>
+        <translation>Teilen …</translation>
+    </message>
+    <message numerus="yes">
+        <source>day(s) in a row</source>
+        <translation>
+            <numerusform>Tag in Folge</numerusform>
+            <numerusform>Tage in Folge</numerusform>
+        </translation>
+    </message>
+    <message>
+        <source>My computer&apos;s day with Potluck</source>
+        <translation>Ein Tag meines Computers mit Potluck</translation>
+    </message>
+    <message>
+        <source>My computer&apos;s week with Potluck</source>
+        <translation>Eine Woche meines Computers mit Potluck</translation>
+    </message>
+    <message>
+        <source>My computer&apos;s month with Potluck</source>
+        <translation>Ein Monat meines Computers mit Potluck</translation>
+    </message>
+    <message>
+        <source>People share their graphics cards, and together they run large language models.</source>
+        <translation>Menschen teilen ihre Grafikkarten und betreiben damit zusammen große Sprachmodelle.</translation>
+    </message>
+    <message>
         <source>{amount} points</source>
         <translation>{amount} Punkte</translation>
     </message>
@@ -5335,6 +5362,21 @@
     <message>
         <source>Donate while I use the computer</source>
         <translation>Spenden, während ich den Computer benutze</translation>
+    </message>
+</context>
+<context>
+    <name>SharePicture</name>
+    <message>
+        <source>Picture (PNG)</source>
+        <translation>Bild (PNG)</translation>
+    </message>
+    <message>
+        <source>Save the picture</source>
+        <translation>Bild speichern</translation>
+    </message>
+    <message>
+        <source>The picture is in {file}.</source>
+        <translation>Das Bild ist in {file}.</translation>
     </message>
 </context>
 <context>

@@ -3800,6 +3800,33 @@
         <translation>Sin puntos en este periodo.</translation>
     </message>
     <message>
+        <source>Share…</source>
+        <translation>Compartir…</translation>
+    </message>
+    <message numerus="yes">
+        <source>day(s) in a row</source>
+        <translation>
+            <numerusform>día seguido</numerusform>
+            <numerusform>días seguidos</numerusform>
+        </translation>
+    </message>
+    <message>
+        <source>My computer&apos;s day with Potluck</source>
+        <translation>El día de mi ordenador con Potluck</translation>
+    </message>
+    <message>
+        <source>My computer&apos;s week with Potluck</source>
+        <translation>La semana de mi ordenador con Potluck</translation>
+    </message>
+    <message>
+        <source>My computer&apos;s month with Potluck</source>
+        <translation>El mes de mi ordenador con Potluck</translation>
+    </message>
+    <message>
+        <source>People share their graphics cards, and together they run large language models.</source>
+        <translation>La gente comparte sus tarjetas gráficas y juntos ejecutan grandes modelos de lenguaje.</translation>
+    </message>
+    <message>
         <source>{amount} points</source>
         <translation>{amount} puntos</translation>
     </message>
@@ -5335,6 +5362,21 @@
     <message>
         <source>Donate while I use the computer</source>
         <translation>Donar mientras uso el ordenador</translation>
+    </message>
+</context>
+<context>
+    <name>SharePicture</name>
+    <message>
+        <source>Picture (PNG)</source>
+        <translation>Imagen (PNG)</translation>
+    </message>
+    <message>
+        <source>Save the picture</source>
+        <translation>Guardar la imagen</translation>
+    </message>
+    <message>
+        <source>The picture is in {file}.</source>
+        <translation>La imagen está en {file}.</translation>
     </message>
 </context>
 <context>

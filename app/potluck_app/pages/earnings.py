@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import TypeVar
 
 from potluck_control.methods import contribution, earnings
+from potluck_control.methods.contribution import ContributionNow
 from potluck_control.methods.earnings import Earned, Earnings, EarningsGroups, EarningsSeries, GroupParams
 from potluck_control.schema import Method
 from PySide6.QtWidgets import QStackedWidget
@@ -14,6 +15,7 @@ from PySide6.QtWidgets import QStackedWidget
 from potluck_app.pages.energy import EnergyCard
 from potluck_app.pages.export import Export
 from potluck_app.pages.page import DaemonCaller, Page
+from potluck_app.pages.share_picture import SharePicture, painted
 from potluck_app.widgets.button import Button
 from potluck_app.widgets.card import Card, headline, text
 from potluck_app.widgets.chart import BarChart, ChartBar
@@ -51,8 +53,13 @@ class EarningsPage(Page):
         self._no_models = text("muted", said=self.tr("No points in this period."))
         self._energy = EnergyCard()
         self._export = Export(link, self)
+        self._share, self._picture = Button(self.tr("Share…")), SharePicture(self)
+        self._sums: Earnings | None = None
+        self._streak_days = 0
         self._loading = Placeholder("earnings", self.tr("Loading…"))
-        sums = Card("", in_a_row(self._earned, self._spent, self._tokens, self._people), self._balance)
+        sums = Card(
+            "", in_a_row(self._earned, self._spent, self._tokens, self._people), row((self._balance, 1), self._share)
+        )
         models = Card(self.tr("By model"), self._models, self._no_models)
         self._cards = (sums, self._build_chart(), models, self._energy)
         self._build()
@@ -64,7 +71,7 @@ class EarningsPage(Page):
         self._ask_about(stretch, earnings.SERIES, params, self._show_series)
         self._ask_about(stretch, earnings.BY_MODEL, GroupParams(stretch.value), self._show_models)
         self._ask_about(stretch, contribution.SERIES, params, lambda _, series: self._energy.show_series(series))
-        self.ask(contribution.NOW, None, self._energy.show_now)
+        self.ask(contribution.NOW, None, self._show_now)
 
     def _ask_about(
         self, stretch: Stretch, method: Method[P, R], params: P | None, show: Callable[[Stretch, R], None]
@@ -81,6 +88,8 @@ class EarningsPage(Page):
         self._loading.hide()
         for frame in self._cards:
             frame.show()
+        self._sums = sums
+        self._share.setEnabled(True)
         shown, total = stretch.sums(sums), sums.total
         self._earned.say(numbers.points(shown.earned))
         self._spent.say(numbers.points(shown.spent))
@@ -89,6 +98,29 @@ class EarningsPage(Page):
         said = self.tr("You have {balance} points. In total, you earned {earned} and spent {spent}.")
         amounts = {"balance": sums.balance, "earned": total.earned, "spent": total.spent}
         self._balance.setText(said.format(**{name: numbers.points(amount) for name, amount in amounts.items()}))
+
+    def _shared(self) -> tuple[str, list[tuple[str, str]], str]:
+        """Return what a picture to share says: title, figures, and a note."""
+        assert self._sums is not None
+        shown = self._stretches.value.sums(self._sums)
+        figures = [
+            (numbers.points(shown.earned), self.tr("points earned")),
+            (numbers.number(shown.tokens), self.tr("tokens served")),
+            (numbers.number(shown.people), self.tr("person(s) helped", "", shown.people)),
+        ]
+        if self._streak_days > 1:
+            figures.append((numbers.number(self._streak_days), self.tr("day(s) in a row", "", self._streak_days)))
+        titles = {
+            Stretch.DAY: self.tr("My computer's day with Potluck"),
+            Stretch.WEEK: self.tr("My computer's week with Potluck"),
+            Stretch.MONTH: self.tr("My computer's month with Potluck"),
+        }
+        note = self.tr("People share their graphics cards, and together they run large language models.")
+        return titles[self._stretches.value], figures, note
+
+    def _show_now(self, now: ContributionNow) -> None:
+        self._streak_days = now.streak_days
+        self._energy.show_now(now)
 
     def _show_series(self, stretch: Stretch, series: EarningsSeries) -> None:
         unit = self.tr("{amount} points")
@@ -120,6 +152,10 @@ class EarningsPage(Page):
         self._stretches.choose(Stretch.WEEK)
         self._stretches.chosen.connect(lambda _: self.refresh())
         self.setFocusProxy(self._stretches)
+        self._share.setEnabled(False)
+        self._share.clicked.connect(lambda: self._picture.choose(painted(*self._shared())))
+        self._picture.finished.connect(self.tell)
+        self._picture.failed.connect(self.notice.say)
         self.column.addLayout(row(self._stretches, None, export))
         self.column.addWidget(self._loading)
         for frame in self._cards:

@@ -10,13 +10,14 @@ from pathlib import Path
 import pytest
 from helpers.app_answers import ANSWERS, EARNINGS, SERVING
 from helpers.fake_link import FakeLink
-from helpers.screen import opened, press, shown
+from helpers.screen import button, opened, press, shown
 from potluck_app.pages.activity import ActivityPage, worth_showing
 from potluck_app.pages.catalogue import SIDEBAR
 from potluck_app.pages.diagnostics import DiagnosticsPage
 from potluck_app.pages.earnings import EarningsPage
 from potluck_app.pages.export import Export
 from potluck_app.pages.home import HomePage
+from potluck_app.pages.share_picture import painted
 from potluck_app.shell.away import Absence
 from potluck_app.shell.window import MainWindow
 from potluck_app.widgets.segments import Segments
@@ -41,8 +42,8 @@ from potluck_control.schema import (
     Transition,
 )
 from potluck_control.states import Reason, State
-from PySide6.QtCore import QEvent, QObject
-from PySide6.QtGui import QAccessible, QGuiApplication
+from PySide6.QtCore import QEvent, QObject, QRect
+from PySide6.QtGui import QAccessible, QGuiApplication, QImage
 from PySide6.QtWidgets import QApplication, QLabel, QPushButton, QTableWidget, QWidget
 from pytestqt.qtbot import QtBot
 
@@ -103,6 +104,24 @@ def test_what_fails_is_said_with_a_way_to_try_again() -> None:
     press(page, "Try again")
     assert "2,500,000" in shown(page)
     assert page.notice.isHidden()
+
+
+def test_what_was_given_becomes_a_picture_that_is_written_where_its_owner_wants(tmp_path: Path, qtbot: QtBot) -> None:
+    page, _ = opened(EarningsPage, dict(ANSWERS))
+    assert button(page, "Share…").isEnabled()
+    title, figures, note = page._shared()
+    assert title == "My computer's week with Potluck"
+    assert ("2,500,000", "points earned") in figures
+    image, longer = painted(title, figures, note), painted(title * 20, figures, note)
+    assert (image.width(), image.height()) == (1200, 630)
+    assert image != longer
+    edge = QRect(1161, 0, 39, 630)
+    assert longer.copy(edge) == painted("", [], "").copy(edge)  # a long line is written smaller
+    with qtbot.waitSignal(page._picture.finished):
+        page._picture.write(image, tmp_path / "given.png")
+    assert QImage(str(tmp_path / "given.png")).size() == image.size()
+    with qtbot.waitSignal(page._picture.failed):
+        page._picture.write(image, tmp_path / "missing" / "given.png")
 
 
 @pytest.mark.parametrize("name", ["all.csv", "all.json"])
