@@ -3516,6 +3516,10 @@
         <translation>Vorbereitung: {step} …</translation>
     </message>
     <message>
+        <source>this computer starts</source>
+        <translation>dieser Computer startet</translation>
+    </message>
+    <message>
         <source>Waiting for the first word…</source>
         <translation>Wartet auf das erste Wort …</translation>
     </message>
@@ -4000,6 +4004,10 @@
     <message>
         <source>Welcome to Potluck</source>
         <translation>Willkommen bei Potluck</translation>
+    </message>
+    <message>
+        <source>Try it on this computer</source>
+        <translation>Auf diesem Computer ausprobieren</translation>
     </message>
     <message>
         <source>Lend a swarm the power that you do not need.</source>

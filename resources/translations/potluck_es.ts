@@ -3516,6 +3516,10 @@
         <translation>Preparando: {step}…</translation>
     </message>
     <message>
+        <source>this computer starts</source>
+        <translation>este ordenador arranca</translation>
+    </message>
+    <message>
         <source>Waiting for the first word…</source>
         <translation>Esperando la primera palabra…</translation>
     </message>
@@ -4000,6 +4004,10 @@
     <message>
         <source>Welcome to Potluck</source>
         <translation>Te damos la bienvenida a Potluck</translation>
+    </message>
+    <message>
+        <source>Try it on this computer</source>
+        <translation>Probarlo en este ordenador</translation>
     </message>
     <message>
         <source>Lend a swarm the power that you do not need.</source>

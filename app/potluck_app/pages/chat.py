@@ -8,11 +8,13 @@ from potluck_control.methods import earnings, gateway
 from potluck_control.methods.earnings import Earnings
 from potluck_control.methods.gateway import GatewayState, GatewayStatus, StartParams
 from potluck_control.schema import Method, Status, SwarmStatus
+from potluck_control.states import State
 from PySide6.QtCore import Qt, QTimer, Signal
 from PySide6.QtGui import QKeyEvent, QResizeEvent
 from PySide6.QtNetwork import QNetworkAccessManager, QNetworkProxy
 from PySide6.QtWidgets import QFrame, QLayout, QPlainTextEdit, QWidget
 
+from potluck.errors import PotluckError
 from potluck_app.pages.answer import Answer, Said
 from potluck_app.pages.chat_options import ChatOptions
 from potluck_app.pages.conversation_list import ConversationList
@@ -50,6 +52,7 @@ class ChatPage(Page):
         self._network = QNetworkAccessManager(self)
         self._network.setProxy(QNetworkProxy(QNetworkProxy.ProxyType.NoProxy))
         self._swarm: SwarmStatus | None = None
+        self._state = State.UNKNOWN
         self.conversation: list[Said] = []
         self._bubbles: list[Bubble] = []
         self._answer: Answer | None = None
@@ -71,7 +74,7 @@ class ChatPage(Page):
         return bool(self._bubbles or self._field.toPlainText())
 
     def show_status(self, status: Status) -> None:
-        before, self._swarm = self._swarm, status.swarm
+        before, self._swarm, self._state = self._swarm, status.swarm, status.state
         if before is None or (before.name if before else "") != (self._swarm.name if self._swarm else ""):
             self._show_suggestions()
             self._show_state()
@@ -146,8 +149,18 @@ class ChatPage(Page):
             method,
             params,
             done=lambda status: self._hear(status) if turn == self._turn else None,
-            failed=lambda error: self._fail(sentences.failure(error)) if turn == self._turn else None,
+            failed=lambda error: self._try_later(error) if turn == self._turn else None,
         )
+
+    def _try_later(self, error: PotluckError) -> None:
+        """Wait for a computer that is about to serve: until then nobody may be found."""
+        if self._state not in (State.STARTING, State.JOINING):
+            self._fail(sentences.failure(error))
+            return
+        turn = self._turn
+        self._bubbles[-1].show_note(self.tr("Getting ready: {step}…").format(step=self.tr("this computer starts")))
+        start = StartParams()
+        QTimer.singleShot(_LOOK_MS, lambda: self._ask_gateway(gateway.START, start) if turn == self._turn else None)
 
     def _hear(self, status: GatewayStatus) -> None:
         turn = self._turn

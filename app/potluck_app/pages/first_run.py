@@ -5,12 +5,14 @@ The step about the compute engine is left out where one is installed.
 
 from __future__ import annotations
 
+from potluck_control import schema
 from potluck_control.methods.setup import SetupState
 from potluck_control.schema import Status
 from potluck_control.states import State
 from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QProgressBar, QWidget
 
+from potluck.errors import PotluckError
 from potluck_app.pages.devices import Devices
 from potluck_app.pages.engine import EnginePanel
 from potluck_app.pages.join_form import JoinForm
@@ -22,26 +24,30 @@ from potluck_app.widgets.button import Button
 from potluck_app.widgets.card import Card, Pot, Sign, text
 from potluck_app.widgets.layout import column, holder, row
 from potluck_app.widgets.theme import Type
-from potluck_app.words import layers
+from potluck_app.words import layers, sentences
 
 _POT, _SIGN = 56, 24
 _WELCOME, _COMPUTE, _SWARM, _DEVICE, _GIVE, _START = range(6)
 
 
 class FirstRunPage(Page):
-    """The page while no swarm is joined, and as long as `is_open`. Signal: `finished()`.
+    """The page while no swarm is joined, and as long as `is_open`.
 
     Every step has a default that works: people who only press Continue donate politely.
+
+    Signals: `finished()`, and before it `chat_wanted()` by those who only try it out, in a swarm of their own.
     """
 
     finished = Signal()
+    chat_wanted = Signal()
 
     def __init__(self, link: DaemonCaller) -> None:
         super().__init__(link, "")
         self.is_open = False
         self._status: Status | None = None
         self._step = _WELCOME
-        self._needs_engine, self._is_computing_begun = False, False
+        self._needs_engine, self._has_engine, self._is_computing_begun = False, True, False
+        self._is_trying = False
         self._title, self._lead = text(kind=Type.TITLE), text("muted")
         self._where = text("muted", kind=Type.CAPTION)
         self._bar = QProgressBar()
@@ -52,6 +58,7 @@ class FirstRunPage(Page):
         self._joined = Card("", row(Sign("good", "serving", _SIGN), (self._member, 1)))
         self._back = Button(self.tr("Back"), "back", "quiet")
         self._next, self._later = Button(self.tr("Continue"), "", "primary"), Button(self.tr("Later"), "", "quiet")
+        self._try = Button(self.tr("Try it on this computer"), "chat")
         self._steps = (
             self._build_welcome(),
             Card("", self._computing),
@@ -101,7 +108,7 @@ class FirstRunPage(Page):
 
     def _show_engine(self, state: SetupState) -> None:
         """Keep the step of an environment that is being made."""
-        was_ready = not self._needs_engine
+        was_ready, self._has_engine = not self._needs_engine, state.ready
         self._needs_engine = self._needs_engine or not state.ready
         self._is_computing_begun = state.ready or state.progress is not None
         if state.ready and self._needs_engine:
@@ -131,6 +138,7 @@ class FirstRunPage(Page):
         is_waiting = self._step == _COMPUTE and not self._is_computing_begun
         self._later.setVisible(is_waiting)
         self._next.setVisible(not is_waiting and (self._step != _SWARM or self._is_member))
+        self._try.setVisible(self._step == _WELCOME and not self._is_member)
         self._next.setText(self.tr("Done") if self._step == _START else self.tr("Continue"))
         self._joining.setVisible(not self._is_member)
         self._joined.setVisible(self._is_member)
@@ -140,11 +148,35 @@ class FirstRunPage(Page):
             self._member.setText(member.format(swarm=swarm.name, model=layers.model(swarm.model)))
 
     def _continue(self) -> None:
-        if self._step == _START:
-            self._go(_WELCOME)
-            self.finished.emit()
+        if self._step == _START or (self._step == _COMPUTE and self._is_trying):
+            self._leave()
         else:
             self._go(self._beside(1))
+
+    def _press_try(self) -> None:
+        """Start a swarm with the demo model, and chat with it once the engine is there."""
+        self._try.setEnabled(False)
+        self.link.call(schema.CREATE, schema.CreateParams(), done=self._begin_trial, failed=self._fail_trial)
+
+    def _begin_trial(self, _: schema.Joined) -> None:
+        self._try.setEnabled(True)
+        self.notice.say("")
+        self._is_trying = True
+        if self._has_engine:
+            self._leave()
+        else:
+            self._go(_COMPUTE)
+
+    def _fail_trial(self, error: PotluckError) -> None:
+        self._try.setEnabled(True)
+        self.notice.say(sentences.failure(error))
+
+    def _leave(self) -> None:
+        if self._is_trying:
+            self.chat_wanted.emit()
+        self._is_trying = False
+        self._go(_WELCOME)
+        self.finished.emit()
 
     def _beside(self, by: int) -> int:
         path = self._path()
@@ -154,6 +186,7 @@ class FirstRunPage(Page):
         self.setFocusProxy(self._next)
         self._back.clicked.connect(lambda: self._go(self._beside(-1)))
         self._next.clicked.connect(self._continue)
+        self._try.clicked.connect(self._press_try)
         self._later.clicked.connect(self._continue)
         self._computing.told.connect(self._show_engine)
         self._devices.setup_wanted.connect(lambda: self._go(_COMPUTE))
@@ -165,7 +198,7 @@ class FirstRunPage(Page):
         self.column.addLayout(row(Pot(_POT, State.SERVING), (texts, 1), spacing=theme.SPACE_L))
         for widget in self._steps:
             self.column.addWidget(widget)
-        self.column.addLayout(row(self._bar, (self._where, 1), self._back, self._later, self._next))
+        self.column.addLayout(row(self._bar, (self._where, 1), self._back, self._try, self._later, self._next))
 
     def _build_welcome(self) -> QWidget:
         what = _points(

@@ -241,6 +241,7 @@ class MainWindow(QStackedWidget):
                 page.notifications_changed.connect(self.notifications_changed)
                 page.restart_wanted.connect(self.restart_wanted)
             case FirstRunPage():
+                page.chat_wanted.connect(lambda: self.open("chat"))
                 page.finished.connect(self._refresh)
 
     def _back_from_watching(self) -> None:

@@ -31,7 +31,7 @@ from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QLabel, QLineEdit, QPlainTextEdit
 from pytestqt.qtbot import QtBot
 
-from potluck.errors import PotluckError, SwarmError
+from potluck.errors import PotluckError, SwarmError, UsageError
 
 TOKEN = "secret-token"
 SERVING = Status(
@@ -170,6 +170,19 @@ def test_a_gateway_that_starts_tells_how_far_it_is(page: ChatPage, link: FakeLin
     assert "Getting ready: Loading embeddings…" in shown(page)
     wait(lambda: bool(link.named("gateway.status")))
     link.answer("gateway.status", ready)
+    wait(lambda: "Good day" in shown(page))
+
+
+def test_while_this_computer_starts_the_question_waits(
+    page: ChatPage, link: FakeLink, model: Words, wait: Wait
+) -> None:
+    ready = link.answers.pop("gateway.start")
+    model.may_end.set()
+    page.show_status(replace(SERVING, state=State.JOINING))
+    ask(page, "Hello")
+    link.fail("gateway.start", UsageError("the swarm cannot be found by others yet"))
+    assert "Getting ready: this computer starts…" in shown(page)
+    link.answers["gateway.start"] = ready
     wait(lambda: "Good day" in shown(page))
 
 

@@ -23,6 +23,7 @@ from potluck_control.methods.updates import Offered, UpdateProgress, UpdatesStat
 from potluck_control.schema import Joined, Status, SwarmStatus
 from potluck_control.states import Reason, State
 from PySide6.QtWidgets import QFileDialog, QProgressBar, QWidget
+from pytestqt.qtbot import QtBot
 
 from potluck.errors import PotluckError, UsageError
 
@@ -166,6 +167,27 @@ def test_the_first_run_goes_on_while_the_engine_is_fetched() -> None:
     assert "3 of 6" in shown(page)
     button(page, "Back").click()
     assert "Downloading torch (3 of 40)" in shown(page)
+
+
+def test_who_only_tries_it_out_gets_a_swarm_and_a_chat_with_one_click(qtbot: QtBot) -> None:
+    page, link = first_run(READY)
+    link.answers["create"] = Joined("home", "demo-model")
+    with qtbot.waitSignals([page.chat_wanted, page.finished], order="strict"):
+        button(page, "Try it on this computer").click()
+    assert not page.is_open
+
+
+def test_who_only_tries_it_out_sets_the_engine_up_first_and_hears_of_failures(qtbot: QtBot) -> None:
+    page, link = first_run(MISSING)
+    button(page, "Try it on this computer").click()
+    link.fail("create", UsageError("the swarm home exists already", hint="leave it first"))
+    assert "The swarm home exists already. Leave it first." in shown(page)
+    button(page, "Try it on this computer").click()
+    link.answer("create", Joined("home", "demo-model"))
+    button(page, "Download and install").click()
+    link.answer("setup.begin", FETCHING)
+    with qtbot.waitSignals([page.chat_wanted, page.finished]):
+        button(page, "Continue").click()
 
 
 def test_the_first_run_leads_back_to_the_step_that_was_left_for_later() -> None:
