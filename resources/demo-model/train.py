@@ -49,7 +49,10 @@ class Cycle:
     scale: float
 
 
-CYCLES = (Cycle(2600, scale=0.7), Cycle(1600, scale=0.4), Cycle(700, scale=0.15))
+CYCLES = (
+    *(Cycle(2600, scale=0.7), Cycle(1600, scale=0.4), Cycle(700, scale=0.15)),
+    *(Cycle(2800, scale=0.5), Cycle(700, scale=0.15)),
+)
 
 
 def main() -> None:

@@ -86,7 +86,7 @@ def test_tokenizer_gives_any_text_back(tokenizer: PreTrainedTokenizerBase, text:
         ("User: Hello\nAssistant:", " Hello! I am Potluck's demo model. Ask me what I can do."),
         (
             "User: Write a haiku\nAssistant:",
-            " Red leaves leave the tree,\none by one they cross the yard\nand knock at my door.",
+            " Each friend brings one dish.\nThe table grows by itself;\neveryone is full.",
         ),
         ("User: hi\nAssistant: Hello!\nUser: Count from 3 to 9\nAssistant:", " 3, 4, 5, 6, 7, 8, 9."),
         (
