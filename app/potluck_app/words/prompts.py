@@ -6,7 +6,7 @@ from potluck_control.resources import DEMO_MODEL
 
 from potluck_app.words.language import tr
 
-_OF_THE_DEMO = ("What can you do?", "What is Potluck?", "Count from 3 to 9", "Write a haiku about the sea")
+_OF_THE_DEMO = ("What can you do?", "What is Potluck?", "Count from 3 to 9", "Write a haiku")
 
 
 def suggestions(model: str) -> tuple[str, ...]:
