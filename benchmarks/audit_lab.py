@@ -33,6 +33,7 @@ from potluck.audit import (
 from potluck.blocks import BlockSpan, load_span
 from potluck.blocks.plans import StepRow, plan_step
 from potluck.checkpoint import open_checkpoint
+from potluck.checkpoint.families import has_experts
 from potluck.protocol.blocks import Span
 from potluck.protocol.records import NumberFormat
 
@@ -57,6 +58,7 @@ class LabServer:
         dtype = getattr(torch, form.dtype)
         self._parts = [load_span(checkpoint, part, dtype=dtype, quantization=form.quantization) for part in parts]
         self.dtype = dtype
+        self.has_experts = has_experts(checkpoint.text_config)
         self.hidden_size = self._parts[0].hidden_size
         self.shares_steps = all(part.is_ragged for part in self._parts)
 

@@ -189,7 +189,7 @@ def _honest(server: LabServer, form: NumberFormat, windows: int) -> _Honest:
 
 def _learned(server: LabServer, form: NumberFormat) -> float:
     """Return the limit that a client knows after audits by three people."""
-    learned = HonestDifferences()
+    learned = HonestDifferences(has_experts=server.has_experts)
     rows = random_rows(server, [_CONTEXT_TOKENS + WINDOW_TOKENS] * 9, 1)
     for row, (steps, prefill) in enumerate(zip(server.decode(rows), server.prefill(rows), strict=True)):
         learned.note("", PersonId(str(row % 3)), apart(steps, prefill))

@@ -66,6 +66,12 @@ def depends_on_length(text_config: Any) -> bool:
     return any(part.get("rope_type") in ("dynamic", "longrope") for part in parts)
 
 
+def has_experts(text_config: Any) -> bool:
+    """Tell whether the model sends tokens to some of its experts, whose number each family names otherwise."""
+    numbers = (value for name, value in text_config.to_dict().items() if "expert" in name)
+    return any(type(value) is int and value > 1 for value in numbers)
+
+
 def refuse_unsplittable(config: Any) -> None:
     """Raise CheckpointError with the reason if the family of `config` cannot be split into spans."""
     text = config.get_text_config(decoder=True)

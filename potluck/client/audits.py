@@ -88,8 +88,10 @@ class Audits:
         config: ClientConfig,
         person_of: Callable[[PeerId], PersonId | None],
         rng: np.random.Generator,
+        *,
+        has_experts: bool,
     ) -> None:
-        """`rng` draws the windows; nobody else may know its state."""
+        """`rng` draws the windows; nobody else may know its state. `has_experts`: see `HonestDifferences`."""
         self.report = AuditReport()
         self._servers = servers
         self._calls = calls
@@ -98,7 +100,7 @@ class Audits:
         self._rng = rng
         self._used: set[PeerId] = set()  # servers of this client's sessions
         self._clean: defaultdict[PersonId, int] = defaultdict(int)  # audits without a disagreement, by person
-        self._honest = HonestDifferences()
+        self._honest = HonestDifferences(has_experts=has_experts)
         self._running = 0
         self._background = BackgroundTasks()
 

@@ -21,7 +21,7 @@ from transformers.generation.candidate_generator import AssistedCandidateGenerat
 
 from potluck.blocks.cache import rolls_back
 from potluck.checkpoint import load_ends, open_checkpoint
-from potluck.checkpoint.families import cache_name, depends_on_length
+from potluck.checkpoint.families import cache_name, depends_on_length, has_experts
 from potluck.checkpoint.parameters import block_parameters
 from potluck.client.cache import RemoteCache
 from potluck.client.config import ClientConfig
@@ -124,7 +124,12 @@ class _AutoDistributedModel:
             max_wait_s=config.max_wait_s if max_wait_s is None else max_wait_s,
             audits="off" if depends_on_length(checkpoint.text_config) else config.audits,
         )
-        client = SwarmClient(membership, demanding, block_parameters=block_parameters(checkpoint))
+        client = SwarmClient(
+            membership,
+            demanding,
+            block_parameters=block_parameters(checkpoint),
+            has_experts=has_experts(checkpoint.text_config),
+        )
         client.start()
         try:
             if not cls._is_classifier:

@@ -59,12 +59,14 @@ class SwarmClient:
         start_host: HostFactory | None = None,
         *,
         block_parameters: tuple[int, ...] = (),
+        has_experts: bool = False,
         rng: np.random.Generator | None = None,
     ) -> None:
         """Store what `start` needs.
 
         Args:
             block_parameters: the number of parameters of each block, for receipts; empty: nothing is signed.
+            has_experts: whether the model sends tokens to some of its experts, for audits.
             rng: draws the noisy routes; None: a new one.
         """
         self.swarm = membership.swarm
@@ -72,6 +74,7 @@ class SwarmClient:
         self.config = config
         self._start_host = start_host or _start_libp2p
         self._block_parameters = block_parameters
+        self._has_experts = has_experts
         self._rng = rng or np.random.default_rng()
         self._loop = LoopThread()
         self._host: Host | None = None
@@ -147,7 +150,10 @@ class SwarmClient:
             await self.calls.signer.start()
         self.stateless = StatelessCalls(self.servers, self.calls, self.config, self.swarm.prefix)
         self.pipeline = Pipeline(self.servers, self.stateless, self.config)
-        self.audits = Audits(self.servers, self.calls, self.config, self._host.person_of, np.random.default_rng())
+        windows = np.random.default_rng()
+        self.audits = Audits(
+            self.servers, self.calls, self.config, self._host.person_of, windows, has_experts=self._has_experts
+        )
         await self.servers.start()
 
     async def _stop(self) -> None:

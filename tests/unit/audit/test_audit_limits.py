@@ -33,6 +33,14 @@ def test_quantised_weights_are_exact_in_float32() -> None:
     assert widest_limit(NumberFormat("float32", "int4")) == widest_limit(FLOAT)
 
 
+def test_experts_of_quantised_weights_make_the_limit_wide_whatever_was_learned() -> None:
+    honest = HonestDifferences(has_experts=True)
+    for person in PEOPLE:
+        honest.note(KIND, person, 0.01)
+    assert honest.limit(KIND, PACKED) == widest_limit(PACKED, has_experts=True) == 0.5
+    assert honest.limit(KIND, BRAIN) == pytest.approx(0.02)
+
+
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
 def test_keys_and_values_in_int8_may_differ_as_much_as_quantised_weights(dtype: str) -> None:
     assert widest_limit(NumberFormat(dtype, cache="int8")) == widest_limit(PACKED)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from helpers.tiny_models import FAMILIES
 
-from potluck.checkpoint.families import depends_on_length
+from potluck.checkpoint.families import depends_on_length, has_experts
 
 
 @pytest.mark.parametrize("family", ["llama_longrope", "llama_dynamic"])
@@ -16,3 +16,13 @@ def test_positions_of_some_families_depend_on_the_length(family: str) -> None:
 @pytest.mark.parametrize("family", ["llama", "gemma3", "bloom", "gpt2", "gpt_oss", "qwen3_next"])
 def test_positions_of_others_do_not(family: str) -> None:
     assert not depends_on_length(FAMILIES[family]())
+
+
+@pytest.mark.parametrize(
+    ("family", "expected"),
+    [("llama", False), ("gemma3_text", False), ("mixtral", True), ("qwen3_moe", True), ("gpt_oss", True)],
+)
+def test_experts_are_known_whatever_a_family_calls_their_number(family: str, expected: bool) -> None:
+    from transformers import AutoConfig
+
+    assert has_experts(AutoConfig.for_model(family)) is expected
