@@ -3807,13 +3807,6 @@
         <source>Share…</source>
         <translation>Teilen …</translation>
     </message>
-    <message numerus="yes">
-        <source>day(s) in a row</source>
-        <translation>
-            <numerusform>Tag in Folge</numerusform>
-            <numerusform>Tage in Folge</numerusform>
-        </translation>
-    </message>
     <message>
         <source>My computer&apos;s day with Potluck</source>
         <translation>Ein Tag meines Computers mit Potluck</translation>

@@ -103,13 +103,6 @@
             <numerusform>people helped</numerusform>
         </translation>
     </message>
-    <message numerus="yes">
-        <source>day(s) in a row</source>
-        <translation>
-            <numerusform>day in a row</numerusform>
-            <numerusform>days in a row</numerusform>
-        </translation>
-    </message>
 </context>
 <context>
     <name>EnergyCard</name>

@@ -3807,13 +3807,6 @@
         <source>Share…</source>
         <translation>Compartir…</translation>
     </message>
-    <message numerus="yes">
-        <source>day(s) in a row</source>
-        <translation>
-            <numerusform>día seguido</numerusform>
-            <numerusform>días seguidos</numerusform>
-        </translation>
-    </message>
     <message>
         <source>My computer&apos;s day with Potluck</source>
         <translation>El día de mi ordenador con Potluck</translation>

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from potluck_control.methods.gateway import GatewayStatus
@@ -26,11 +26,19 @@ class Said:
     content: str
 
 
+@dataclass(frozen=True, slots=True)
+class Details:
+    """How an answer was made. `servers`: the names of those that have one."""
+
+    tokens_per_s: float = 0.0
+    servers: tuple[str, ...] = ()
+
+
 class Answer(QObject):
     """Asks at once. There is no signal after `stop`.
 
     Signals: `grew(str)` with the text so far, `waits(str)` with a sentence when servers are missing, and at the end
-    `ended()` or `failed(str)`. `speed` (tokens a second) and `servers` (their names) are known at the end.
+    `ended()` or `failed(str)`. `details` are known at the end.
     """
 
     grew = Signal(str)
@@ -48,10 +56,9 @@ class Answer(QObject):
     ) -> None:
         super().__init__(parent)
         self.text = ""
-        self.speed = 0.0
-        self.servers: tuple[str, ...] = ()
+        self.details = Details()
         self._unread, self._problem, self._is_done = b"", "", False
-        messages = [{"role": message.role, "content": message.content} for message in said]
+        messages = [asdict(message) for message in said]
         wanted = {"messages": messages, "stream": True, "with_details": True, "temperature": temperature}
         body = json.dumps(wanted).encode()
         request = QNetworkRequest(QUrl(f"{gateway.url}/chat/completions"))
@@ -92,8 +99,7 @@ class Answer(QObject):
             return
         part, problem, details = _understand(line.removeprefix(_DATA))
         self.text += part
-        if details is not None:
-            self.speed, self.servers = details.speed, details.servers
+        self.details = details or self.details
         self._problem = self._problem or problem
 
     def _finish(self) -> None:
@@ -119,13 +125,7 @@ class Answer(QObject):
         return tr("The connection was lost before the answer was complete.")
 
 
-@dataclass(frozen=True, slots=True)
-class _Details:
-    speed: float
-    servers: tuple[str, ...]
-
-
-def _understand(data: bytes) -> tuple[str, str, _Details | None]:
+def _understand(data: bytes) -> tuple[str, str, Details | None]:
     """Return a part of the text, what went wrong, and how the answer was made if this tells it."""
     try:
         event = json.loads(data)
@@ -138,6 +138,6 @@ def _understand(data: bytes) -> tuple[str, str, _Details | None]:
         return "", tr("Potluck received an answer that it does not understand."), None
 
 
-def _read_details(told: Any) -> _Details:
+def _read_details(told: Any) -> Details:
     names = (hop["name"] for hop in told["route"])
-    return _Details(float(told["tokens_per_s"]), tuple(dict.fromkeys(str(name) for name in names if name)))
+    return Details(float(told["tokens_per_s"]), tuple(dict.fromkeys(str(name) for name in names if name)))

@@ -15,7 +15,7 @@ from PySide6.QtNetwork import QNetworkAccessManager, QNetworkProxy
 from PySide6.QtWidgets import QFrame, QLayout, QPlainTextEdit, QWidget
 
 from potluck.errors import PotluckError
-from potluck_app.pages.answer import Answer, Said
+from potluck_app.pages.answer import Answer, Details, Said
 from potluck_app.pages.chat_options import ChatOptions
 from potluck_app.pages.conversation_list import ConversationList
 from potluck_app.pages.conversations import Conversation, Conversations
@@ -138,8 +138,7 @@ class ChatPage(Page):
         self._problem.say("")
         self._turn += 1
         self._is_busy, self._least_temperature = True, least_temperature
-        self._add(Bubble(layers.model(self._swarm.model if self._swarm else ""), is_question=False))
-        self._bubbles[-1].show_note(self.tr("Asking…"))
+        self._add_answer().show_note(self.tr("Asking…"))
         self._show_state()
         self._ask_gateway(gateway.START, StartParams())
 
@@ -157,17 +156,17 @@ class ChatPage(Page):
         if self._state not in (State.STARTING, State.JOINING):
             self._fail(sentences.failure(error))
             return
+        self._ask_soon(gateway.START, StartParams(), self.tr("this computer starts"))
+
+    def _ask_soon(self, method: Method[P, GatewayStatus], params: P | None, step: str) -> None:
+        """Say what there is to wait for, and ask in a moment."""
         turn = self._turn
-        self._bubbles[-1].show_note(self.tr("Getting ready: {step}…").format(step=self.tr("this computer starts")))
-        start = StartParams()
-        QTimer.singleShot(_LOOK_MS, lambda: self._ask_gateway(gateway.START, start) if turn == self._turn else None)
+        self._bubbles[-1].show_note(self.tr("Getting ready: {step}…").format(step=step))
+        QTimer.singleShot(_LOOK_MS, lambda: self._ask_gateway(method, params) if turn == self._turn else None)
 
     def _hear(self, status: GatewayStatus) -> None:
-        turn = self._turn
         if status.state is GatewayState.STARTING:
-            step = translated(status.step or "Starting")
-            self._bubbles[-1].show_note(self.tr("Getting ready: {step}…").format(step=step))
-            QTimer.singleShot(_LOOK_MS, lambda: self._ask_gateway(gateway.STATUS, None) if turn == self._turn else None)
+            self._ask_soon(gateway.STATUS, None, translated(status.step or "Starting"))
         elif status.state is GatewayState.READY:
             self._bubbles[-1].show_note(self.tr("Waiting for the first word…"))
             sampling = self._options.sampling
@@ -199,7 +198,7 @@ class ChatPage(Page):
         if said:
             self._finish_answer(said)
             self._key = self._kept.keep(self._key, tuple(self.conversation))
-            note = note or (_how(answer.speed, answer.servers) if answer is not None else "")
+            note = note or (_how(answer.details) if answer is not None else "")
             if not self._key:
                 note = self.tr("This conversation could not be kept. Is the disk full?")
         elif not note:
@@ -251,8 +250,7 @@ class ChatPage(Page):
             if message.role == "user":
                 self._show_question(message.content)
             else:
-                self._add(Bubble(layers.model(self._swarm.model if self._swarm else ""), is_question=False))
-                self._bubbles[-1].show_text(message.content)
+                self._add_answer().show_text(message.content)
                 self._finish_answer(message.content)
         self._show_state()
 
@@ -304,6 +302,11 @@ class ChatPage(Page):
         said = self.tr("People serving this model can read your messages. Your points: {points}")
         self._points.setText(said.format(points=numbers.points(sums.balance)))
         self._place_composer()
+
+    def _add_answer(self) -> Bubble:
+        bubble = Bubble(layers.model(self._swarm.model if self._swarm else ""), is_question=False)
+        self._add(bubble)
+        return bubble
 
     def _add(self, bubble: Bubble) -> None:
         self._bubbles.append(bubble)
@@ -358,12 +361,12 @@ class ChatPage(Page):
         self._composer.setGeometry((self.width() - width) // 2, self.height() - height, width, height)
 
 
-def _how(tokens_per_s: float, servers: tuple[str, ...]) -> str:
+def _how(details: Details) -> str:
     """Return how fast an answer came, and from whom as far as servers have names."""
-    if not tokens_per_s:
+    if not details.tokens_per_s:
         return ""
-    by = tr("answered by {names}").format(names=", ".join(servers)) if servers else ""
-    return " · ".join(filter(None, (numbers.rate(tokens_per_s), by)))
+    by = tr("answered by {names}").format(names=", ".join(details.servers)) if details.servers else ""
+    return " · ".join(filter(None, (numbers.rate(details.tokens_per_s), by)))
 
 
 class QuestionField(QPlainTextEdit):

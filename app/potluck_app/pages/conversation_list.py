@@ -25,18 +25,23 @@ class ConversationList(Card):
     def __init__(self, kept: Conversations) -> None:
         super().__init__()
         self._kept = kept
+        self._conversations: list[Conversation] = []
         self._search, self._rows = QLineEdit(), Slot()
         self._search.setPlaceholderText(self.tr("Search"))
         self._search.setAccessibleName(self.tr("Search in conversations"))
-        self._search.textChanged.connect(self.refresh)
+        self._search.textChanged.connect(self._show_found)
         note = text("muted", said=self.tr("Conversations are kept on this computer only."))
         self.fill(self.tr("Conversations"), self._search, self._rows, note)
         self.setFocusProxy(self._search)
 
     def refresh(self) -> None:
         """Read the conversations again."""
+        self._conversations = self._kept.listed()
+        self._show_found()
+
+    def _show_found(self) -> None:
         words = self._search.text()
-        found = [each for each in self._kept.listed() if each.has(words)]
+        found = [each for each in self._conversations if each.has(words)]
         rows: list[QWidget] = [self._row(each) for each in found[:_MOST_SHOWN]]
         if not found:
             said = self.tr("No conversation has these words.") if words else self.tr("No conversations yet.")

@@ -48,7 +48,7 @@ class Conversations:
 
     def keep(self, key: str, messages: tuple[Said, ...]) -> str:
         """Write a conversation, a new one if `key` is empty. Return its key; empty if it could not be written."""
-        now = time.time()
+        now, is_new = time.time(), not key
         key = key or str(time.time_ns())
         try:
             self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -62,8 +62,9 @@ class Conversations:
         file.write(json.dumps(content).encode())
         if not file.commit():
             return ""
-        for old in self.listed()[MOST_KEPT:]:
-            self.delete(old.key)
+        if is_new:
+            for old in self.listed()[MOST_KEPT:]:
+                self.delete(old.key)
         return key
 
     def listed(self) -> list[Conversation]:

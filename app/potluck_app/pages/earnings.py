@@ -7,7 +7,6 @@ from collections.abc import Callable
 from typing import TypeVar
 
 from potluck_control.methods import contribution, earnings
-from potluck_control.methods.contribution import ContributionNow
 from potluck_control.methods.earnings import Earned, Earnings, EarningsGroups, EarningsSeries, GroupParams
 from potluck_control.schema import Method
 from PySide6.QtWidgets import QStackedWidget
@@ -55,7 +54,6 @@ class EarningsPage(Page):
         self._export = Export(link, self)
         self._share, self._picture = Button(self.tr("Share…")), SharePicture(self)
         self._sums: Earnings | None = None
-        self._streak_days = 0
         self._loading = Placeholder("earnings", self.tr("Loading…"))
         sums = Card(
             "", in_a_row(self._earned, self._spent, self._tokens, self._people), row((self._balance, 1), self._share)
@@ -71,7 +69,7 @@ class EarningsPage(Page):
         self._ask_about(stretch, earnings.SERIES, params, self._show_series)
         self._ask_about(stretch, earnings.BY_MODEL, GroupParams(stretch.value), self._show_models)
         self._ask_about(stretch, contribution.SERIES, params, lambda _, series: self._energy.show_series(series))
-        self.ask(contribution.NOW, None, self._show_now)
+        self.ask(contribution.NOW, None, self._energy.show_now)
 
     def _ask_about(
         self, stretch: Stretch, method: Method[P, R], params: P | None, show: Callable[[Stretch, R], None]
@@ -108,8 +106,8 @@ class EarningsPage(Page):
             (numbers.number(shown.tokens), self.tr("tokens served")),
             (numbers.number(shown.people), self.tr("person(s) helped", "", shown.people)),
         ]
-        if self._streak_days > 1:
-            figures.append((numbers.number(self._streak_days), self.tr("day(s) in a row", "", self._streak_days)))
+        if self._energy.streak_days > 1:
+            figures.append(self._energy.streak.shown)
         titles = {
             Stretch.DAY: self.tr("My computer's day with Potluck"),
             Stretch.WEEK: self.tr("My computer's week with Potluck"),
@@ -117,10 +115,6 @@ class EarningsPage(Page):
         }
         note = self.tr("People share their graphics cards, and together they run large language models.")
         return titles[self._stretches.value], figures, note
-
-    def _show_now(self, now: ContributionNow) -> None:
-        self._streak_days = now.streak_days
-        self._energy.show_now(now)
 
     def _show_series(self, stretch: Stretch, series: EarningsSeries) -> None:
         unit = self.tr("{amount} points")

@@ -24,9 +24,10 @@ class EnergyCard(Card):
     def __init__(self) -> None:
         super().__init__()
         self._energy, self._cost = Figure(self.tr("electricity used")), Figure(self.tr("cost (no price set)"))
-        self._served, self._streak = Figure(self.tr("time served")), Figure(self.tr("day(s) in a row", "", 0))
+        self._served, self.streak = Figure(self.tr("time served")), Figure(self.tr("day(s) in a row", "", 0))
+        self.streak_days = 0
         self._sources = text("muted", kind=Type.CAPTION)
-        figures = in_a_row(self._energy, self._cost, self._served, self._streak)
+        figures = in_a_row(self._energy, self._cost, self._served, self.streak)
         self.fill(self.tr("Energy and time"), figures, self._sources)
 
     def show_series(self, series: ContributionSeries) -> None:
@@ -39,7 +40,8 @@ class EnergyCard(Card):
             self._cost.say("–", self.tr("cost (no price set)"))
 
     def show_now(self, now: ContributionNow) -> None:
-        self._streak.say(numbers.number(now.streak_days), self.tr("day(s) in a row", "", now.streak_days))
+        self.streak_days = now.streak_days
+        self.streak.say(numbers.number(now.streak_days), self.tr("day(s) in a row", "", now.streak_days))
         self._sources.setText(" ".join(filter(None, map(described, now.sources))))
 
 
