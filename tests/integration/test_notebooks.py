@@ -35,5 +35,5 @@ def test_a_notebook_runs_and_learns(
             assert not cell["outputs"], "keep results of your own machine out of it"
             code = "".join(cell["source"]).replace("MODEL", str(resource(DEMO_MODEL))).replace("INVITE", swarm.invite)
             exec(compile(code, f"{notebook.name}, cell {number}", "exec"), names)
-    assert names["before"] < names["after"] - 0.2
-    assert names["after"] > 0.8
+    assert names["before"] < 0.8
+    assert names["after"] > 0.9
