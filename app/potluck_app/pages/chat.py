@@ -116,6 +116,7 @@ class ChatPage(Page):
         if self._is_busy:
             self._press_stop()
         self._cut(bubble, before)
+        self._problem.say("")  # its "Ask again" would ask nothing
         self._field.setPlainText(bubble.said)
         self._show_state()
         self._field.setFocus()

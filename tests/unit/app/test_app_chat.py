@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from helpers.application import Wait
 from helpers.fake_link import FakeLink
-from helpers.screen import button, shown
+from helpers.screen import button, buttons, shown
 from potluck_app.pages.answer import Said
 from potluck_app.pages.chat import ChatPage
 from potluck_app.pages.conversations import Conversations
@@ -300,6 +300,15 @@ def test_an_edited_question_goes_back_into_the_field_and_what_came_after_is_gone
     assert page._field.toPlainText() == "First"
     assert page.conversation == []
     assert "Good day" not in shown(page)
+
+
+def test_an_edited_question_that_had_failed_cannot_be_asked_again_as_it_was(page: ChatPage, link: FakeLink) -> None:
+    link.answers["gateway.start"] = GatewayStatus(GatewayState.FAILED, problem="nobody serves block 3")
+    ask(page, "Hello")
+    assert button(page, "Ask again").isVisibleTo(page)
+    button(page, "Edit").click()
+    assert "Ask again" not in buttons(page)
+    assert page._field.toPlainText() == "Hello"
 
 
 def test_instructions_and_temperature_reach_the_model_and_are_kept(
