@@ -6,6 +6,7 @@ gets a bus of its own, so nothing of the machine is touched.
 
 from __future__ import annotations
 
+import asyncio
 import os
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -13,6 +14,7 @@ from typing import Any
 
 from dbus_fast import BusType, Message, MessageType, Variant
 from dbus_fast.aio import MessageBus
+from helpers.probe_reports import WAIT_S
 
 LOGIN1 = "org.freedesktop.login1"
 MANAGER = f"{LOGIN1}.Manager"
@@ -123,6 +125,12 @@ class Logind(Service):
             os.close(self._given)
             self._given = None
         return sum(_is_open(handle) for handle in self.inhibitors)
+
+    async def until_released(self) -> None:
+        """No inhibitor is held. The bus itself may hold one a moment longer than the program that closed it."""
+        async with asyncio.timeout(WAIT_S):
+            while self.num_inhibitors:  # noqa: ASYNC110 - a pipe that is closed tells nobody
+                await asyncio.sleep(0.01)
 
     def close_pipes(self) -> None:
         while self.inhibitors:

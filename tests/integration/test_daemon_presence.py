@@ -10,7 +10,6 @@ import pytest
 from helpers.bus_services import Logind
 from helpers.daemon_process import LOOPBACK, DaemonProcess
 from helpers.desktop import session_bus
-from helpers.probe_reports import WAIT_S
 from potluck_control import schema
 from potluck_control.methods import programs
 from potluck_control.methods.programs import PlaceParams, ProgramPlace
@@ -88,9 +87,7 @@ async def test_the_engine_has_ended_before_the_computer_sleeps(bus: str) -> None
             await asyncio.to_thread(daemon.wait_state, State.SERVING)
             assert logind.num_inhibitors == 1
             await logind.prepare_for_sleep(True)
-            async with asyncio.timeout(WAIT_S):
-                while logind.num_inhibitors:  # noqa: ASYNC110 - a pipe that is closed tells nobody
-                    await asyncio.sleep(0.01)
+            await logind.until_released()
             status = await asyncio.to_thread(daemon.status)
             assert (status.engine.pid, status.reason) == (None, Reason.SLEEP)
             await logind.prepare_for_sleep(False)

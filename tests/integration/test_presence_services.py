@@ -202,13 +202,11 @@ async def test_sleep_waits_for_the_engine_and_no_longer(at: Surroundings) -> Non
             assert (seen.reason, seen.certainty) == (Reason.SLEEP, Certainty.CERTAIN)
             assert service.num_inhibitors == 1, "the computer sleeps before the engine has ended"
             reports.situation.engine_pid = None
-            async with asyncio.timeout(WAIT_S):
-                while service.num_inhibitors:  # noqa: ASYNC110 - a pipe that is closed tells nobody
-                    await asyncio.sleep(0.01)
+            await service.until_released()
             await service.prepare_for_sleep(False)
             await reports.until_named()
             assert service.num_inhibitors == 1, "the next sleep would not wait"
-        assert service.num_inhibitors == 0
+        await service.until_released()
 
 
 async def test_a_logind_that_refuses_an_inhibitor_is_said(at: Surroundings) -> None:
