@@ -840,6 +840,22 @@ FIGURES = {
             "CPU time of a decode step with audits at the rate of known servers over one without, all processes",
         ),
         Figure(
+            "liar_lifetime",
+            "windows",
+            "lower",
+            1300,
+            "liars:lifetime",
+            "simulated: windows of a server with a record that lies in a tenth of them, until nobody uses it",
+        ),
+        Figure(
+            "collusion",
+            "ratio",
+            "lower",
+            0.01,
+            "liars:collusion",
+            "simulated: wrong windows that reached users in 30 days over those without audits, a tenth of 1,000 lie",
+        ),
+        Figure(
             "join_proof",
             "ratio",
             "lower",

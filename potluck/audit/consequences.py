@@ -2,7 +2,8 @@
 
 A first proof excludes the one server for a day, because it may be an honest server with a broken GPU. Each further
 proof against the same person within a year excludes all servers of that person, four times as long as the one before.
-Credit from before the latest proof counts for nothing. Somebody whose accusation was refuted loses the voice and the
+Credit from before the latest proof, and until a
+day after it, counts for nothing. Somebody whose accusation was refuted loses the voice and the
 credit's priority for a time that grows in the same way. Whoever confirmed it, or denied a proven one, loses the voice.
 Pure: no clock, no network.
 """
@@ -87,7 +88,7 @@ def standing(person: PersonId, cases: Iterable[Case]) -> Standing:
     return Standing(
         excluded_until_s=excluded,
         servers_until_s=tuple(sorted(servers.items())),
-        credit_from_s=max((case.accusation.at_s for case, _ in proven), default=0.0),
+        credit_from_s=max((case.accusation.at_s + FIRST_S for case, _ in proven), default=0.0),
         silenced_until_s=max(silenced, unpaid),
         unpaid_until_s=unpaid,
     )

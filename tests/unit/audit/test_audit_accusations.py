@@ -106,7 +106,7 @@ def test_a_first_proof_costs_the_server_a_day_and_its_credit() -> None:
     assert found.is_excluded(b"server", 1000.0 + FIRST_S - 1)
     assert not found.is_excluded(b"server", 1000.0 + FIRST_S)
     assert not found.is_excluded(b"another of ben's", 1001.0)
-    assert found.credit_from_s == 1000.0
+    assert found.credit_from_s == 1000.0 + FIRST_S  # what it earned while it was judged is gone, too
     assert not found.is_silenced(1001.0)
 
 
