@@ -1033,6 +1033,15 @@ FIGURES = {
             "kills, freezes and cut links between pushing servers (8; 200 in soak): tokens that differ; needs root",
         ),
         Figure(
+            "distance_error",
+            "ratio",
+            "lower",
+            0.15,
+            "routing.distances:error",
+            "error of the round trip between two of 24 servers that each pinged eight others, on an emulated internet; "
+            "median; needs root",
+        ),
+        Figure(
             "recover_long",
             "s",
             "lower",

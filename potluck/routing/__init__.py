@@ -11,6 +11,7 @@ from potluck.routing.search import (
     choose_adapter,
     draw_routes,
     find_route,
+    link_delays,
     reprice,
     shortlist,
 )
@@ -37,6 +38,7 @@ __all__ = [
     "estimate_rtts",
     "exclusion",
     "find_route",
+    "link_delays",
     "reprice",
     "shortlist",
 ]

@@ -5,7 +5,7 @@ Pure: the columns and the client's knowledge in, candidates out. Which route the
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -73,6 +73,11 @@ def costs(columns: ServerColumns, vantage: Vantage, needs: Needs) -> tuple[Float
     hop_s = (rtt_s[:-1] + HOP_OVERHEAD_S + columns.wait_s) * slowness[:-1] + FULL_CACHE_PENALTY_S * lacking
     hop_s[[row for peer in vantage.doubted if (row := columns.index.get(peer)) is not None]] += DOUBT_PENALTY_S
     return hop_s, columns.block_s * slowness[:-1]
+
+
+def round_trips(peers: Sequence[PeerId], vantage: Vantage) -> Floats:
+    """Return the round trips from the client, in seconds; an assumption for servers whose distance nobody knows."""
+    return np.array([vantage.rtts_s.get(peer, UNKNOWN_RTT_S) for peer in peers], np.float64)
 
 
 def exclusion(server: LiveServer, vantage: Vantage, needs: Needs) -> str | None:

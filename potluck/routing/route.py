@@ -66,7 +66,7 @@ class RouteHop:
 
     server: LiveServer
     span: Span
-    cost_s: float = 0.0  # estimate of one decode step here
+    cost_s: float = 0.0  # estimate of one decode step here, with the way from the client and back
 
     @property
     def peer_id(self) -> PeerId:
@@ -83,11 +83,12 @@ class Route:
     """A chain of hops whose spans follow each other without a gap."""
 
     hops: tuple[RouteHop, ...]
+    saved_s: float = 0.0  # of a decode step, because it goes from server to server
 
     @property
     def cost_s(self) -> float:
         """Estimate one decode step through all hops, in seconds."""
-        return sum(hop.cost_s for hop in self.hops)
+        return sum(hop.cost_s for hop in self.hops) - self.saved_s
 
     @property
     def parts(self) -> tuple[tuple[PeerId, Span], ...]:

@@ -2,27 +2,35 @@
 
 Pure: a columns and the client's knowledge in, routes out. A hop may use any part of a server's span. Costs are seconds
 of one decode step. Each hop costs a round trip from the client, the wait and the transfer; each block costs the time
-of a step with one more row. The search is exact over the cheapest few hundred servers, for several draws of noise at
-once. Noise keeps clients with the same outdated figures from all choosing the same servers.
+of a step with one more row. What a step saves because it goes from server to server is taken off for each two servers
+that follow each other; that makes a search of all pairs, so only a few dozen servers get it. Beyond them the search
+is exact without pushes, over the cheapest few hundred servers, and what pushes save decides between the routes found.
+
+It searches for several draws of noise at once. Noise keeps clients with the same outdated figures from all choosing
+the same servers.
 """
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from itertools import pairwise
 
 import numpy as np
 
 from potluck.protocol.adapters import find_adapter
 from potluck.protocol.blocks import PeerId, Span
 from potluck.protocol.records import LiveServer
-from potluck.routing.candidates import Candidates, costs, exclusion
+from potluck.routing.candidates import Candidates, costs, exclusion, round_trips
+from potluck.routing.latency import between_servers
 from potluck.routing.route import Needs, Route, RouteHop, Vantage
 from potluck.routing.servers import Floats, Ints, ServerColumns
 
 NOISE_SIGMA = 0.35  # of the logarithm of costs; this and the next two come from simulations: docs/decisions/0018
 DRAWS = 12  # noisy routes that a new session compares
 MOST_ASKED = 16  # servers on these routes that are asked for quotes
+_MOST_IN_PAIRS = 40  # candidates, whose pairs are searched in the few milliseconds that a search may take
 _NO_NEEDS = Needs()
 _NOTHING_KNOWN = Vantage()
 
@@ -88,7 +96,15 @@ def reprice(
     is_same = all(
         variant.can_replace(needs.pins.get(block, variant)) for hop in hops for block, variant in hop.pins.items()
     )
-    return Route(tuple(hops)) if is_same else None
+    return _with_pushes([Route(tuple(hops))], vantage)[0] if is_same else None
+
+
+def link_delays(servers: Sequence[LiveServer], vantage: Vantage) -> list[float]:
+    """Return the one-way trips around a ring in seconds: to the first server, from each to the next, and back."""
+    rtts_s = round_trips([server.peer_id for server in servers], vantage)
+    places = np.arange(len(servers))
+    between_s = between_servers(servers, rtts_s, places[:-1], places[1:])
+    return [each / 2 for each in (float(rtts_s[0]), *between_s.tolist(), float(rtts_s[-1]))]
 
 
 def choose_adapter(servers: Iterable[LiveServer], wanted: str) -> str:
@@ -117,46 +133,82 @@ def _search(
     if noise is not None:
         rng, draws = noise
         factors = rng.lognormal(0.0, NOISE_SIGMA, (draws, len(found.rows)))
-    paths = _cheapest_paths(found, factors)
+    saved_s = None
+    if (number := len(found.rows)) <= _MOST_IN_PAIRS:
+        ones, others = np.divmod(np.arange(number * number), number)
+        saved_s = _saved_by_pushes([columns.servers[row] for row in found.rows], ones, others, vantage)
+        saved_s = saved_s.reshape(number, number)
+        np.fill_diagonal(saved_s, 0.0)
     routes = []
-    for path in dict.fromkeys(paths):
+    for path in dict.fromkeys(_cheapest_paths(found, factors, saved_s)):
         hops = []
         for i, first, end in path:
             cost_s = float(found.hop_s[i] + found.block_s[i] * (end - first))
             hops.append(RouteHop(columns.servers[found.rows[i]], Span(span.start + first, span.start + end), cost_s))
         routes.append(Route(tuple(hops)))
-    return sorted(routes, key=lambda route: route.cost_s)
+    return sorted(_with_pushes(routes, vantage), key=lambda route: route.cost_s)
 
 
-def _cheapest_paths(found: Candidates, factors: Floats) -> list[_Path]:
+def _with_pushes(routes: Sequence[Route], vantage: Vantage) -> list[Route]:
+    """Return the routes with what they save."""
+    servers = {hop.peer_id: hop.server for route in routes for hop in route.hops}
+    places = {peer: place for place, peer in enumerate(servers)}
+    pairs = [(places[one.peer_id], places[other.peer_id]) for route in routes for one, other in pairwise(route.hops)]
+    ones, others = np.array(pairs, np.int64).reshape(-1, 2).T
+    saved_s = iter(_saved_by_pushes(list(servers.values()), ones, others, vantage).tolist())
+    return [replace(route, saved_s=sum(next(saved_s) for _ in route.hops[1:])) for route in routes]
+
+
+def _saved_by_pushes(servers: Sequence[LiveServer], ones: Ints, others: Ints, vantage: Vantage) -> Floats:
+    """Return the seconds that a step saves if it goes from one server to another directly, for each pair.
+
+    The way back to the client and out again is left out, the way between the two is added: half a round trip each.
+    """
+    rtts_s = round_trips([server.peer_id for server in servers], vantage)
+    saved_s: Floats = (rtts_s[ones] + rtts_s[others] - between_servers(servers, rtts_s, ones, others)) / 2
+    return saved_s
+
+
+def _cheapest_paths(found: Candidates, factors: Floats, saved_s: Floats | None) -> list[_Path]:
     """Return the cheapest path through all blocks for each draw of `factors` [draws, candidates].
 
-    `best` is the least cost of all blocks so far; `inside` is the least cost of a path that ends in each candidate.
+    `inside` is the least cost of a path that ends in each candidate, `entered` its first block there.
+
+    Args:
+        saved_s: by pushes from one candidate to another, [from, to]; None: nothing.
     """
     hop_s, block_s = found.hop_s * factors, found.block_s * factors
     draws, num_blocks = np.arange(len(factors)), found.fits.shape[1]
-    best = np.zeros((len(factors), 1))
     inside = np.full(factors.shape, np.inf)
     entered = np.zeros(factors.shape, np.int64)
-    came_by = np.empty((num_blocks, 2, len(factors)), np.int64)  # candidate before a boundary, and its first block
+    came_by = [(entered, entered)]  # of each block: who ends in front of it, and its first block; for all or for each
     closed = np.where(found.fits.T, 0.0, np.inf)
+    noisy_s = None if saved_s is None else saved_s * np.minimum(factors[:, :, None], factors[:, None, :])
+    reached: Floats = np.zeros((len(factors), 1))
     for block in range(num_blocks):
-        entering = best + hop_s
+        if block and noisy_s is None:
+            winners = inside.argmin(axis=1)
+            reached = inside[draws, winners][:, None]
+            came_by.append((winners[:, None], entered[draws, winners][:, None]))
+        elif block:
+            through = inside[:, :, None] - noisy_s
+            before = through.argmin(axis=1)
+            reached = through.min(axis=1)
+            came_by.append((before, np.take_along_axis(entered, before, axis=1)))
+        entering = reached + hop_s
         entered[entering < inside] = block
         inside = np.minimum(inside, entering)
         inside += block_s
         inside += closed[block]
-        winners = inside.argmin(axis=1)
-        best = inside[draws, winners][:, None]
-        came_by[block] = winners, entered[draws, winners]
-    return [_walk_back(came_by[:, :, draw]) for draw in draws]
+    last = inside.argmin(axis=1)
+    return [_walk_back(came_by, draw, int(last[draw]), int(entered[draw, last[draw]])) for draw in draws.tolist()]
 
 
-def _walk_back(came_by: Ints) -> _Path:
-    path: list[tuple[int, int, int]] = []
-    end = len(came_by)
-    while end:
-        candidate, first = (int(value) for value in came_by[end - 1])
+def _walk_back(came_by: Sequence[tuple[Ints, Ints]], draw: int, candidate: int, first: int) -> _Path:
+    path = [(candidate, first, len(came_by))]
+    while first:
+        before, begun = came_by[first]
+        place = min(candidate, before.shape[1] - 1)
+        candidate, end, first = int(before[draw, place]), first, int(begun[draw, place])
         path.append((candidate, first, end))
-        end = first
     return tuple(reversed(path))
