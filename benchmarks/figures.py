@@ -1025,6 +1025,15 @@ FIGURES = {
             "100 ms round trips; needs root",
         ),
         Figure(
+            "prefill_pipeline",
+            "ratio",
+            "higher",
+            0.85,
+            "rings:prefill",
+            "2,048 tokens through three servers, 50 ms round trips, 100 Mbit/s: time of a perfect pipeline, from "
+            "measured stage times, links and processor time, over the measured time; needs root",
+        ),
+        Figure(
             "push_faults",
             "tokens",
             "lower",

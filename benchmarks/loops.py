@@ -85,9 +85,9 @@ def cpu_ratio(
         spent = [0.0, 0.0]
         for _ in range(turns):
             for which in order:
-                began = _cpu_s()
+                began = cpu_seconds()
                 work(models[which])
-                spent[which] += _cpu_s() - began
+                spent[which] += cpu_seconds() - began
             order.reverse()
         if number:  # the first warms up
             ratios.append(math.log(spent[0] / spent[1]))
@@ -107,6 +107,7 @@ def swarm_model(swarm: LocalSwarm, folder: Path, config: ClientConfig | None = N
         yield model
 
 
-def _cpu_s() -> float:
+def cpu_seconds() -> float:
+    """Return the processor time of this process and its descendants so far."""
     children = [child.cpu_times() for child in psutil.Process().children(recursive=True)]
     return time.process_time() + sum(times.user + times.system for times in children)

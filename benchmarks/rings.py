@@ -8,20 +8,25 @@ from __future__ import annotations
 
 import contextlib
 import itertools
+import os
 import random
 import statistics
+import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 from unittest import mock
 
+import torch
 from potluck_gateway.completion import Completion, Options, complete
 
 from benchmarks.figures import Measured
 from benchmarks.local_swarm import LocalEngine, LocalSwarm
-from benchmarks.loops import generate, prompt, swarm_model
+from benchmarks.loops import cpu_seconds, generate, prompt, swarm_model
 from benchmarks.models import checkpoint, local_model
+from potluck.client import hop as hop_module
+from potluck.client.flow import piece_tokens
 from potluck.client.ring import Ring
 from potluck.protocol.blocks import Span
 from tests.helpers.internet import CUT, Internet, Link, internet
@@ -36,6 +41,7 @@ _FAULT_TOKENS = 24
 _SEED = 19
 _LONG_LINK = Link(0.025, rate_mbit=100.0)
 _LONG_TOKENS = 4000
+_PREFILL_TOKENS = 2048
 _LOST_AFTER = 12  # tokens more
 
 
@@ -55,6 +61,69 @@ def latency(soak: bool) -> Measured:
                 print(name, found[name], flush=True)
     worst = max(each["ratio"] for name, each in found.items() if not name.endswith(" 10 ms"))
     return Measured(worst, {"steps": found, "tokens": _TOKENS, "rounds": rounds})
+
+
+def prefill(soak: bool) -> Measured:
+    """A prompt through three servers that push to each other, in turns with store and forward.
+
+    The ideal is a perfect pipeline of as many pieces: the trips, the slowest of servers and links, and one piece of
+    each other stage; or, if that is longer, all processor time that the pass took over the cores. A server's time is
+    what it takes for the whole prompt while no other computes.
+    """
+    folder, spans = checkpoint(512, _NUM_BLOCKS), [Span(0, 2), Span(2, 4), Span(4, 6)]
+    ids, cores = prompt(tokens=_PREFILL_TOKENS), len(os.sched_getaffinity(0))
+    wire_s = _PREFILL_TOKENS * 512 * 4 * 8e-6 / _LONG_LINK.rate_mbit
+    rounds = list[dict[str, float]]()
+    with far_swarm(folder, spans, _LONG_LINK) as far, swarm_model(far.swarm, folder) as model:
+        for _ in range(5 if soak else 2):
+            with mock.patch.object(hop_module, "is_long", return_value=False):
+                alone = _prefill(model, ids)
+            flown = _prefill(model, ids)
+            stages = [*alone.computed_s, *[wire_s] * (len(spans) + 1)]
+            pipeline_s = max(stages) + (sum(stages) - max(stages)) / (_PREFILL_TOKENS / flown.piece_tokens)
+            ideal_s = (len(spans) + 1) * _LONG_LINK.delay_s + max(pipeline_s, flown.cpu_s / cores)
+            rounds.append(
+                {
+                    "ratio": ideal_s / flown.seconds,
+                    "ideal_s": ideal_s,
+                    "pipelined_s": flown.seconds,
+                    "store_and_forward_s": alone.seconds,
+                    "slowest_server_s": max(alone.computed_s),
+                    "cpu_s": flown.cpu_s,
+                    "pushed_pieces": flown.pushed,
+                }
+            )
+            print({name: round(value, 3) for name, value in rounds[-1].items()}, flush=True)
+    return Measured(
+        max(each["ratio"] for each in rounds),  # whatever else the machine does only makes passes longer
+        {"rounds": rounds, "tokens": _PREFILL_TOKENS, "link_s": wire_s, "cores": cores},
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Prefill:
+    seconds: float
+    cpu_s: float  # of this process and all that it started, the emulated links included
+    computed_s: list[float]  # at each server
+    piece_tokens: int
+    pushed: int
+
+
+def _prefill(model: Any, ids: torch.Tensor) -> _Prefill:
+    """Give a session that has just begun, and whose servers push already, a long text."""
+    with model.session(max_length=_PREFILL_TOKENS + 2 * _LINKING_STEPS) as session, torch.inference_mode():
+        for token in range(_LINKING_STEPS):
+            model(ids[:, token : token + 1], past_key_values=session.cache)
+        (route,) = model.last_route()
+        before = [(hop.compute_ms, hop.pushed_steps) for hop in route.hops]
+        began, cpu = time.perf_counter(), cpu_seconds()
+        model(ids, past_key_values=session.cache, logits_to_keep=1)
+        seconds, cpu_s = time.perf_counter() - began, cpu_seconds() - cpu
+        (route,) = model.last_route()
+        after = [(hop.compute_ms, hop.pushed_steps) for hop in route.hops]
+    computed = [(late[0] - early[0]) / 1000 for early, late in zip(before, after, strict=True)]
+    pushed = sum(late[1] - early[1] for early, late in zip(before, after, strict=True))
+    return _Prefill(seconds, cpu_s, computed, piece_tokens(_PREFILL_TOKENS, 1), pushed)
 
 
 def faults(soak: bool) -> Measured:

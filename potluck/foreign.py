@@ -26,7 +26,9 @@ class SessionCoding(Protocol):
 
     def encode_step_reply(self, reply: StepReply) -> tuple[Buffer, ...]: ...
 
-    def decode_step_reply(self, body: Buffer, *, like: tuple[int, ...]) -> StepReply: ...
+    def decode_step_reply(
+        self, body: Buffer, *, like: tuple[int, ...], answer_tokens: int | None = None
+    ) -> StepReply: ...
 
 
 class CallCoding(Protocol):

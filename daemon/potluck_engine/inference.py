@@ -6,7 +6,8 @@
     closing:  no tensors, end of input, silence (silently); age, others' need of its place, engine leaving (error frame)
 
 The task only reads. Answers are written by the compute thread's call back, which also begins the next step, so a step
-wakes no task but the one that reads it, and a client that leaves is noticed while its step waits or runs.
+wakes no task but the one that reads it, and a client that leaves is noticed while its step waits or runs. A few large
+answers may still be on their way out while the next step runs.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ import asyncio
 import logging
 import math
 import time
+from collections import deque
 from dataclasses import replace
 
 from potluck.errors import PotluckError
@@ -33,6 +35,8 @@ from potluck_engine.span_state import SpanState
 
 log = logging.getLogger(__name__)
 
+
+_MAX_ANSWERS = 4  # that have not left; the next step waits for a client that does not read them
 
 _CLOSING = StepRequest(hidden=None)
 """Also what the end of the client's side means."""
@@ -103,7 +107,8 @@ class SessionStream:
         self._state = state
         self._stream = stream
         self._running: tuple[SessionStep, StepRequest, StepRange] | None = None
-        self._sending: asyncio.Task[None] | None = None
+        self._answers: deque[tuple[Buffer, ...]] = deque()  # that have not left
+        self._sending: asyncio.Task[None] | None = None  # sends them
         self._room = asyncio.Event()  # the client may send more
         self._room.set()
         self._task: asyncio.Task[object] | None = None
@@ -193,12 +198,13 @@ class SessionStream:
                 return
 
     def _advance(self) -> None:
-        """Begin the next step if none runs and its predecessor's answer is out."""
-        while self._running is None and self._sending is None and self._why is None:
+        """Begin the next step if none runs and the answers before it are on their way."""
+        while self._running is None and len(self._answers) < _MAX_ANSWERS and self._why is None:
             if self._end_after_step is not None:
-                self._finish(self._end_after_step)
+                if self._sending is None:
+                    self._finish(self._end_after_step)
                 return
-            if not self.session.waiting:
+            if not self.session.waiting or (self.session.waiting[0].is_closing and self._sending is not None):
                 return
             request = self._pushes.fill(self.session.waiting[0])
             if request is None:
@@ -268,20 +274,29 @@ class SessionStream:
         timing = state.tabs.say(self._tab, timing, is_named=request.opening is None)
         output = step.result()
         was_pushed = self._pushes.push(request, output)  # first: the next server waits for it
+        if request.answer_tokens is not None:
+            output = output[:, max(output.shape[1] - request.answer_tokens, 0) :]
         reply = StepReply(output, timing, self._pushes.can_push, was_pushed, self._pushes.digest_for(request))
         self._send(self._coding.encode_step_reply(reply))
         self._advance()
 
     def _send(self, pieces: tuple[Buffer, ...]) -> None:
         try:
-            if not self._stream.send_now(*pieces):
-                self._sending = asyncio.create_task(self._send_slowly(pieces))
+            if self._sending is not None:
+                self._answers.append(pieces)
+            elif not self._stream.send_now(*pieces):
+                self._answers.append(pieces)
+                self._sending = asyncio.create_task(self._send_slowly())
         except RemoteError:
             self._finish(_Over())
 
-    async def _send_slowly(self, pieces: tuple[Buffer, ...]) -> None:
+    async def _send_slowly(self) -> None:
         try:
-            await self._stream.send(*pieces, timeout_s=self._state.limits.send_timeout_s)
+            while self._answers:
+                await self._stream.send(*self._answers[0], timeout_s=self._state.limits.send_timeout_s)
+                self._answers.popleft()
+                if self._answers:
+                    self._advance()
         except (TimeoutError, RemoteError):  # the client is gone, or does not read
             self._finish(_Over())
         finally:

@@ -11,7 +11,8 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable
+from collections import deque
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field, replace
 from functools import partial
 
@@ -34,7 +35,8 @@ _CONNECT_S = 10.0  # to open a stream to the next server, which may have to be d
 _ACCEPT_S = 10.0
 _SEND_S = 30.0  # for an output that does not fit into the buffers of a connection
 _MAX_ANSWER_BYTES = 4096
-_MAX_EARLY = 4  # outputs whose steps have not begun
+_MAX_EARLY = 4  # outputs whose steps have not begun; nothing more is read until there is room
+_MAX_LEAVING = 8  # outputs on their way out of one session; after that, the client brings them
 
 
 @dataclass(slots=True)
@@ -44,9 +46,13 @@ class Inbox:
     early: dict[int, Pushed] = field(default_factory=dict)
     last: int = -1  # highest number that was taken, or given up
 
+    def has_room_for(self, number: int) -> bool:
+        """Return whether an output of this number can be put now, or dropped because it is late."""
+        return number <= self.last or len(self.early) < _MAX_EARLY
+
     def put(self, pushed: Pushed) -> bool:
         """Keep an output; return whether its step may still come."""
-        if pushed.number <= self.last or len(self.early) >= _MAX_EARLY:
+        if pushed.number <= self.last:
             return False
         self.early[pushed.number] = pushed
         return True
@@ -70,7 +76,7 @@ class _Expected:
     """A session that expects pushes of one peer."""
 
     peer: PeerId
-    on_pushed: Callable[[Pushed], None]
+    on_pushed: Callable[[Pushed], Awaitable[None]]
     stream: Stream | None = None
 
 
@@ -82,7 +88,7 @@ class Pushes:
         self._expected: dict[bytes, _Expected] = {}
         self._closing = BackgroundTasks()
 
-    def expect(self, link: PushLink, on_pushed: Callable[[Pushed], None]) -> None:
+    def expect(self, link: PushLink, on_pushed: Callable[[Pushed], Awaitable[None]]) -> None:
         """Take in what the peer of `link` pushes from now on. Raises RemoteError if the secret is in use."""
         if link.secret in self._expected:
             raise RemoteError(Code.BAD_REQUEST, "another session has this secret")
@@ -107,7 +113,7 @@ class Pushes:
         try:
             await stream.send(ACCEPTED)
             while (body := await stream.receive()) is not None:
-                expected.on_pushed(await in_thread_if_large(len(body), partial(decode_push, body, limits=limits)))
+                await expected.on_pushed(await in_thread_if_large(len(body), partial(decode_push, body, limits=limits)))
         finally:
             expected.stream = None
 
@@ -124,6 +130,7 @@ class SessionPushes:
         self._pushes = pushes
         self._on_pushed = on_pushed
         self._inbox = Inbox()
+        self._room = asyncio.Event()  # there may be room in the inbox
         self._pushed_by: PushLink | None = None
         self._pusher: Pusher | None = None
         self._digest: bytes | None = None  # of the inputs of the latest pushed step
@@ -145,6 +152,7 @@ class SessionPushes:
         if request.awaited is None or request.hidden is not None:
             return request
         pushed = self._inbox.take(request.awaited)
+        self._room.set()
         if pushed is None:
             return None
         self._digest = pushed.digest
@@ -153,6 +161,7 @@ class SessionPushes:
     def give_up(self, number: int) -> None:
         """Take nothing any more up to this number."""
         self._inbox.give_up(number)
+        self._room.set()
 
     def digest_for(self, request: StepRequest) -> bytes | None:
         """Return the digest of what was pushed for this step, the latest one that began; None if nothing was."""
@@ -178,7 +187,10 @@ class SessionPushes:
         if self._pusher is not None:
             self._pusher.close()
 
-    def _take_in(self, pushed: Pushed) -> None:
+    async def _take_in(self, pushed: Pushed) -> None:
+        while not self._inbox.has_room_for(pushed.number):
+            self._room.clear()
+            await self._room.wait()
         if self._inbox.put(pushed):
             self._on_pushed()
 
@@ -190,6 +202,7 @@ class Pusher:
         self._host = host
         self._link = link
         self._stream: Stream | None = None  # accepted
+        self._leaving: deque[tuple[Buffer, ...]] = deque()
         self._sending: asyncio.Task[None] | None = None
         self._task = asyncio.create_task(self._run())
 
@@ -199,12 +212,15 @@ class Pusher:
 
     def push(self, number: int, output: Tensor) -> bool:
         """Send an output; return False if it cannot leave now."""
-        if self._stream is None or self._sending is not None:
+        if self._stream is None or len(self._leaving) >= _MAX_LEAVING:
             return False
         pieces = encode_push(number, output)
         try:
-            if not self._stream.send_now(*pieces):
-                self._sending = asyncio.create_task(self._send_slowly(self._stream, pieces))
+            if self._sending is not None:
+                self._leaving.append(pieces)
+            elif not self._stream.send_now(*pieces):
+                self._leaving.append(pieces)
+                self._sending = asyncio.create_task(self._send_slowly(self._stream))
         except RemoteError:
             self._stream = None
             return False
@@ -235,10 +251,13 @@ class Pusher:
             if stream is not None:
                 await stream.close()
 
-    async def _send_slowly(self, stream: Stream, pieces: tuple[Buffer, ...]) -> None:
+    async def _send_slowly(self, stream: Stream) -> None:
         try:
-            await stream.send(*pieces, timeout_s=_SEND_S)
+            while self._leaving:
+                await stream.send(*self._leaving[0], timeout_s=_SEND_S)
+                self._leaving.popleft()
         except (RemoteError, TimeoutError):
             self._stream = None
         finally:
+            self._leaving.clear()
             self._sending = None

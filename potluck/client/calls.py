@@ -164,8 +164,12 @@ class StepStream:
         self._stream = stream
         self._coding = coding
 
-    async def send(self, request: StepRequest) -> None:
-        """Send a step. Raises RemoteError: the server refused or is gone, and the stream is of no use afterwards."""
+    async def send(self, request: StepRequest, *, has_reader: bool = False) -> None:
+        """Send a step. Raises RemoteError: the server refused or is gone, and the stream is of no use afterwards.
+
+        Args:
+            has_reader: another task waits for answers and will read why the server refused.
+        """
         pieces = self._coding.encode_step(request)
         sending = self._stream.send(*pieces)
         try:
@@ -174,7 +178,8 @@ class StepStream:
             else:  # a frozen server does not read either
                 await self._calls.patiently(self._peer, sending)
         except RemoteError as error:
-            raise await self._last_word() or error from None
+            said = None if has_reader else await self._last_word()
+            raise said or error from None
 
     async def answer(
         self,
@@ -182,6 +187,8 @@ class StepStream:
         patience: Patience,
         is_replaceable: Callable[[], bool],
         on_late: Callable[[], Awaitable[None]] | None = None,
+        *,
+        answer_tokens: int | None = None,
     ) -> StepReply | None:
         """Wait for the answer of a step; None if the server ended the stream instead.
 
@@ -189,6 +196,7 @@ class StepStream:
             like: shape of the hidden states.
             is_replaceable: asked when the answer is late. Without another server the configuration's patience holds.
             on_late: called once when the answer is late. May raise RemoteError.
+            answer_tokens: as in the request.
 
         Raises:
             RemoteError: the server refused, broke the protocol, or is gone. The stream is of no use afterwards.
@@ -202,7 +210,7 @@ class StepStream:
             body = await self._calls.patiently(self._peer, self._stream.receive(), probing, is_late=True)
         if body is None:
             return None
-        return self._coding.decode_step_reply(body, like=like)
+        return self._coding.decode_step_reply(body, like=like, answer_tokens=answer_tokens)
 
     async def _last_word(self) -> RemoteError | None:
         """Return the error that the server sent before it closed the stream between two steps, if any."""

@@ -85,17 +85,24 @@ class History:
 
     def since(self, start: int) -> Tensor:
         """Return the tokens from `start` on with rows in their present order, [batch, length - start, hidden_size]."""
+        return self.between(start, self.length)
+
+    def between(self, start: int, end: int) -> Tensor:
+        """Return the tokens [start, end) with rows in their present order, [batch, end - start, hidden_size]."""
         wanted: list[_Chunk] = []
         position = self.length
-        while position > start:
-            chunk = self._chunks[len(self._chunks) - 1 - len(wanted)]
-            wanted.append(chunk)
+        for chunk in reversed(self._chunks):
+            if position <= start:
+                break
             position -= chunk.hidden.shape[1]
+            if position < end:
+                wanted.append(chunk)
         if not wanted:
             raise ValueError(f"nothing after token {start} of {self.length}")
         wanted.reverse()
         joined = self._joined(wanted)
-        return joined if position == start else joined[:, start - position :]
+        first, last = start - position, end - position
+        return joined if (first, last) == (0, joined.shape[1]) else joined[:, first:last]
 
     def _joined(self, chunks: list[_Chunk]) -> Tensor:
         """Join chunks, each in the present order of rows."""

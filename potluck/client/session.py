@@ -24,6 +24,7 @@ from potluck.client.audits import Audits
 from potluck.client.beginnings import fingerprints
 from potluck.client.calls import Calls
 from potluck.client.config import ClientConfig
+from potluck.client.flow import Course, flow, piece_tokens
 from potluck.client.history import History
 from potluck.client.hop import Hop, Parked, PushDiffers
 from potluck.client.recovery import Action, FaultCount, Verdict, judge
@@ -192,6 +193,8 @@ class InferenceSession:
             if hop.is_announced:  # of a step that failed
                 hop.abandon()
         self._ring.tell(self._hops, time.monotonic())
+        if self._hops[0].lacks_much(position + tokens, at_once=rows):
+            return  # `_flow` announces piece after piece
         links = self._ring.open_links(self._hops, position, rows * tokens)
         number = self._ring.next_number()
         for sender, _ in links:
@@ -203,12 +206,19 @@ class InferenceSession:
         """Let every hop catch up from first to last, and return the last one's outputs from `position` on."""
         index = 0
         attempts = FaultCount(self._config)
+        done = History()  # outputs of the last hop that a flow brought before it failed
         while True:
             hop = self._hops[index]
             follower = self._hops[index + 1] if index + 1 < len(self._hops) else None
             leader = self._hops[index - 1] if index else None
             try:
-                start = follower.history.length if follower else position
+                start = follower.history.length if follower else position + done.length
+                if follower is not None and hop.lacks_much(hop.history.length, at_once=hop.history.batch):
+                    index, error = await self._flow(index, position, done)
+                    if error is not None:
+                        hop, leader = self._hops[index], self._hops[index - 1] if index else None
+                        raise error
+                    return done.since(0)
                 output = await hop.catch_up(start, is_pushed=leader is not None and leader.was_pushed)
             except RemoteError as error:
                 if leader is not None and isinstance(error, PushDiffers):
@@ -226,9 +236,51 @@ class InferenceSession:
             if wait.why is not None:
                 self._servers.end_wait(wait)
             if follower is None:
-                return output
+                done.append(output)
+                return done.since(0)
             follower.history.append(output)
             index += 1
+
+    async def _flow(self, first: int, position: int, done: History) -> tuple[int, RemoteError | None]:
+        """Let all hops from `first` on catch up side by side, and add the last one's outputs to `done`.
+
+        Returns: which hop failed and why, the first one if several did; or the last hop and None.
+        """
+        hops = self._hops[first:]
+        rows, end = hops[0].history.batch, hops[0].history.length
+        lacking = end - min(hop.lacking_from() for hop in hops)
+        tokens = min(piece_tokens(lacking, rows), *(hop.largest_piece(rows) for hop in hops))
+        links = self._ring.open_links(hops, position, 0)
+        numbers = {at: self._ring.next_number() for at in range(position, end, tokens)} if links else {}
+        ends = [*(hop.history for hop in hops[1:]), None]
+        courses = [
+            Course(
+                start=position + done.length if outputs is None else outputs.length,
+                end=end,
+                rows=rows,
+                piece_tokens=tokens,
+                numbers=numbers,
+                is_pushed=any(hop is receiver for _, receiver in links),
+                pushes=any(hop is sender for sender, _ in links),
+            )
+            for hop, outputs in zip(hops, ends, strict=True)
+        ]
+
+        def take(index: int, at: int, output: Tensor) -> None:
+            self._audits.note(hops[index], at, output)
+            if index + 1 == len(hops):
+                done.append(output)
+
+        errors = await flow(hops, courses, take)
+        for leader, hop in pairwise(hops):
+            if hop.missed_push:
+                self._ring.note_failure(leader, hop, time.monotonic())
+        for hop, error in zip(hops, errors, strict=True):
+            if error is None:
+                self._servers.note_success(hop.peer_id)
+        self._reopened, self._objected = None, False
+        failed = next((index for index, error in enumerate(errors) if error is not None), None)
+        return (len(self._hops) - 1, None) if failed is None else (first + failed, errors[failed])
 
     async def _recover(
         self, index: int, error: RemoteError, verdict: Verdict, wait: Wait, *, is_last_try: bool

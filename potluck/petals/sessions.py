@@ -62,7 +62,7 @@ def encode_step_reply(reply: StepReply) -> tuple[Buffer, ...]:
 
 
 @refusing(Code.BAD_REPLY)
-def decode_step_reply(body: Buffer, *, like: tuple[int, ...]) -> StepReply:
+def decode_step_reply(body: Buffer, *, like: tuple[int, ...], answer_tokens: int | None = None) -> StepReply:
     """Read an answer whose hidden states must have the shape `like`; raises RemoteError BAD_REPLY."""
     envelope = read_envelope(body)
     if len(envelope.tensors) != 1:

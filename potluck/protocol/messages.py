@@ -126,6 +126,7 @@ class StepRequest:
     push_number: int | None = None  # also push the output, under this number
     push_to: PushLink | None = None  # where outputs go from now on
     pushed_by: PushLink | None = None  # where awaited hidden states come from, from now on
+    answer_tokens: int | None = None  # the answer needs only so many of the last tokens; None: all
 
     @property
     def is_closing(self) -> bool:
@@ -134,7 +135,7 @@ class StepRequest:
 
 @dataclass(frozen=True, slots=True)
 class StepReply:
-    """Shapes: hidden as in the request."""
+    """Shapes: hidden as in the request, or only as many of its last tokens as were asked for."""
 
     hidden: Tensor
     timing: Timing = field(default_factory=Timing)

@@ -63,6 +63,8 @@ class Field(IntEnum):
     AWAITED = 62  # number, rows, tokens
     INPUT_DIGEST = 63
     SECRET = 64
+    # steps
+    ANSWER_TOKENS = 65  # how many of the last tokens the answer needs
     # reserved
     TREE = 59  # how speculative tokens follow each other
     CODECS = 60  # encodings of tensors that the sender reads

@@ -37,6 +37,8 @@ def encode_step(request: StepRequest) -> tuple[Buffer, ...]:
         fields = {int(Field.RECEIPT): request.receipt}
     if request.awaited or request.push_to or request.pushed_by or request.push_number is not None:
         fields = {**(fields or {}), **write_push_fields(request)}
+    if request.answer_tokens is not None:
+        fields = {**(fields or {}), int(Field.ANSWER_TOKENS): request.answer_tokens}
     start = request.start_from_position
     return write_message(tensors, fields, number=-1 if start is None else start)
 
@@ -73,6 +75,7 @@ def decode_step(body: Buffer, *, limits: Limits, first: bool) -> StepRequest:
         hypo_ids=read_order(message.tensor(Role.ORDER), hidden.shape[0]),
         start_from_position=request.start_from_position,
         receipt=None if opening else read.blob(message.fields, Field.RECEIPT, RECEIPT_BYTES),
+        answer_tokens=read.integer(message.fields, Field.ANSWER_TOKENS),
         **read_push_fields(message.fields, limits),
     )
 
@@ -82,6 +85,7 @@ def _read_announcement(message: Message, limits: Limits) -> StepRequest:
         None,
         start_from_position=None if message.number < 0 else message.number,
         receipt=read.blob(message.fields, Field.RECEIPT, RECEIPT_BYTES),
+        answer_tokens=read.integer(message.fields, Field.ANSWER_TOKENS),
         **read_push_fields(message.fields, limits),
     )
 
@@ -94,14 +98,18 @@ def encode_step_reply(reply: StepReply) -> tuple[Buffer, ...]:
 
 
 @refusing(Code.BAD_REPLY)
-def decode_step_reply(body: Buffer, *, like: tuple[int, ...]) -> StepReply:
-    """Read an answer whose hidden states must have the shape `like`; raises RemoteError BAD_REPLY."""
+def decode_step_reply(body: Buffer, *, like: tuple[int, ...], answer_tokens: int | None = None) -> StepReply:
+    """Read an answer whose hidden states must have the shape `like`, or only the last `answer_tokens` of it.
+
+    Raises RemoteError BAD_REPLY.
+    """
     message = read_message(body)
     hidden = message.tensor(Role.HIDDEN)
     if hidden is None:
         raise WireError("an answer without hidden states")
+    short = like if answer_tokens is None else (like[0], answer_tokens, *like[2:])
     return StepReply(
-        read_floats(hidden, like),
+        read_floats(hidden, short if hidden.shape == short else like),
         read_timing(message),
         can_push=message.flags & CAN_PUSH != 0,
         was_pushed=message.flags & WAS_PUSHED != 0,

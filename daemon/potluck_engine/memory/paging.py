@@ -133,10 +133,11 @@ class Paging:
         holder = step.memory.holder
         holder.is_running, holder.used_at = False, now
         chains = self._chains.pop(step, None)
+        step.memory.chains = chains if ok else None
         if ok and chains is not None and self._prefixes is not None and not step.memory.is_closed:
             output = step.result()
             for row, chain in enumerate(chains):
-                self._prefixes.keep(chain, step.memory.sequences[row], output[row])
+                self._prefixes.keep(chain, step.memory.sequences[row], output[row], step.start)
 
     def withdraw(self, step: SessionStep) -> None:
         """Forget a step that is given up; it may still be running."""
@@ -218,14 +219,17 @@ class Paging:
         if memory.is_alone:
             self._prepare_alone(step)
             return
-        if 0 < step.start == memory.length and step.order is None:  # it continues where it stands
-            return
         assert self._memory is not None
+        if 0 < step.start == memory.length and step.order is None:  # it continues where it stands
+            if memory.chains and step.start == len(memory.chains[0]) * PAGE_TOKENS and step.tokens >= PAGE_TOKENS:
+                with self._counted(memory.holder):
+                    self._begin_shared(step, memory.chains)
+            return
         with self._counted(memory.holder):
             if step.start < memory.length:
                 self._roll_back(memory, step.start)
             if step.start == 0 and step.tokens >= PAGE_TOKENS:
-                self._begin_shared(step)
+                self._begin_shared(step, [()] * memory.rows)
             if not memory.sequences:
                 memory.sequences = [self._memory.new_sequence(memory.span) for _ in range(memory.rows)]
             if step.order is not None:
@@ -253,15 +257,22 @@ class Paging:
         if step.order is not None:
             cache.reorder(step.order)
 
-    def _begin_shared(self, step: SessionStep) -> None:
-        """Fork the longest kept beginning that all rows share, and take its outputs."""
+    def _begin_shared(self, step: SessionStep, before: list[Chain]) -> None:
+        """Fork the longest kept beginning that all rows share, and take its outputs from the step's start on.
+
+        Args:
+            before: the chains of what the session has, if it is the first piece or pieces of a beginning.
+        """
         assert self._prefixes is not None
         assert self._memory is not None
         memory = step.memory
-        chains = self._chains[step] = [chain_of(_owner_of(step), row) for row in step.hidden]
+        chains = self._chains[step] = [
+            (*chain, *chain_of(chain[-1] if chain else _owner_of(step), row))
+            for chain, row in zip(before, step.hidden, strict=True)
+        ]
         found = [self._prefixes.find(chain) for chain in chains]
         tokens = min((0 if match is None else match[1] for match in found), default=0)
-        if not tokens:
+        if tokens <= step.start:
             return
         forks = [self._prefixes.fork(match[0], tokens) for match in found if match is not None]
         sequences = [fork for fork in forks if fork is not None]
@@ -271,9 +282,9 @@ class Paging:
             return
         self._free_sequences(memory)
         memory.sequences = sequences
-        step.add_output(torch.stack([match[0].outputs[:tokens] for match in found if match is not None]))
-        step.done = tokens
-        self._counts.shared_tokens += tokens * memory.rows
+        step.add_output(torch.stack([match[0].outputs[step.start : tokens] for match in found if match is not None]))
+        step.done = tokens - step.start
+        self._counts.shared_tokens += step.done * memory.rows
 
     def _reorder(self, memory: SessionMemory, order: list[int]) -> None:
         """Make row i what row `order[i]` was; rows that stay keep their pages without a copy."""
@@ -402,9 +413,9 @@ class Paging:
             holder.pages = max(holder.pages + before - self.free_pages, 0)
 
 
-def _owner_of(step: SessionStep) -> str:
-    """Return a text of everything besides the inputs that two equal beginnings must have in common."""
+def _owner_of(step: SessionStep) -> bytes:
+    """Return everything besides the inputs that two equal beginnings must have in common."""
     memory, prompts = step.memory, step.prompts
     given = b"" if prompts is None else prompts.contiguous().view(torch.uint8).numpy().tobytes()
     digest = blake2b(given, digest_size=16).hexdigest()
-    return f"{memory.client} {memory.span} {memory.adapter} {step.hidden.dtype} {digest}"
+    return f"{memory.client} {memory.span} {memory.adapter} {step.hidden.dtype} {digest}".encode()

@@ -36,16 +36,17 @@ class _Kept:
     outputs: Tensor  # [tokens, hidden_size]
 
 
-def chain_of(owner: str, hidden: Tensor) -> Chain:
+def chain_of(before: bytes, hidden: Tensor) -> Chain:
     """Return the keys of the full pages of one row.
 
     Args:
-        owner: everything else that must be equal: client, span, adapter, prompts.
+        before: the key of the page before; at the beginning everything else that must be equal: client, span, adapter,
+            prompts.
 
     Shapes: hidden [tokens, hidden_size].
     """
     keys = []
-    key = owner.encode()
+    key = before
     for start in range(0, hidden.shape[0] - PAGE_TOKENS + 1, PAGE_TOKENS):
         page = hidden[start : start + PAGE_TOKENS].contiguous().view(torch.uint8).numpy().data
         key = blake2b(page, key=blake2b(key, digest_size=_KEY_BYTES).digest(), digest_size=_KEY_BYTES).digest()
@@ -97,14 +98,19 @@ class Prefixes:
             return None
         return sequence
 
-    def keep(self, chain: Chain, sequence: KvSequence, outputs: Tensor) -> None:
-        """Keep the full pages of a row that has just been computed.
+    def keep(self, chain: Chain, sequence: KvSequence, outputs: Tensor, start: int = 0) -> None:
+        """Keep the full pages of a row that has just been computed, if those before `start` are still kept.
 
-        Shapes: outputs [tokens, hidden_size], at least as many tokens as the chain has.
+        Shapes: outputs [tokens, hidden_size], of the tokens from `start` on to at least the end of the chain.
         """
         if not chain or chain[-1] in self._pages or len(chain) > self._max_pages:
             return
         tokens = len(chain) * PAGE_TOKENS
+        if start:
+            before = self._pages.get(chain[start // PAGE_TOKENS - 1])
+            if before is None:
+                return
+            outputs = torch.cat([before[0].outputs[:start], outputs])
         mine = self._memory.fork(sequence)
         try:
             self._memory.crop(mine, tokens)

@@ -43,6 +43,7 @@ class SessionMemory:
     spilled: Spilled | None = None
     alone: AloneCache | None = None
     is_closed: bool = False
+    chains: list[tuple[bytes, ...]] | None = None  # of each row, while the session is nothing but a beginning
     holder: Holder = field(init=False)
 
     def __post_init__(self) -> None:

@@ -19,6 +19,7 @@ from potluck_engine.pushing import Pusher, SessionPushes
 from transformers import PreTrainedModel
 
 from potluck.checkpoint import open_checkpoint
+from potluck.client import flow
 from potluck.client import hop as hops
 from potluck.client.config import ClientConfig
 from potluck.client.hop import Hop
@@ -111,9 +112,9 @@ class Seen:
         self.pushed = 0
         real_send, real_push = hops.Hop._send, Pusher.push
 
-        async def send(hop: Hop, request: StepRequest) -> None:
+        async def send(hop: Hop, request: StepRequest, *, has_reader: bool = False) -> None:
             self.sent.append(request)
-            await real_send(hop, request)
+            await real_send(hop, request, has_reader=has_reader)
 
         def push(pusher: Pusher, number: int, output: torch.Tensor) -> bool:
             was_pushed = real_push(pusher, number, output)
@@ -157,6 +158,37 @@ def test_prompts_of_later_turns_rewinds_and_rows_are_pushed_too(local: PreTraine
         before = len(seen.sent)
         assert torch.equal(there.model.generate(other, session=session, **GREEDY), local.generate(other, **GREEDY))
     assert len(seen.sent) - before == GREEDY["max_new_tokens"]
+
+
+@pytest.mark.parametrize("lost", [None, 40])
+def test_pieces_of_a_long_prompt_are_pushed(
+    local: PreTrainedModel, seen: Seen, monkeypatch: pytest.MonkeyPatch, lost: int | None
+) -> None:
+    """A piece that gets lost, and those after it, come from the client."""
+    monkeypatch.setattr(flow, "_LEAST_TOKENS", 16)
+    count = 0
+    push = Pusher.push
+
+    def lose(pusher: Pusher, number: int, output: torch.Tensor) -> bool:
+        nonlocal count
+        count += output.shape[1] == 16
+        return push(pusher, number, output) if lost is None or count != 5 or output.shape[1] != 16 else True
+
+    monkeypatch.setattr(Pusher, "push", lose)
+    with ringed(*ROUTE, config=PATIENT if lost is None else QUICK) as there:
+        with there.model.session(max_length=200) as session:
+            first = there.model.generate(prompt(), session=session, **GREEDY)
+            before, brought = seen.pushed, len(seen.sent)
+            text = torch.cat([first, prompt(tokens=100, seed=4)], dim=1)
+            assert torch.equal(there.model.generate(text, session=session, **GREEDY), local.generate(text, **GREEDY))
+        (route,) = there.model.last_route()
+    assert not route.replaced
+    if lost is None:
+        steps = GREEDY["max_new_tokens"] - 1 + 7
+        assert seen.pushed - before == 2 * steps
+        assert len(seen.sent) - brought == steps
+    else:
+        assert seen.pushed - before >= 8
 
 
 def test_beam_search_gives_the_local_tokens(local: PreTrainedModel) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import resource
 from collections.abc import Iterator
 from contextlib import contextmanager
+from itertools import pairwise
 
 import pytest
 import torch
@@ -58,6 +59,26 @@ async def test_a_session_that_begins_as_another_computes_only_what_differs(netwo
         assert torch.equal(again.hidden, reply.hidden[:, :48])
         assert server.serving.metrics().prefill_tokens == counted.prefill_tokens  # nothing at all
         assert is_close((await third.step(StepRequest(token))).hidden, local(longer[:, :48], token)[1])
+
+
+async def test_a_beginning_that_comes_in_pieces_is_kept_whole(network, blocks):
+    prompt = hidden_states(1, 100, seed=9)
+    async with serve(network, blocks=blocks) as server:
+        host, answers = network.start(), []
+        for bounds in ((0, 32, 64, 100), (0, 32, 64, 100), (0, 100)):
+            client = await Client.open(host, server)
+            answered = [
+                await client.step(
+                    StepRequest(prompt[:, start:end], opening(SPAN, max_length=256) if start == 0 else None)
+                )
+                for start, end in pairwise(bounds)
+            ]
+            answers.append(torch.cat([answer.hidden for answer in answered], dim=1))
+            await client.close()
+        counted = server.serving.metrics()
+    assert counted.shared_tokens == 96 + 96
+    assert torch.equal(answers[0][:, :96], answers[1][:, :96])
+    torch.testing.assert_close(answers[0], answers[2])
 
 
 async def test_beginnings_are_not_shared_with_other_clients_spans_or_prompts(network, blocks):

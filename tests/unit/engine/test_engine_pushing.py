@@ -39,12 +39,14 @@ def test_an_output_is_taken_once_for_its_number_and_size_only() -> None:
     assert inbox.take(Awaited(4, 1, 1)) is None
 
 
-def test_an_output_that_comes_too_late_or_too_often_is_dropped() -> None:
+def test_an_output_that_comes_too_late_is_dropped_and_one_of_too_many_has_to_wait() -> None:
     inbox = Inbox()
     inbox.give_up(3)
     assert not inbox.put(pushed(3))
-    assert [inbox.put(pushed(number)) for number in range(4, 9)] == [True] * 4 + [False]
+    assert all(inbox.put(pushed(number)) for number in range(4, 8))
+    assert [inbox.has_room_for(number) for number in (3, 8)] == [True, False]
     inbox.give_up(7)
+    assert inbox.has_room_for(8)
     assert list(inbox.early) == []
 
 

@@ -15,6 +15,7 @@ from potluck_control.launch_spec import ServingLimits
 from potluck.protocol.blocks import Span
 from potluck.protocol.codes import Code, RemoteError
 from potluck.protocol.messages import StepRequest
+from potluck.wire.sessions import decode_step_reply
 
 
 async def first_step(host: FakeHost, server: Server, request: StepRequest) -> Client:
@@ -59,6 +60,19 @@ async def test_session_gives_what_the_local_blocks_give(network, blocks):
             reply = await client.step(StepRequest(hidden, opening() if index == 0 else None))
             with torch.inference_mode():
                 assert is_close(reply.hidden, local.forward(hidden, cache))
+        await client.close()
+
+
+async def test_only_as_many_outputs_are_answered_as_were_asked_for(network, blocks):
+    async with serve(network, blocks=blocks) as server:
+        client = await Client.open(network.start(), server)
+        hidden = hidden_states(2, 5)
+        whole = await client.step(StepRequest(hidden, opening()))
+        for asked in (0, 2, 5, 9):
+            await client.send(StepRequest(hidden, start_from_position=0, answer_tokens=asked))
+            body = await client.stream.receive(timeout_s=120)
+            reply = decode_step_reply(body, like=(2, 5, 64), answer_tokens=min(asked, 5))
+            torch.testing.assert_close(reply.hidden, whole.hidden[:, 5 - min(asked, 5) :])
         await client.close()
 
 

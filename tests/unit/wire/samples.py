@@ -107,6 +107,7 @@ SAMPLES = {
     "empty step": step(StepRequest(HIDDEN[:, :0])),
     "closing": step(StepRequest(None)),
     "opening for pushes": step(StepRequest(HIDDEN, OPENING, pushed_by=LINK), first=True),
+    "step of a replay": step(StepRequest(HIDDEN, start_from_position=5, answer_tokens=0)),
     "step with links": step(StepRequest(HIDDEN, push_number=3, push_to=LINK, pushed_by=LINK)),
     "announced step": step(
         StepRequest(None, start_from_position=7, receipt=RECEIPT, awaited=Awaited(4, 2, 3), push_number=4)

@@ -1,0 +1,125 @@
+"""Passes a long step through all servers of a session at once: each computes one piece while the next one comes.
+
+The histories of the hops grow while pieces are under way. What fails ends the flow behind it in good order, so that
+every other server keeps what it has, and the session recovers as after a short step.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+from typing import TYPE_CHECKING, Final
+
+from torch import Tensor
+
+from potluck.blocks.pages import PAGE_TOKENS
+from potluck.client.history import History
+from potluck.client.loop import side_by_side
+from potluck.protocol.codes import RemoteError
+
+if TYPE_CHECKING:
+    from potluck.client.hop import Hop
+
+_PIECES: Final = 16
+"""Of a long step. Over three servers, a perfect pipeline of 16 pieces takes 1.13 times as long as one of endless
+pieces; each piece costs a server one reading of its weights."""
+
+_LEAST_TOKENS: Final = 128
+"""Of a piece, all rows together. For fewer, a server reads weights about as long as it computes with them."""
+
+
+def piece_tokens(tokens: int, rows: int) -> int:
+    """Return into how many tokens of each row a step of `tokens` should be cut: whole pages, which servers can keep."""
+    wanted = max(tokens / _PIECES, _LEAST_TOKENS / rows)
+    return max(round(wanted / PAGE_TOKENS), 1) * PAGE_TOKENS
+
+
+def is_long(tokens: int, rows: int) -> bool:
+    """Tell whether a step is worth cutting."""
+    return 2 * tokens > 3 * piece_tokens(tokens, rows)
+
+
+class Inflow:
+    """The inputs of one server while they come: its history, and whether it grows any further."""
+
+    def __init__(self, history: History, end: int) -> None:
+        self._history = history
+        self._pushed: set[int] = set()  # positions of pieces that the server before pushed
+        self._is_over = history.length >= end
+        self._news = asyncio.Event()
+
+    def add(self, hidden: Tensor, *, was_pushed: bool) -> None:
+        """Append a piece."""
+        if was_pushed:
+            self._pushed.add(self._history.length)
+        self._history.append(hidden)
+        self._news.set()
+
+    def stop(self) -> None:
+        """Say that nothing more will come."""
+        self._is_over = True
+        self._news.set()
+
+    def was_pushed(self, position: int) -> bool:
+        """Tell whether the server has, or will have, the piece that begins there."""
+        return position in self._pushed
+
+    async def reaches(self, end: int) -> bool:
+        """Wait until the tokens before `end` are here; return False if they will not come."""
+        while self._history.length < end and not self._is_over:
+            self._news.clear()
+            await self._news.wait()
+        return self._history.length >= end
+
+
+@dataclass(frozen=True, slots=True)
+class Course:
+    """How one server takes part in a flow.
+
+    Attributes:
+        start: position of the first token whose output is wanted.
+        end: where the step ends.
+        rows: of the session.
+        piece_tokens: of a piece, for each row.
+        numbers: of pushes, by the position of a piece; empty if nothing is pushed.
+        is_pushed: the server before pushes the pieces that have numbers.
+        pushes: this server pushes on what it computes of those pieces.
+    """
+
+    start: int
+    end: int
+    rows: int
+    piece_tokens: int
+    numbers: Mapping[int, int] = field(default_factory=dict)
+    is_pushed: bool = False
+    pushes: bool = False
+
+
+async def flow(
+    hops: Sequence[Hop], courses: Sequence[Course], take: Callable[[int, int, Tensor], None]
+) -> list[RemoteError | None]:
+    """Let all of `hops` catch up side by side; return what failed at each of them.
+
+    Args:
+        take: called with the index of a hop, a position, and the outputs of the tokens from there on, in order.
+    """
+    inflows = [Inflow(hop.history, course.end) for hop, course in zip(hops, courses, strict=True)]
+
+    async def run(index: int) -> RemoteError | None:
+        def pass_on(position: int, output: Tensor, was_pushed: bool) -> None:
+            if index + 1 < len(hops):
+                inflows[index + 1].add(output, was_pushed=was_pushed)
+            take(index, position, output)
+
+        try:
+            await hops[index].flow(courses[index], inflows[index], pass_on)
+        except RemoteError as error:
+            return error
+        finally:
+            for _, after in pairwise(inflows[index : index + 2]):
+                after.stop()
+        return None
+
+    return await side_by_side([run(index) for index in range(len(hops))])

@@ -1,0 +1,117 @@
+"""Long steps in pieces, several in flight at all servers: the local model's tokens, whatever fails."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+import torch
+from helpers.block_server import BlockServer
+from helpers.client_world import QUICK, prompt, world
+from transformers import PreTrainedModel
+
+from potluck.client import flow as flows
+from potluck.client.flow import Inflow, is_long, piece_tokens
+from potluck.client.history import History
+from potluck.protocol.messages import StepRequest
+
+GREEDY = {"max_new_tokens": 4, "do_sample": False, "eos_token_id": None, "pad_token_id": 0}
+PATIENT = replace(QUICK, silence_before_ping_s=60.0, ping_timeout_s=60.0)  # however busy the machine is
+LONG = 100  # tokens
+
+
+@pytest.fixture(autouse=True)
+def small_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Make pieces of one page worth it."""
+    monkeypatch.setattr(flows, "_LEAST_TOKENS", 16)
+
+
+def tokens_of(server: BlockServer) -> list[int]:
+    return [step.hidden.shape[1] for step in server.steps if step.hidden is not None]
+
+
+def test_pieces_are_whole_pages_and_not_too_many() -> None:
+    assert [piece_tokens(tokens, 1) for tokens in (10, 200, 1000, 4000)] == [16, 16, 64, 256]
+    assert piece_tokens(2000, 4) == 128
+    assert [is_long(tokens, 1) for tokens in (1, 24, 25, 4000)] == [False, False, True, True]
+
+
+async def test_an_inflow_says_whether_its_tokens_come() -> None:
+    history = History()
+    inflow = Inflow(history, 5)
+    inflow.add(torch.zeros(1, 2, 4), was_pushed=False)
+    inflow.add(torch.zeros(1, 2, 4), was_pushed=True)
+    assert await inflow.reaches(4)
+    assert [inflow.was_pushed(position) for position in (0, 2)] == [False, True]
+    inflow.stop()
+    assert not await inflow.reaches(5)
+    assert await Inflow(history, 4).reaches(4)
+
+
+def test_every_server_gets_the_prompt_in_pieces(local: PreTrainedModel) -> None:
+    text = prompt(batch=2, tokens=LONG)
+    with world("0:1", "1:2", "2:4", config=PATIENT) as there:
+        assert torch.equal(there.model.generate(text, **GREEDY), local.generate(text, **GREEDY))
+        assert [tokens_of(server) for server in there.servers] == [[16] * 6 + [4, 1, 1, 1]] * 3
+
+
+def test_servers_compute_while_the_one_before_does(local: PreTrainedModel) -> None:
+    """The last server begins before the first one has seen the end of the prompt."""
+    order: list[int] = []
+
+    def note(server: BlockServer, request: StepRequest) -> None:
+        order.append(there.servers.index(server))
+
+    with world("0:2", "2:4", config=PATIENT) as there:
+        for server in there.servers:
+            server.on_step = note
+            server.delay_s = lambda server: 0.01
+        there.model.generate(prompt(tokens=LONG), **GREEDY)
+    assert order.index(1) < 6  # of seven pieces
+
+
+def test_an_exact_session_sends_prompts_whole(local: PreTrainedModel) -> None:
+    text = prompt(tokens=LONG)
+    with world("0:2", "2:4", config=replace(PATIENT, exact=True)) as there:
+        assert torch.equal(there.model.generate(text, **GREEDY), local.generate(text, **GREEDY))
+        assert tokens_of(there.servers[0])[0] == LONG
+
+
+@pytest.mark.parametrize("place", [0, 1, 2])
+@pytest.mark.parametrize("at", [1, 4])
+def test_a_server_that_dies_in_a_long_prompt_changes_no_token(local: PreTrainedModel, place: int, at: int) -> None:
+    text = prompt(tokens=LONG)
+    killed: list[BlockServer] = []
+
+    def kill(server: BlockServer, request: StepRequest) -> None:
+        if not killed and server.blocks.span.start == place and len(server.steps) == at:
+            killed.append(server)
+            server.host.kill()
+
+    with world("0:1", "1:2", "2:4", "0:1", "1:2", "2:4", config=PATIENT) as there:
+        for server in there.servers:
+            server.on_step = kill
+        assert torch.equal(there.model.generate(text, **GREEDY), local.generate(text, **GREEDY))
+        (route,) = there.model.last_route()
+        others = [server for server in there.serving() if server.blocks.span.start != place]
+        assert len(route.replaced) == 1
+        assert all(sum(tokens_of(server)) == LONG + 3 for server in others)  # nobody else begins again
+
+
+def test_a_replay_asks_for_no_outputs_that_are_known(local: PreTrainedModel) -> None:
+    text = prompt(tokens=LONG)
+
+    def kill(server: BlockServer, request: StepRequest) -> None:
+        if len(server.steps) == 9 and not killed:
+            killed.append(server)
+            server.host.kill()
+
+    killed: list[BlockServer] = []
+    with world("0:2", "2:4", "2:4", config=PATIENT) as there:
+        for server in there.servers[1:]:
+            server.on_step = kill
+        assert torch.equal(there.model.generate(text, **GREEDY), local.generate(text, **GREEDY))
+        (replacement,) = [server for server in there.serving() if server.blocks.span.start == 2]
+        asked = [step.answer_tokens for step in replacement.steps]
+    assert len(killed) == 1
+    assert asked == [0] * 6 + [1, None]
