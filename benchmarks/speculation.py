@@ -10,6 +10,7 @@ text; everything else, drafts and their checks included, is as always. The emula
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -20,24 +21,27 @@ import torch
 from potluck_control.resources import DEMO_MODEL, resource
 from potluck_gateway.completion import Completion, Options, Text, complete
 from transformers import LogitsProcessor
+from transformers.generation.logits_process import TopKLogitsWarper
 
 from benchmarks.figures import Measured
 from benchmarks.local_swarm import LocalSwarm
 from benchmarks.loops import swarm_model
+from benchmarks.models import local_model
 from benchmarks.rings import far_swarm
-from potluck.client.drafts import StepTimes
+from potluck.client.drafts import StepCost, StepTimes
 from potluck.protocol.blocks import Span
 from tests.helpers.internet import Link
 
 _SPANS = (Span(0, 4), Span(4, 8), Span(8, 12))
 _TOKENS = 48  # new ones of each text, and twice as many of those that are written
 _SCRIPT_PROMPT_TOKENS = 384
+_SAMPLES, _TOP_K = 400, 6
+_LEAST_EXPECTED = 5.0  # in a cell of the chi-square test; smaller ones are joined
 _ROOT = Path(__file__).parents[1]
 _KNOWN = (
-    "On Sunday, Ana asked Omar and Gina to a potluck. Omar brought the corn pasta. Gina brought the fish bread. "
-    "At the end Ana said:",
+    "User: what is potluck?\nAssistant:",
     "Count from 7 to 18:",
-    "Repeat: soup Paris Ana. Again:",
+    "Repeat: soup Paris Ana onion Tuesday cake Rome Hugo. Again:",
 )
 _CODE = ("benchmarks/figures.py", "daemon/potluck_cli/generate.py")
 _UNSEEN = ("docs/security.md", "CONTRIBUTING.md")
@@ -75,7 +79,9 @@ def exact(soak: bool) -> Measured:
     with (
         LocalSwarm(folder, _SPANS) as swarm,
         swarm_model(swarm, folder) as model,
-        mock.patch.object(StepTimes, "estimate", return_value=(1.0, 0.001)),  # drafts pay even without any delay
+        mock.patch.object(
+            StepTimes, "estimate", return_value=StepCost(1.0, 0.0, 0.001)
+        ),  # drafts pay even without any delay
     ):
         for seed in range(wanted):
             for prompt, _ in texts["known"] + texts["code"] + texts["unseen"]:
@@ -92,7 +98,46 @@ def exact(soak: bool) -> Measured:
             print(f"{compared} greedy tokens: {differing}, steps {steps}", flush=True)
             if compared >= wanted:
                 break
-    return Measured(float(differing["greedy"]), {"differing": differing, "tokens": compared, "steps": steps})
+        chi_square = _sampled(model, folder, texts["unseen"][0][0])
+    detail = {"differing": differing, "tokens": compared, "steps": steps, "chi_square": chi_square}
+    return Measured(float(differing["greedy"]), detail, holds=chi_square["p"] > 0.01)
+
+
+def _sampled(model: Any, folder: Path, prompt: torch.Tensor) -> dict[str, float]:
+    """Compare how often three tokens are drawn with drafts with how often the model alone draws them.
+
+    Shapes: prompt [1, tokens]. The first token comes from the prompt's step, the others are drafted or not.
+    """
+    options = Options(3, min_new_tokens=3, temperature=1.0, steps=(TopKLogitsWarper(_TOP_K),), drafts=True)
+    steps = {"drafts": 0}
+    torch.manual_seed(_SAMPLES)
+    drawn = Counter(tuple(_complete(model, prompt, options, steps, "drafts").tokens) for _ in range(_SAMPLES))
+    cells, rest_seen, rest_expected = list[tuple[float, float]](), 0.0, 0.0
+    expected = _chances(local_model(folder), prompt, 3)
+    for tokens, chance in expected.items():
+        if chance * _SAMPLES >= _LEAST_EXPECTED:
+            cells.append((drawn[tokens], chance * _SAMPLES))
+        else:
+            rest_seen, rest_expected = rest_seen + drawn[tokens], rest_expected + chance * _SAMPLES
+    if rest_expected >= _LEAST_EXPECTED:
+        cells.append((rest_seen, rest_expected))
+    assert drawn.keys() <= expected.keys()
+    statistic = sum((seen - wanted) ** 2 / wanted for seen, wanted in cells)
+    freedom = len(cells) - 1
+    p = torch.special.gammaincc(torch.tensor(freedom / 2), torch.tensor(statistic / 2))
+    return {"p": round(float(p), 4), "cells": len(cells), "samples": _SAMPLES, "steps": steps["drafts"]}
+
+
+def _chances(model: Any, prompt: torch.Tensor, count: int) -> dict[tuple[int, ...], float]:
+    """Return the chance of each sequence of `count` tokens after `prompt` [1, tokens], drawn from the best few."""
+    rows, chances = prompt, torch.ones(1)
+    for _ in range(count):
+        with torch.inference_mode():
+            best = model(rows).logits[:, -1].topk(_TOP_K)  # [rows, few]
+        chances = (chances[:, None] * best.values.softmax(-1)).flatten()
+        rows = torch.cat([rows.repeat_interleave(_TOP_K, dim=0), best.indices.reshape(-1, 1)], dim=1)
+    sequences = rows[:, prompt.shape[1] :].tolist()
+    return {tuple(tokens): float(chance) for tokens, chance in zip(sequences, chances, strict=True)}
 
 
 def _speed(round_trip_ms: float, soak: bool) -> Measured:

@@ -236,7 +236,7 @@ def load_span(
         raise UsageError(f"blocks {span} are beyond the model, which has blocks 0:{checkpoint.num_blocks}")
     refuse_start(checkpoint.text_config, span.start)
     dtype = dtype or checkpoint.dtype
-    decoder, layers, stack_name, model_config = _build_empty(checkpoint, span, dtype)
+    decoder, layers, stack_name, model_config = build_empty(checkpoint, span, dtype)
     if ranks is not None:
         shard_layers(decoder, stack_name, ranks)
     rebuild_buffers(decoder, checkpoint.text_config, device)
@@ -276,7 +276,7 @@ def load_span(
     return blocks
 
 
-def _build_empty(checkpoint: Checkpoint, span: Span, dtype: torch.dtype) -> tuple[Any, nn.ModuleList, str, Any]:
+def build_empty(checkpoint: Checkpoint, span: Span, dtype: torch.dtype) -> tuple[Any, nn.ModuleList, str, Any]:
     """Build the bare decoder on meta with the layers of `span`, renumbered from 0, and no other weights.
 
     Returns the decoder, the layers, their name in it, and its configuration for all blocks.

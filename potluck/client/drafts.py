@@ -1,7 +1,10 @@
 """Drafts the next tokens from the text so far, and decides how many are worth sending. Pure.
 
     the last tokens occurred before  ->  what followed them there is drafted, and so on after that
+    the model's own head is surer    ->  its guess is drafted instead
     how often such tokens were right, and what a longer step costs  ->  the length of the draft; 0 where it does not pay
+
+What a longer step costs is known before the first draft is sent: servers report what the prompt's tokens took them.
 
 Source: prompt lookup decoding (https://github.com/apoorvumang/prompt-lookup-decoding). The length is chosen as in
 SpecExec (arXiv 2406.02532), from what was measured.
@@ -13,27 +16,40 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-MAX_DRAFT = 16  # tokens; at hidden size 4096 and 100 Mbit/s they add 10 ms a server
+MAX_DRAFT = 32  # tokens; at hidden size 4096 and 100 Mbit/s they add 20 ms a server
 _MATCHES = {8: 0.8, 5: 0.7, 3: 0.5, 2: 0.3, 1: 0.2}  # tokens -> how likely the next one is right, before any try
+OF_A_MODEL = -6  # the kind of tokens that another model drafts
+_GUESSES = {-1: 0.98, -2: 0.9, -3: 0.8, -4: 0.55, -5: 0.2, OF_A_MODEL: 0.6}  # likewise: of the model's own head
+_PRIORS = {**_MATCHES, **_GUESSES}
+_GUESS_BOUNDS = (0.98, 0.9, 0.75, 0.5)  # probabilities from which on a guess is of the first kind, the second ...
 _MOST_INDEXED = 16_384  # tokens of a prompt, its last ones; the index takes about a kilobyte for each
 _MAX_VOTES = 2  # so that one exception does not replace what usually follows, and two do
 _KEPT_AFTER_TRY = 0.97  # of what is known of a kind of match: a text changes
 _KEPT_AFTER_SKIP = 0.98  # so that a kind that did not pay is tried again after a few dozen steps
 _KEPT_TIMES = 0.97
 _FIRST_LENGTH = 2  # until it was seen what longer steps cost; doubled with each
+_ASKED_GAIN = 1.0  # tokens a step that a drafting model gains, before any try
 _MIN_GAIN = 1.06  # what is closer to 1 is within the error of the estimates
-_COST = 0.02  # of a drafted token, in steps of one token, before any was measured
-_COST_WEIGHT = 1.0  # of that, in tokens squared
-_KEPT_COST = 0.99  # after a plain step; or one disturbed measurement would end all drafting
-_STEPS_TO_KNOW = 2  # without drafts; before, nothing tells whether longer steps cost more
+_COST = 0.02  # of a drafted token, in what servers compute for one alone, before anything was measured
+_PROMPT_WEIGHT = 16.0  # of what a prompt's tokens took, in tokens squared: about two drafts
+_WAY_WEIGHT = 8.0  # of the guess that a drafted token takes no time on its way, likewise
+_DRAFT_COST, _DRAFT_COST_WEIGHT = 0.3, 1.0  # what any draft adds to that, and the weight of this guess in steps
+_LEAST_PROMPT = 8  # tokens that tell what one takes
+_STEPS_TO_KNOW = 1  # without drafts; before, nothing tells whether longer steps cost more
 _OUTLIER = 3.0  # times the expected time; a longer step says nothing about its length
 
 
 class Drafted(NamedTuple):
-    """A token, and how many tokens before it occurred before."""
+    """A token, and of what kind it is: the number of tokens before it that occurred before, or a kind of guess."""
 
     token: int
-    match: int
+    kind: int
+
+
+def guessed(token: int, probability: float) -> Drafted:
+    """Return what the model's own head predicts with this probability."""
+    place = next((place for place, bound in enumerate(_GUESS_BOUNDS) if probability >= bound), len(_GUESS_BOUNDS))
+    return Drafted(token, -1 - place)
 
 
 class Lookup:
@@ -60,16 +76,21 @@ class Lookup:
                     following[key] = _voted(following.get(key), token)
             seen.append(token)
 
+    def last(self) -> list[int]:
+        """Return the last tokens, as many as are looked up."""
+        return self._tokens[-max(_MATCHES) :]
+
     def draft(self, most: int) -> list[Drafted]:
         """Return at most `most` tokens, fewer where nothing matches."""
         drafted: list[Drafted] = []
-        last = self._tokens[-max(_MATCHES) :]
-        while len(drafted) < most and (found := self._next(last)) is not None:
+        last = self.last()
+        while len(drafted) < most and (found := self.next(last)) is not None:
             drafted.append(found)
             last.append(found.token)
         return drafted
 
-    def _next(self, last: list[int]) -> Drafted | None:
+    def next(self, last: Sequence[int]) -> Drafted | None:
+        """Return what usually follows the tokens `last`; None if they never occurred."""
         for size, following in self._after.items():
             found = following.get(tuple(last[-size:])) if len(last) >= size else None
             if found is not None:
@@ -83,50 +104,102 @@ def _voted(now: tuple[int, int] | None, token: int) -> tuple[int, int]:
     return now[0], min(now[1] + 1, _MAX_VOTES) if now[0] == token else now[1] - 1
 
 
+class StepCost(NamedTuple):
+    """The seconds of a step of one token, what any draft adds to it, and what each drafted token adds."""
+
+    base_s: float
+    draft_s: float
+    token_s: float
+
+    def step_s(self, drafted: int) -> float:
+        return self.base_s + (self.draft_s + drafted * self.token_s if drafted else 0.0)
+
+
+@dataclass(slots=True)
+class _Line:
+    """A value as a linear function of the drafted tokens, by least squares; older points fade."""
+
+    weight: float = 0.0
+    _tokens: float = 0.0  # weighted sums
+    _value: float = 0.0
+    _squared: float = 0.0
+    _product: float = 0.0
+
+    def add(self, tokens: int, value: float) -> None:
+        self.weight = _KEPT_TIMES * self.weight + 1
+        self._tokens = _KEPT_TIMES * self._tokens + tokens
+        self._value = _KEPT_TIMES * self._value + value
+        self._squared = _KEPT_TIMES * self._squared + tokens**2
+        self._product = _KEPT_TIMES * self._product + tokens * value
+
+    def fit(self, slope: float, slope_weight: float) -> tuple[float, float]:
+        """Return the value at no tokens, and the slope. `slope`: before any point, with a weight in tokens squared."""
+        if not self.weight:
+            return 0.0, slope
+        tokens, value = self._tokens / self.weight, self._value / self.weight
+        spread = self._squared - self.weight * tokens**2
+        together = self._product - self.weight * tokens * value
+        slope = max((together + slope_weight * slope) / (spread + slope_weight), 0.0)
+        return max(value - slope * tokens, 0.0), slope
+
+
 @dataclass(slots=True)
 class StepTimes:
-    """The seconds of a step and of each drafted token in it, estimated from steps of several lengths."""
+    """What steps cost by their number of drafted tokens, estimated from those so far.
 
-    _weight: float = 0.0
-    _drafted: float = 0.0  # weighted sums
-    _seconds: float = 0.0
-    _drafted_squared: float = 0.0
-    _product: float = 0.0
+    The servers' reports tell what they computed, far more exactly than the time of a whole step does. Servers compute
+    one token in a faster way than several, so any draft costs something, and each token of it little.
+    """
+
     num_drafted: int = 0  # steps with drafts so far
     num_plain: int = 0  # and without
-    _token_s: float = 0.0  # as of the latest of them, because plain steps tell nothing about it
+    _plain: _Line = field(default_factory=_Line)  # what the servers computed in steps without drafts
+    _drafted: _Line = field(default_factory=_Line)  # and with drafts
+    _way: _Line = field(default_factory=_Line)  # the rest of all steps
+    _prompt_s: float | None = None  # what the servers computed for a token of a prompt
 
-    def note(self, drafted: int, seconds: float) -> None:
-        base_s, token_s = self.estimate()
-        if self._weight > 1:
-            seconds = min(seconds, _OUTLIER * (base_s + drafted * token_s))
-        self._weight = _KEPT_TIMES * self._weight + 1
-        self._drafted = _KEPT_TIMES * self._drafted + drafted
-        self._seconds = _KEPT_TIMES * self._seconds + seconds
-        self._drafted_squared = _KEPT_TIMES * self._drafted_squared + drafted**2
-        self._product = _KEPT_TIMES * self._product + drafted * seconds
+    def note_prompt(self, tokens: int, compute_s: float) -> None:
+        """Note how long all servers together computed the tokens of a prompt."""
+        if tokens >= _LEAST_PROMPT:
+            self._prompt_s = compute_s / tokens
+
+    def note(self, drafted: int, seconds: float, compute_s: float = 0.0) -> None:
+        """Note a step. `compute_s`: of `seconds`, by the reports of all servers together."""
+        if self.num_plain + self.num_drafted:
+            share = min(_OUTLIER * self.estimate().step_s(drafted) / max(seconds, 1e-9), 1.0)
+            seconds, compute_s = share * seconds, share * compute_s
+        compute_s = min(compute_s, seconds)
+        (self._drafted if drafted else self._plain).add(drafted, compute_s)
+        self._way.add(drafted, seconds - compute_s)
         if drafted:
-            self._token_s = self.estimate()[1]
             self.num_drafted += 1
         else:
-            self._token_s *= _KEPT_COST
             self.num_plain += 1
 
-    def estimate(self) -> tuple[float, float]:
-        """Return the seconds of a step of one token, and of each drafted one."""
-        if not self._weight:
-            return 1.0, _COST
-        drafted, seconds = self._drafted / self._weight, self._seconds / self._weight
-        prior = self._token_s if self.num_drafted else seconds / (1 + _COST * drafted) * _COST
-        spread = self._drafted_squared - self._weight * drafted**2
-        together = self._product - self._weight * drafted * seconds
-        token_s = max((together + _COST_WEIGHT * prior) / (spread + _COST_WEIGHT), 0.0)
-        return max(seconds - token_s * drafted, token_s, 1e-9), token_s
+    @property
+    def longest(self) -> int:
+        """Return how many tokens a draft may have by what is known of long steps."""
+        known = 2 if self._prompt_s is not None else 0
+        return _FIRST_LENGTH << min(self.num_drafted + known, 8)
+
+    def estimate(self) -> StepCost:
+        """Return what a step costs, by what is known."""
+        plain_s, _ = self._plain.fit(0.0, 1.0)
+        way_s, way_token_s = self._way.fit(0.0, _WAY_WEIGHT)
+        drafted_s, compute_token_s = self._drafted.fit(
+            _COST * plain_s if self._prompt_s is None else self._prompt_s, _PROMPT_WEIGHT
+        )
+        guessed_s, weight = _DRAFT_COST * plain_s, self._drafted.weight
+        draft_s = (weight * max(drafted_s - plain_s, 0.0) + _DRAFT_COST_WEIGHT * guessed_s) / (
+            weight + _DRAFT_COST_WEIGHT
+        )
+        base_s = way_s + plain_s if self.num_plain else 1.0
+        return StepCost(max(base_s, 1e-9), draft_s, compute_token_s + way_token_s)
 
 
 @dataclass(slots=True)
 class _Kind:
-    """How often tokens drafted after one size of match were right; both counts fade."""
+    """How often drafted tokens of one kind were right; both counts fade."""
 
     chance: float  # before any try
     right: float = 0.0
@@ -146,28 +219,54 @@ class Payoff:
     """Decides how long drafts of one text are. `times` may be shared by several texts."""
 
     times: StepTimes
-    _kinds: dict[int, _Kind] = field(default_factory=lambda: {size: _Kind(p) for size, p in _MATCHES.items()})
+    _kinds: dict[int, _Kind] = field(default_factory=lambda: {size: _Kind(p) for size, p in _PRIORS.items()})
+    _asked: _Kind = field(default_factory=lambda: _Kind(_ASKED_GAIN))  # tokens that a drafting model gained, and steps
+
+    @property
+    def is_ready(self) -> bool:
+        """Tell whether it is known what a step takes."""
+        return self.times.num_plain >= _STEPS_TO_KNOW
+
+    def likely(self, drafted: Drafted) -> float:
+        """Return how likely a token of its kind is right."""
+        return self._kinds[drafted.kind].likely
+
+    def asks(self, seconds: float) -> bool:
+        """Tell whether a drafting model gains more tokens than the `seconds` that it takes are worth."""
+        pays = self._asked.likely * self.times.estimate().base_s > _MIN_GAIN * seconds
+        if not pays:
+            self._asked.keep(_KEPT_AFTER_SKIP)
+        return pays
+
+    def goes_on(self, chance: float, guess_s: float) -> bool:
+        """Tell whether another token is worth a guess, when all tokens so far are right with `chance`."""
+        cost = self.times.estimate()
+        return chance * cost.base_s > cost.token_s + guess_s
 
     def worth(self, drafted: Sequence[Drafted]) -> Sequence[Drafted]:
         """Return the beginning of a draft that gives the most tokens a second; nothing if a plain step is as fast."""
-        if self.times.num_plain < _STEPS_TO_KNOW:
+        if not self.is_ready:
             return ()
-        base_s, token_s = self.times.estimate()
+        cost = self.times.estimate()
         best, best_gain, tokens, chance = 0, _MIN_GAIN, 1.0, 1.0
-        for count, (_, match) in enumerate(drafted[: _FIRST_LENGTH << min(self.times.num_drafted, 8)], 1):
-            chance *= self._kinds[match].likely
+        for count, each in enumerate(drafted[: self.times.longest], 1):
+            chance *= self.likely(each)
             tokens += chance
-            gain = tokens * base_s / (base_s + count * token_s)
+            gain = tokens * cost.base_s / cost.step_s(count)
             if gain > best_gain:
                 best, best_gain = count, gain
         if drafted and not best:
-            self._kinds[drafted[0].match].keep(_KEPT_AFTER_SKIP)
+            self._kinds[drafted[0].kind].keep(_KEPT_AFTER_SKIP)
         return drafted[:best]
 
-    def note(self, drafted: Sequence[Drafted], right: int) -> None:
-        """Note how many of the drafted tokens were right."""
-        for place, (_, match) in enumerate(drafted[: right + 1]):
-            kind = self._kinds[match]
+    def note(self, drafted: Sequence[Drafted], right: int, *, is_asked: bool = False) -> None:
+        """Note how many of the drafted tokens were right, and whether a drafting model was asked."""
+        for place, each in enumerate(drafted[: right + 1]):
+            kind = self._kinds[each.kind]
             kind.keep(_KEPT_AFTER_TRY)
             kind.right += place < right
             kind.tried += 1
+        if is_asked:
+            self._asked.keep(_KEPT_AFTER_TRY)
+            self._asked.right += sum(each.kind in _GUESSES for each in drafted[:right])
+            self._asked.tried += 1

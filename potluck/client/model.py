@@ -13,32 +13,30 @@ from copy import deepcopy
 from dataclasses import replace
 from functools import cache
 from types import TracebackType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
 from torch import Tensor, nn
 from transformers.generation.candidate_generator import AssistedCandidateGenerator
 
 from potluck.blocks.cache import rolls_back
-from potluck.checkpoint import load_ends, open_checkpoint
+from potluck.checkpoint import Checkpoint, load_ends, open_checkpoint
 from potluck.checkpoint.families import cache_name, depends_on_length, has_experts
 from potluck.checkpoint.parameters import block_parameters
 from potluck.client.cache import RemoteCache
 from potluck.client.config import ClientConfig
 from potluck.client.drafts import StepTimes
+from potluck.client.head import Head, HeadText, load_head
 from potluck.client.outages import OnWait
 from potluck.client.remote import RemoteBlocks, refuse_copies
 from potluck.client.report import AuditReport, RouteReport
-from potluck.client.speculation import Drafter, LookupDrafter, ModelDrafter, lengthened, speculate
+from potluck.client.speculation import Drafter, ModelDrafter, OwnDrafter, speculate
 from potluck.client.swarm_client import SwarmClient
 from potluck.errors import CheckpointError, UsageError
 from potluck.membership.joined import JoinedSwarms
 from potluck.membership.membership import Membership
 from potluck.protocol.blocks import Span
 from potluck.protocol.swarm import LOCAL_REVISION, Swarm
-
-if TYPE_CHECKING:
-    from potluck.checkpoint import Checkpoint
 
 _LOCAL_ONLY = {  # options of transformers' `from_pretrained` -> why they are refused
     "device_map": "the blocks are at the servers, and the ends are loaded on the processor",
@@ -182,6 +180,8 @@ class SwarmModel:
     _routes: list[RouteReport]
     _may_speculate: bool  # the family's sessions go back cheaply, and steps of several tokens give the same
     _step_times: StepTimes
+    _checkpoint: Checkpoint
+    _head: Head | None  # loaded by the first generation with drafts
     _cache_name: str  # under which the family takes its cache
 
     @property
@@ -315,7 +315,7 @@ class SwarmModel:
     ) -> Drafter | None:
         """Return who drafts; None for ways of drafting that need more of the model than a swarm gives."""
         if config.assistant_early_exit is None and config.prompt_lookup_num_tokens is not None:
-            return LookupDrafter(self._step_times, config.prompt_lookup_num_tokens)
+            return OwnDrafter(self._step_times, config.prompt_lookup_num_tokens, self._own_head())
         candidates = self._get_candidate_generator(  # type: ignore[attr-defined]
             generation_config=config,
             input_ids=ids,
@@ -324,9 +324,18 @@ class SwarmModel:
             logits_processor=processors,
             target_tokenizer=helpers["tokenizer"],
             assistant_tokenizer=helpers["assistant_tokenizer"],
-            model_kwargs=lengthened(model_kwargs, 1),  # it drafts when the first token is there
+            model_kwargs=model_kwargs,
         )
-        return ModelDrafter(candidates) if type(candidates) is AssistedCandidateGenerator else None
+        if type(candidates) is not AssistedCandidateGenerator:
+            return None
+        return ModelDrafter(self._step_times, candidates, ids.shape[1])
+
+    def _own_head(self) -> HeadText | None:
+        """Return the checkpoint's own head for further tokens, ready for a text; None if there is none."""
+        if self._head is None:
+            self._head = load_head(self._checkpoint, self.dtype)  # type: ignore[attr-defined]
+        norm = getattr(_decoder_around(self, self.blocks), "norm", None)  # type: ignore[arg-type]
+        return None if self._head is None or norm is None else HeadText(self._head, self, norm)
 
 
 def attach(
@@ -337,6 +346,7 @@ def attach(
     model = load_ends(checkpoint, blocks, dtype=dtype, num_labels=num_labels)
     model.__class__ = _swarm_class(model.__class__)
     model._client, model._routes, model._step_times = client, [], StepTimes()
+    model._checkpoint, model._head = checkpoint, None
     config = checkpoint.text_config
     model._may_speculate = rolls_back(config) and not depends_on_length(config)
     model.eval()

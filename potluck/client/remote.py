@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 # Inputs of the model that its layers do not get. Context variables keep threads apart.
 _mask: ContextVar[Tensor | None] = ContextVar("attention_mask", default=None)
 _prompts: ContextVar[Tensor | None] = ContextVar("deep_prompts", default=None)
+_kept: ContextVar[list[Tensor] | None] = ContextVar("kept_outputs", default=None)
 
 
 class RemoteBlocks(nn.Module):
@@ -86,6 +87,8 @@ class RemoteBlocks(nn.Module):
             if hidden.requires_grad:
                 raise UsageError("no gradients flow through a cache", hint="use torch.no_grad(), or no cache")
             output = cache.step(hidden, mask, None if prompts is None else prompts.detach())
+            if (kept := _kept.get()) is not None:
+                kept.append(output)
             return output if device.type == "cpu" else output.to(device)
         groups = group_rows(mask, hidden.shape[0], hidden.shape[1])
         outputs: Tensor = _ThroughTheSwarm.apply(hidden, prompts, self.client, self.span, groups)  # type: ignore[no-untyped-call]
@@ -127,6 +130,16 @@ class RemoteBlocks(nn.Module):
             yield
         finally:
             _prompts.reset(token)
+
+    @contextmanager
+    def kept_outputs(self) -> Iterator[list[Tensor]]:
+        """Keep the outputs of the steps within this context, [batch, tokens, hidden_size] each."""
+        kept: list[Tensor] = []
+        token = _kept.set(kept)
+        try:
+            yield kept
+        finally:
+            _kept.reset(token)
 
     def _check_prompts(self, prompts: Tensor, hidden: Tensor) -> None:
         blocks, rows, _, size = prompts.shape

@@ -13,13 +13,24 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import torch
 from torch import Tensor
 from transformers.generation.utils import GenerateDecoderOnlyOutput
 
-from potluck.client.drafts import Drafted, Lookup, Payoff, StepTimes
+from potluck.client.cache import RemoteCache
+from potluck.client.drafts import OF_A_MODEL, Drafted, Lookup, Payoff, StepTimes, guessed
+from potluck.client.head import HeadText
+
+_KEPT = 0.8  # of what is known of the time that drafting takes
+
+
+class Took(NamedTuple):
+    """The seconds of a step, and of these, what all servers together computed by their reports."""
+
+    seconds: float
+    compute_s: float
 
 
 class Drafter(Protocol):
@@ -28,44 +39,109 @@ class Drafter(Protocol):
     def draft(self, ids: Tensor, most: int) -> Sequence[int]:
         """Return at most `most` tokens that may follow `ids` [1, tokens]."""
 
-    def note(self, ids: Tensor, drafted: int, right: int, seconds: float) -> None:
-        """Note how many of the drafted tokens were right, and the time of the step. `ids`: with the new tokens."""
+    def note(self, ids: Tensor, drafted: int, right: int, took: Took) -> None:
+        """Note how many of the drafted tokens were right, and what the step took. `ids`: with the new tokens."""
+
+    def see(self, hidden: Tensor) -> None:
+        """See the last block's outputs [1, tokens, hidden_size] for the next tokens of the text, but the very last."""
+
+    def note_prompt(self, tokens: int, compute_s: float) -> None:
+        """Note how long all servers together computed the tokens of a prompt."""
 
 
-class LookupDrafter:
-    """Drafts what followed the last tokens where they occurred before."""
+class OwnDrafter:
+    """Drafts what followed the last tokens where they occurred before, or what the model's own head guesses."""
 
-    def __init__(self, times: StepTimes, most: int) -> None:
+    def __init__(self, times: StepTimes, most: int, head: HeadText | None = None) -> None:
         """`times`: of this model's steps; `most`: tokens in a draft."""
         self._lookup = Lookup()
         self._payoff = Payoff(times)
         self._times = times
         self._most = most
+        self._head = head
+        self._guess_s = 0.0  # that a guess of the head takes
+        self._asked = False
         self._drafted: Sequence[Drafted] = ()
 
     def draft(self, ids: Tensor, most: int) -> Sequence[int]:
         self._lookup.extend(ids[0, self._lookup.length :].tolist())
-        self._drafted = self._payoff.worth(self._lookup.draft(min(most, self._most)))
+        most = min(most, self._most, self._times.longest)
+        self._asked = self._head is not None and self._payoff.is_ready and self._payoff.asks(self._guess_s)
+        drafted = self._guessed(ids, most) if self._asked else self._lookup.draft(most)
+        self._drafted = self._payoff.worth(drafted)
         return [token for token, _ in self._drafted]
 
-    def note(self, ids: Tensor, drafted: int, right: int, seconds: float) -> None:
-        self._times.note(drafted, seconds)
-        self._payoff.note(self._drafted, right)
+    def note(self, ids: Tensor, drafted: int, right: int, took: Took) -> None:
+        self._times.note(drafted, *took)
+        self._payoff.note(self._drafted, right, is_asked=self._asked)
+
+    def see(self, hidden: Tensor) -> None:
+        if self._head is not None:
+            self._head.note(hidden)
+
+    def note_prompt(self, tokens: int, compute_s: float) -> None:
+        self._times.note_prompt(tokens, compute_s)
+
+    def _guessed(self, ids: Tensor, most: int) -> list[Drafted]:
+        """Return a draft whose tokens come from the head or from a match, whichever is more often right."""
+        head = self._head
+        assert head is not None
+        drafted: list[Drafted] = []
+        last, chance, began_s = self._lookup.last(), 1.0, time.perf_counter()
+        is_able = head.begin(ids)
+        while len(drafted) < most and is_able and self._payoff.goes_on(chance, self._guess_s):
+            guess = head.guess()
+            best = guessed(guess.token, guess.probability)
+            found = self._lookup.next(last)
+            if found is not None and self._payoff.likely(found) > self._payoff.likely(best):
+                best = found
+            drafted.append(best)
+            last.append(best.token)
+            chance *= self._payoff.likely(best)
+            head.follow(best.token)
+        if drafted:
+            taken_s = (time.perf_counter() - began_s) / len(drafted)
+            self._guess_s = taken_s if not self._guess_s else _KEPT * self._guess_s + (1 - _KEPT) * taken_s
+        return drafted
 
 
 class ModelDrafter:
-    """Drafts with a small model, by a candidate generator of transformers that has it."""
+    """Drafts with a small model, by a candidate generator of transformers that has it, where that pays."""
 
-    def __init__(self, candidates: Any) -> None:
+    def __init__(self, times: StepTimes, candidates: Any, prompt_tokens: int) -> None:
         candidates.generation_config.do_sample = False  # the likeliest token is the best guess of a drawn one, too
         self._candidates = candidates
+        self._prompt_tokens = prompt_tokens
+        self._times = times
+        self._payoff = Payoff(times)
+        self._draft_s = 0.0  # that a draft takes
+        self._asked = False
+        self._drafted: Sequence[Drafted] = ()
 
     def draft(self, ids: Tensor, most: int) -> Sequence[int]:
+        self._asked, self._drafted = self._payoff.is_ready and self._payoff.asks(self._draft_s), ()
+        if not self._asked:
+            return ()
+        began_s = time.perf_counter()
+        if (given := self._candidates.assistant_kwargs).get("past_key_values") is None:  # later it goes on by itself
+            self._candidates.assistant_kwargs = lengthened(given, ids.shape[1] - self._prompt_tokens)
         drafted: list[int] = self._candidates.get_candidates(ids)[0][0, ids.shape[1] :].tolist()
-        return drafted[:most]
+        taken_s = time.perf_counter() - began_s
+        self._draft_s = taken_s if not self._draft_s else _KEPT * self._draft_s + (1 - _KEPT) * taken_s
+        self._drafted = self._payoff.worth([Drafted(token, OF_A_MODEL) for token in drafted[:most]])
+        return [token for token, _ in self._drafted]
 
-    def note(self, ids: Tensor, drafted: int, right: int, seconds: float) -> None:
-        self._candidates.update_candidate_strategy(ids, torch.empty(1, drafted + 1, 0), right)
+    def note(self, ids: Tensor, drafted: int, right: int, took: Took) -> None:
+        self._times.note(drafted, *took)
+        self._payoff.note(self._drafted, right, is_asked=self._asked)
+        if self._drafted:
+            self._candidates.update_candidate_strategy(ids, torch.empty(1, drafted + 1, 0), right)
+
+    def see(self, hidden: Tensor) -> None:
+        """Do nothing: the small model computes its own hidden states."""
+
+    def note_prompt(self, tokens: int, compute_s: float) -> None:
+        self._times.note_prompt(tokens, compute_s)
 
 
 def speculate(
@@ -86,21 +162,28 @@ def speculate(
     """
     cache = model_kwargs["past_key_values"]
     chosen = _Chosen(ids, processors, criteria, config, streamer)
-    outputs = model._prefill(ids, config, model_kwargs)
+    computed_s = _compute_s(cache)
+    with model.blocks.kept_outputs() as hidden:
+        outputs = model._prefill(ids, config, model_kwargs)
+    for piece in hidden:
+        drafter.see(piece)
+    drafter.note_prompt(sum(piece.shape[1] for piece in hidden), max(_compute_s(cache) - computed_s, 0.0))
     chosen.choose((), outputs.logits[:, -1:])
     model_kwargs = model._update_model_kwargs_for_generation(outputs, model_kwargs)
     while not chosen.is_done:
         before = chosen.ids.shape[1]
         drafted = drafter.draft(chosen.ids, config.max_length - before - 1)
-        began_s = time.perf_counter()
-        outputs = model(**_inputs(model, chosen.ids, drafted, model_kwargs), return_dict=True)
-        seconds = time.perf_counter() - began_s
+        began_s, computed_s = time.perf_counter(), _compute_s(cache)
+        with model.blocks.kept_outputs() as hidden:
+            outputs = model(**_inputs(model, chosen.ids, drafted, model_kwargs), return_dict=True)
+        took = Took(time.perf_counter() - began_s, max(_compute_s(cache) - computed_s, 0.0))
         try:
             chosen.choose(drafted, outputs.logits[:, -1 - len(drafted) :])
         finally:
             cache.crop(min(chosen.ids.shape[1] - 1 - cache.get_seq_length(), 0))
         new = chosen.ids.shape[1] - before
-        drafter.note(chosen.ids, len(drafted), new - 1, seconds)
+        drafter.see(hidden[0][:, :new])
+        drafter.note(chosen.ids, len(drafted), new - 1, took)
         model_kwargs = model._update_model_kwargs_for_generation(outputs, model_kwargs, num_new_tokens=new)
     if streamer is not None:
         streamer.end()
@@ -112,6 +195,10 @@ def speculate(
         logits=chosen.logits if config.output_logits else None,
         past_key_values=cache,
     )
+
+
+def _compute_s(cache: RemoteCache) -> float:
+    return sum(hop.compute_ms for route in cache.routes for hop in route.hops) / 1000
 
 
 def lengthened(model_kwargs: dict[str, Any], count: int) -> dict[str, Any]:

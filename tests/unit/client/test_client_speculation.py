@@ -15,6 +15,7 @@ from transformers import LogitsProcessor, LogitsProcessorList, PreTrainedModel
 from transformers.generation.streamers import BaseStreamer
 
 from potluck.blocks.cache import rolls_back
+from potluck.client.drafts import StepCost, StepTimes
 from potluck.protocol.messages import StepRequest
 
 DRAFTS = {"prompt_lookup_num_tokens": 8}
@@ -144,7 +145,8 @@ def test_exact_sessions_never_speculate(local: PreTrainedModel, whose: str) -> N
         assert [count for _, count in sent(there)][1:] == [1] * 29
 
 
-def test_a_small_model_may_draft(local: PreTrainedModel) -> None:
+def test_a_small_model_may_draft(local: PreTrainedModel, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(StepTimes, "estimate", lambda _: StepCost(1.0, 0.0, 0.001))  # far away
     with world("0:2", "2:4") as there:
         got = there.model.generate(prompt(), max_new_tokens=20, do_sample=False, assistant_model=local)
         assert torch.equal(got, local.generate(prompt(), max_new_tokens=20, do_sample=False))
@@ -154,6 +156,17 @@ def test_a_small_model_may_draft(local: PreTrainedModel) -> None:
         got = there.model.generate(prompt(), assistant_model=local, **drawn)
         torch.manual_seed(3)
         assert torch.equal(got, local.generate(prompt(), **drawn))
+
+
+def test_a_small_model_is_not_asked_where_servers_are_as_fast(local: PreTrainedModel) -> None:
+    with world("0:4") as there:
+        asked = []
+        local.register_forward_pre_hook(lambda *_: asked.append(time.sleep(0.05)))
+        got = there.model.generate(prompt(), max_new_tokens=20, do_sample=False, assistant_model=local)
+        steps = len(sent(there))
+    assert len(asked) < 20
+    assert steps > 10
+    assert torch.equal(got, local.generate(prompt(), max_new_tokens=20, do_sample=False))
 
 
 @pytest.mark.parametrize(("family", "drafts"), [("llama", True), ("mistral_sliding", True), ("qwen3_next", False)])
