@@ -8,12 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from potluck.audit.commitments import Terms
 from potluck.membership.budgets import Budgets
 from potluck.protocol.adapters import find_adapter
 from potluck.protocol.blocks import PeerId, PersonId, Span
 from potluck.protocol.codes import Code, RemoteError
 from potluck.protocol.messages import Caller
-from potluck.protocol.records import span_digest
+from potluck.protocol.receipts import swarm_id
+from potluck.protocol.records import NumberFormat, span_digest
 from potluck.protocol.swarm import Swarm
 
 
@@ -30,6 +32,7 @@ class Admission:
     ) -> None:
         self.budgets = budgets or Budgets()
         self._swarm = swarm
+        self._swarm_id = swarm_id(swarm)
         self._adapters = tuple(adapters)
         self.leaving = False
         self.back_in_s: float | None = None
@@ -78,6 +81,10 @@ class Admission:
         """Raises RemoteError NOT_SERVED."""
         if prefix != self._swarm.prefix or not self.kept.covers(span):
             raise RemoteError(Code.NOT_SERVED, f"blocks {span} are not served here, blocks {self.kept} are")
+
+    def terms(self, span: Span, form: NumberFormat, adapter: str | None, *, is_exact: bool) -> Terms:
+        """Return what windows of a session have in common that computes these blocks in this format."""
+        return Terms(self._swarm_id, span, self._digest_of(span), form, adapter or "", is_exact)
 
     def _digest_of(self, span: Span) -> str:
         return span_digest(self._digests[span.start - self._span.start : span.end - self._span.start])

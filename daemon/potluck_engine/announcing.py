@@ -149,10 +149,10 @@ class Announcements:
         limits = config.limits if state is None else state.limits
         span, digests, hidden_size = self.target, (_UNKNOWN_DIGEST,) * len(self.target), 1
         adapters: tuple[str, ...] = ()
-        cache = config.cache_quantization
+        form = NumberFormat(config.dtype, config.quantization, config.cache_quantization)
         if state is not None:
             whole, span = state.blocks.whole, state.admission.kept
-            cache = "int8" if whole.layout is not None and whole.layout.is_int8 else "none"
+            form = state.format
             digests, adapters, hidden_size = whole.digests_of(span), whole.adapters.ids, whole.hidden_size
         rates = combine(
             self.speed, num_blocks=len(self.target), hidden_size=hidden_size, link_mbps=self.network.link_mbps
@@ -163,7 +163,7 @@ class Announcements:
             peer_id=self.peer_id,
             span=span,
             revision=config.swarm.revision,
-            format=NumberFormat(config.dtype, config.quantization, cache),
+            format=form,
             block_digests=digests,
             max_batch_tokens=limits.max_batch_tokens,
             max_length=limits.max_length,

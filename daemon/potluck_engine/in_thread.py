@@ -38,4 +38,9 @@ async def in_thread(work: Callable[[], T]) -> T:
 
 async def in_thread_if_large(num_bytes: int, work: Callable[[], T]) -> T:
     """Run `work`, in a helper thread if it has many bytes to go through."""
-    return work() if num_bytes <= _LARGE_BYTES else await asyncio.to_thread(work)
+    return await asyncio.to_thread(work) if is_large(num_bytes) else work()
+
+
+def is_large(num_bytes: int) -> bool:
+    """Return whether going through so many bytes would hold up the event loop."""
+    return num_bytes > _LARGE_BYTES

@@ -19,6 +19,8 @@ import time
 from collections import deque
 from dataclasses import replace
 
+from torch import Tensor
+
 from potluck.errors import PotluckError
 from potluck.foreign import SessionCoding
 from potluck.p2p.network import Stream
@@ -26,8 +28,10 @@ from potluck.protocol.blocks import PeerId, PersonId, Span
 from potluck.protocol.buffers import Buffer
 from potluck.protocol.codes import Code, RemoteError
 from potluck.protocol.messages import StepReply, StepRequest, Timing
-from potluck_engine.in_thread import in_thread_if_large
+from potluck.wire import sessions
+from potluck_engine.in_thread import in_thread_if_large, is_large
 from potluck_engine.memory.session_memory import SessionMemory, SessionStep
+from potluck_engine.notary import Whole
 from potluck_engine.pushing import Pushes, SessionPushes
 from potluck_engine.receipts import NO_TAB
 from potluck_engine.sessions import MAX_WAITING, ServedSession, StepRange
@@ -53,6 +57,8 @@ async def serve_session(state: SpanState, pushes: Pushes, stream: Stream, peer: 
         return
     request = await _decode(state, coding, body, first=True)
     session = _open(state, request, peer)
+    if coding is not sessions:  # stock peers don't read signatures
+        session.notes = None
     if session.memory.adapter is not None:  # now: what is wrong with it is no other session's trouble
         await asyncio.to_thread(state.blocks.whole.adapters.load, session.memory.adapter)
     served = SessionStream(state, pushes, stream, session, coding)
@@ -88,7 +94,9 @@ def _open(state: SpanState, request: StepRequest, peer: PeerId) -> ServedSession
         adapter=adapter,
     )
     alloc_timeout_s = min(opening.alloc_timeout_s, state.limits.alloc_timeout_s)
-    return ServedSession(opening.session_id, opening.max_length, alloc_timeout_s, memory)
+    session = ServedSession(opening.session_id, opening.max_length, alloc_timeout_s, memory)
+    session.notes = state.notes_of(memory, opening)
+    return session
 
 
 class _Over(Exception):  # noqa: N818 (not an error)
@@ -277,8 +285,27 @@ class SessionStream:
         if request.answer_tokens is not None:
             output = output[:, max(output.shape[1] - request.answer_tokens, 0) :]
         reply = StepReply(output, timing, self._pushes.can_push, was_pushed, self._pushes.digest_for(request))
+        whole = self._note(request, plan.start, output)
+        if whole is not None and is_large(whole.num_bytes):
+            self._sending = asyncio.create_task(self._sign_and_send(reply, whole))
+            return
+        if whole is not None:
+            reply = replace(reply, commitment=whole.sign())
         self._send(self._coding.encode_step_reply(reply))
         self._advance()
+
+    def _note(self, request: StepRequest, start: int, output: Tensor) -> Whole | None:
+        """Return the windows that this step completed, to be signed."""
+        notes = self.session.notes
+        if notes is None or request.hidden is None:
+            return None
+        is_plain = request.prompts is None and request.hypo_ids is None
+        return notes.note(start, request.hidden, output, is_plain=is_plain)
+
+    async def _sign_and_send(self, reply: StepReply, whole: Whole) -> None:
+        """Answer a long prompt, whose hashes would hold up the loop."""
+        commitment = await asyncio.to_thread(whole.sign)
+        await self._send_slowly(self._coding.encode_step_reply(replace(reply, commitment=commitment)))
 
     def _send(self, pieces: tuple[Buffer, ...]) -> None:
         try:

@@ -12,6 +12,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable
+from dataclasses import replace
 from importlib.metadata import version
 
 import torch
@@ -136,7 +137,7 @@ class EngineRuntime:
     async def _new_state(self, blocks: BlockSpan, max_blocks: int) -> SpanState:
         spec = self._spec
         tokens = await asyncio.to_thread(lambda: cache_tokens(blocks, spec, max_blocks=max_blocks))
-        return SpanState.of(
+        state = SpanState.of(
             blocks,
             spec.swarm,
             resolved_limits(spec.limits, blocks.model_config, blocks.hidden_size, cache_tokens=tokens),
@@ -146,6 +147,8 @@ class EngineRuntime:
             tabs=self._tabs,
             budgets=self._node.host.budgets,
         )
+        identity = self._node.host.identity
+        return replace(state, identity=identity, dtype=spec.dtype, quantization=spec.quantization)
 
     async def _handlers_of(self, state: SpanState) -> Handlers:
         if self._handlers is None:

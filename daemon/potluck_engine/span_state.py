@@ -12,13 +12,17 @@ from pathlib import Path
 from potluck_control.engine_metrics import EngineMetrics
 from potluck_control.launch_spec import ServingLimits
 
+from potluck.audit.commitments import WindowLog
 from potluck.blocks import BlockSpan
 from potluck.blocks.accelerators import takes_one_thread
 from potluck.blocks.pages import PAGE_TOKENS, pages_of
 from potluck.blocks.reshaping import part_of
 from potluck.membership.budgets import Budgets
+from potluck.membership.identity import Identity
 from potluck.protocol.blocks import Span
 from potluck.protocol.codes import Code, RemoteError
+from potluck.protocol.messages import SessionOpening
+from potluck.protocol.records import NumberFormat
 from potluck.protocol.swarm import Swarm
 from potluck.wire.limits import Limits
 from potluck_engine.admission import Admission
@@ -30,7 +34,9 @@ from potluck_engine.load import Load, LoadMeter
 from potluck_engine.loaded_blocks import LoadedBlocks
 from potluck_engine.memory.paging import Paging
 from potluck_engine.memory.parking import Parking
+from potluck_engine.memory.session_memory import SessionMemory
 from potluck_engine.memory.spilling import SpillStore
+from potluck_engine.notary import SessionNotes
 from potluck_engine.ranks.ranked import loaded_blocks
 from potluck_engine.receipts import Tabs
 from potluck_engine.sessions import SessionTable
@@ -64,6 +70,9 @@ class SpanState:
     limits: ServingLimits
     wire_limits: Limits
     tabs: Tabs
+    identity: Identity | None = None  # signs what sessions computed; None: nothing is signed
+    dtype: str = "float32"
+    quantization: str = "none"
 
     @classmethod
     def of(
@@ -143,6 +152,20 @@ class SpanState:
         whole = self.blocks.whole
         admission = Admission(swarm, whole.span, whole.digests, whole.adapters.ids, self.admission.budgets)
         return replace(self, admission=admission, compute=threads.compute, calls=threads.calls)
+
+    @property
+    def format(self) -> NumberFormat:
+        """Return in what format this span is computed, as the server announces it."""
+        layout = self.blocks.whole.layout
+        cache = "int8" if layout is not None and layout.is_int8 else "none"
+        return NumberFormat(self.dtype, self.quantization, cache)
+
+    def notes_of(self, memory: SessionMemory, opening: SessionOpening) -> SessionNotes | None:
+        """Return what a new session's windows are signed with."""
+        if self.identity is None:
+            return None
+        terms = self.admission.terms(opening.span, self.format, memory.adapter, is_exact=opening.exact)
+        return SessionNotes(terms, self.identity, WindowLog())
 
     @property
     def is_ragged(self) -> bool:

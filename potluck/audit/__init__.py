@@ -1,9 +1,37 @@
-"""Compares what two servers computed from the same inputs. Pure: no clock, no network, no model."""
+"""Compares what two servers computed from the same inputs. Pure: no clock, no network, no model.
 
-from potluck.audit.choices import CLEAN_AUDITS, audit_chance, choose_auditor, choose_window
-from potluck.audit.fingerprint import SEED_BYTES, WINDOW_TOKENS, Fingerprint, difference, fingerprint
-from potluck.audit.limits import HonestDifferences, widest_limit
-from potluck.audit.verdicts import Differences, Opinion, Outsider, compare, settle
+The names below are loaded on first use, so that light programs can import the modules that need no numpy.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from potluck.audit.choices import CLEAN_AUDITS, WINDOW_TOKENS, audit_chance, choose_auditor, choose_window
+    from potluck.audit.fingerprints import SEED_BYTES, Fingerprint, difference, fingerprint
+    from potluck.audit.limits import HonestDifferences, widest_limit
+    from potluck.audit.verdicts import Differences, Opinion, Outsider, compare, settle
+
+_HOMES = {
+    "CLEAN_AUDITS": "choices",
+    "SEED_BYTES": "fingerprints",
+    "WINDOW_TOKENS": "choices",
+    "Differences": "verdicts",
+    "Fingerprint": "fingerprints",
+    "HonestDifferences": "limits",
+    "Opinion": "verdicts",
+    "Outsider": "verdicts",
+    "audit_chance": "choices",
+    "choose_auditor": "choices",
+    "choose_window": "choices",
+    "compare": "verdicts",
+    "difference": "fingerprints",
+    "fingerprint": "fingerprints",
+    "settle": "verdicts",
+    "widest_limit": "limits",
+}
 
 __all__ = [
     "CLEAN_AUDITS",
@@ -23,3 +51,9 @@ __all__ = [
     "settle",
     "widest_limit",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)

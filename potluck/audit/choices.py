@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Collection, Iterable, Sequence
-from typing import Final
-
-import numpy as np
+from typing import TYPE_CHECKING, Final
 
 from potluck.protocol.blocks import PeerId, PersonId
 
+if TYPE_CHECKING:
+    import numpy as np
+
+WINDOW_TOKENS: Final = 32
 CLEAN_AUDITS: Final = 10  # after which a person has a record
 _NEW_CHANCE: Final = 1 / 5  # of each window
 _KNOWN_CHANCE: Final = 1 / 100

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from potluck.audit.choices import CLEAN_AUDITS
-from potluck.audit.fingerprint import WINDOW_TOKENS
+from potluck.audit.choices import CLEAN_AUDITS, WINDOW_TOKENS
 from potluck.protocol.blocks import PersonId
 
 _MOST_OF_ONE = 4  # clean audits that count from one other person, so that at least three have to agree

@@ -7,6 +7,8 @@ from dataclasses import astuple, dataclass
 from enum import Enum, auto
 from typing import Final
 
+from potluck.audit.accusations import Finding
+
 _MARGIN: Final = 2.0  # how much further off than the honest servers somebody must be
 
 
@@ -43,6 +45,26 @@ def compare(difference: float, limit: float | None) -> Opinion:
     if limit is None or math.isnan(difference):
         return Opinion.UNDECIDABLE
     return Opinion.AGREES if difference <= limit else Opinion.DISAGREES
+
+
+def testify(found: Differences, narrowest: float, widest: float) -> Finding | None:
+    """Return what somebody says who repeated a window in steps and in one prefill; None: it can't be told.
+
+    A window is wrong if it differs from both repetitions by more than honest servers of any device and family may. It
+    is right if it differs from the steps by no more than these differ from the prefill. Between the two nobody is
+    blamed, neither the server nor whoever accused it.
+
+    Args:
+        found: `claims` and `prefills` are both between the accused server and the prefill.
+        narrowest: a difference that says nothing.
+        widest: see `widest_limit`.
+    """
+    if any(math.isnan(each) for each in astuple(found)):
+        return None
+    bar = _MARGIN * found.honest
+    if min(found.steps, found.prefills) > max(widest, bar):
+        return Finding.WRONG
+    return Finding.RIGHT if found.steps <= max(narrowest, bar) else None
 
 
 def settle(found: Differences, limit: float) -> Outsider:

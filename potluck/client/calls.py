@@ -41,7 +41,9 @@ class Calls:
         config: ClientConfig,
         caller_for: Callable[[ServerRecord, Span], Caller],
         foreign: ForeignPeers | None = None,
+        swarm_id: bytes = b"",
     ) -> None:
+        self.swarm_id = swarm_id  # see `receipts.swarm_id`
         self.caller_for = caller_for
         self._foreign = foreign
         self.signer = Unsigned()  # of receipts

@@ -20,15 +20,19 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
+from potluck.audit.commitments import Terms
 from potluck.client.calls import Calls, StepStream
+from potluck.client.commitments import Commitments
 from potluck.client.flow import Course, Inflow, is_long, piece_tokens
 from potluck.client.history import History
 from potluck.client.receipts import Tab
 from potluck.client.report import HopReport
 from potluck.client.windows import Windows
+from potluck.membership.identity import public_key_of
 from potluck.protocol.blocks import PeerId, Span
 from potluck.protocol.codes import Code, RemoteError
 from potluck.protocol.messages import Awaited, PushLink, SessionOpening, StepReply, StepRequest
+from potluck.protocol.records import span_digest
 from potluck.routing import Pace, RouteHop
 from potluck.wire.pushes import digest_of
 
@@ -88,6 +92,7 @@ class Hop:
         self.pins = part.pins  # a replacement must compute exactly this
         self.history = history
         self.windows = Windows()
+        self.commitments: Commitments | None = None  # what the server signed on this stream
         self.report = HopReport(record.peer_id, part.span, record.public_name, record.format)
         self.pace = Pace(part.cost_s)
         self.is_leaving = False  # by its last answer
@@ -123,6 +128,17 @@ class Hop:
             self._stream = await self._calls.open_steps(self._record)
             self._last_used_s = time.monotonic()
             self._tab = self._calls.signer.open_tab(self.peer_id, self.span)
+            self.commitments = self._new_commitments()
+
+    def _new_commitments(self) -> Commitments | None:
+        record, key = self._record, public_key_of(self.peer_id)
+        if key is None or not record.is_ours:
+            return None
+        opening = self._opening
+        weights = span_digest(record.digests_of(self.span))
+        adapter = opening.caller.adapter or ""
+        terms = Terms(self._calls.swarm_id, self.span, weights, record.format, adapter, opening.exact)
+        return Commitments(terms, key)
 
     def restart(self, prompts: Tensor | None) -> None:
         """Start again at position 0 in the same session at the server."""
@@ -262,7 +278,7 @@ class Hop:
         if self._stream is not None:
             self._stream.drop()
             self._stream = None
-            self._tab.close()
+            self._close_tab()
         self._is_opened = False
         self._opening = replace(self._opening, resume=False)
         self._cached = 0
@@ -275,7 +291,7 @@ class Hop:
     async def close(self) -> None:
         """End the session at the server, so that it frees the cache at once."""
         if self._stream is not None:
-            self._tab.close()
+            self._close_tab()
             await self._stream.finish()
             self._stream = None
 
@@ -296,6 +312,11 @@ class Hop:
         except BaseException:
             self.abandon()
             raise
+
+    def _close_tab(self) -> None:
+        if self.commitments is not None:
+            self._tab.hold_back(self.commitments.held_back_at_end)
+        self._tab.close()
 
     async def _feed(self, start: int, *, is_pushed: bool) -> list[Tensor]:
         """Send the rest of the history in pieces, and return the outputs for the tokens from `start` on."""

@@ -15,6 +15,8 @@ list cannot undo one. The rules:
   author's removals of one key the earliest. Certificates of machines that an admin or the founder removed always
   count. A machine that certified itself for several members belongs to whoever of them enrolled first or, in the same
   second, has the smaller key.
+- Members accuse servers of other members, and say what they found about such accusations. What follows from it is
+  decided elsewhere (`potluck.audit.court`), because it depends on who serves what.
 - What an admin signed ends with the rank, so whoever takes it away signs anew what shall stay (`leadership.py`).
 
 No I/O and no clock.
@@ -30,6 +32,7 @@ from dataclasses import dataclass, field, replace
 
 from potluck.membership.identity import public_key_of
 from potluck.membership.statements import (
+    Charge,
     Delegation,
     Enrolment,
     Machine,
@@ -37,6 +40,7 @@ from potluck.membership.statements import (
     Rank,
     Removal,
     Statement,
+    Testimony,
     Withdrawal,
 )
 from potluck.protocol.blocks import PeerId, PersonId
@@ -44,6 +48,9 @@ from potluck.protocol.blocks import PeerId, PersonId
 MAX_MACHINES = 32  # of one person
 MAX_CERTIFICATES = 256  # of one person ever, those of removed machines included
 PROBATION_S = 7 * 86_400
+MAX_CHARGES = 16  # of one person, the earliest
+MAX_TESTIMONIES = 64  # of one person, and about one charge
+CHARGE_LIVES_S = 365 * 86_400
 MAX_STATEMENTS = 50_000  # 10,000 people with a few machines each
 _MAX_AHEAD_S = 300  # statements from further in the future are not taken yet
 
@@ -80,6 +87,8 @@ class _Facts:
     enrolments: list[tuple[Enrolment, tuple[bytes, ...]]] = field(default_factory=list)
     machines: defaultdict[bytes, dict[bytes, Machine]] = field(default_factory=lambda: defaultdict(dict))  # by person
     removals: list[tuple[Removal, bytes]] = field(default_factory=list)
+    charges: list[Statement] = field(default_factory=list)
+    testimonies: list[Statement] = field(default_factory=list)
 
     def add(self, statement: Statement, swarm_key: bytes) -> None:
         author = statement.authors[0]
@@ -97,6 +106,10 @@ class _Facts:
                 said[machine.person] = min(said.get(machine.person, machine), machine, key=_order)
             case Removal() as removal:
                 self.removals.append((removal, author))
+            case Charge():
+                self.charges.append(statement)
+            case Testimony():
+                self.testimonies.append(statement)
 
     def limit_certificates(self, removed: Collection[bytes]) -> None:
         """Forget certificates beyond what one person may make; those of `removed` machines are kept and not counted."""
@@ -118,6 +131,26 @@ class _Facts:
                 self.invites[invite.invite] = invite, author
 
 
+@dataclass(frozen=True, slots=True)
+class FiledCharge:
+    """An accusation with the people whom it concerns."""
+
+    accuser: PersonId
+    accused: PersonId
+    charge: Charge
+
+
+@dataclass(frozen=True, slots=True)
+class Docket:
+    """The accusations and findings of a swarm, by the digests of their statements. Nothing is decided here."""
+
+    charges: Mapping[bytes, FiledCharge] = field(default_factory=dict)
+    testimonies: Mapping[bytes, tuple[PersonId, Testimony]] = field(default_factory=dict)
+
+
+NO_DOCKET = Docket()
+
+
 class Roster:
     """The members of one swarm.
 
@@ -134,6 +167,7 @@ class Roster:
         self._former: dict[bytes, Enrolment] = {}  # of people who were removed since
         self._owners: dict[bytes, Person] = {}  # by machine
         self._enrolled: Mapping[bytes, tuple[Enrolment, bytes]] = {}  # by person: how, and the witness
+        self.docket = NO_DOCKET
         self._facts = _Facts()
         self._leaders: Collection[bytes] = (swarm_key,)
         self._removed: Mapping[bytes, Mapping[bytes, int]] = {}  # when, by author
@@ -169,6 +203,7 @@ class Roster:
         settled = _settled(self._facts, self.swarm_key, self._leaders, self._removed)
         self._people, self._former, self._enrolled = settled.people, settled.former, settled.enrolled
         self._owners = {machine.machine: person for person in self._people.values() for machine in person.machines}
+        self.docket = self._settle_docket(now_s)
         self._statements = {digest: item for digest, item in self._statements.items() if self._counts(item)}
         self.digest = hashlib.sha256(b"".join(sorted(self._statements))).digest()[:16]
         self._about = {}
@@ -258,7 +293,8 @@ class Roster:
                 _, inviter = self._facts.invites.get(content.invite, (None, b""))
                 ends = (statement.authors[-1] in keys or inviter == person.key) and content.person != person.key
             else:
-                ends = statement.authors[0] == person.key and not isinstance(content, Machine)
+                stays = isinstance(content, Machine | Charge | Testimony)
+                ends = statement.authors[0] == person.key and not stays
             if ends:
                 found.append(statement)
         return found
@@ -280,6 +316,38 @@ class Roster:
                 keys += [*statement.authors, *_parents(statement)]
         return needed
 
+    def _settle_docket(self, now_s: float) -> Docket:
+        """Return the accusations and findings that count: of members about members, and not too many of anybody."""
+        charges: dict[bytes, FiledCharge] = {}
+        made: defaultdict[bytes, int] = defaultdict(int)
+        for statement in sorted(self._facts.charges, key=_by_time):
+            author, charge = self.member_of_key(statement.authors[0]), statement.content
+            assert isinstance(charge, Charge)
+            accused = self._owners.get(charge.machine)
+            if author is None or accused is None or author == accused or author.is_on_probation(charge.at_s):
+                continue
+            if charge.at_s < now_s - CHARGE_LIVES_S:
+                continue
+            made[author.key] += 1
+            if made[author.key] <= MAX_CHARGES:
+                charges[statement.digest] = FiledCharge(author.id, accused.id, charge)
+        testimonies: dict[bytes, tuple[PersonId, Testimony]] = {}
+        said: defaultdict[bytes, int] = defaultdict(int)
+        heard: defaultdict[bytes, int] = defaultdict(int)
+        for statement in sorted(self._facts.testimonies, key=_by_lot):
+            author, testimony = self.member_of_key(statement.authors[0]), statement.content
+            assert isinstance(testimony, Testimony)
+            filed = charges.get(testimony.charge)
+            if author is None or filed is None or author.is_on_probation(testimony.at_s):
+                continue
+            if author.id in (filed.accuser, filed.accused):
+                continue
+            said[author.key] += 1
+            heard[testimony.charge] += 1
+            if said[author.key] <= MAX_TESTIMONIES and heard[testimony.charge] <= MAX_TESTIMONIES:
+                testimonies[statement.digest] = author.id, testimony
+        return Docket(charges, testimonies)
+
     def _counts(self, statement: Statement) -> bool:
         """Return whether a statement has an effect now; others are dropped, so that nobody fills the roster."""
         match statement.content:
@@ -298,6 +366,10 @@ class Roster:
                 return self._removed.get(removal.key, {}).get(statement.authors[0]) == removal.at_s
             case Promotion() | Delegation() | Withdrawal():
                 return statement.authors[0] in self._leaders
+            case Charge():
+                return statement.digest in self.docket.charges
+            case Testimony():
+                return statement.digest in self.docket.testimonies
 
 
 @dataclass(frozen=True, slots=True)
@@ -472,6 +544,16 @@ def _enrolment_order(signed: tuple[Enrolment, tuple[bytes, ...]]) -> tuple[int, 
 
 def _order(machine: Machine) -> tuple[int, bytes, str]:
     return machine.at_s, machine.machine, machine.name
+
+
+def _by_time(statement: Statement) -> tuple[int, bytes]:
+    return statement.content.at_s, statement.digest
+
+
+def _by_lot(statement: Statement) -> bytes:
+    """Order findings so that nobody chooses which of too many count."""
+    content = statement.content
+    return hashlib.sha256((content.charge if isinstance(content, Testimony) else b"") + statement.authors[0]).digest()
 
 
 def _subject(statement: Statement) -> bytes | None:

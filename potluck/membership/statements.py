@@ -1,4 +1,4 @@
-"""What the people of a swarm sign: ranks, invites, enrolments, machines and removals.
+"""What the people of a swarm sign: ranks, invites, enrolments, machines, removals, accusations and findings.
 
 A statement is a msgpack list of a body and its signatures. The signatures cover the swarm's public key, so a statement
 counts in one swarm only. Whether its author was allowed to make it is decided by `roster.py`, never here. No I/O.
@@ -18,6 +18,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey,
 
 KEY_BYTES = 32
 MAX_STATEMENT_BYTES = 512
+DIGEST_BYTES = 16
 MAX_NAME_CHARS = 40
 MAX_PEOPLE_OF_INVITE = 10_000
 MAX_NONCE_BYTES = 16
@@ -25,6 +26,7 @@ _SIGNATURE_BYTES = 64
 _MAX_SIGNATURES = 2
 _MAX_TIME_S = 1 << 40
 _PURPOSE = b"potluck statement 1\0"
+_WORD = re.compile(r"[a-z0-9:. _-]{1,48}")
 _NAME = re.compile(r"[^\W_](?:[\w .'-]*[\w.])?")
 
 
@@ -105,7 +107,38 @@ class Removal:
     at_s: int
 
 
-Content = Promotion | Delegation | Withdrawal | Enrolment | Machine | Removal
+@dataclass(frozen=True, slots=True)
+class Charge:
+    """Somebody accuses a server of having signed a wrong window. See `potluck.audit.accusations`.
+
+    Attributes:
+        machine: public key of the server's node.
+        evidence: hash of the window and of what the server signed.
+        blocks: the span, as START:END; weights: its digest; form: dtype, quantisation and format of keys and values.
+    """
+
+    machine: bytes
+    evidence: bytes
+    blocks: str
+    weights: str
+    form: str
+    at_s: int
+
+
+@dataclass(frozen=True, slots=True)
+class Testimony:
+    """Somebody whose server repeated the window of a charge says whether it was wrong.
+
+    Attributes:
+        charge: digest of the charge's statement.
+    """
+
+    charge: bytes
+    is_wrong: bool
+    at_s: int
+
+
+Content = Promotion | Delegation | Withdrawal | Enrolment | Machine | Removal | Charge | Testimony
 
 _KINDS: dict[str, type[Content]] = {
     "rank": Promotion,
@@ -114,6 +147,8 @@ _KINDS: dict[str, type[Content]] = {
     "enrol": Enrolment,
     "machine": Machine,
     "remove": Removal,
+    "charge": Charge,
+    "testify": Testimony,
 }
 _NAMES = {kind: name for name, kind in _KINDS.items()}
 
@@ -134,7 +169,7 @@ class Statement:
     @property
     def digest(self) -> bytes:
         """Return 16 bytes that tell this statement from others."""
-        return hashlib.sha256(self.data).digest()[:16]
+        return hashlib.sha256(self.data).digest()[:DIGEST_BYTES]
 
 
 def sign(swarm_key: bytes, content: Content, *keys: Ed25519PrivateKey) -> Statement:
@@ -203,12 +238,18 @@ def _check(content: Content) -> None:
 
 def _holds(field: str, value: object) -> bool:
     match field:
-        case "person" | "invite" | "machine" | "key":
+        case "person" | "invite" | "machine" | "key" | "evidence":
             return isinstance(value, bytes) and len(value) == KEY_BYTES
         case "at_s" | "expires_s":
             return type(value) is int and 0 < value < _MAX_TIME_S
         case "name":
             return is_name(value)
+        case "charge":
+            return isinstance(value, bytes) and len(value) == DIGEST_BYTES
+        case "is_wrong":
+            return isinstance(value, bool)
+        case "blocks" | "weights" | "form":
+            return isinstance(value, str) and _WORD.fullmatch(value) is not None
         case "rank":
             return value in tuple(Rank)
         case "max_people":

@@ -142,6 +142,7 @@ class StepReply:
     can_push: bool = False  # the next server takes what this one pushes
     was_pushed: bool = False  # the output is on its way to the next server
     input_digest: bytes | None = None  # of hidden states that were pushed
+    commitment: bytes | None = None  # to the windows that this answer completes, see `potluck.audit.commitments`
 
 
 @dataclass(frozen=True, slots=True)

@@ -36,6 +36,7 @@ class Field(IntEnum):
     RECEIPT = 18
     TAB = 19
     COUNTERSIGNED = 20
+    COMMITMENT = 21  # with the answer that completes a window, see `potluck.audit.commitments`
     # quotes
     ROWS = 24
     TOKENS = 25
@@ -65,6 +66,14 @@ class Field(IntEnum):
     SECRET = 64
     # steps
     ANSWER_TOKENS = 65  # how many of the last tokens the answer needs
+    # accusations
+    CHARGE = 72  # a signed statement, see `potluck.membership.statements`
+    TESTIMONY = 73  # likewise
+    LEAVES = 74  # hashes that a commitment covers
+    WINDOW = 75  # rows of the session, row, window
+    PIECES = 76  # tokens of each step
+    SWARM = 77
+    FORMAT = 78  # dtype, quantisation, format of keys and values
     # reserved
     TREE = 59  # how speculative tokens follow each other
     CODECS = 60  # encodings of tensors that the sender reads

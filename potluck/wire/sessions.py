@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from potluck.audit.commitments import COMMITMENT_BYTES
 from potluck.protocol.buffers import Buffer
 from potluck.protocol.codes import Code
 from potluck.protocol.messages import SessionOpening, StepReply, StepRequest
@@ -93,7 +94,11 @@ def _read_announcement(message: Message, limits: Limits) -> StepRequest:
 def encode_step_reply(reply: StepReply) -> tuple[Buffer, ...]:
     """Return the answer to one step in pieces."""
     flags = (CAN_PUSH if reply.can_push else 0) | (WAS_PUSHED if reply.was_pushed else 0)
-    extra = None if reply.input_digest is None else {int(Field.INPUT_DIGEST): reply.input_digest}
+    extra: dict[int, object] = {}
+    if reply.input_digest is not None:
+        extra[Field.INPUT_DIGEST] = reply.input_digest
+    if reply.commitment is not None:
+        extra[Field.COMMITMENT] = reply.commitment
     return write_answer((to_wire(Role.HIDDEN, reply.hidden),), reply.timing, flags=flags, extra=extra)
 
 
@@ -114,6 +119,7 @@ def decode_step_reply(body: Buffer, *, like: tuple[int, ...], answer_tokens: int
         can_push=message.flags & CAN_PUSH != 0,
         was_pushed=message.flags & WAS_PUSHED != 0,
         input_digest=read.blob(message.fields, Field.INPUT_DIGEST, DIGEST_BYTES),
+        commitment=read.blob(message.fields, Field.COMMITMENT, COMMITMENT_BYTES),
     )
 
 

@@ -12,7 +12,7 @@ import itertools
 import logging
 import time
 from collections import Counter, deque
-from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TypeVar
 
@@ -21,6 +21,8 @@ import msgpack
 from potluck.errors import NetworkError
 from potluck.membership.budgets import Budgets
 from potluck.membership.identity import Identity
+from potluck.membership.roster import NO_DOCKET, Docket
+from potluck.membership.statements import Statement
 from potluck.p2p.config import RecordCheck
 from potluck.p2p.network import DhtKey, DhtSubkey, Refusal, Stream, StreamHandler, UnaryHandler
 from potluck.p2p.pacing import Pacer
@@ -53,6 +55,8 @@ class FakeNetwork:
     clock: Callable[[], float] = time.time
     person_of: PersonOf = each_for_itself
     on_probation: Collection[PeerId] = ()
+    docket: Docket = NO_DOCKET  # what all nodes know
+    published: list[Statement] = field(default_factory=list)
     nodes: dict[PeerId, FakeHost] = field(default_factory=dict)
     records: dict[DhtKey, dict[object, tuple[bytes, float]]] = field(default_factory=dict)
     _ports: itertools.count[int] = field(default_factory=lambda: itertools.count(1))
@@ -147,6 +151,13 @@ class FakeHost:
 
     def is_on_probation(self, peer: PeerId, /) -> bool:
         return peer in self._network.on_probation
+
+    @property
+    def docket(self) -> Docket:
+        return self._network.docket
+
+    def publish(self, statements: Iterable[Statement]) -> None:
+        self._network.published += statements
 
     async def meet(self, peers: Sequence[PeerId]) -> bool:
         return False

@@ -9,7 +9,7 @@ import pytest
 from numpy.typing import NDArray
 
 from potluck.audit import SEED_BYTES, WINDOW_TOKENS, Fingerprint, difference, fingerprint
-from potluck.audit.fingerprint import FINGERPRINT_BYTES, MAX_HIDDEN_SIZE
+from potluck.audit.fingerprints import FINGERPRINT_BYTES, MAX_HIDDEN_SIZE
 
 HIDDEN = 256
 SEED = bytes(SEED_BYTES)

@@ -19,7 +19,8 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-WINDOW_TOKENS: Final = 32
+from potluck.audit.choices import WINDOW_TOKENS
+
 SEED_BYTES: Final = 16
 MAX_HIDDEN_SIZE: Final = 1 << 17
 _DIRECTIONS: Final = (

@@ -1,0 +1,89 @@
+"""Checks what one server of a session signs of its windows, and keeps it for accusations. See `potluck.audit`."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from dataclasses import dataclass
+
+from torch import Tensor
+
+from potluck.audit import WINDOW_TOKENS
+from potluck.audit.commitments import Commitment, Terms, WindowLog
+from potluck.audit.track_records import payable_tokens
+from potluck.protocol.codes import Code, RemoteError
+from potluck.protocol.messages import StepReply
+from potluck.wire.tensors import travelling
+
+_MAX_KEPT = 32  # signatures; audits begin with the answer that brought one
+_LARGE_BYTES = 1 << 20  # half a millisecond of hashing
+_MISFIT = "the server signed other values than it answered"
+
+
+@dataclass(frozen=True, slots=True)
+class SignedWindows:
+    """Windows that a server signed; `leaves` are those of the first window's rows, then of the next one's."""
+
+    commitment: Commitment
+    leaves: tuple[bytes, ...]
+
+    def __contains__(self, window: object) -> bool:
+        first = self.commitment.first
+        return isinstance(window, int) and first <= window < first + self.commitment.windows
+
+
+class Commitments:
+    """What one stream of a session brought.
+
+    Args:
+        key: the server's public key.
+    """
+
+    def __init__(self, terms: Terms, key: bytes) -> None:
+        self.terms = terms
+        self.held_back = 0  # tokens of all rows that are not paid yet, because their windows are not signed
+        self._signed_end = 0  # of each row
+        self._key = key
+        self._log = WindowLog()
+        self._signs = False  # servers of older versions don't
+        self._kept: deque[SignedWindows] = deque(maxlen=_MAX_KEPT)
+
+    async def note(self, start: int, inputs: Tensor, reply: StepReply, *, is_plain: bool) -> None:
+        """Take notice of a step from token `start` on, and check the signature that came with its answer.
+
+        Raises:
+            RemoteError: BAD_REPLY if the server signed something else.
+        """
+        if not is_plain:
+            self._log.stop()
+        windows = self._log.note(start, travelling(inputs), travelling(reply.hidden))
+        self._signs = self._signs or reply.commitment is not None
+        rows, tokens = inputs.shape[:2]
+        if self._log.is_broken or not self._signs:
+            self.held_back = 0
+            return
+        self.held_back += rows * tokens
+        if not windows:
+            return
+        large = self._log.num_bytes(windows) > _LARGE_BYTES
+        leaves = await asyncio.to_thread(self._log.leaves, windows) if large else self._log.leaves(windows)
+        if reply.commitment is None:
+            return
+        commitment = Commitment.decode(reply.commitment)
+        is_of_these = (commitment.first, commitment.windows) == (windows.start, len(windows))
+        if not is_of_these or not commitment.is_signed(self.terms, leaves, self._key):
+            raise RemoteError(Code.BAD_REPLY, _MISFIT)
+        self._kept.append(SignedWindows(commitment, tuple(leaves)))
+        self._signed_end = windows.stop * WINDOW_TOKENS
+        self.held_back = rows * (self._log.end - self._signed_end)
+
+    @property
+    def held_back_at_end(self) -> int:
+        """Return how many tokens are never paid when the session is over: those of whole windows without signature."""
+        end = self._log.end
+        is_all = payable_tokens(end, min(self._signed_end, end), is_over=True) == end
+        return 0 if is_all else self.held_back
+
+    def of(self, window: int) -> SignedWindows | None:
+        """Return the latest signature under a window, if there is one."""
+        return next((signed for signed in reversed(self._kept) if window in signed), None)
