@@ -32,7 +32,7 @@ class Admission:
     ) -> None:
         self.budgets = budgets or Budgets()
         self._swarm = swarm
-        self._swarm_id = swarm_id(swarm)
+        self.swarm_id = swarm_id(swarm)
         self._adapters = tuple(adapters)
         self.leaving = False
         self.back_in_s: float | None = None
@@ -84,7 +84,7 @@ class Admission:
 
     def terms(self, span: Span, form: NumberFormat, adapter: str | None, *, is_exact: bool) -> Terms:
         """Return what windows of a session have in common that computes these blocks in this format."""
-        return Terms(self._swarm_id, span, self._digest_of(span), form, adapter or "", is_exact)
+        return Terms(self.swarm_id, span, self._digest_of(span), form, adapter or "", is_exact)
 
     def _digest_of(self, span: Span) -> str:
         return span_digest(self._digests[span.start - self._span.start : span.end - self._span.start])

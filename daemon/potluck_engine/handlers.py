@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
 from potluck.foreign import CallCoding, ForeignPeers, SessionCoding
+from potluck.membership.gate import MembersGate
 from potluck.p2p.network import Host, Stream
 from potluck.protocol.blocks import PeerId, Span
 from potluck.protocol.codes import Code, RemoteError
@@ -29,6 +30,7 @@ from potluck.wire.questions import (
     encode_quote,
 )
 from potluck_engine.compute.call_scheduler import Pieces, Priority
+from potluck_engine.hearings import Hearings
 from potluck_engine.in_thread import in_thread_if_large
 from potluck_engine.inference import serve_session
 from potluck_engine.pushing import Pushes
@@ -48,6 +50,7 @@ class Handlers:
     host: Host
     version: str
     foreign: ForeignPeers | None = None
+    members: MembersGate | None = None  # None: nobody accuses anybody in an open swarm
     _large_calls: int = field(default=0, init=False)
     _pushes: Pushes = field(init=False)
 
@@ -62,6 +65,9 @@ class Handlers:
         await host.serve_unary(protocols.SETTLE, self.settle)
         await host.serve_stream(protocols.SESSION, self.session, max_frame_bytes=self.limits.max_frame_bytes)
         await host.serve_stream(protocols.PUSH, self.push, max_frame_bytes=self.limits.max_frame_bytes)
+        if self.members is not None:
+            hearings = Hearings(lambda: self.state, self.members, host.identity)
+            await host.serve_stream(protocols.HEAR, hearings.hear, max_frame_bytes=PART_BYTES + MAX_FIELD_BYTES)
         for protocol, stream_call in ((protocols.FORWARD, self.forward), (protocols.BACKWARD, self.backward)):
             await host.serve_stream(protocol, stream_call, max_frame_bytes=PART_BYTES + MAX_FIELD_BYTES)
         if self.foreign is not None:

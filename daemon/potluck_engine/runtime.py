@@ -20,6 +20,7 @@ from potluck_control.launch_spec import LaunchSpec
 
 from potluck.blocks import BlockSpan
 from potluck.checkpoint import Checkpoint
+from potluck.checkpoint.families import has_experts
 from potluck.checkpoint.parameters import block_parameters
 from potluck.errors import PotluckError, UsageError
 from potluck.open_swarms import adapter_for
@@ -148,11 +149,20 @@ class EngineRuntime:
             budgets=self._node.host.budgets,
         )
         identity = self._node.host.identity
-        return replace(state, identity=identity, dtype=spec.dtype, quantization=spec.quantization)
+        return replace(
+            state,
+            identity=identity,
+            dtype=spec.dtype,
+            quantization=spec.quantization,
+            has_experts=has_experts(blocks.model_config),
+        )
 
     async def _handlers_of(self, state: SpanState) -> Handlers:
         if self._handlers is None:
-            self._handlers = Handlers(state, self._node.host, version("potluck"), adapter_for(self._spec.swarm))
+            host = self._node.host
+            self._handlers = Handlers(
+                state, host, version("potluck"), adapter_for(self._spec.swarm), members=host.members
+            )
             await self._handlers.register()
         self._handlers.state = state
         return self._handlers

@@ -73,6 +73,7 @@ class SpanState:
     identity: Identity | None = None  # signs what sessions computed; None: nothing is signed
     dtype: str = "float32"
     quantization: str = "none"
+    has_experts: bool = False
 
     @classmethod
     def of(

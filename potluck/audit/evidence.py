@@ -13,6 +13,12 @@ from potluck.audit.choices import WINDOW_TOKENS
 from potluck.audit.commitments import HASH_BYTES, Commitment, Terms, Values, chain_of, leaf
 
 
+def charge_terms(terms: Terms) -> tuple[str, str, str]:
+    """Return blocks, weights and format as a charge names them."""
+    form = terms.format
+    return f"{terms.span.start}:{terms.span.end}", terms.weights, f"{form.dtype} {form.quantization} {form.cache}"
+
+
 @dataclass(frozen=True, slots=True)
 class Evidence:
     """One row of one window.

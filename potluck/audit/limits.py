@@ -28,7 +28,7 @@ _ROUTED_QUANTIZED: Final = 0.5
 all tokens after it attend to that one. In 6 of 192 comparisons of honest windows of tiny models (mixtral and gpt-oss in
 int4) that led to an accusation at the limits learned, 0.10 and 0.14; windows differed by up to 0.25."""
 
-NARROWEST: Final = 2e-3  # twice what the half-precision numbers of two fingerprints add
+_NARROWEST: Final = 2e-3  # twice what the half-precision numbers of two fingerprints add
 _MARGIN: Final = 2.0  # windows of one model are rarely further apart than this times their median
 _WINDOWS: Final = 3  # of each person
 _FEWEST_PEOPLE: Final = 3  # so that one of them alone cannot choose the limit
@@ -66,7 +66,7 @@ class HonestDifferences:
         if widest is None or len(people) < _FEWEST_PEOPLE:
             return widest
         usual = statistics.median(statistics.median(differences) for differences in people.values())
-        return min(max(_MARGIN * usual, NARROWEST), widest)
+        return min(max(_MARGIN * usual, _NARROWEST), widest)
 
 
 def widest_limit(form: NumberFormat, *, has_experts: bool = False) -> float | None:
@@ -78,3 +78,8 @@ def widest_limit(form: NumberFormat, *, has_experts: bool = False) -> float | No
     if not is_rounded and form.cache != "int8":
         return limit
     return _ROUTED_QUANTIZED if has_experts else _WIDEST_QUANTIZED
+
+
+def narrowest_limit(widest: float) -> float:
+    """Return a difference that says nothing where honest servers differ by up to `widest`."""
+    return widest if widest == _ROUTED_QUANTIZED else _NARROWEST

@@ -68,6 +68,10 @@ class HearingJoiner:
         self._limits = limits
         self._parts = PartJoiner(max_bytes=limits.max_frame_bytes)
 
+    @property
+    def num_bytes(self) -> int:
+        return self._parts.num_bytes
+
     @refusing(Code.BAD_REQUEST)
     def add(self, frame: Buffer) -> bool:
         """Take the next frame and return whether the request is whole. Raises RemoteError."""
