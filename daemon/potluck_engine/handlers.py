@@ -66,7 +66,7 @@ class Handlers:
         await host.serve_stream(protocols.SESSION, self.session, max_frame_bytes=self.limits.max_frame_bytes)
         await host.serve_stream(protocols.PUSH, self.push, max_frame_bytes=self.limits.max_frame_bytes)
         if self.members is not None:
-            hearings = Hearings(lambda: self.state, self.members, host.identity)
+            hearings = Hearings(lambda: self.state, self.members)
             await host.serve_stream(protocols.HEAR, hearings.hear, max_frame_bytes=PART_BYTES + MAX_FIELD_BYTES)
         for protocol, stream_call in ((protocols.FORWARD, self.forward), (protocols.BACKWARD, self.backward)):
             await host.serve_stream(protocol, stream_call, max_frame_bytes=PART_BYTES + MAX_FIELD_BYTES)

@@ -23,7 +23,6 @@ from potluck.audit.limits import narrowest_limit
 from potluck.audit.verdicts import testify
 from potluck.errors import PotluckError
 from potluck.membership.gate import MembersGate
-from potluck.membership.identity import Identity
 from potluck.membership.membership import read_all
 from potluck.membership.statements import Charge, Statement, Testimony, sign
 from potluck.p2p.network import Stream
@@ -50,10 +49,9 @@ class Hearings:
         state: returns what is served now.
     """
 
-    def __init__(self, state: Callable[[], SpanState], members: MembersGate, identity: Identity) -> None:
+    def __init__(self, state: Callable[[], SpanState], members: MembersGate) -> None:
         self._state = state
         self._members = members
-        self._identity = identity
         self._heard: defaultdict[PersonId, list[float]] = defaultdict(list)
         self._one_at_a_time = asyncio.Lock()
 
@@ -80,7 +78,7 @@ class Hearings:
             return
         log.info("a window of blocks %s of another server is %s", request.evidence.terms.span, finding)
         testimony = Testimony(charge.digest, finding is Finding.WRONG, int(time.time()))
-        said = sign(self._members.roster.swarm_key, testimony, self._identity.private_key)
+        said = sign(self._members.roster.swarm_key, testimony, self._members.signing_key)
         self._members.publish([charge, said])
         await stream.send(encode_testimony(said.data))
 
@@ -93,7 +91,7 @@ class Hearings:
         if statement is None or not isinstance(charge, Charge) or charge.evidence != evidence.digest:
             raise RemoteError(Code.BAD_REQUEST, "the charge is not about this evidence")
         author, accused = roster.member_of_key(statement.authors[0]), roster.owner_of_key(charge.machine)
-        judge = roster.owner_of_key(self._identity.public_key)
+        judge = roster.member_of_key(self._members.signing_key.public_key().public_bytes_raw())
         if author is None or author.id != accuser or accused is None or judge is None:
             raise RemoteError(Code.BAD_REQUEST, "the charge is not the caller's, or not about a member's server")
         if judge.id in (author.id, accused.id):

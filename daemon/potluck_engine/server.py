@@ -29,6 +29,8 @@ from potluck_control.engine_metrics import EngineMetrics
 from potluck_control.launch_spec import LaunchSpec
 from potluck_control.places import user_places
 
+from potluck.audit.accusations import Finding
+from potluck.audit.consequences import Case
 from potluck.blocks import BlockSpan
 from potluck.blocks.streaming import SlotStream
 from potluck.checkpoint import Checkpoint
@@ -96,6 +98,7 @@ class Engine:
         self._watching_files: tuple[asyncio.Task[None], ...] = ()
         self._files = FileWatch()
         self._changed_file = ""  # that the daemon knows of; empty: all are right
+        self._is_wrong = False  # others proved that this engine answered wrongly, and the span was given up
         self._lacks_files = False  # the span was given up, and comes back when its files are right
         self._load_at = 0.0  # not before this time, monotonic
         self._broken: asyncio.Queue[PotluckError] = asyncio.Queue()  # why no blocks can be served any more
@@ -149,7 +152,8 @@ class Engine:
             raise
         if self.loader.ranks is not None:
             self._watching_ranks = asyncio.create_task(self._watch_ranks())
-        self._watching_files = tuple(map(asyncio.create_task, (self._watch_files(), self._files.look_slowly())))
+        watches = (self._watch_files(), self._files.look_slowly(), self._watch_verdicts())
+        self._watching_files = tuple(map(asyncio.create_task, watches))
 
     async def stop(self) -> None:
         """Leave the swarm and end everything that was started. Idempotent."""
@@ -297,7 +301,7 @@ class Engine:
     async def _bring_back(self, phase: InService) -> None:
         """Bring up the span that was served before, with the same weights, or wait for its files."""
         blocks = phase.state.blocks
-        if blocks.is_restorable and not self._lacks_files:
+        if blocks.is_restorable and not self._lacks_files and not self._is_wrong:
             take = partial(self.runtime.take_back, phase.state)
         else:
             take = partial(self.loader.load_same, phase.checkpoint, blocks.whole)
@@ -372,6 +376,8 @@ class Engine:
         while True:
             await asyncio.sleep(INTERVAL_S)
             phase = self._in_service()
+            if self._is_wrong:
+                continue
             weights = phase.state.blocks.whole.weights
             file = await self._files.look(weights.origins)
             is_news = file != self._changed_file
@@ -383,6 +389,34 @@ class Engine:
                 await self._give_up_for_files(file or "a file of converted weights")
             elif is_news:
                 self._tell_changed(file)
+
+    async def _watch_verdicts(self) -> None:
+        """Stop serving when other people prove that this engine answers wrongly, and come back when they forgive it."""
+        while True:
+            await asyncio.sleep(INTERVAL_S)
+            case = self.node.directory.case_against_me()
+            if case is not None and not self._is_wrong:
+                await self._give_up_as_wrong(case)
+            elif case is None and self._is_wrong:
+                log.info("the time has passed in which nobody used this server; the blocks are loaded anew")
+                async with self._changing:
+                    await self._bring_back(self._in_service())
+                    self._is_wrong = False
+                self._on_event(events.FoundWrong(0, 0.0))
+
+    async def _give_up_as_wrong(self, case: Case) -> None:
+        """Leave the swarm at once: something in this computer is broken, and nobody uses its answers any more."""
+        async with self._changing:
+            self._is_wrong = True
+            phase = self._in_service()
+            until_s = self.node.directory.exclusions.ends_at(self.node.peer_id)
+            people = len({opinion.person for opinion in case.opinions if opinion.finding is Finding.WRONG})
+            log.error("%d people repeated what this computer computed and found it wrong", people)
+            if not phase.state.admission.leaving:
+                await phase.mover.stop()
+                await self._refuse_new(phase)
+                await asyncio.gather(self._leave_directory(phase), self.runtime.give_up(phase.state, closes_all=True))
+            self._on_event(events.FoundWrong(people, until_s))
 
     def _tell_changed(self, file: str) -> None:
         self._changed_file = file

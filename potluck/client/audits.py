@@ -9,6 +9,7 @@ docs/decisions/0042 says why they are so.
 from __future__ import annotations
 
 import logging
+import math
 import os
 import uuid
 from collections import defaultdict
@@ -34,8 +35,13 @@ from potluck.audit import (
     difference,
     fingerprint,
     settle,
+    widest_limit,
 )
+from potluck.audit.accusations import Finding
+from potluck.audit.verdicts import testify
+from potluck.client.accusing import Accuser, SignedCase
 from potluck.client.calls import Calls
+from potluck.client.commitments import SignedWindows
 from potluck.client.config import ClientConfig
 from potluck.client.history import History
 from potluck.client.hop import Hop
@@ -67,6 +73,10 @@ class _Case:
     inputs: Tensor
     outputs: Tensor
     pieces: tuple[int, ...]  # tokens of each step within the window
+    window: int
+    row: int
+    rows: int  # of the session
+    signed: SignedWindows | None  # by the server
 
     def kind(self, form: NumberFormat) -> tuple[Span, NumberFormat]:
         """Return what the honest difference of steps in this format depends on, besides the model."""
@@ -90,8 +100,11 @@ class Audits:
         rng: np.random.Generator,
         *,
         has_experts: bool,
+        accuser: Accuser | None = None,
     ) -> None:
         """`rng` draws the windows; nobody else may know its state. `has_experts`: see `HonestDifferences`."""
+        self._accuser = accuser
+        self._has_experts = has_experts
         self.report = AuditReport()
         self._servers = servers
         self._calls = calls
@@ -127,7 +140,18 @@ class Audits:
     def _case(self, hop: Hop, person: PersonId, window: int) -> _Case:
         row = int(self._rng.integers(hop.history.batch))
         inputs = hop.history.since(0)[row : row + 1, : (window + 1) * WINDOW_TOKENS]
-        return _Case(hop.part, person, hop.opening, inputs, hop.windows.take(window, row), hop.windows.pieces(window))
+        return _Case(
+            part=hop.part,
+            person=person,
+            opening=hop.opening,
+            inputs=inputs,
+            outputs=hop.windows.take(window, row),
+            pieces=hop.windows.pieces(window),
+            window=window,
+            row=row,
+            rows=hop.history.batch,
+            signed=None if hop.commitments is None else hop.commitments.of(window),
+        )
 
     async def _run(self, case: _Case) -> None:
         try:
@@ -168,7 +192,7 @@ class Audits:
         if not self._honest.wants(kind, other):
             return
         try:
-            steps = _fingerprint(await self._repeat(case, auditor), seed)
+            steps = _fingerprint((await self._repeat(case, auditor))[0], seed)
         except PotluckError as error:
             _log.info("blocks %s: an auditor did not repeat the steps: %s", case.part.span, error.message)
         else:
@@ -194,7 +218,7 @@ class Audits:
             )
             return
         prefill = _fingerprint(await self._prefill(case, third), seed)
-        steps = _fingerprint(await self._repeat(case, third), seed)
+        steps = _fingerprint((await self._repeat(case, third))[0], seed)
         found = Differences(
             claims=difference(claimed, recomputed),
             steps=difference(claimed, steps),
@@ -208,9 +232,16 @@ class Audits:
         self.report.undecided -= 1
         if outsider is Outsider.AUDITED:
             self._leave(case.part.server.record, case.person)
-        else:
-            self._clean[case.person] += 1
-            self._leave(auditor.server.record, other)
+            await self._accuse(case, replace(found, prefills=found.claims))
+            return
+        self._clean[case.person] += 1
+        self._leave(auditor.server.record, other)
+        again, signed = await self._repeat(case, auditor)  # a stateless answer is not signed
+        repeated = _fingerprint(again, seed)
+        apart = difference(repeated, prefill)
+        found = replace(found, claims=apart, steps=difference(repeated, steps), prefills=apart)
+        part = replace(auditor, span=case.part.span)
+        await self._accuse(replace(case, part=part, outputs=again, row=0, rows=1, signed=signed), found)
 
     def _leave(self, record: ServerRecord, person: PersonId) -> None:
         self._clean.pop(person, None)
@@ -222,6 +253,40 @@ class Audits:
             f"{_name(record)} computed blocks {record.span} wrongly: two other people's servers agree on another "
             "result. That person's servers aren't used any more. Earlier answers may be wrong, so ask again."
         )
+
+    async def _accuse(self, case: _Case, found: Differences) -> None:
+        """Show other people what a server signed, if it differs by more than any honest server may.
+
+        Args:
+            found: what `testify` takes.
+        """
+        record = case.part.server.record
+        widest = widest_limit(record.format, has_experts=self._has_experts)
+        is_clear = testify(found, 0.0, math.inf if widest is None else widest) is Finding.WRONG
+        if self._accuser is None or case.signed is None or not is_clear:
+            return
+        signed = SignedCase(
+            record,
+            case.opening.prefix,
+            case.signed,
+            case.rows,
+            case.row,
+            case.window,
+            case.pieces,
+            case.inputs,
+            case.outputs,
+        )
+        outcome = await self._accuser.accuse(signed, self._servers.jurors(record, case.part.span, case.needs))
+        if outcome is not None and outcome.is_proven:
+            self.report.proven.append(_name(record))
+            self._config.on_wrong(
+                f"{outcome.wrong} other people repeated what {_name(record)} computed and found it wrong, too. Nobody "
+                "in the swarm uses that server for now."
+            )
+            await self._servers.refresh()
+        elif outcome is not None and outcome.is_refuted:
+            self.report.refuted.append(_name(record))
+            _log.warning("blocks %s: others found what %s computed to be right", case.part.span, _name(record))
 
     def _choose(
         self, case: _Case, unwanted: Collection[PersonId], seed: bytes, form: NumberFormat | None = None
@@ -246,8 +311,12 @@ class Audits:
         output = await forward_at(self._calls, hop, case.opening.prefix, case.inputs)
         return output[0, -WINDOW_TOKENS:]
 
-    async def _repeat(self, case: _Case, part: RouteHop) -> Tensor:
-        """Return the window as a session computes it in the steps of the audited server. Raises RemoteError."""
+    async def _repeat(self, case: _Case, part: RouteHop) -> tuple[Tensor, SignedWindows | None]:
+        """Return the window as a session computes it in the steps of the audited server, and the server's signature.
+
+        Raises:
+            RemoteError: the server refuses or fails.
+        """
         opening = replace(
             case.opening,
             session_id=str(uuid.uuid4()),
@@ -258,6 +327,7 @@ class Audits:
         hop = Hop(self._calls, part, opening, History(), lambda _: False)
         position = case.inputs.shape[1] - WINDOW_TOKENS
         outputs = []
+        signed = None
         try:
             if position:
                 hop.history.append(case.inputs[:, :position])
@@ -266,9 +336,10 @@ class Audits:
                 hop.history.append(case.inputs[:, position : position + tokens])
                 outputs.append(await hop.catch_up(position))
                 position += tokens
+            signed = None if hop.commitments is None else hop.commitments.of(case.window)
         finally:
             await hop.close()
-        return torch.cat(outputs, dim=1)[0]
+        return torch.cat(outputs, dim=1)[0], signed
 
 
 def _fingerprint(outputs: Tensor, seed: bytes) -> Fingerprint:

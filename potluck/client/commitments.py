@@ -24,6 +24,7 @@ _MISFIT = "the server signed other values than it answered"
 class SignedWindows:
     """Windows that a server signed; `leaves` are those of the first window's rows, then of the next one's."""
 
+    terms: Terms
     commitment: Commitment
     leaves: tuple[bytes, ...]
 
@@ -73,7 +74,7 @@ class Commitments:
         is_of_these = (commitment.first, commitment.windows) == (windows.start, len(windows))
         if not is_of_these or not commitment.is_signed(self.terms, leaves, self._key):
             raise RemoteError(Code.BAD_REPLY, _MISFIT)
-        self._kept.append(SignedWindows(commitment, tuple(leaves)))
+        self._kept.append(SignedWindows(self.terms, commitment, tuple(leaves)))
         self._signed_end = windows.stop * WINDOW_TOKENS
         self.held_back = rows * (self._log.end - self._signed_end)
 

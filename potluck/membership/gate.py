@@ -30,6 +30,7 @@ from dataclasses import dataclass, replace
 from typing import Final, Protocol
 
 import msgpack
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from potluck.membership.enrolling import (
     EnrolmentDesk,
@@ -205,6 +206,11 @@ class MembersGate:
         self._informants: set[bytes] = set()  # people whose roster was compared with ours since the start
         self._tasks = BackgroundTasks()
         self.ticket = self._write_ticket()
+
+    @property
+    def signing_key(self) -> Ed25519PrivateKey:
+        """Return the key by which others know who speaks: of this computer, or of its person."""
+        return self._membership.signing_key or self._identity.private_key
 
     def start(self) -> None:
         """Begin to compare rosters; call it in the event loop."""
@@ -410,7 +416,7 @@ class MembersGate:
 
     async def _enrol(self, application: Application, shown: Presentation, place: str) -> Presentation:
         """Countersign an application, or set a challenge if the price has not been paid. Raises RemoteError."""
-        key, swarm_key = self._membership.signing_key or self._identity.private_key, self.roster.swarm_key
+        key, swarm_key = self.signing_key, self.roster.swarm_key
         person, bits, now_s = application.enrolment.person, application.bits, self._clock()
         if bits and not shown.nonce:
             self._desk.require_room(place, now_s)

@@ -1,9 +1,10 @@
-"""A real server that computes wrongly is found by other people's servers, named, and left."""
+"""A real server that computes wrongly is found by other people's servers, named, left, proven wrong and excluded."""
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -14,7 +15,10 @@ from transformers import PreTrainedModel
 
 from benchmarks.local_swarm import LocalSwarm
 from potluck import AutoDistributedModelForCausalLM, ClientConfig
-from potluck.protocol.blocks import Span
+from potluck.audit import Opinion, Outsider
+from potluck.audit.accusations import Finding
+from potluck.protocol.blocks import PersonId, Span
+from potluck.routing import Needs
 
 GREEDY = {"max_new_tokens": 40, "do_sample": False, "eos_token_id": None, "pad_token_id": 0}
 PROMPT = torch.randint(3, 256, (1, 7), generator=torch.Generator().manual_seed(0))
@@ -52,3 +56,42 @@ def test_a_server_that_computes_wrongly_is_found_named_and_left(
         assert model.audits().wrong == ["Eve"]
         assert "computed blocks 0:4 wrongly" in said[0]
         assert torch.equal(model.generate(PROMPT, **GREEDY), local.generate(PROMPT, **GREEDY))
+
+
+def test_a_proof_takes_a_liar_off_everybodys_map_and_a_false_accusation_costs_the_accuser(
+    swarm: LocalSwarm, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    swarm.join("Cem")
+    swarm.add_engine_of("Cem", WHOLE).wait_online()
+    ann, _ = swarm.join("Ann")
+    said: list[str] = []
+    config = ClientConfig(on_wrong=said.append)
+    monkeypatch.setattr("potluck.client.audits.audit_chance", lambda clean: 1.0)
+    with AutoDistributedModelForCausalLM.from_pretrained(str(CHECKPOINT), swarm=ann, config=config) as model:
+        _generate_until(model, lambda: bool(said))
+        assert model.audits().proven == ["Eve"]
+        assert "2 other people repeated what Eve computed" in said[-1]
+        with monkeypatch.context() as lying:
+            lying.setattr("potluck.client.audits.compare", lambda apart, limit: Opinion.DISAGREES)
+            lying.setattr("potluck.client.audits.settle", lambda found, limit: Outsider.AUDITED)
+            lying.setattr("potluck.client.audits.testify", lambda *found: Finding.WRONG)
+            _generate_until(model, lambda: len(model.audits().wrong) > 1)
+        assert len(model.audits().refuted) == 1
+    dan, _ = swarm.join("Dan")
+    with AutoDistributedModelForCausalLM.from_pretrained(str(CHECKPOINT), swarm=dan) as model:
+        servers = model._client.servers
+        model._client.run(servers.refresh())
+        assert {hop.server.record.public_name for hop in servers.replicas(WHOLE, Needs())} == {"engine-0", "Bob", "Cem"}
+        assert model.audits().audited == 0
+        assert ann.person_key is not None
+        liar = PersonId(ann.person_key.public_key().public_bytes_raw().hex())
+        assert servers._directory.exclusions.is_unpaid(liar)
+        assert servers._directory.exclusions.judgement.of(liar).is_silenced(time.time())
+
+
+def _generate_until(model: PreTrainedModel, is_over: Callable[[], bool]) -> None:
+    for _ in range(ANSWERS):
+        model.generate(PROMPT, **GREEDY)
+        model._client.run(model._client.audits._background.wait())
+        if is_over():
+            return

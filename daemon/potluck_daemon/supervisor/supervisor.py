@@ -11,7 +11,7 @@
     offloading   Freed                              offloaded
     offloaded    RESTORE                            restoring
     restoring    Online                             online
-    online, restoring   FilesChanged, not served    joining
+    online, restoring   FilesChanged, not served, or FoundWrong    joining
     any          STOP                               stopping     (exit, SIGTERM after STOP_TIMEOUT_S, then SIGKILL)
     any          exit, silence for SILENCE_S        ended        (a failure, unless it was asked to stop)
 
@@ -66,8 +66,10 @@ class EngineFacts:
     waiting: str = ""  # why it cannot get online yet; empty: it gets on
     nearby: messages.Nearby | None = None
     changed_file: messages.FilesChanged | None = None  # None: all are what was loaded from them
+    found_wrong: messages.FoundWrong | None = None  # by other people, while nobody uses this server
     servers: messages.Servers | None = None  # None: the engine has not looked yet
     servers_at: float = 0.0  # monotonic
+    verdicts: messages.Verdicts = field(default_factory=lambda: messages.Verdicts(()))  # about people of the swarm
 
 
 _JOINED = (Phase.JOINING, Phase.ONLINE, Phase.OFFLOADING, Phase.OFFLOADED, Phase.RESTORING, Phase.FINISHING)
@@ -158,7 +160,10 @@ class Supervisor:
         changed = self.facts.changed_file
         lacking = changed.file if changed is not None and not changed.is_served else ""
         waiting = self.facts.waiting
-        return EngineView(self._phase, serving, self._failure, retry_at, is_outdated, sessions, gpu, lacking, waiting)
+        wrong = 0 if self.facts.found_wrong is None else self.facts.found_wrong.people
+        return EngineView(
+            self._phase, serving, self._failure, retry_at, is_outdated, sessions, gpu, lacking, waiting, wrong
+        )
 
     def status(self) -> EngineStatus:
         uptime_s = self._clock() - self._started_at if self._engine is not None else 0.0
@@ -283,7 +288,7 @@ class Supervisor:
         self.facts = replace(
             self.facts, report=quiet, placed=None, fetch_bytes_per_s=0.0, moving=None, waiting="", changed_file=None
         )
-        self.facts = replace(self.facts, nearby=None)
+        self.facts = replace(self.facts, nearby=None, found_wrong=None)
         if was_told:
             log.info("engine ended")
         else:
@@ -316,6 +321,8 @@ class Supervisor:
             case messages.Servers():
                 is_news = False
                 self.facts = replace(self.facts, servers=message, servers_at=self._clock())
+            case messages.Verdicts():
+                self.facts = replace(self.facts, verdicts=message)
             case messages.Placed():
                 self.facts = replace(self.facts, placed=message)
             case messages.Waiting(why):
@@ -347,6 +354,10 @@ class Supervisor:
             case messages.FilesChanged(file, is_served):
                 self.facts = replace(self.facts, changed_file=message if file else None)
                 if file and not is_served:
+                    self._advance(dict.fromkeys((Phase.ONLINE, Phase.RESTORING), Phase.JOINING))
+            case messages.FoundWrong(people):
+                self.facts = replace(self.facts, found_wrong=message if people else None)
+                if people:
                     self._advance(dict.fromkeys((Phase.ONLINE, Phase.RESTORING), Phase.JOINING))
         if self._phase not in (Phase.OFFLOADING, Phase.STOPPING, Phase.ENDED):  # these have deadlines of their own
             self._expect(SILENCE_S, "it stopped answering")

@@ -1,0 +1,94 @@
+"""Who is excluded, from what the roster and the directory of one node say."""
+
+from __future__ import annotations
+
+import pytest
+from helpers.fake_network import FakeNetwork
+from helpers.server_records import server_of
+
+from potluck.audit.consequences import FIRST_S
+from potluck.directory.exclusions import Exclusions
+from potluck.membership.identity import Identity
+from potluck.membership.roster import Docket, FiledCharge
+from potluck.membership.statements import Charge, Testimony
+from potluck.protocol.blocks import PeerId, PersonId, Span
+from potluck.protocol.records import LiveServer, span_digest
+
+NOW_S = 1_800_000_000.0
+ANN, BEN, CEM, EVE = (Identity.generate() for _ in range(4))
+SPAN = Span(0, 4)
+
+
+def live(identity: Identity) -> LiveServer:
+    return server_of(identity.peer_id, SPAN.start, SPAN.end, block_digests=("0" * 16,) * 4)
+
+
+def person(identity: Identity) -> PersonId:
+    return PersonId(identity.peer_id)
+
+
+def docket(*said: tuple[Identity, bool], weights: str = span_digest(("0" * 16,) * 4)) -> Docket:
+    form = live(EVE).record.format
+    charge = Charge(
+        EVE.public_key, bytes(32), "0:4", weights, f"{form.dtype} {form.quantization} {form.cache}", int(NOW_S)
+    )
+    filed = FiledCharge(person(ANN), person(EVE), charge)
+    found = {
+        bytes([number]): (person(who), Testimony(b"charge", is_wrong, int(NOW_S)))
+        for number, (who, is_wrong) in enumerate(said)
+    }
+    return Docket({b"charge": filed}, found)
+
+
+@pytest.fixture
+async def network() -> FakeNetwork:
+    return FakeNetwork()
+
+
+def excluded(network: FakeNetwork, servers: list[LiveServer], now_s: float = NOW_S) -> set[PeerId]:
+    exclusions = Exclusions(network.start(), lambda: now_s)
+    exclusions.refresh(servers)
+    return {server.peer_id for server in servers if exclusions.is_excluded(server.peer_id)}
+
+
+ALL = [live(each) for each in (BEN, CEM, EVE)]
+
+
+async def test_a_server_that_two_people_found_wrong_is_excluded_for_a_day(network: FakeNetwork) -> None:
+    network.docket = docket((BEN, True), (CEM, True))
+    assert excluded(network, ALL) == {EVE.peer_id}
+    assert excluded(network, ALL, NOW_S + FIRST_S + 1) == set()
+
+
+async def test_one_finding_or_a_contradiction_excludes_nobody(network: FakeNetwork) -> None:
+    network.docket = docket((BEN, True))
+    assert excluded(network, ALL) == set()
+    network.docket = docket((BEN, True), (CEM, False))
+    assert excluded(network, ALL) == set()
+
+
+async def test_people_without_these_blocks_have_no_voice(network: FakeNetwork) -> None:
+    network.docket = docket((BEN, True), (CEM, True))
+    assert excluded(network, [live(BEN), live(EVE)]) == set()
+    network.docket = docket((BEN, True), (CEM, True), weights="f" * 16)
+    assert excluded(network, ALL) == set()
+
+
+async def test_a_false_accusation_costs_the_accuser_its_credit_for_a_day(network: FakeNetwork) -> None:
+    network.docket = docket((BEN, False), (CEM, False))
+    exclusions = Exclusions(network.start(), lambda: NOW_S + 1)
+    exclusions.refresh(ALL)
+    assert exclusions.is_unpaid(person(ANN))
+    assert exclusions.judgement.of(person(ANN)).is_silenced(NOW_S + 1)
+    assert not exclusions.is_unpaid(person(EVE))
+    assert not exclusions.is_excluded(EVE.peer_id)
+
+
+async def test_whoever_could_judge_once_is_remembered(network: FakeNetwork) -> None:
+    network.docket = docket((BEN, True), (CEM, True))
+    exclusions = Exclusions(network.start(), lambda: NOW_S)
+    exclusions.refresh(ALL)
+    exclusions.refresh([live(EVE)])
+    assert exclusions.is_excluded(EVE.peer_id)
+    assert exclusions.case_against(EVE.peer_id) is not None
+    assert exclusions.case_against(PeerId(BEN.peer_id)) is None
