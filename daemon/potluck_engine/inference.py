@@ -19,8 +19,6 @@ import time
 from collections import deque
 from dataclasses import replace
 
-from torch import Tensor
-
 from potluck.errors import PotluckError
 from potluck.foreign import SessionCoding
 from potluck.p2p.network import Stream
@@ -31,7 +29,6 @@ from potluck.protocol.messages import StepReply, StepRequest, Timing
 from potluck.wire import sessions
 from potluck_engine.in_thread import in_thread_if_large, is_large
 from potluck_engine.memory.session_memory import SessionMemory, SessionStep
-from potluck_engine.notary import Whole
 from potluck_engine.pushing import Pushes, SessionPushes
 from potluck_engine.receipts import NO_TAB
 from potluck_engine.sessions import MAX_WAITING, ServedSession, StepRange
@@ -41,6 +38,9 @@ log = logging.getLogger(__name__)
 
 
 _MAX_ANSWERS = 4  # that have not left; the next step waits for a client that does not read them
+
+Signing = asyncio.Task[tuple[Buffer, ...]]
+"""An answer that a thread signs."""
 
 _CLOSING = StepRequest(hidden=None)
 """Also what the end of the client's side means."""
@@ -115,7 +115,8 @@ class SessionStream:
         self._state = state
         self._stream = stream
         self._running: tuple[SessionStep, StepRequest, StepRange] | None = None
-        self._answers: deque[tuple[Buffer, ...]] = deque()  # that have not left
+        self._answers: deque[tuple[Buffer, ...] | Signing] = deque()  # that have not left
+        self._signing: Signing | None = None  # the latest answer that a thread signs
         self._sending: asyncio.Task[None] | None = None  # sends them
         self._room = asyncio.Event()  # the client may send more
         self._room.set()
@@ -171,8 +172,9 @@ class SessionStream:
             timer.cancel()
         self._state.tabs.close_tab(self._tab)
         self._pushes.close()
-        if self._sending is not None:
-            self._sending.cancel()
+        for task in (self._sending, self._signing):
+            if task is not None:
+                task.cancel()
         is_told = isinstance(self._why, RemoteError) and self._why.code is Code.DRAINING
         is_kept = is_told and self._running is None and self._state.parking.keep(self.session, time.monotonic())
         if not is_kept:
@@ -285,27 +287,33 @@ class SessionStream:
         if request.answer_tokens is not None:
             output = output[:, max(output.shape[1] - request.answer_tokens, 0) :]
         reply = StepReply(output, timing, self._pushes.can_push, was_pushed, self._pushes.digest_for(request))
-        whole = self._note(request, plan.start, output)
-        if whole is not None and is_large(whole.num_bytes):
-            self._sending = asyncio.create_task(self._sign_and_send(reply, whole))
-            return
-        if whole is not None:
-            reply = replace(reply, commitment=whole.sign())
-        self._send(self._coding.encode_step_reply(reply))
+        if self._signing is not None or is_large(request.hidden.nbytes if request.hidden is not None else 0):
+            self._signing = asyncio.create_task(self._signed_in_thread(self._signing, request, plan.start, reply))
+            self._answers.append(self._signing)
+            if self._sending is None:
+                self._sending = asyncio.create_task(self._send_slowly())
+        else:
+            self._send(self._coding.encode_step_reply(self._signed(request, plan.start, reply)))
         self._advance()
 
-    def _note(self, request: StepRequest, start: int, output: Tensor) -> Whole | None:
-        """Return the windows that this step completed, to be signed."""
+    def _signed(self, request: StepRequest, start: int, reply: StepReply) -> StepReply:
+        """Return an answer with a signature under the windows that it completes."""
         notes = self.session.notes
         if notes is None or request.hidden is None:
-            return None
+            return reply
         is_plain = request.prompts is None and request.hypo_ids is None
-        return notes.note(start, request.hidden, output, is_plain=is_plain)
+        return replace(reply, commitment=notes.sign(start, request.hidden, reply.hidden, is_plain=is_plain))
 
-    async def _sign_and_send(self, reply: StepReply, whole: Whole) -> None:
-        """Answer a long prompt, whose hashes would hold up the loop."""
-        commitment = await asyncio.to_thread(whole.sign)
-        await self._send_slowly(self._coding.encode_step_reply(replace(reply, commitment=commitment)))
+    async def _signed_in_thread(
+        self, before: Signing | None, request: StepRequest, start: int, reply: StepReply
+    ) -> tuple[Buffer, ...]:
+        """Return the signed answer of a long step, whose hashes would hold up the loop, after those `before`."""
+        if before is not None:
+            await before
+        signed = await asyncio.to_thread(self._signed, request, start, reply)
+        if self._signing is asyncio.current_task():
+            self._signing = None
+        return self._coding.encode_step_reply(signed)
 
     def _send(self, pieces: tuple[Buffer, ...]) -> None:
         try:
@@ -320,7 +328,9 @@ class SessionStream:
     async def _send_slowly(self) -> None:
         try:
             while self._answers:
-                await self._stream.send(*self._answers[0], timeout_s=self._state.limits.send_timeout_s)
+                first = self._answers[0]
+                pieces = await first if isinstance(first, asyncio.Task) else first
+                await self._stream.send(*pieces, timeout_s=self._state.limits.send_timeout_s)
                 self._answers.popleft()
                 if self._answers:
                     self._advance()

@@ -13,26 +13,6 @@ from potluck.wire.tensors import travelling
 
 
 @dataclass(frozen=True, slots=True)
-class Whole:
-    """Windows that a step completed and that are not signed yet."""
-
-    session: SessionNotes
-    windows: range
-
-    @property
-    def num_bytes(self) -> int:
-        """Return how much has to be hashed."""
-        return self.session.log.num_bytes(self.windows)
-
-    def sign(self) -> bytes:
-        """Return the commitment. Takes a millisecond for 2 MB; no step of the session may be noted meanwhile."""
-        leaves = self.session.log.leaves(self.windows)
-        first, count = self.windows.start, len(self.windows)
-        sign = self.session.identity.sign
-        return commit(self.session.terms, first, count, leaves, int(time.time()), sign).encode()
-
-
-@dataclass(frozen=True, slots=True)
 class SessionNotes:
     """What this server has to sign of one session."""
 
@@ -40,8 +20,10 @@ class SessionNotes:
     identity: Identity
     log: WindowLog
 
-    def note(self, start: int, inputs: Tensor, outputs: Tensor, *, is_plain: bool) -> Whole | None:
-        """Take notice of a step. Return what is to be signed with its answer, if anything.
+    def sign(self, start: int, inputs: Tensor, outputs: Tensor, *, is_plain: bool) -> bytes | None:
+        """Take notice of a step, and return the signature under the windows that it completed, if there are any.
+
+        Takes a millisecond for 2 MB of whole windows; less than 0.05 ms for a token.
 
         Args:
             inputs: [rows, tokens, hidden_size] as they came; outputs likewise, as they leave.
@@ -53,4 +35,8 @@ class SessionNotes:
         if inputs.shape[0] * len(windows) > MAX_LEAVES:
             self.log.stop()
             return None
-        return Whole(self, windows) if windows else None
+        signed, leaves = self.log.leaves(windows) if windows else (windows, [])
+        if not signed:
+            return None
+        now_s = int(time.time())
+        return commit(self.terms, signed.start, len(signed), leaves, now_s, self.identity.sign).encode()

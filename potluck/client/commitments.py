@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections import deque
 from dataclasses import dataclass
 
@@ -16,7 +15,6 @@ from potluck.protocol.messages import StepReply
 from potluck.wire.tensors import travelling
 
 _MAX_KEPT = 32  # signatures; audits begin with the answer that brought one
-_LARGE_BYTES = 1 << 20  # half a millisecond of hashing
 _MISFIT = "the server signed other values than it answered"
 
 
@@ -49,14 +47,17 @@ class Commitments:
         self._signs = False  # servers of older versions don't
         self._kept: deque[SignedWindows] = deque(maxlen=_MAX_KEPT)
 
-    async def note(self, start: int, inputs: Tensor, reply: StepReply, *, is_plain: bool) -> None:
+    def stop(self) -> None:
+        """Expect no more signatures: the rows are in another order, or the session has deep prompts."""
+        self._log.stop()
+        self.held_back = 0
+
+    def note(self, start: int, inputs: Tensor, reply: StepReply) -> None:
         """Take notice of a step from token `start` on, and check the signature that came with its answer.
 
         Raises:
             RemoteError: BAD_REPLY if the server signed something else.
         """
-        if not is_plain:
-            self._log.stop()
         windows = self._log.note(start, travelling(inputs), travelling(reply.hidden))
         self._signs = self._signs or reply.commitment is not None
         rows, tokens = inputs.shape[:2]
@@ -66,15 +67,15 @@ class Commitments:
         self.held_back += rows * tokens
         if not windows:
             return
-        large = self._log.num_bytes(windows) > _LARGE_BYTES
-        leaves = await asyncio.to_thread(self._log.leaves, windows) if large else self._log.leaves(windows)
-        if reply.commitment is None:
-            return
-        commitment = Commitment.decode(reply.commitment)
-        is_of_these = (commitment.first, commitment.windows) == (windows.start, len(windows))
-        if not is_of_these or not commitment.is_signed(self.terms, leaves, self._key):
-            raise RemoteError(Code.BAD_REPLY, _MISFIT)
-        self._kept.append(SignedWindows(self.terms, commitment, tuple(leaves)))
+        signed, leaves = self._log.leaves(windows)
+        if signed:
+            if reply.commitment is None:
+                return
+            commitment = Commitment.decode(reply.commitment)
+            is_of_these = (commitment.first, commitment.windows) == (signed.start, len(signed))
+            if not is_of_these or not commitment.is_signed(self.terms, leaves, self._key):
+                raise RemoteError(Code.BAD_REPLY, _MISFIT)
+            self._kept.append(SignedWindows(self.terms, commitment, tuple(leaves)))
         self._signed_end = windows.stop * WINDOW_TOKENS
         self.held_back = rows * (self._log.end - self._signed_end)
 

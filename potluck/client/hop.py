@@ -313,6 +313,12 @@ class Hop:
             self.abandon()
             raise
 
+    def _check(self, start: int, inputs: Tensor, reply: StepReply) -> None:
+        """Check what the server signed with this answer. Raises RemoteError BAD_REPLY."""
+        if self.commitments is not None:
+            self.commitments.note(start, inputs, reply)
+            self._tab.hold_back(self.commitments.held_back)
+
     def _close_tab(self) -> None:
         if self.commitments is not None:
             self._tab.hold_back(self.commitments.held_back_at_end)
@@ -331,6 +337,7 @@ class Hop:
                 reply = await self._exchange(self._request(piece, self._cached, push_number))
             self._is_opened = True
             self._order = self._push_number = None
+            self._check(self._cached, piece, reply)
             unwanted = max(start - self._cached, 0)
             self._cached += piece.shape[1]
             if self._cached > start:
@@ -396,6 +403,7 @@ class Hop:
                 reply = await self._collect(hidden, piece, is_pushed=is_pushed)
                 self._announced.popleft()
             flying.land()
+            self._check(piece.start, hidden, reply)
             self._cached = piece.end
             wanted = piece.end - max(course.start, piece.start)
             if wanted > 0:
@@ -406,6 +414,9 @@ class Hop:
         self, piece: Tensor, position: int, push_number: int | None, answer_tokens: int | None = None
     ) -> StepRequest:
         untold, self._untold = self._untold, set()
+        is_first_of_prompts = position == 0 and self.history.prompts is not None
+        if self.commitments is not None and (self._order is not None or is_first_of_prompts):
+            self.commitments.stop()
         return StepRequest(
             hidden=piece,
             opening=None if self._is_opened else self._opening,
