@@ -20,16 +20,16 @@ from potluck.audit import SEED_BYTES, WINDOW_TOKENS, Differences, difference, fi
 from potluck.audit.accusations import Finding, may_hear
 from potluck.audit.evidence import charge_terms
 from potluck.audit.limits import narrowest_limit
-from potluck.audit.verdicts import testify
+from potluck.audit.verdicts import judge_window
 from potluck.errors import PotluckError
 from potluck.membership.gate import MembersGate
 from potluck.membership.membership import read_all
-from potluck.membership.statements import Charge, Statement, Testimony, sign
+from potluck.membership.statements import Attestation, Charge, Statement, sign
 from potluck.p2p.network import Stream
 from potluck.protocol.blocks import PeerId, PersonId
 from potluck.protocol.codes import Code, RemoteError
 from potluck.protocol.messages import Caller
-from potluck.wire.hearings import HearingJoiner, HearingRequest, encode_testimony
+from potluck.wire.hearings import HearingJoiner, HearingRequest, encode_attestation
 from potluck_engine.compute.call_scheduler import Priority
 from potluck_engine.in_thread import in_thread_if_large
 from potluck_engine.memory.session_memory import SessionMemory, SessionStep
@@ -74,13 +74,13 @@ class Hearings:
             charge = self._charge(state, request, accuser)
             finding = await self._repeat(state, request, accuser)
         if finding is None:
-            await stream.send(encode_testimony(b""))
+            await stream.send(encode_attestation(b""))
             return
         log.info("a window of blocks %s of another server is %s", request.evidence.terms.span, finding)
-        testimony = Testimony(charge.digest, finding is Finding.WRONG, int(time.time()))
-        said = sign(self._members.roster.swarm_key, testimony, self._members.signing_key)
+        attestation = Attestation(charge.digest, finding is Finding.WRONG, int(time.time()))
+        said = sign(self._members.roster.swarm_key, attestation, self._members.signing_key)
         self._members.publish([charge, said])
-        await stream.send(encode_testimony(said.data))
+        await stream.send(encode_attestation(said.data))
 
     def _charge(self, state: SpanState, request: HearingRequest, accuser: PersonId) -> Statement:
         """Return the charge if it is in order and this server can judge it. Raises RemoteError."""
@@ -135,7 +135,7 @@ def _compare(claimed: Tensor, prefill: Tensor, steps: Tensor, widest: float) -> 
     claim, whole, stepped = (fingerprint(each.float().numpy(), seed) for each in (claimed, prefill, steps))
     apart, honest = difference(claim, whole), difference(stepped, whole)
     found = Differences(claims=apart, steps=difference(claim, stepped), prefills=apart, honest=honest)
-    return testify(found, narrowest_limit(widest), widest)
+    return judge_window(found, narrowest_limit(widest), widest)
 
 
 async def _in_steps(state: SpanState, request: HearingRequest, accuser: PersonId) -> Tensor:

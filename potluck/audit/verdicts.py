@@ -47,7 +47,7 @@ def compare(difference: float, limit: float | None) -> Opinion:
     return Opinion.AGREES if difference <= limit else Opinion.DISAGREES
 
 
-def testify(found: Differences, narrowest: float, widest: float) -> Finding | None:
+def judge_window(found: Differences, narrowest: float, widest: float) -> Finding | None:
     """Return what somebody says who repeated a window in steps and in one prefill; None: it can't be told.
 
     A window is wrong if it differs from both repetitions by more than honest servers of any device and family may. It

@@ -21,7 +21,7 @@ from potluck.client.calls import Calls
 from potluck.client.commitments import SignedWindows
 from potluck.errors import PotluckError
 from potluck.membership.identity import public_key_of
-from potluck.membership.statements import Charge, Statement, Testimony, read_statement, sign
+from potluck.membership.statements import Attestation, Charge, Statement, read_statement, sign
 from potluck.p2p.network import Host
 from potluck.protocol.blocks import PersonId
 from potluck.protocol.records import ServerRecord
@@ -132,9 +132,9 @@ class Accuser:
         except (PotluckError, ValueError) as error:
             _log.info("a juror did not repeat a window: %s", error)
             return None
-        if statement is None or not isinstance(statement.content, Testimony):
+        if statement is None or not isinstance(statement.content, Attestation):
             return None
         self._host.publish([charge, statement])
-        person, said = self._host.docket.testimonies.get(statement.digest, (None, statement.content))
+        person, said = self._host.docket.attestations.get(statement.digest, (None, statement.content))
         is_theirs = person is not None and person == self._host.person_of(juror.peer_id)
         return said.is_wrong if is_theirs and said.charge == charge.digest else None

@@ -38,7 +38,7 @@ from potluck.audit import (
     widest_limit,
 )
 from potluck.audit.accusations import Finding
-from potluck.audit.verdicts import testify
+from potluck.audit.verdicts import judge_window
 from potluck.client.accusing import Accuser, SignedCase
 from potluck.client.calls import Calls
 from potluck.client.commitments import SignedWindows
@@ -258,11 +258,11 @@ class Audits:
         """Show other people what a server signed, if it differs by more than any honest server may.
 
         Args:
-            found: what `testify` takes.
+            found: what `judge_window` takes.
         """
         record = case.part.server.record
         widest = widest_limit(record.format, has_experts=self._has_experts)
-        is_clear = testify(found, 0.0, math.inf if widest is None else widest) is Finding.WRONG
+        is_clear = judge_window(found, 0.0, math.inf if widest is None else widest) is Finding.WRONG
         if self._accuser is None or case.signed is None or not is_clear:
             return
         signed = SignedCase(

@@ -22,7 +22,7 @@ from potluck.routing import Patience
 from potluck.tasks import BackgroundTasks
 from potluck.wire import protocols, sessions
 from potluck.wire.calls import CallRequest, ReplyJoiner, encode_call
-from potluck.wire.hearings import HearingRequest, decode_testimony, encode_hearing
+from potluck.wire.hearings import HearingRequest, decode_attestation, encode_hearing
 from potluck.wire.questions import decode_countersigned, encode_receipt
 
 T = TypeVar("T")
@@ -172,7 +172,7 @@ async def _hear(stream: Stream, request: HearingRequest) -> bytes:
     body = await stream.receive()
     if body is None:
         raise RemoteError(Code.UNREACHABLE, "the server closed the stream before its answer")
-    return decode_testimony(body)
+    return decode_attestation(body)
 
 
 class StepStream:

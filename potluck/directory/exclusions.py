@@ -92,7 +92,7 @@ def _accusations(docket: Docket) -> list[Accusation]:
 def _opinions(docket: Docket) -> list[Opinion]:
     return [
         Opinion(said.charge, person, Finding.WRONG if said.is_wrong else Finding.RIGHT)
-        for person, said in docket.testimonies.values()
+        for person, said in docket.attestations.values()
     ]
 
 

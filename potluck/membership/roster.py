@@ -32,6 +32,7 @@ from dataclasses import dataclass, field, replace
 
 from potluck.membership.identity import public_key_of
 from potluck.membership.statements import (
+    Attestation,
     Charge,
     Delegation,
     Enrolment,
@@ -40,7 +41,6 @@ from potluck.membership.statements import (
     Rank,
     Removal,
     Statement,
-    Testimony,
     Withdrawal,
 )
 from potluck.protocol.blocks import PeerId, PersonId
@@ -49,7 +49,7 @@ MAX_MACHINES = 32  # of one person
 MAX_CERTIFICATES = 256  # of one person ever, those of removed machines included
 PROBATION_S = 7 * 86_400
 MAX_CHARGES = 16  # of one person, the earliest
-MAX_TESTIMONIES = 64  # of one person, and about one charge
+MAX_ATTESTATIONS = 64  # of one person, and about one charge
 CHARGE_LIVES_S = 365 * 86_400
 MAX_STATEMENTS = 50_000  # 10,000 people with a few machines each
 _MAX_AHEAD_S = 300  # statements from further in the future are not taken yet
@@ -88,7 +88,7 @@ class _Facts:
     machines: defaultdict[bytes, dict[bytes, Machine]] = field(default_factory=lambda: defaultdict(dict))  # by person
     removals: list[tuple[Removal, bytes]] = field(default_factory=list)
     charges: list[Statement] = field(default_factory=list)
-    testimonies: list[Statement] = field(default_factory=list)
+    attestations: list[Statement] = field(default_factory=list)
 
     def add(self, statement: Statement, swarm_key: bytes) -> None:
         author = statement.authors[0]
@@ -108,8 +108,8 @@ class _Facts:
                 self.removals.append((removal, author))
             case Charge():
                 self.charges.append(statement)
-            case Testimony():
-                self.testimonies.append(statement)
+            case Attestation():
+                self.attestations.append(statement)
 
     def limit_certificates(self, removed: Collection[bytes]) -> None:
         """Forget certificates beyond what one person may make; those of `removed` machines are kept and not counted."""
@@ -145,7 +145,7 @@ class Docket:
     """The accusations and findings of a swarm, by the digests of their statements. Nothing is decided here."""
 
     charges: Mapping[bytes, FiledCharge] = field(default_factory=dict)
-    testimonies: Mapping[bytes, tuple[PersonId, Testimony]] = field(default_factory=dict)
+    attestations: Mapping[bytes, tuple[PersonId, Attestation]] = field(default_factory=dict)
 
 
 NO_DOCKET = Docket()
@@ -293,7 +293,7 @@ class Roster:
                 _, inviter = self._facts.invites.get(content.invite, (None, b""))
                 ends = (statement.authors[-1] in keys or inviter == person.key) and content.person != person.key
             else:
-                stays = isinstance(content, Machine | Charge | Testimony)
+                stays = isinstance(content, Machine | Charge | Attestation)
                 ends = statement.authors[0] == person.key and not stays
             if ends:
                 found.append(statement)
@@ -331,22 +331,22 @@ class Roster:
             made[author.key] += 1
             if made[author.key] <= MAX_CHARGES:
                 charges[statement.digest] = FiledCharge(author.id, accused.id, charge)
-        testimonies: dict[bytes, tuple[PersonId, Testimony]] = {}
+        attestations: dict[bytes, tuple[PersonId, Attestation]] = {}
         said: defaultdict[bytes, int] = defaultdict(int)
         heard: defaultdict[bytes, int] = defaultdict(int)
-        for statement in sorted(self._facts.testimonies, key=_by_lot):
-            author, testimony = self.member_of_key(statement.authors[0]), statement.content
-            assert isinstance(testimony, Testimony)
-            filed = charges.get(testimony.charge)
-            if author is None or filed is None or author.is_on_probation(testimony.at_s):
+        for statement in sorted(self._facts.attestations, key=_by_lot):
+            author, attestation = self.member_of_key(statement.authors[0]), statement.content
+            assert isinstance(attestation, Attestation)
+            filed = charges.get(attestation.charge)
+            if author is None or filed is None or author.is_on_probation(attestation.at_s):
                 continue
             if author.id in (filed.accuser, filed.accused):
                 continue
             said[author.key] += 1
-            heard[testimony.charge] += 1
-            if said[author.key] <= MAX_TESTIMONIES and heard[testimony.charge] <= MAX_TESTIMONIES:
-                testimonies[statement.digest] = author.id, testimony
-        return Docket(charges, testimonies)
+            heard[attestation.charge] += 1
+            if said[author.key] <= MAX_ATTESTATIONS and heard[attestation.charge] <= MAX_ATTESTATIONS:
+                attestations[statement.digest] = author.id, attestation
+        return Docket(charges, attestations)
 
     def _counts(self, statement: Statement) -> bool:
         """Return whether a statement has an effect now; others are dropped, so that nobody fills the roster."""
@@ -368,8 +368,8 @@ class Roster:
                 return statement.authors[0] in self._leaders
             case Charge():
                 return statement.digest in self.docket.charges
-            case Testimony():
-                return statement.digest in self.docket.testimonies
+            case Attestation():
+                return statement.digest in self.docket.attestations
 
 
 @dataclass(frozen=True, slots=True)
@@ -553,7 +553,7 @@ def _by_time(statement: Statement) -> tuple[int, bytes]:
 def _by_lot(statement: Statement) -> bytes:
     """Order findings so that nobody chooses which of too many count."""
     content = statement.content
-    return hashlib.sha256((content.charge if isinstance(content, Testimony) else b"") + statement.authors[0]).digest()
+    return hashlib.sha256((content.charge if isinstance(content, Attestation) else b"") + statement.authors[0]).digest()
 
 
 def _subject(statement: Statement) -> bytes | None:

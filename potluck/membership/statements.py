@@ -126,7 +126,7 @@ class Charge:
 
 
 @dataclass(frozen=True, slots=True)
-class Testimony:
+class Attestation:
     """Somebody whose server repeated the window of a charge says whether it was wrong.
 
     Attributes:
@@ -138,7 +138,7 @@ class Testimony:
     at_s: int
 
 
-Content = Promotion | Delegation | Withdrawal | Enrolment | Machine | Removal | Charge | Testimony
+Content = Promotion | Delegation | Withdrawal | Enrolment | Machine | Removal | Charge | Attestation
 
 _KINDS: dict[str, type[Content]] = {
     "rank": Promotion,
@@ -148,7 +148,7 @@ _KINDS: dict[str, type[Content]] = {
     "machine": Machine,
     "remove": Removal,
     "charge": Charge,
-    "testify": Testimony,
+    "attest": Attestation,
 }
 _NAMES = {kind: name for name, kind in _KINDS.items()}
 

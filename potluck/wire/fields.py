@@ -68,7 +68,7 @@ class Field(IntEnum):
     ANSWER_TOKENS = 65  # how many of the last tokens the answer needs
     # accusations
     CHARGE = 72  # a signed statement, see `potluck.membership.statements`
-    TESTIMONY = 73  # likewise
+    ATTESTATION = 73  # likewise
     LEAVES = 74  # hashes that a commitment covers
     WINDOW = 75  # rows of the session, row, window
     PIECES = 76  # tokens of each step

@@ -106,17 +106,17 @@ class HearingJoiner:
         return HearingRequest(prefix, charge, evidence, inputs, claimed)
 
 
-def encode_testimony(statement: bytes) -> bytes:
+def encode_attestation(statement: bytes) -> bytes:
     """Return a juror's answer; empty if the juror cannot tell."""
-    return b"".join(write_message(fields={Field.TESTIMONY: statement}))
+    return b"".join(write_message(fields={Field.ATTESTATION: statement}))
 
 
 @refusing(Code.BAD_REPLY)
-def decode_testimony(body: Buffer) -> bytes:
+def decode_attestation(body: Buffer) -> bytes:
     """Return the statement that a juror signed; empty if the juror cannot tell. Raises RemoteError."""
-    statement = read_message(body).fields.get(Field.TESTIMONY)
+    statement = read_message(body).fields.get(Field.ATTESTATION)
     if not isinstance(statement, bytes) or len(statement) > MAX_STATEMENT_BYTES:
-        raise WireError("TESTIMONY must be a statement")
+        raise WireError("ATTESTATION must be a statement")
     return statement
 
 

@@ -74,7 +74,7 @@ def test_a_proof_takes_a_liar_off_everybodys_map_and_a_false_accusation_costs_th
         with monkeypatch.context() as lying:
             lying.setattr("potluck.client.audits.compare", lambda apart, limit: Opinion.DISAGREES)
             lying.setattr("potluck.client.audits.settle", lambda found, limit: Outsider.AUDITED)
-            lying.setattr("potluck.client.audits.testify", lambda *found: Finding.WRONG)
+            lying.setattr("potluck.client.audits.judge_window", lambda *found: Finding.WRONG)
             _generate_until(model, lambda: len(model.audits().wrong) > 1)
         assert len(model.audits().refuted) == 1
     dan, _ = swarm.join("Dan")

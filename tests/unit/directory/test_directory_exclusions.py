@@ -10,7 +10,7 @@ from potluck.audit.consequences import FIRST_S
 from potluck.directory.exclusions import Exclusions
 from potluck.membership.identity import Identity
 from potluck.membership.roster import Docket, FiledCharge
-from potluck.membership.statements import Charge, Testimony
+from potluck.membership.statements import Attestation, Charge
 from potluck.protocol.blocks import PeerId, PersonId, Span
 from potluck.protocol.records import LiveServer, span_digest
 
@@ -34,7 +34,7 @@ def docket(*said: tuple[Identity, bool], weights: str = span_digest(("0" * 16,) 
     )
     filed = FiledCharge(person(ANN), person(EVE), charge)
     found = {
-        bytes([number]): (person(who), Testimony(b"charge", is_wrong, int(NOW_S)))
+        bytes([number]): (person(who), Attestation(b"charge", is_wrong, int(NOW_S)))
         for number, (who, is_wrong) in enumerate(said)
     }
     return Docket({b"charge": filed}, found)

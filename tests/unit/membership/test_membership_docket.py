@@ -10,7 +10,7 @@ from helpers.members import NOW_S, founded, invited, joined
 from potluck.membership.identity import Identity
 from potluck.membership.presentation import Presentation, read_application, witness
 from potluck.membership.roster import CHARGE_LIVES_S, MAX_CHARGES, Roster
-from potluck.membership.statements import Charge, Statement, Testimony, sign
+from potluck.membership.statements import Attestation, Charge, Statement, sign
 
 ANA, BOB, EVE = (Identity.generate() for _ in range(3))
 
@@ -39,8 +39,8 @@ class Swarm:
             self.key, Charge(machine.public_key, bytes(32), "0:4", "0" * 16, "float32 none none", int(at_s)), author
         )
 
-    def testimony(self, charge: Statement, author: Ed25519PrivateKey, *, is_wrong: bool = True) -> Statement:
-        return sign(self.key, Testimony(charge.digest, is_wrong, int(NOW_S)), author)
+    def attestation(self, charge: Statement, author: Ed25519PrivateKey, *, is_wrong: bool = True) -> Statement:
+        return sign(self.key, Attestation(charge.digest, is_wrong, int(NOW_S)), author)
 
     def roster(self, *more: Statement, now_s: float = NOW_S) -> Roster:
         roster = Roster(self.key)
@@ -51,19 +51,19 @@ class Swarm:
 def test_all_nodes_agree_in_whatever_order_statements_come() -> None:
     swarm = Swarm()
     charge = swarm.charge(swarm.ana)
-    said = swarm.testimony(charge, swarm.people["Bob"])
-    own = swarm.testimony(charge, swarm.people["Eve"], is_wrong=False)
+    said = swarm.attestation(charge, swarm.people["Bob"])
+    own = swarm.attestation(charge, swarm.people["Eve"], is_wrong=False)
     for batch in permutations([charge, said, own]):
         docket = swarm.roster(*batch).docket
         assert list(docket.charges) == [charge.digest]
-        assert list(docket.testimonies) == [said.digest]  # nobody judges themselves
+        assert list(docket.attestations) == [said.digest]  # nobody judges themselves
 
 
 def test_a_computers_key_speaks_for_its_person() -> None:
     swarm = Swarm()
     charge = swarm.charge(swarm.ana)
-    docket = swarm.roster(charge, swarm.testimony(charge, BOB.private_key)).docket
-    ((person, said),) = docket.testimonies.values()
+    docket = swarm.roster(charge, swarm.attestation(charge, BOB.private_key)).docket
+    ((person, said),) = docket.attestations.values()
     assert person == swarm.people["Bob"].public_key().public_bytes_raw().hex()
     assert said.is_wrong
 
