@@ -46,6 +46,7 @@ from potluck_engine.file_watch import INTERVAL_S, FileWatch
 from potluck_engine.in_thread import in_thread
 from potluck_engine.loaded_blocks import trim_memory
 from potluck_engine.loading import open_for_swarm
+from potluck_engine.memory_watch import MemoryWatch
 from potluck_engine.node import Node, StartHost
 from potluck_engine.phases import Announced, Idle, InService, PinnedSpan
 from potluck_engine.ranks.processes import BACK_S
@@ -152,7 +153,7 @@ class Engine:
             raise
         if self.loader.ranks is not None:
             self._watching_ranks = asyncio.create_task(self._watch_ranks())
-        watches = (self._watch_files(), self._files.look_slowly(), self._watch_verdicts())
+        watches = (self._watch_files(), self._files.look_slowly(), self._watch_memory(), self._watch_verdicts())
         self._watching_files = tuple(map(asyncio.create_task, watches))
 
     async def stop(self) -> None:
@@ -389,6 +390,21 @@ class Engine:
                 await self._give_up_for_files(file or "a file of converted weights")
             elif is_news:
                 self._tell_changed(file)
+
+    async def _watch_memory(self) -> None:
+        """Make `wait_lost` raise if weights in memory changed: another process then loads them anew."""
+        watch = MemoryWatch()
+        while True:
+            blocks = self._in_service().state.blocks.whole
+            if blocks.weights.stream is not None or self._is_wrong:  # slots hold one block after another
+                await asyncio.sleep(INTERVAL_S)
+            elif name := await watch.look(blocks.decoder):
+                log.error("the weights %s changed in memory", name)
+                hint = "test this computer's memory, and that of its GPU"
+                self._broken.put_nowait(
+                    PotluckError("weights were damaged in memory, so they are loaded anew", hint=hint)
+                )
+                return
 
     async def _watch_verdicts(self) -> None:
         """Stop serving when other people prove that this engine answers wrongly, and come back when they forgive it."""

@@ -1,0 +1,55 @@
+"""Notices when weights in memory change, as damaged memory makes them. It says so, and decides nothing.
+
+Weights never change while they are served. So each parameter is added up when it is first seen, and again from time to
+time, on the device that holds it. Any single flipped bit changes the sum.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Iterator
+
+import torch
+from torch import Tensor, nn
+
+_SHARE = 0.002  # of one core, or of the device: a gigabyte in a few minutes
+_PAUSE_S = 1.0
+
+
+class MemoryWatch:
+    """The resident weights of one module at a time."""
+
+    def __init__(self) -> None:
+        self._module: nn.Module | None = None
+        self._sums: dict[str, tuple[int, int]] = {}  # address and sum, by the parameter's name
+        self._round: Iterator[tuple[str, nn.Parameter]] = iter(())
+
+    async def look(self, module: nn.Module) -> str:
+        """Check the next parameter, in its share of the time. Return its name if it changed; empty: all is well."""
+        if module is not self._module:
+            self._module, self._sums, self._round = module, {}, iter(())
+        name, parameter = next(self._round, ("", None))
+        if parameter is None:
+            self._round = module.named_parameters()
+            await asyncio.sleep(_PAUSE_S)
+            return ""
+        begin = time.monotonic()
+        weights = parameter.detach()
+        now = weights.data_ptr(), await asyncio.to_thread(checksum, weights)
+        took_s = time.monotonic() - begin
+        before = self._sums.setdefault(name, now)
+        self._sums[name] = now
+        if weights.numel() and before[0] == now[0] and before[1] != now[1]:
+            return name
+        await asyncio.sleep(max(took_s * (1.0 / _SHARE - 1.0), _PAUSE_S))
+        return ""
+
+
+def checksum(weights: Tensor) -> int:
+    """Return a sum over all bytes of a tensor, computed where it is."""
+    if not weights.numel():
+        return 0
+    flat = weights.contiguous().reshape(-1).view(torch.uint8)
+    words = flat.view(torch.int32) if flat.numel() % 4 == 0 and flat.storage_offset() % 4 == 0 else flat
+    return int(words.sum(dtype=torch.int64))
