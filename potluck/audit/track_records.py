@@ -2,29 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 from potluck.audit.choices import CLEAN_AUDITS, WINDOW_TOKENS
-from potluck.protocol.blocks import PersonId
-
-_MOST_OF_ONE = 4  # clean audits that count from one other person, so that at least three have to agree
 
 
-def clean_audits(by: Mapping[PersonId, int]) -> int:
-    """Return how many clean audits count of a person's, by who made them. Audits of one's own servers are not in it."""
-    return sum(min(max(count, 0), _MOST_OF_ONE) for count in by.values())
+def has_record(clean: int) -> bool:
+    """Return whether so many clean audits, as auditor or audited, end somebody's probation for whoever made them.
 
-
-def is_on_probation(probation_until_s: float, clean: int, now_s: float) -> bool:
-    """Return whether somebody who joined a public swarm is still on probation.
-
-    It lasts a week at least, and until ten audits were clean. Somebody with an invite never was on probation.
-
-    Args:
-        probation_until_s: Unix seconds; 0 for somebody with an invite.
-        clean: audits, see `clean_audits`.
+    A client believes only its own audits: what others attest, a ring could make up.
     """
-    return probation_until_s > 0 and (now_s < probation_until_s or clean < CLEAN_AUDITS)
+    return clean >= CLEAN_AUDITS
 
 
 def payable_tokens(received: int, committed: int, *, is_over: bool) -> int:

@@ -178,6 +178,8 @@ class Audits:
         self.report.audited += 1
         if opinion is Opinion.AGREES:
             self._clean[case.person] += 1
+            self._servers.note_clean(case.person)
+            self._servers.note_clean(other)
             await self._learn(case, auditor, other, seed, recomputed)
         elif opinion is Opinion.UNDECIDABLE or limit is None:
             self.report.undecided += 1

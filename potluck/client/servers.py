@@ -19,6 +19,7 @@ from operator import itemgetter
 
 import numpy as np
 
+from potluck.audit.track_records import has_record
 from potluck.client.config import ClientConfig
 from potluck.client.outages import Outages
 from potluck.client.quoting import Quotes, Quoting
@@ -149,6 +150,7 @@ class Servers:
         self._examined: set[PeerId] = set()  # after a call failed; many may fail at once
         self._answered = asyncio.Event()  # set with each answer, and when no more are awaited
         self._bans = Bans(config)
+        self._clean: Counter[PersonId] = Counter()
         self._distrusted = set(config.distrusted)  # people whose servers computed wrongly
         self._slowness = Slowness()
         self._affinity = Affinity()
@@ -325,9 +327,14 @@ class Servers:
             and all(variant.can_replace(needs.pins.get(block, variant)) for block, variant in hop.pins.items())
         ]
 
+    def note_clean(self, person: PersonId) -> None:
+        """Take notice of an audit in which a person's server computed right, as the audited one or as the auditor."""
+        self._clean[person] += 1
+
     def distrust(self, person: PersonId) -> None:
         """Never use the servers of a person again."""
         self._distrusted.add(person)
+        self._clean.pop(person, None)
 
     def is_distrusted(self, peer: PeerId) -> bool:
         is_known = bool(self._distrusted) and self._host.person_of(peer) in self._distrusted
@@ -497,10 +504,13 @@ class Servers:
     def _is_doubted(self, peer: PeerId, now: float) -> bool:
         """Tell whether a server comes last.
 
-        It or its person's others failed us, it has not answered a ping yet, or its person is on probation.
+        It or its person's others failed us, it has not answered a ping yet, or its person is on probation. For this
+        client, ten clean audits end that.
         """
         is_silent = peer in self._pinged and peer not in self._rtts
-        return is_silent or self._attempts.is_doubtful(peer, now) or self._host.is_on_probation(peer)
+        person = self._host.person_of(peer)
+        is_new = self._host.is_on_probation(peer) and (person is None or not has_record(self._clean[person]))
+        return is_silent or self._attempts.is_doubtful(peer, now) or is_new
 
     def _demands(self, needs: Needs) -> Needs:
         """Add the user's demands on every server to a session's needs."""

@@ -20,7 +20,7 @@ from potluck.audit.accusations import (
     quorum,
 )
 from potluck.audit.consequences import FIRST_S, LONGEST_S, Case, penalty_s, standing
-from potluck.audit.track_records import clean_audits, is_on_probation, payable_tokens
+from potluck.audit.track_records import has_record, payable_tokens
 from potluck.protocol.blocks import PersonId
 
 ANN, BEN, CEM, DAN, EVA = (PersonId(name) for name in ("ann", "ben", "cem", "dan", "eva"))
@@ -133,12 +133,9 @@ def test_a_refuted_accusation_costs_the_accuser() -> None:
     assert standing(BEN, cases) == standing(CEM, cases) == standing(PersonId("nobody"), cases)
 
 
-def test_probation_ends_after_a_week_and_ten_clean_audits() -> None:
-    assert is_on_probation(100.0, 10, 99.0)
-    assert is_on_probation(100.0, 9, 101.0)
-    assert not is_on_probation(100.0, 10, 101.0)
-    assert not is_on_probation(0, 0, 1.0)
-    assert clean_audits({ANN: 100, BEN: 3, CEM: 3}) == 10
+def test_ten_clean_audits_make_a_record() -> None:
+    assert not has_record(9)
+    assert has_record(10)
 
 
 def test_only_windows_that_could_be_audited_are_paid() -> None:

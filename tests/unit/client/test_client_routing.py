@@ -13,6 +13,7 @@ from helpers.client_world import QUICK, World, prompt
 from helpers.client_world import world as any_world
 from transformers import PreTrainedModel
 
+from potluck.audit import CLEAN_AUDITS
 from potluck.client.beginnings import fingerprints
 from potluck.directory import Directory
 from potluck.membership.identity import Identity
@@ -72,6 +73,10 @@ def test_a_server_of_somebody_on_probation_serves_only_where_there_is_no_other(l
         other.on_quote = busy
         there.model.generate(prompt(), **ONE)
         assert serving(there) is other
+        for _ in range(CLEAN_AUDITS):
+            there.client.servers.note_clean(PersonId(newcomer.peer_id))
+        there.model.generate(prompt(), **ONE)
+        assert serving(there) is newcomer
     with world("0:4", "0:2") as there:
         newcomer, _ = there.servers
         there.network.on_probation = {newcomer.record.peer_id}
