@@ -105,6 +105,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="FOLDER|NAME",
         help="a LoRA adapter in peft's format that callers may use; repeatable",
     )
+    parser.add_argument(
+        "--private-adapters-mb",
+        type=int,
+        default=256,
+        metavar="MIB",
+        help="memory for LoRA adapters that callers bring and train; 0: take none (default: 256)",
+    )
     parser.add_argument("--threads", type=positive, default=max(1, (os.cpu_count() or 2) // 2), help="CPU threads")
     parser.add_argument("--cache-tokens", type=positive, help="room for sessions (default: what is free)")
 
@@ -140,6 +147,7 @@ def launch_spec(args: argparse.Namespace) -> LaunchSpec:
         quantization=args.quantization,
         cache_quantization=args.cache_quantization,
         adapters=tuple(args.adapter),
+        private_adapters_mb=args.private_adapters_mb,
         device=args.device,
         devices=args.devices,
         max_memory=args.max_memory,

@@ -48,6 +48,7 @@ class LaunchSpec:
     quantization: str = "none"  # of the weights, see potluck.blocks.formats
     cache_quantization: str = "none"  # of keys and values of sessions: one of CACHE_QUANTIZATIONS
     adapters: tuple[str, ...] = ()  # LoRA: folders or hub names
+    private_adapters_mb: int = 0  # memory for adapters that callers bring and train; 0: none are taken
     device: str = "cpu"
     devices: tuple[str, ...] = ()  # hold the span together, `device` first; empty: `device` alone
     memory_limit_mb: int = 0  # of the device, unless `max_memory` names it

@@ -60,6 +60,8 @@ class Admission:
             raise RemoteError(Code.NOT_SERVED, f"blocks {span} have other weights here")
         if caller.adapter is None:
             return None
+        if caller.private is not None:
+            raise RemoteError(Code.BAD_REQUEST, "a call goes through a served adapter or a private one, not both")
         adapter = find_adapter(self._adapters, caller.adapter)
         if adapter is None:
             raise RemoteError(Code.NOT_SERVED, "this server does not have that adapter")

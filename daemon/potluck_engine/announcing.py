@@ -149,10 +149,12 @@ class Announcements:
         limits = config.limits if state is None else state.limits
         span, digests, hidden_size = self.target, (_UNKNOWN_DIGEST,) * len(self.target), 1
         adapters: tuple[str, ...] = ()
+        private_bytes = 0
         form = NumberFormat(config.dtype, config.quantization, config.cache_quantization)
         if state is not None:
             whole, span = state.blocks.whole, state.admission.kept
             form = state.format
+            private_bytes = state.private.largest_bytes
             digests, adapters, hidden_size = whole.digests_of(span), whole.adapters.ids, whole.hidden_size
         rates = combine(
             self.speed, num_blocks=len(self.target), hidden_size=hidden_size, link_mbps=self.network.link_mbps
@@ -180,4 +182,5 @@ class Announcements:
             window=self.window,
             stored=self.stored,
             moves=config.span is None,
+            private_adapter_bytes=private_bytes,
         )

@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Coroutine
+from contextlib import AbstractContextManager, ExitStack
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
+from potluck.blocks.adapters import PrivateAdapter
 from potluck.foreign import CallCoding, ForeignPeers, SessionCoding
 from potluck.membership.gate import MembersGate
 from potluck.p2p.network import Host, Stream
@@ -19,6 +21,7 @@ from potluck.protocol.codes import Code, RemoteError
 from potluck.protocol.messages import BackwardRequest, ForwardRequest, ServerInfo, TensorReply
 from potluck.tasks import cancel_and_wait
 from potluck.wire import protocols, sessions
+from potluck.wire.adapters import ACCEPTED, UploadJoiner
 from potluck.wire.calls import CallRequest, RequestJoiner
 from potluck.wire.limits import Limits
 from potluck.wire.message import MAX_FIELD_BYTES, PART_BYTES
@@ -33,6 +36,8 @@ from potluck_engine.compute.call_scheduler import Pieces, Priority
 from potluck_engine.hearings import Hearings
 from potluck_engine.in_thread import in_thread_if_large
 from potluck_engine.inference import serve_session
+from potluck_engine.loaded_blocks import Gradients
+from potluck_engine.memory.private_adapters import HeldAdapter
 from potluck_engine.pushing import Pushes
 from potluck_engine.quotes import quote
 from potluck_engine.span_state import SpanState
@@ -68,7 +73,11 @@ class Handlers:
         if self.members is not None:
             hearings = Hearings(lambda: self.state, self.members)
             await host.serve_stream(protocols.HEAR, hearings.hear, max_frame_bytes=PART_BYTES + MAX_FIELD_BYTES)
-        for protocol, stream_call in ((protocols.FORWARD, self.forward), (protocols.BACKWARD, self.backward)):
+        for protocol, stream_call in (
+            (protocols.FORWARD, self.forward),
+            (protocols.BACKWARD, self.backward),
+            (protocols.ADAPTER, self.take_adapter),
+        ):
             await host.serve_stream(protocol, stream_call, max_frame_bytes=PART_BYTES + MAX_FIELD_BYTES)
         if self.foreign is not None:
             await self.foreign.serve(host, self)
@@ -89,6 +98,37 @@ class Handlers:
     async def push(self, stream: Stream, peer: PeerId) -> None:
         """Take in what another server pushes to a session here."""
         await self._pushes.receive(stream, peer, self.limits, timeout_s=self.state.limits.opening_timeout_s)
+
+    async def take_adapter(self, stream: Stream, peer: PeerId) -> None:
+        """Take in a private adapter, for later calls of this peer's person. Raises RemoteError."""
+        state = self.state
+        joiner = UploadJoiner(num_blocks=self.limits.num_blocks, max_bytes=state.private.largest_bytes)
+        with ExitStack() as room:
+            try:
+                async with asyncio.timeout(state.limits.request_timeout_s):
+                    held, is_whole = None, False
+                    while not is_whole and (frame := await stream.receive(silence_s=state.limits.opening_timeout_s)):
+                        is_whole = joiner.add(frame)
+                        if held is None:  # before a stranger makes us keep the rest
+                            held = room.enter_context(self._room_for(joiner, peer))
+            except TimeoutError:
+                raise RemoteError(Code.BAD_REQUEST, "the stream stood still for too long") from None
+            if held is None or not is_whole:
+                raise RemoteError(Code.BAD_REQUEST, "the adapter is not whole")
+            upload = await self.in_thread_if_large(joiner.num_bytes, joiner.upload)
+            held.adapter = PrivateAdapter(upload.layout, upload.values.to(state.blocks.whole.device))
+        await stream.send(ACCEPTED, timeout_s=state.limits.send_timeout_s)
+
+    def _room_for(self, joiner: UploadJoiner, peer: PeerId) -> AbstractContextManager[HeldAdapter]:
+        """Check what an upload says of itself, and reserve memory for it. Raises RemoteError."""
+        state = self.state
+        prefix, span, caller, layout = joiner.start()
+        state.admission.check(prefix, span, caller)
+        whole = state.blocks.whole
+        whole.adapters.check(whole.layers, whole.span.start, layout)
+        assert caller.private is not None
+        person = state.admission.person_of(peer)
+        return state.private.taking(person, caller.private.digest, span, joiner.num_bytes)
 
     async def quote(self, body: bytes, peer: PeerId) -> bytes:
         return encode_quote(quote(self.state, decode_quote_request(body, limits=self.limits), peer))
@@ -161,22 +201,31 @@ class Handlers:
             raise RemoteError(Code.BAD_REQUEST, "hidden states of no tokens")
         person = state.admission.person_of(peer)
         tab = state.tabs.tab_of_calls(peer, request.span, request.caller)
-        priority, pieces = self._work_of(request, adapter)
-        with state.sessions.calling(request.span):
+        with (
+            state.private.using(person, request.caller.private, request.span) as private,
+            state.sessions.calling(request.span),
+        ):
+            priority, pieces = self._work_of(request, adapter, private)
             computed = await state.calls.run(
                 priority, pieces, client=person, tokens=batch * tokens, timeout_s=state.limits.request_timeout_s
             )
         timing = replace(computed.timing, cache_tokens_left=state.free_tokens)
         state.tabs.note(tab, batch * tokens, is_backward=priority is Priority.BACKWARD)
         timing = state.tabs.say(tab, timing, is_named=tab.seq > 0)  # once it signs: answers of calls may be lost
-        return TensorReply(computed.value, timing)
+        if priority is Priority.FORWARD:
+            return TensorReply((computed.value,), timing)
+        found: Gradients = computed.value
+        tensors = (found.hidden,) if found.prompts is None else (found.hidden, found.prompts)
+        return TensorReply(tensors, timing, found.adapter)
 
-    def _work_of(self, request: CallRequest, adapter: str | None) -> tuple[Priority, Pieces]:
+    def _work_of(
+        self, request: CallRequest, adapter: str | None, private: PrivateAdapter | None
+    ) -> tuple[Priority, Pieces]:
         blocks, span, hidden, prompts = self.state.call_blocks, request.span, request.hidden, request.prompts
         if isinstance(request, ForwardRequest):
-            return Priority.FORWARD, lambda: blocks.adapted(adapter, blocks.forward(span, hidden, prompts))
+            return Priority.FORWARD, lambda: blocks.adapted(adapter, blocks.forward(span, hidden, prompts, private))
         grad = request.grad
-        return Priority.BACKWARD, lambda: blocks.adapted(adapter, blocks.backward(span, hidden, grad, prompts))
+        return Priority.BACKWARD, lambda: blocks.adapted(adapter, blocks.backward(span, hidden, grad, prompts, private))
 
     def _begin_large_call(self) -> None:
         if self._large_calls >= _MAX_LARGE_CALLS:

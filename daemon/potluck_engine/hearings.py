@@ -126,7 +126,7 @@ class Hearings:
                 timeout_s=state.limits.request_timeout_s,
             )
             steps = await _in_steps(state, request, accuser)
-        prefill = computed.value[0][0, -WINDOW_TOKENS:]
+        prefill = computed.value[0, -WINDOW_TOKENS:]
         return await asyncio.to_thread(_compare, request.outputs[0], prefill, steps, widest)
 
 

@@ -17,6 +17,7 @@ import logging
 import math
 import time
 from collections import deque
+from contextlib import ExitStack
 from dataclasses import replace
 
 from potluck.errors import PotluckError
@@ -56,7 +57,21 @@ async def serve_session(state: SpanState, pushes: Pushes, stream: Stream, peer: 
     if body is None:
         return
     request = await _decode(state, coding, body, first=True)
-    session = _open(state, request, peer)
+    with ExitStack() as held:
+        await _serve(state, pushes, stream, peer, coding, request, held)
+
+
+async def _serve(
+    state: SpanState,
+    pushes: Pushes,
+    stream: Stream,
+    peer: PeerId,
+    coding: SessionCoding,
+    request: StepRequest,
+    held: ExitStack,
+) -> None:
+    """Serve the session that `request` opens; `held` keeps its private adapter."""
+    session = _open(state, request, peer, held)
     if coding is not sessions:  # stock peers don't read signatures
         session.notes = None
     if session.memory.adapter is not None:  # now: what is wrong with it is no other session's trouble
@@ -74,7 +89,7 @@ async def serve_session(state: SpanState, pushes: Pushes, stream: Stream, peer: 
         log.log(level, "a session over blocks %s ended after %d tokens", memory.span, session.position)
 
 
-def _open(state: SpanState, request: StepRequest, peer: PeerId) -> ServedSession:
+def _open(state: SpanState, request: StepRequest, peer: PeerId, held: ExitStack) -> ServedSession:
     opening = request.opening
     if opening is None or request.hidden is None:
         raise RemoteError(Code.BAD_REQUEST, "the first message must open a session")
@@ -85,13 +100,16 @@ def _open(state: SpanState, request: StepRequest, peer: PeerId) -> ServedSession
         if session is None:
             raise RemoteError(Code.ROLLBACK, "nothing is kept of this session")
         return session
+    person = state.admission.person_of(peer)
+    private = held.enter_context(state.private.using(person, opening.caller.private, opening.span))
     memory = SessionMemory(
         client=peer,
-        person=state.admission.person_of(peer),
+        person=person,
         span=opening.span,
         rows=request.hidden.shape[0],
-        is_alone=opening.exact or not state.is_ragged,
+        is_alone=opening.exact or not state.is_ragged or private is not None,
         adapter=adapter,
+        private=private,
     )
     alloc_timeout_s = min(opening.alloc_timeout_s, state.limits.alloc_timeout_s)
     session = ServedSession(opening.session_id, opening.max_length, alloc_timeout_s, memory)
@@ -176,7 +194,8 @@ class SessionStream:
             if task is not None:
                 task.cancel()
         is_told = isinstance(self._why, RemoteError) and self._why.code is Code.DRAINING
-        is_kept = is_told and self._running is None and self._state.parking.keep(self.session, time.monotonic())
+        is_kept = is_told and self._running is None and self.session.memory.private is None
+        is_kept = is_kept and self._state.parking.keep(self.session, time.monotonic())
         if not is_kept:
             self._state.compute.close(self.session.memory, self._running[0] if self._running else None)
         self._why = self._why or _Over()

@@ -10,15 +10,16 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Generator, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 import torch
 from torch import Tensor
 
 from potluck.blocks import BlockSpan
 from potluck.blocks.accelerators import empty_cache
+from potluck.blocks.adapters import PrivateAdapter
 from potluck.blocks.heap import trim_heap
 from potluck.blocks.reshaping import part_of
 from potluck.protocol.blocks import Span
@@ -44,7 +45,7 @@ class LoadedBlocks:
         self._stream: torch.cuda.Stream | None = None
         if whole.device.type == "cuda":
             self._stream = torch.cuda.Stream(whole.device)  # type: ignore[no-untyped-call]
-        self._parts: OrderedDict[Span, BlockSpan] = OrderedDict()
+        self._parts: OrderedDict[tuple[Span, bool], BlockSpan] = OrderedDict()  # by blocks, and whether it is open
 
     @property
     def span(self) -> Span:
@@ -72,17 +73,22 @@ class LoadedBlocks:
         """True if the weights can be restored; if not, the span must be loaded anew."""
         return self.whole.weights.is_restorable
 
-    def part(self, span: Span) -> BlockSpan:
-        """Return the blocks of `span`. Raises RemoteError DRAINING if they are not served any more."""
-        whole, parts = self.whole, self._parts
-        if span == whole.span:
+    def part(self, span: Span, *, is_open: bool = False) -> BlockSpan:
+        """Return the blocks of `span`; open ones take private adapters, at the price of slower linear layers.
+
+        Raises RemoteError DRAINING if they are not served any more.
+        """
+        whole, parts, key = self.whole, self._parts, (span, is_open)
+        if span == whole.span and not is_open:
             return whole
-        part = parts.get(span)
+        part = parts.get(key)
         if part is None:
-            part = parts[span] = self.new_part(span)
+            part = parts[key] = self.new_part(span)
+            if is_open:
+                part.adapters.open(part.layers, span.start)
             while len(parts) > _MAX_PARTS + len(whole.span):
                 parts.popitem(last=False)
-        parts.move_to_end(span)
+        parts.move_to_end(key)
         return part
 
     def new_part(self, span: Span) -> BlockSpan:
@@ -112,8 +118,10 @@ class LoadedBlocks:
             yield
         self._stream.synchronize()
 
-    def forward(self, span: Span, hidden: Tensor, prompts: Tensor | None) -> Generator[None, None, tuple[Tensor]]:
-        """Run a stateless forward; its result is a tuple of one tensor.
+    def forward(
+        self, span: Span, hidden: Tensor, prompts: Tensor | None, private: PrivateAdapter | None = None
+    ) -> Generator[None, None, Tensor]:
+        """Run a stateless forward.
 
         Shapes: hidden [batch, tokens, hidden_size] any float, on the CPU; prompts [blocks, batch or 1, p, hidden_size];
         returns as hidden, in the blocks' dtype, on the CPU.
@@ -124,45 +132,51 @@ class LoadedBlocks:
             current, some_prompts = hidden[rows], _rows_of(prompts, rows)
             for blocks in self._block_groups(current, span, self._budget()):
                 with torch.inference_mode():
-                    current = self.part(blocks).forward(current, None, _blocks_of(some_prompts, blocks, span))
+                    current = self._apply(blocks, current, _blocks_of(some_prompts, blocks, span), private)
                 yield
             outputs.append(current)
         with torch.inference_mode():
-            return ((outputs[0] if len(outputs) == 1 else torch.cat(outputs)).cpu(),)
+            return (outputs[0] if len(outputs) == 1 else torch.cat(outputs)).cpu()
 
     def backward(
-        self, span: Span, hidden: Tensor, grad: Tensor, prompts: Tensor | None
-    ) -> Generator[None, None, tuple[Tensor, ...]]:
+        self, span: Span, hidden: Tensor, grad: Tensor, prompts: Tensor | None, private: PrivateAdapter | None = None
+    ) -> Generator[None, None, Gradients]:
         """Run a stateless backward: the forward again, then gradients, in pieces of some blocks.
 
-        Shapes: hidden, grad and prompts as in `forward`; returns the gradient of hidden, then that of prompts if given,
-        each shaped as what it belongs to.
+        Shapes: hidden, grad and prompts as in `forward`; returns gradients shaped as what they belong to, on the CPU.
         """
         hidden, prompts = self._enter(hidden, prompts)
         grad, _ = self._enter(grad, None)
         budget = self._budget() // _BACKWARD_COST
-        hidden_grads: list[Tensor] = []
-        prompt_grads: list[Tensor] = []
+        found: list[Gradients] = []
         for rows in _row_groups(hidden, len(span), budget):
-            pieces = self._backward_rows(span, hidden[rows], grad[rows], _rows_of(prompts, rows), budget)
-            row_grad, row_prompt_grad = yield from pieces
-            hidden_grads.append(row_grad)
-            if row_prompt_grad is not None:
-                prompt_grads.append(row_prompt_grad)
-        whole_grad = torch.cat(hidden_grads).cpu()
-        if prompts is None:
-            return (whole_grad,)
-        shared = prompts.shape[1] != hidden.shape[0]  # one prompt for all rows: its gradient is their sum
-        return whole_grad, (sum(prompt_grads[1:], prompt_grads[0]) if shared else torch.cat(prompt_grads, dim=1)).cpu()
+            pieces = self._backward_rows(span, hidden[rows], grad[rows], _rows_of(prompts, rows), private, budget)
+            found.append((yield from pieces))
+        of_prompts = [each.prompts for each in found if each.prompts is not None]
+        of_adapter = [each.adapter for each in found if each.adapter is not None]
+        prompt_grad = None
+        if prompts is not None:  # one prompt for all rows: its gradient is their sum
+            shared = prompts.shape[1] != hidden.shape[0]
+            prompt_grad = (sum(of_prompts[1:], of_prompts[0]) if shared else torch.cat(of_prompts, dim=1)).cpu()
+        adapter_grad = sum(of_adapter[1:], of_adapter[0]).cpu() if of_adapter else None
+        return Gradients(torch.cat([each.hidden for each in found]).cpu(), prompt_grad, adapter_grad)
 
     def _backward_rows(
-        self, span: Span, hidden: Tensor, grad: Tensor, prompts: Tensor | None, budget: int
-    ) -> Generator[None, None, tuple[Tensor, Tensor | None]]:
+        self,
+        span: Span,
+        hidden: Tensor,
+        grad: Tensor,
+        prompts: Tensor | None,
+        private: PrivateAdapter | None,
+        budget: int,
+    ) -> Generator[None, None, Gradients]:
         groups = list(self._block_groups(hidden, span, budget))
         inputs: list[Tensor | _Recorded] = []
         current, room = hidden, self.kept_bytes
         for blocks in groups[:-1]:
-            passed = _run_forward(self.part(blocks), current, _blocks_of(prompts, blocks, span), room)
+            own = None if private is None else private.cut(blocks)
+            part = self.part(blocks, is_open=own is not None)
+            passed = _run_forward(part, current, _blocks_of(prompts, blocks, span), own, room)
             room -= passed.num_bytes
             inputs.append(passed if passed.num_bytes else current)
             current = passed.output.detach()
@@ -170,16 +184,31 @@ class LoadedBlocks:
             yield
         inputs.append(current)
         prompt_grads: list[Tensor] = []
+        adapter_grads: list[Tensor] = []
         for blocks in reversed(groups):
             before = inputs.pop()
             if isinstance(before, _Recorded):
-                grad, prompt_grad = before.gradients(grad)
+                found = before.gradients(grad)
             else:
-                grad, prompt_grad = self.backward_piece(blocks, before, grad, _blocks_of(prompts, blocks, span))
-            if prompt_grad is not None:
-                prompt_grads.insert(0, prompt_grad)
+                own = None if private is None else private.cut(blocks)
+                found = self.backward_piece(blocks, before, grad, _blocks_of(prompts, blocks, span), own)
+            grad = found.hidden
+            if found.prompts is not None:
+                prompt_grads.insert(0, found.prompts)
+            if found.adapter is not None:
+                adapter_grads.insert(0, found.adapter)
             yield
-        return grad, torch.cat(prompt_grads) if prompt_grads else None
+        return Gradients(
+            grad,
+            torch.cat(prompt_grads) if prompt_grads else None,
+            torch.cat(adapter_grads) if adapter_grads else None,
+        )
+
+    def _apply(self, blocks: Span, hidden: Tensor, prompts: Tensor | None, private: PrivateAdapter | None) -> Tensor:
+        own = None if private is None else private.cut(blocks)
+        part = self.part(blocks, is_open=own is not None)
+        with _using(part, own):
+            return part.forward(hidden, None, prompts)
 
     @property
     def kept_bytes(self) -> int:
@@ -187,10 +216,15 @@ class LoadedBlocks:
         return 0 if self.whole.weights.stream is not None else _KEPT_BYTES
 
     def backward_piece(
-        self, blocks: Span, hidden: Tensor, grad: Tensor, prompts: Tensor | None
-    ) -> tuple[Tensor, Tensor | None]:
-        """Return the gradients of a piece's input and prompts, given that of its output."""
-        return backward_of(self.part(blocks), hidden, grad, prompts)
+        self,
+        blocks: Span,
+        hidden: Tensor,
+        grad: Tensor,
+        prompts: Tensor | None,
+        private: PrivateAdapter | None = None,
+    ) -> Gradients:
+        """Return the gradients of what a piece was given, given that of its output."""
+        return backward_of(self.part(blocks, is_open=private is not None), hidden, grad, prompts, private)
 
     def _budget(self) -> int:
         return self._piece_tokens * len(self.span)
@@ -207,35 +241,53 @@ class LoadedBlocks:
         return hidden.to(device, dtype), None if prompts is None else prompts.to(device, dtype)
 
 
+class Gradients(NamedTuple):
+    """Gradients in the shapes of what they belong to: hidden states, prompts, the values of a private adapter."""
+
+    hidden: Tensor
+    prompts: Tensor | None = None
+    adapter: Tensor | None = None
+
+
 @dataclass(slots=True)
 class _Recorded:
     """A forward of some blocks, and what its gradients need.
 
     Attributes:
-        leaves: hidden and, if given, prompts.
+        leaves: hidden states, prompts and the adapter's values; None for what was not given.
         num_bytes: of intermediate results, weights not counted; 0: none are kept.
     """
 
-    leaves: list[Tensor]
+    leaves: tuple[Tensor | None, ...]
     output: Tensor
     num_bytes: int
 
-    def gradients(self, grad: Tensor) -> tuple[Tensor, Tensor | None]:
-        """Return the gradients of hidden and, if given, of prompts, in their shapes."""
-        grads = torch.autograd.grad(self.output, self.leaves, grad)
-        return grads[0], grads[1] if len(grads) > 1 else None
+    def gradients(self, grad: Tensor) -> Gradients:
+        given = [leaf for leaf in self.leaves if leaf is not None]
+        found = iter(torch.autograd.grad(self.output, given, grad))
+        hidden, prompts, adapter = (None if leaf is None else next(found) for leaf in self.leaves)
+        assert hidden is not None
+        return Gradients(hidden, prompts, adapter)
 
 
-def backward_of(part: BlockSpan, hidden: Tensor, grad: Tensor, prompts: Tensor | None) -> tuple[Tensor, Tensor | None]:
-    """Run the forward again and return the gradients of hidden and, if given, of prompts, in their shapes."""
-    return _record(part, hidden, prompts).gradients(grad)
+def backward_of(
+    part: BlockSpan,
+    hidden: Tensor,
+    grad: Tensor,
+    prompts: Tensor | None,
+    private: PrivateAdapter | None = None,
+) -> Gradients:
+    """Run the forward again and return the gradients of what was given."""
+    return _record(part, hidden, prompts, private).gradients(grad)
 
 
-def _run_forward(part: BlockSpan, hidden: Tensor, prompts: Tensor | None, room: int) -> _Recorded:
+def _run_forward(
+    part: BlockSpan, hidden: Tensor, prompts: Tensor | None, private: PrivateAdapter | None, room: int
+) -> _Recorded:
     """Run the forward of a backward's piece; keep what its gradients need if that takes no more than `room` bytes."""
     if room <= 0:
-        with torch.no_grad():  # not inference_mode: its tensors cannot take part in autograd later
-            return _Recorded([], part.forward(hidden, None, prompts), 0)
+        with torch.no_grad(), _using(part, private):  # inference_mode's tensors can't take part in autograd later
+            return _Recorded((), part.forward(hidden, None, prompts), 0)
     weights = {each.untyped_storage().data_ptr() for each in part.layers.parameters()}
     sizes: dict[int, int] = {}
 
@@ -246,17 +298,27 @@ def _run_forward(part: BlockSpan, hidden: Tensor, prompts: Tensor | None, room: 
         return saved.detach()  # an output that its own node saved would keep itself alive
 
     with torch.autograd.graph.saved_tensors_hooks(note, _as_it_is):
-        recorded = _record(part, hidden, prompts)
+        recorded = _record(part, hidden, prompts, private)
     recorded.num_bytes = sum(sizes.values())
-    return recorded if recorded.num_bytes <= room else _Recorded([], recorded.output.detach(), 0)
+    return recorded if recorded.num_bytes <= room else _Recorded((), recorded.output.detach(), 0)
 
 
-def _record(part: BlockSpan, hidden: Tensor, prompts: Tensor | None) -> _Recorded:
+def _record(part: BlockSpan, hidden: Tensor, prompts: Tensor | None, private: PrivateAdapter | None) -> _Recorded:
     with torch.enable_grad():
-        leaves = [hidden.detach().requires_grad_()]
-        if prompts is not None:
-            leaves.append(prompts.detach().requires_grad_())
-        return _Recorded(leaves, part.forward(leaves[0], None, leaves[1] if prompts is not None else None), 0)
+        own_hidden = hidden.detach().requires_grad_()
+        own_prompts = None if prompts is None else prompts.detach().requires_grad_()
+        values = None
+        if private is not None and private.layout.places:
+            values = private.values.detach().requires_grad_()
+            private = PrivateAdapter(private.layout, values)
+        with _using(part, private):
+            output = part.forward(own_hidden, None, own_prompts)
+        return _Recorded((own_hidden, own_prompts, values), output, 0)
+
+
+def _using(part: BlockSpan, private: PrivateAdapter | None) -> AbstractContextManager[None]:
+    """Send tokens through a private adapter; without one, a served adapter that is in use stays so."""
+    return nullcontext() if private is None else part.adapters.using(private)
 
 
 def _as_it_is(kept: Tensor) -> Tensor:

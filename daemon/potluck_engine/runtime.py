@@ -112,6 +112,7 @@ class EngineRuntime:
         await self._threads.stop()  # the running piece still needs the weights
         if closes_all:
             state.stage.paging.close_all()
+        state.private.forget()
         await asyncio.to_thread(state.blocks.free)
 
     async def offload(self, state: SpanState) -> None:
@@ -148,6 +149,7 @@ class EngineRuntime:
             max_blocks=max_blocks,
             tabs=self._tabs,
             budgets=self._node.host.budgets,
+            private_adapter_bytes=spec.private_adapters_mb << 20,
         )
         identity = self._node.host.identity
         return replace(

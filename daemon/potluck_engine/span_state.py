@@ -34,10 +34,11 @@ from potluck_engine.load import Load, LoadMeter
 from potluck_engine.loaded_blocks import LoadedBlocks
 from potluck_engine.memory.paging import Paging
 from potluck_engine.memory.parking import Parking
+from potluck_engine.memory.private_adapters import PrivateAdapters
 from potluck_engine.memory.session_memory import SessionMemory
 from potluck_engine.memory.spilling import SpillStore
 from potluck_engine.notary import SessionNotes
-from potluck_engine.ranks.ranked import loaded_blocks
+from potluck_engine.ranks.ranked import RankedBlocks, loaded_blocks
 from potluck_engine.receipts import Tabs
 from potluck_engine.sessions import SessionTable
 
@@ -70,6 +71,7 @@ class SpanState:
     limits: ServingLimits
     wire_limits: Limits
     tabs: Tabs
+    private: PrivateAdapters
     identity: Identity | None = None  # signs what sessions computed; None: nothing is signed
     dtype: str = "float32"
     quantization: str = "none"
@@ -87,12 +89,14 @@ class SpanState:
         max_blocks: int = 0,
         tabs: Tabs | None = None,
         budgets: Budgets | None = None,
+        private_adapter_bytes: int = 0,
     ) -> SpanState:
         """Make what serving `loaded` needs, and start nothing; `compute.perform(stage)` begins to serve.
 
         Args:
             spill_folder: where idle sessions go on a machine that computes in RAM; None: they keep their pages.
             max_blocks: how many blocks the span may grow to.
+            private_adapter_bytes: memory for adapters that callers bring; 0: none are taken.
         """
         span = loaded.span
         blocks = loaded_blocks(loaded, piece_tokens=limits.piece_tokens)
@@ -111,6 +115,7 @@ class SpanState:
             limits=limits,
             wire_limits=_wire_limits(limits, loaded.hidden_size, swarm.num_blocks, max(max_blocks, len(span))),
             tabs=tabs or Tabs(),
+            private=PrivateAdapters(0 if isinstance(blocks, RankedBlocks) else private_adapter_bytes),
         )
 
     async def change(self, blocks: BlockSpan) -> None:
@@ -163,7 +168,7 @@ class SpanState:
 
     def notes_of(self, memory: SessionMemory, opening: SessionOpening) -> SessionNotes | None:
         """Return what a new session's windows are signed with."""
-        if self.identity is None:
+        if self.identity is None or memory.private is not None:  # nobody else could repeat what an adapter changed
             return None
         terms = self.admission.terms(opening.span, self.format, memory.adapter, is_exact=opening.exact)
         return SessionNotes(terms, self.identity, WindowLog())

@@ -1,7 +1,8 @@
 """LoRA adapters: adds their contributions to the linear layers of blocks, several adapters in one step.
 
-Tensors of an adapter are read when a call first names it; the least recently used ones are dropped when memory is
-short. Layers that no adapter changes stay as they are, so a span without adapters pays nothing.
+Tensors of a served adapter are read when a call first names it; the least recently used ones are dropped when memory is
+short. Layers that no adapter changes stay as they are, so a span without adapters pays nothing. Private adapters may
+change any linear layer, in parts of the span of which each linear layer is an `AdaptedLinear`.
 
 Source: LoRA (arXiv:2106.09685).
 """
@@ -12,7 +13,8 @@ import threading
 from collections import OrderedDict
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from typing import NamedTuple
+from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor, nn
@@ -22,6 +24,8 @@ from potluck.blocks.formats import linear_shape
 from potluck.checkpoint.adapter_files import AdapterFile, Place
 from potluck.checkpoint.shards import Shard
 from potluck.errors import CheckpointError
+from potluck.protocol.adapters import AdapterLayout
+from potluck.protocol.blocks import Span
 from potluck.protocol.codes import Code, RemoteError
 
 MEMORY_BYTES = 1 << 30
@@ -46,8 +50,37 @@ class _Addition(NamedTuple):
     scale: float
 
 
+@dataclass(frozen=True, slots=True)
+class PrivateAdapter:
+    """An adapter that a caller brought.
+
+    Attributes:
+        values: [layout.num_values], in the caller's dtype, on the blocks' device.
+    """
+
+    layout: AdapterLayout
+    values: Tensor
+
+    def cut(self, span: Span) -> PrivateAdapter:
+        """Return its part for some blocks, which shares its memory."""
+        layout, where = self.layout.cut(span)
+        return PrivateAdapter(layout, self.values[where])
+
+    def additions(self) -> dict[Place, _Addition]:
+        sizes = [size for place in self.layout.places for size in place.sizes]
+        matrices = iter(torch.split(self.values, sizes))
+        return {
+            Place(place.block, place.name): _Addition(
+                next(matrices).view(place.rank, place.in_features),
+                next(matrices).view(place.out_features, place.rank),
+                place.scale,
+            )
+            for place in self.layout.places
+        }
+
+
 class Adapters:
-    """The adapters of one loaded span. Threads share loaded tensors; each thread activates adapters for itself.
+    """The served adapters of one loaded span. Threads share loaded tensors; each thread activates adapters for itself.
 
     Args:
         files: the adapters that calls may name.
@@ -114,8 +147,8 @@ class Adapters:
         with self._loading:
             self._loaded.clear()
 
-    def using(self, adapter: str | None) -> AbstractContextManager[None]:
-        """Send all tokens through the adapter with this id, or through none, within the context."""
+    def using(self, adapter: str | PrivateAdapter | None) -> AbstractContextManager[None]:
+        """Send all tokens through the adapter with this id, or this one, or through none, within the context."""
         return self._activated([(_ALL, adapter)])
 
     def using_segments(self, segments: Sequence[Segment]) -> AbstractContextManager[None]:
@@ -123,9 +156,13 @@ class Adapters:
         return self._activated([(slice(each.start, each.end), each.adapter) for each in segments])
 
     @contextmanager
-    def _activated(self, wanted: Sequence[tuple[slice, str | None]]) -> Iterator[None]:
+    def _activated(self, wanted: Sequence[tuple[slice, str | PrivateAdapter | None]]) -> Iterator[None]:
         before = self._active
-        used = [(tokens, self.load(adapter)) for tokens, adapter in wanted if adapter is not None]
+        used = [
+            (tokens, adapter.additions() if isinstance(adapter, PrivateAdapter) else self.load(adapter))
+            for tokens, adapter in wanted
+            if adapter is not None
+        ]
         self._thread.active = used
         try:
             yield
@@ -145,10 +182,10 @@ class Adapters:
             addition = additions.get(place)
             if addition is None:
                 continue
-            some = x if tokens is _ALL else x[..., tokens, :]
+            some = (x if tokens is _ALL else x[..., tokens, :]).to(addition.down.dtype)
             added = functional.linear(functional.linear(some, addition.down), addition.up) * addition.scale
             if tokens is _ALL:
-                output = output + added
+                output = (output + added).to(output.dtype)  # as peft does where the adapter has more digits
             else:  # tokens of several callers, which never need gradients
                 output[..., tokens, :] += added
         return output
@@ -175,6 +212,31 @@ class Adapters:
             self._places.add(place)
             setattr(parent, name, AdaptedLinear(module, place, self))
 
+    def open(self, layers: nn.ModuleList, first_block: int) -> None:
+        """Make every linear layer an `AdaptedLinear`, so that a private adapter may change any of them."""
+        for block, layer in enumerate(layers, first_block):
+            adapted = {id(module.base) for module in layer.modules() if isinstance(module, AdaptedLinear)}
+            for path, module in list(layer.named_modules()):
+                if linear_shape(module) is not None and id(module) not in adapted:
+                    parent, _, name = path.rpartition(".")
+                    setattr(layer.get_submodule(parent), name, AdaptedLinear(module, Place(block, path), self))
+
+    def check(self, layers: nn.ModuleList, first_block: int, layout: AdapterLayout) -> None:
+        """Raise RemoteError BAD_REQUEST if a private adapter does not fit these layers."""
+        for place in layout.places:
+            module: nn.Module | None = layers[place.block - first_block]
+            for name in place.name.split("."):
+                module = None if module is None else dict(module.named_children()).get(name)
+            own = module.base if isinstance(module, AdaptedLinear) else module
+            shape = None if own is None else linear_shape(own)
+            if shape != (place.out_features, place.in_features):
+                raise RemoteError(
+                    Code.BAD_REQUEST,
+                    f"the adapter changes {place.name} of block {place.block}, which is "
+                    f"{'no linear layer' if shape is None else list(shape)} here, not "
+                    f"{[place.out_features, place.in_features]}",
+                )
+
     def _read(self, file: AdapterFile) -> dict[Place, _Addition]:
         pairs = {place: pair for place, pair in file.pairs.items() if place in self._places}
         tensors = Shard(file.path).read(name for pair in pairs.values() for name in (pair.down, pair.up))
@@ -199,6 +261,11 @@ class AdaptedLinear(nn.Module):
         self.base = base
         self._place = place
         self._adapters = adapters
+
+    @property
+    def weight(self) -> Any:
+        """Return the layer's own matrix, at which some families look."""
+        return self.base.weight
 
     def forward(self, x: Tensor) -> Tensor:
         return self._adapters.add(self._place, x, self.base(x))

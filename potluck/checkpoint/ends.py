@@ -13,7 +13,6 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 from transformers import GenerationConfig
-from transformers.cache_utils import Cache
 from transformers.conversion_mapping import get_model_conversion_mapping
 from transformers.core_model_loading import WeightRenaming, rename_source_key
 from transformers.models.auto.modeling_auto import (
@@ -23,12 +22,12 @@ from transformers.models.auto.modeling_auto import (
 
 from potluck.checkpoint.building import Filler, rebuild_buffers
 from potluck.checkpoint.families import (
-    MAMBAS_CACHE_NAME,
     NEEDS_A_MASK,
     decoder_of,
     refuse_unsplittable,
     takes_use_cache,
 )
+from potluck.checkpoint.remote_layers import RemoteLayers, RemoteStack
 from potluck.checkpoint.shards import Shard
 from potluck.checkpoint.source import Checkpoint
 from potluck.checkpoint.stored import refuse_packed_ends, stored_format
@@ -36,43 +35,6 @@ from potluck.errors import CheckpointError
 
 NO_MASKS = "potluck_blocks"
 """An unknown attention implementation, for which transformers makes no masks."""
-
-
-class RemoteStack(nn.Module):
-    """Stands for the whole stack of layers; calls `blocks(hidden_states, past_key_values=...)`."""
-
-    blocks: nn.Module
-
-    def __init__(self, replaced: nn.Module) -> None:
-        super().__init__()
-        self.beside: tuple[None, ...] | None = None  # what the family's layers return with the hidden state, if a tuple
-        for key, value in vars(replaced).items():  # loops read attributes such as `layer.attention_type`
-            if isinstance(value, str | int | float) and not key.startswith("_") and key != "training":
-                setattr(self, key, value)
-
-    def forward(self, hidden_states: Tensor, *args: Any, **kwargs: Any) -> Tensor | tuple[Tensor | None, ...]:
-        output: Tensor = self.blocks(hidden_states, past_key_values=_cache_in(args, kwargs))
-        return output if self.beside is None else (output, *self.beside)
-
-
-class RemoteLayers(nn.ModuleList):
-    """The list of layers. The family's loop finds one module, others `num_layers` blocks to choose from."""
-
-    def __init__(self, stack: RemoteStack, num_layers: int) -> None:
-        self._num_layers = num_layers
-        super().__init__([stack])
-
-    def __len__(self) -> int:
-        return self._num_layers
-
-    def __getitem__(self, index: Any) -> Any:
-        if isinstance(index, slice) and range(self._num_layers)[index] == range(self._num_layers):
-            return self  # loops take the first `num_hidden_layers`
-        return self.stack.blocks[index]  # type: ignore[index]
-
-    @property
-    def stack(self) -> RemoteStack:
-        return next(iter(self))  # type: ignore[return-value]
 
 
 class NoRotary(nn.Module):
@@ -148,8 +110,7 @@ def _build_empty(checkpoint: Checkpoint, dtype: torch.dtype, num_labels: int | N
     with torch.device("meta"):
         model = known[type(config)]._from_config(config, dtype=dtype)
     inner, stack_name = decoder_of(model, checkpoint.num_blocks)
-    first = getattr(inner, stack_name)[0]
-    setattr(inner, stack_name, RemoteLayers(RemoteStack(first), checkpoint.num_blocks))
+    setattr(inner, stack_name, RemoteLayers(getattr(inner, stack_name), dtype))
     for name, child in list(inner.named_children()):
         if ("rotary" in name or "rope" in name) and not isinstance(child, nn.ModuleList):
             setattr(inner, name, NoRotary(child))
@@ -222,14 +183,6 @@ def _names_of_ends(checkpoint: Checkpoint, model: Any, stack_name: str) -> dict[
 
 
 _WRAPPER = re.compile(r"(^|\.)(?:language_model|text_model)\.")
-
-
-def _cache_in(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """Return the cache that the family's loop passes to its layers, under any name or position."""
-    for key in ("past_key_values", "layer_past", "past_key_value", MAMBAS_CACHE_NAME):
-        if kwargs.get(key) is not None:
-            return kwargs[key]
-    return next((value for value in args if isinstance(value, Cache)), None)
 
 
 def _generation_config(checkpoint: Checkpoint, model: Any) -> GenerationConfig:

@@ -15,6 +15,7 @@ from torch import Tensor
 from transformers import Cache
 
 from potluck.client.loop import side_by_side
+from potluck.client.own_adapters import OwnAdapter
 from potluck.client.report import RouteReport
 from potluck.client.rows import RowGroup, group_rows, put_back, refuse_right_padding
 from potluck.client.session import InferenceSession
@@ -34,6 +35,7 @@ class _Inputs(NamedTuple):
     hidden: Tensor
     mask: Tensor | None
     prompts: Tensor | None
+    adapter: OwnAdapter | None
 
 
 class RemoteCache(Cache):  # type: ignore[misc]
@@ -81,13 +83,16 @@ class RemoteCache(Cache):  # type: ignore[misc]
     def is_exact(self) -> bool:
         return self._client.config.exact if self._exact is None else self._exact
 
-    def step(self, hidden: Tensor, mask: Tensor | None, prompts: Tensor | None) -> Tensor:
+    def step(
+        self, hidden: Tensor, mask: Tensor | None, prompts: Tensor | None, adapter: OwnAdapter | None = None
+    ) -> Tensor:
         """Run new tokens through the swarm.
 
         Args:
             hidden: [batch, tokens, hidden_size].
             mask: [batch, tokens so far and new] with zeros for padding on the left, or None.
             prompts: deep prompts [blocks, batch or 1, prompt_tokens, hidden_size]; used with the first tokens only.
+            adapter: the caller's own; sessions keep the one that they began with.
         """
         batch, tokens, _ = hidden.shape
         if not self._end.alive:
@@ -95,7 +100,7 @@ class RemoteCache(Cache):  # type: ignore[misc]
         if self._inputs is not None:
             return self._step_after_inputs(self._inputs, hidden, mask)
         if self._length == 0:
-            self._begin(batch, tokens, mask)
+            self._begin(batch, tokens, mask, adapter)
         else:
             self._check_goes_on(batch, tokens, mask)
         order, self._order = self._order, None  # the sessions keep it from here on, even if the step fails
@@ -103,9 +108,11 @@ class RemoteCache(Cache):  # type: ignore[misc]
         self._length += tokens
         return put_back(parts, hidden)
 
-    def note_inputs(self, hidden: Tensor, mask: Tensor | None, prompts: Tensor | None) -> None:
+    def note_inputs(
+        self, hidden: Tensor, mask: Tensor | None, prompts: Tensor | None, adapter: OwnAdapter | None
+    ) -> None:
         """Remember what was just computed without sessions; arguments as of `step`."""
-        self._inputs, self.is_deferred = _Inputs(hidden, mask, prompts), False
+        self._inputs, self.is_deferred = _Inputs(hidden, mask, prompts, adapter), False
         self._batch, self._length = hidden.shape[0], hidden.shape[1]
 
     def close(self) -> None:
@@ -187,7 +194,8 @@ class RemoteCache(Cache):  # type: ignore[misc]
             _refuse_missing_mask(group_rows(earlier.mask, *earlier.hidden.shape[:2]))
         self._inputs, length, self._length = None, self._length, 0
         try:
-            return self.step(torch.cat([earlier.hidden, hidden], dim=1), mask, earlier.prompts)[:, length:]
+            both = torch.cat([earlier.hidden, hidden], dim=1)
+            return self.step(both, mask, earlier.prompts, earlier.adapter)[:, length:]
         except BaseException:
             self._inputs, self._length = earlier, length
             raise
@@ -195,10 +203,10 @@ class RemoteCache(Cache):  # type: ignore[misc]
     def _send_inputs(self) -> None:
         """Open sessions for the inputs of an earlier pass, because they are about to be changed."""
         if self._inputs is not None:
-            hidden, mask, _ = self._inputs
+            hidden, mask = self._inputs[:2]
             self._step_after_inputs(self._inputs, hidden[:, :0], mask)
 
-    def _begin(self, batch: int, tokens: int, mask: Tensor | None) -> None:
+    def _begin(self, batch: int, tokens: int, mask: Tensor | None, adapter: OwnAdapter | None) -> None:
         groups = group_rows(mask, batch, tokens)
         refuse_right_padding(groups, tokens)
         if self._sessions:
@@ -213,6 +221,7 @@ class RemoteCache(Cache):  # type: ignore[misc]
                 may_grow=self._may_grow,
                 exact=self._exact,
                 max_wait_s=self._max_wait_s,
+                adapter=adapter,
             )
             for group in groups
         ]

@@ -7,20 +7,24 @@ even while it computes.
 from __future__ import annotations
 
 import asyncio
+from collections import OrderedDict
 from collections.abc import Awaitable, Callable
-from typing import Any, TypeVar
+from dataclasses import replace
+from typing import Any, NamedTuple, TypeVar
 
 from potluck.client.config import ClientConfig
+from potluck.client.own_adapters import AdapterPart
 from potluck.client.receipts import Unsigned
 from potluck.foreign import ForeignPeers, SessionCoding
 from potluck.p2p.network import Host, Stream
 from potluck.protocol.blocks import PeerId, Span
 from potluck.protocol.codes import Code, RemoteError
-from potluck.protocol.messages import Caller, ForwardRequest, StepReply, StepRequest, TensorReply
+from potluck.protocol.messages import AdapterUpload, Caller, ForwardRequest, StepReply, StepRequest, TensorReply
 from potluck.protocol.records import ServerRecord
 from potluck.routing import Patience
 from potluck.tasks import BackgroundTasks
 from potluck.wire import protocols, sessions
+from potluck.wire.adapters import encode_upload
 from potluck.wire.calls import CallRequest, ReplyJoiner, encode_call
 from potluck.wire.hearings import HearingRequest, decode_attestation, encode_hearing
 from potluck.wire.questions import decode_countersigned, encode_receipt
@@ -29,8 +33,17 @@ T = TypeVar("T")
 
 _OWN_CODING: SessionCoding = sessions
 
+_KEPT_UPLOADS = 256  # of which it is remembered that a server has them
+
 _MAX_FRAME_BYTES = 512 << 20
 """Bounds the memory that an answer can take; its shape is checked before it is decoded."""
+
+
+class Target(NamedTuple):
+    """The blocks that a call is for."""
+
+    prefix: str
+    span: Span
 
 
 class Calls:
@@ -51,6 +64,7 @@ class Calls:
         self._host = host
         self._config = config
         self._closing = BackgroundTasks()
+        self._brought: OrderedDict[tuple[PeerId, bytes], asyncio.Future[None]] = OrderedDict()  # adapters at servers
 
     async def open_steps(self, record: ServerRecord) -> StepStream:
         """Open a stream for one session. Raises RemoteError UNREACHABLE."""
@@ -60,12 +74,27 @@ class Calls:
         stream = await self._open(record.peer_id, protocol)
         return StepStream(self, record.peer_id, stream, coding)
 
-    async def compute(self, record: ServerRecord, request: CallRequest) -> TensorReply:
-        """Run a stateless call at a server. Raises RemoteError."""
+    async def compute(self, record: ServerRecord, request: CallRequest, part: AdapterPart | None = None) -> TensorReply:
+        """Run a stateless call at a server, which is brought the adapter that it names. Raises RemoteError."""
         peer = record.peer_id
         if self._foreign is not None and not record.is_ours:
             timeout_s = self._config.request_timeout_s
             return await self.patiently(peer, self._foreign.call(self._host, peer, request, timeout_s=timeout_s))
+        if part is None:
+            return await self._compute(peer, request)
+        for is_again in (False, True):
+            await self.bring(record, Target(request.prefix, request.span), part)
+            try:
+                return await self._compute(peer, request)
+            except RemoteError as error:
+                if error.code is not Code.NO_ADAPTER:
+                    raise
+                self.note_missing(record, part.id.digest)
+                if is_again:
+                    raise
+        raise AssertionError("not reached")
+
+    async def _compute(self, peer: PeerId, request: CallRequest) -> TensorReply:
         protocol = protocols.FORWARD if isinstance(request, ForwardRequest) else protocols.BACKWARD
         stream = await self._open(peer, protocol)
         try:
@@ -78,6 +107,30 @@ class Calls:
         stream = await self._open(record.peer_id, protocols.HEAR)
         try:
             return await self.patiently(record.peer_id, _hear(stream, request))
+        finally:
+            self.close_soon(stream)
+
+    async def bring(self, record: ServerRecord, target: Target, part: AdapterPart) -> None:
+        """Make sure that a server has an adapter. Raises RemoteError."""
+        key = record.peer_id, part.id.digest
+        bringing = self._brought.get(key)
+        if bringing is None or (bringing.done() and (bringing.cancelled() or bringing.exception() is not None)):
+            bringing = self._brought[key] = asyncio.ensure_future(self._upload(record, target, part))
+            while len(self._brought) > _KEPT_UPLOADS:
+                self._brought.popitem(last=False)
+        await asyncio.shield(bringing)
+
+    def note_missing(self, record: ServerRecord, digest: bytes) -> None:
+        """Bring an adapter again before the next call, because the server has forgotten it."""
+        self._brought.pop((record.peer_id, digest), None)
+
+    async def _upload(self, record: ServerRecord, target: Target, part: AdapterPart) -> None:
+        peer = record.peer_id
+        caller = replace(self.caller_for(record, target.span), private=part.id)
+        upload = AdapterUpload(target.prefix, target.span, part.layout, part.values, caller)
+        stream = await self._open(peer, protocols.ADAPTER)
+        try:
+            await self.patiently(peer, _send_upload(stream, upload))
         finally:
             self.close_soon(stream)
 
@@ -154,6 +207,13 @@ class Calls:
         return await self._host.open_stream(
             peer, protocol, timeout_s=self._config.connect_timeout_s, max_frame_bytes=_MAX_FRAME_BYTES
         )
+
+
+async def _send_upload(stream: Stream, upload: AdapterUpload) -> None:
+    for frame in encode_upload(upload):
+        await stream.send(*frame)
+    if await stream.receive() is None:
+        raise RemoteError(Code.UNREACHABLE, "the server closed the stream before it had the adapter")
 
 
 async def _exchange(stream: Stream, request: CallRequest) -> TensorReply:

@@ -21,10 +21,11 @@ import torch
 from torch import Tensor
 
 from potluck.audit.commitments import Terms
-from potluck.client.calls import Calls, StepStream
+from potluck.client.calls import Calls, StepStream, Target
 from potluck.client.commitments import Commitments
 from potluck.client.flow import Course, Inflow, is_long, piece_tokens
 from potluck.client.history import History
+from potluck.client.own_adapters import AdapterPart
 from potluck.client.receipts import Tab
 from potluck.client.report import HopReport
 from potluck.client.windows import Windows
@@ -84,6 +85,7 @@ class Hop:
         opening: SessionOpening,
         history: History,
         is_replaceable: Callable[[Hop], bool],
+        adapter: AdapterPart | None = None,
     ) -> None:
         record = part.server.record
         self.part = part
@@ -102,6 +104,7 @@ class Hop:
         self._calls = calls
         self._opening = opening
         self._is_replaceable = is_replaceable
+        self._adapter = adapter  # the caller's own
         self._stream: StepStream | None = None
         self._is_opened = False  # the opening was sent on this stream
         self._cached = 0  # tokens of the history that the server has
@@ -125,6 +128,8 @@ class Hop:
     async def open(self) -> None:
         """Open the stream if there is none. Raises RemoteError UNREACHABLE."""
         if self._stream is None:
+            if self._adapter is not None:
+                await self._calls.bring(self._record, Target(self._opening.prefix, self.span), self._adapter)
             self._stream = await self._calls.open_steps(self._record)
             self._last_used_s = time.monotonic()
             self._tab = self._calls.signer.open_tab(self.peer_id, self.span)
@@ -307,6 +312,8 @@ class Hop:
         except RemoteError as error:
             if error.code is Code.DRAINING and self._cached and self._order is None:
                 self.parked = Parked(self.peer_id, self.span, self._opening.session_id, self._cached)
+            if error.code is Code.NO_ADAPTER and self._adapter is not None:
+                self._calls.note_missing(self._record, self._adapter.id.digest)
             self.abandon()
             raise
         except BaseException:

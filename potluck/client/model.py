@@ -23,11 +23,13 @@ from potluck.blocks.cache import rolls_back
 from potluck.checkpoint import Checkpoint, load_ends, open_checkpoint
 from potluck.checkpoint.families import cache_name, depends_on_length, has_experts
 from potluck.checkpoint.parameters import block_parameters
+from potluck.checkpoint.remote_layers import RemoteLayers
 from potluck.client.cache import RemoteCache
 from potluck.client.config import ClientConfig
 from potluck.client.drafts import StepTimes
 from potluck.client.head import Head, HeadText, load_head
 from potluck.client.outages import OnWait
+from potluck.client.own_adapters import remote_places
 from potluck.client.remote import RemoteBlocks, refuse_copies
 from potluck.client.report import AuditReport, RouteReport
 from potluck.client.speculation import Drafter, ModelDrafter, OwnDrafter, speculate
@@ -350,7 +352,8 @@ def attach(
     config = checkpoint.text_config
     model._may_speculate = rolls_back(config) and not depends_on_length(config)
     model.eval()
-    decoder = _decoder_around(model, blocks)
+    decoder, layers = _around(model, blocks)
+    blocks.places = remote_places(layers.shown)
     decoder.register_forward_pre_hook(blocks.note_inputs, with_kwargs=True, prepend=True)
     model._cache_name = cache_name(decoder)
     weakref.finalize(model, client.close)
@@ -395,12 +398,12 @@ def _swarm_class(family_class: Any) -> type:
     return type(f"Swarm{family_class.__name__}", (SwarmModel, family_class), {})
 
 
-def _decoder_around(model: nn.Module, blocks: RemoteBlocks) -> nn.Module:
-    """Return the family's decoder, which gets the mask and the cache and contains the stack with `blocks`."""
+def _around(model: nn.Module, blocks: RemoteBlocks) -> tuple[nn.Module, RemoteLayers]:
+    """Return the family's decoder, which gets the mask and the cache, and its layers, which contain `blocks`."""
     for module in model.modules():
         for child in module.children():
-            if isinstance(child, nn.ModuleList) and any(blocks in stack.children() for stack in child.children()):
-                return module
+            if isinstance(child, RemoteLayers) and child.stack.blocks is blocks:
+                return module, child
     raise CheckpointError(f"cannot find the blocks of {type(model).__name__}")
 
 

@@ -14,6 +14,7 @@ from torch import Tensor
 
 from potluck.client.config import ClientConfig
 from potluck.client.loop import side_by_side
+from potluck.client.own_adapters import OwnAdapter
 from potluck.client.rows import RowGroup, put_back
 from potluck.client.servers import Servers
 from potluck.client.stateless import Leg, StatelessCalls
@@ -52,13 +53,19 @@ class Pipeline:
         self._config = config
 
     async def forward(
-        self, hidden: Tensor, prompts: Tensor | None, span: Span, groups: tuple[RowGroup, ...]
+        self,
+        hidden: Tensor,
+        prompts: Tensor | None,
+        span: Span,
+        groups: tuple[RowGroup, ...],
+        adapter: OwnAdapter | None = None,
     ) -> tuple[Tensor, list[MicroBatch]]:
         """Run [batch, tokens, hidden_size] through `span`; return the output and what `backward` takes.
 
         Args:
             prompts: deep prompts [blocks of the span, batch or 1, prompt_tokens, hidden_size] or None.
             groups: the real tokens of the rows.
+            adapter: the caller's own.
         Raises: as `StatelessCalls.forward`.
         """
         num_servers = self._servers.expected_servers(span)
@@ -68,7 +75,7 @@ class Pipeline:
             (piece.take(hidden, piece.start, piece.end), None if prompts is None else _prompts_for(piece, prompts))
             for piece in pieces
         ]
-        passes = [self._stateless.forward(*given, span) for given in inputs]
+        passes = [self._stateless.forward(*given, span, adapter) for given in inputs]
         results = await side_by_side(passes, max_parallel=self._in_flight(num_servers))
         output = put_back([(piece, out, piece.start) for piece, (out, _) in zip(pieces, results, strict=True)], hidden)
         passed = [
@@ -78,24 +85,35 @@ class Pipeline:
         return output, passed
 
     async def backward(
-        self, grad: Tensor, passed: list[MicroBatch], prompts: Tensor | None, span: Span
-    ) -> tuple[Tensor, Tensor | None]:
-        """Return the gradients of the input and of the prompts, given that of the output [batch, tokens, hidden_size].
+        self,
+        grad: Tensor,
+        passed: list[MicroBatch],
+        prompts: Tensor | None,
+        span: Span,
+        adapter: OwnAdapter | None = None,
+    ) -> tuple[Tensor, Tensor | None, Tensor | None]:
+        """Return the gradients of the input, of the prompts and of the adapter's values.
 
         Args:
-            prompts: as given to `forward`.
+            grad: of the output, [batch, tokens, hidden_size].
+            prompts, adapter: as given to `forward`.
         Raises: as `StatelessCalls.backward`.
         """
         passes = [
             self._stateless.backward(
-                each.rows.take(grad, each.rows.start, each.rows.end), each.legs, each.prompts, span
+                each.rows.take(grad, each.rows.start, each.rows.end), each.legs, each.prompts, span, adapter
             )
             for each in passed
         ]
         num_servers = max((len(each.legs) for each in passed), default=1)
         results = await side_by_side(passes, max_parallel=self._in_flight(num_servers))
-        parts = [(each.rows, out, each.rows.start) for each, (out, _) in zip(passed, results, strict=True)]
-        return put_back(parts, grad), _sum_prompt_grads(prompts, passed, [given for _, given in results])
+        parts = [(each.rows, out, each.rows.start) for each, (out, _, _) in zip(passed, results, strict=True)]
+        of_adapter = [found for _, _, found in results if found is not None]
+        return (
+            put_back(parts, grad),
+            _sum_prompt_grads(prompts, passed, [given for _, given, _ in results]),
+            sum(of_adapter[1:], of_adapter[0]) if of_adapter else None,
+        )
 
     def _in_flight(self, num_servers: int) -> int:
         return max(self._config.max_parallel_calls, _IN_FLIGHT_PER_SERVER * num_servers)

@@ -39,6 +39,7 @@ _VERDICTS = {
     Code.NOT_A_MEMBER: Verdict(Action.GIVE_UP),
     Code.TOO_LONG: Verdict(Action.REPLACE, for_this_session=True),
     Code.ROLLBACK: Verdict(Action.REOPEN),
+    Code.NO_ADAPTER: Verdict(Action.REOPEN),
     Code.BUSY: Verdict(Action.REPLACE, away_s=_BUSY_S),
     Code.NO_MEMORY: Verdict(Action.REPLACE, away_s=_BUSY_S),
     Code.WRONG_VERSION: Verdict(Action.REPLACE, away_s=_OTHER_VERSION_S),

@@ -17,8 +17,10 @@ from transformers import Cache
 
 from potluck.checkpoint.families import MAMBAS_CACHE_NAME, cache_name
 from potluck.client.cache import RemoteCache
+from potluck.client.own_adapters import OwnAdapter, RemotePlace, gather
 from potluck.client.rows import RowGroup, group_rows
 from potluck.errors import UsageError
+from potluck.protocol.adapters import AdapterLayout
 from potluck.protocol.blocks import Span
 
 if TYPE_CHECKING:
@@ -33,9 +35,15 @@ _kept: ContextVar[list[Tensor] | None] = ContextVar("kept_outputs", default=None
 class RemoteBlocks(nn.Module):
     """Consecutive blocks of the model at servers of a swarm. `blocks[a:b]` are some of them, counted within these."""
 
-    def __init__(self, client: SwarmClient, span: Span | None = None) -> None:
-        """`span`: None takes all blocks of the model."""
+    def __init__(self, client: SwarmClient, span: Span | None = None, *, places: tuple[RemotePlace, ...] = ()) -> None:
+        """Store the settings.
+
+        Args:
+            span: None takes all blocks of the model.
+            places: where peft puts LoRA for these blocks, and maybe for others.
+        """
         super().__init__()
+        self.places = places
         self.client = client
         self.span = span or Span(0, client.swarm.num_blocks)
 
@@ -52,7 +60,8 @@ class RemoteBlocks(nn.Module):
             chosen = range(len(self))[index : index + 1 or None]
         if not chosen:
             raise IndexError(f"there are {len(self)} blocks, and none at {index}")
-        return RemoteBlocks(self.client, Span(self.span.start + chosen[0], self.span.start + chosen[-1] + 1))
+        span = Span(self.span.start + chosen[0], self.span.start + chosen[-1] + 1)
+        return RemoteBlocks(self.client, span, places=self.places)
 
     def new_cache(self, max_length: int | None = None) -> RemoteCache:
         """Return a cache for these blocks alone. `max_length`: tokens a row; None lets it grow."""
@@ -70,7 +79,8 @@ class RemoteBlocks(nn.Module):
         Args:
             hidden_states: [batch, tokens, hidden_size].
             attention_mask: [batch, tokens so far], 0 for padding; within the model, None takes the model's.
-            past_key_values: a cache for these blocks; without one, gradients flow to the input and to deep prompts.
+            past_key_values: a cache for these blocks; without one, gradients flow to the input, to deep prompts and to
+                LoRA that peft put at these blocks.
         Returns: the shape of `hidden_states`.
         """
         device = hidden_states.device
@@ -86,14 +96,17 @@ class RemoteBlocks(nn.Module):
                 raise UsageError(f"a cache of blocks {cache.span} for blocks {self.span}", hint="use their new_cache()")
             if hidden.requires_grad:
                 raise UsageError("no gradients flow through a cache", hint="use torch.no_grad(), or no cache")
-            output = cache.step(hidden, mask, None if prompts is None else prompts.detach())
+            own = None if cache.get_seq_length() else _adapter_of(gather(self.places, self.span))
+            output = cache.step(hidden, mask, None if prompts is None else prompts.detach(), own)
             if (kept := _kept.get()) is not None:
                 kept.append(output)
             return output if device.type == "cpu" else output.to(device)
         groups = group_rows(mask, hidden.shape[0], hidden.shape[1])
-        outputs: Tensor = _ThroughTheSwarm.apply(hidden, prompts, self.client, self.span, groups)  # type: ignore[no-untyped-call]
+        gathered = gather(self.places, self.span)
+        own, values = _adapter_of(gathered), None if gathered is None else gathered[1]
+        outputs: Tensor = _ThroughTheSwarm.apply(hidden, prompts, values, own, self.client, self.span, groups)  # type: ignore[no-untyped-call]
         if cache is not None:
-            cache.note_inputs(hidden.detach(), mask, None if prompts is None else prompts.detach())
+            cache.note_inputs(hidden.detach(), mask, None if prompts is None else prompts.detach(), own)
         return outputs.to(device)
 
     @torch.compiler.disable  # type: ignore[untyped-decorator]
@@ -158,22 +171,34 @@ def refuse_copies() -> NoReturn:
     )
 
 
+def _adapter_of(gathered: tuple[AdapterLayout, Tensor] | None) -> OwnAdapter | None:
+    return None if gathered is None else OwnAdapter(gathered[0], gathered[1].detach())
+
+
 class _ThroughTheSwarm(torch.autograd.Function):
-    """A differentiable pass for hidden states and deep prompts."""
+    """A differentiable pass for hidden states, deep prompts and the values of an adapter."""
 
     @staticmethod
     def forward(
-        ctx: Any, hidden: Tensor, prompts: Tensor | None, client: SwarmClient, span: Span, groups: tuple[RowGroup, ...]
+        ctx: Any,
+        hidden: Tensor,
+        prompts: Tensor | None,
+        values: Tensor | None,
+        adapter: OwnAdapter | None,
+        client: SwarmClient,
+        span: Span,
+        groups: tuple[RowGroup, ...],
     ) -> Tensor:
-        output, ctx.passed = client.run(client.pipeline.forward(hidden, prompts, span, groups))
-        ctx.client, ctx.span, ctx.prompts = client, span, prompts
+        output, ctx.passed = client.run(client.pipeline.forward(hidden, prompts, span, groups, adapter))
+        ctx.client, ctx.span, ctx.prompts, ctx.adapter = client, span, prompts, adapter
         return output
 
     @staticmethod
     @once_differentiable
-    def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor, Tensor | None, None, None, None]:
+    def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor | None, ...]:
         client: SwarmClient = ctx.client
-        return *client.run(client.pipeline.backward(grads[0], ctx.passed, ctx.prompts, ctx.span)), None, None, None
+        found = client.run(client.pipeline.backward(grads[0], ctx.passed, ctx.prompts, ctx.span, ctx.adapter))
+        return *found, None, None, None, None
 
 
 def _refuse_cache(cache: Any) -> NoReturn:

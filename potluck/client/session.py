@@ -16,6 +16,7 @@ import logging
 import time
 import uuid
 from collections.abc import Mapping
+from dataclasses import replace
 from itertools import pairwise
 
 from torch import Tensor
@@ -27,6 +28,7 @@ from potluck.client.config import ClientConfig
 from potluck.client.flow import Course, flow, piece_tokens
 from potluck.client.history import History
 from potluck.client.hop import Hop, Parked, PushDiffers
+from potluck.client.own_adapters import OwnAdapter
 from potluck.client.recovery import Action, FaultCount, Verdict, judge
 from potluck.client.report import RouteReport
 from potluck.client.ring import Ring
@@ -58,6 +60,7 @@ class InferenceSession:
         audits: Audits,
         *,
         may_grow: bool = False,
+        adapter: OwnAdapter | None = None,
     ) -> None:
         self.max_length = max_length  # tokens a row; servers reserve memory for as many
         self._may_grow = may_grow
@@ -68,6 +71,7 @@ class InferenceSession:
         self._audits = audits
         self._prefix = prefix
         self._span = span
+        self._adapter = adapter
         self._hops: list[Hop] = []
         self._ring = Ring()
         self._successions = Successions(self._prepare_successors)
@@ -231,7 +235,8 @@ class InferenceSession:
             self._servers.note_success(hop.peer_id)
             if leader is not None and hop.missed_push:
                 self._ring.note_failure(leader, hop, time.monotonic())
-            self._audits.note(hop, start, output)
+            if self._adapter is None:  # nobody else has it
+                self._audits.note(hop, start, output)
             self._reopened, self._objected = None, False
             if wait.why is not None:
                 self._servers.end_wait(wait)
@@ -373,10 +378,16 @@ class InferenceSession:
         return successors
 
     def _needs(self, batch: int, pins: Mapping[int, Variant] | None = None) -> Needs:
-        return Needs(max_length=self.max_length, cache_tokens=batch * self.max_length, pins=pins or {})
+        return Needs(
+            max_length=self.max_length,
+            cache_tokens=batch * self.max_length,
+            pins=pins or {},
+            brings_adapter=self._adapter is not None,
+        )
 
     def _new_hop(self, part: RouteHop, history: History) -> Hop:
         record = part.server.record
+        own = None if self._adapter is None else self._adapter.part(part.span)
         opening = SessionOpening(
             prefix=self._prefix,
             span=part.span,
@@ -384,9 +395,9 @@ class InferenceSession:
             session_id=str(uuid.uuid4()),
             alloc_timeout_s=self._config.alloc_timeout_s,
             exact=self._config.exact,
-            caller=self._calls.caller_for(record, part.span),
+            caller=replace(self._calls.caller_for(record, part.span), private=None if own is None else own.id),
         )
-        return Hop(self._calls, part, opening, history, self._is_replaceable)
+        return Hop(self._calls, part, opening, history, self._is_replaceable, own)
 
     def _is_replaceable(self, hop: Hop) -> bool:
         """Tell whether others could take over from `hop`, by present knowledge."""

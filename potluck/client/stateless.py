@@ -16,6 +16,7 @@ from torch import Tensor
 
 from potluck.client.calls import Calls
 from potluck.client.config import ClientConfig
+from potluck.client.own_adapters import OwnAdapter
 from potluck.client.recovery import Action, FaultCount, judge
 from potluck.client.servers import Servers, Wait
 from potluck.errors import SwarmError
@@ -37,13 +38,20 @@ class Leg:
 
 
 async def forward_at(
-    calls: Calls, part: RouteHop, prefix: str, hidden: Tensor, prompts: Tensor | None = None
+    calls: Calls,
+    part: RouteHop,
+    prefix: str,
+    hidden: Tensor,
+    prompts: Tensor | None = None,
+    adapter: OwnAdapter | None = None,
 ) -> Tensor:
     """Run `hidden` through one server's part of a route, in one call. Raises RemoteError."""
     tab = calls.signer.tab_of_calls(part.peer_id, part.span)
-    caller = replace(calls.caller_for(part.server.record, part.span), receipt=tab.due())
+    own = None if adapter is None else adapter.part(part.span)
+    introduced = calls.caller_for(part.server.record, part.span)
+    caller = replace(introduced, receipt=tab.due(), private=None if own is None else own.id)
     request = ForwardRequest(prefix, part.span, hidden, prompts=prompts, caller=caller)
-    reply = await calls.compute(part.server.record, request)
+    reply = await calls.compute(part.server.record, request, own)
     tab.note(hidden.shape[0] * hidden.shape[1], reply.timing)
     return reply.tensors[0].to(hidden.dtype)
 
@@ -58,12 +66,19 @@ class StatelessCalls:
         self._prefix = prefix
 
     async def forward(
-        self, hidden: Tensor, prompts: Tensor | None, span: Span, *, needs: Needs = _NO_NEEDS
+        self,
+        hidden: Tensor,
+        prompts: Tensor | None,
+        span: Span,
+        adapter: OwnAdapter | None = None,
+        *,
+        needs: Needs = _NO_NEEDS,
     ) -> tuple[Tensor, list[Leg]]:
         """Run [batch, tokens, hidden_size] through `span`.
 
         Args:
             prompts: deep prompts [blocks of the span, batch or 1, prompt_tokens, hidden_size] or None.
+            adapter: the caller's own.
             needs: demands on the servers, such as the same weights as before.
         Returns: the output and the legs that `backward` needs.
         Raises:
@@ -72,13 +87,14 @@ class StatelessCalls:
         """
         legs: list[Leg] = []
         failures = _Failures(self._servers, self._config)
-        needs = replace(needs, call_tokens=hidden.shape[0] * hidden.shape[1])
+        is_own = adapter is not None and adapter.changes(span)
+        needs = replace(needs, call_tokens=hidden.shape[0] * hidden.shape[1], brings_adapter=is_own)
         route = list((await self._servers.find_route(span, needs)).hops)
         while route:
             part = route.pop(0)
             own_prompts = None if prompts is None else _cut(prompts, part.span, span)
             try:
-                output = await forward_at(self._calls, part, self._prefix, hidden, own_prompts)
+                output = await forward_at(self._calls, part, self._prefix, hidden, own_prompts, adapter)
             except RemoteError as error:
                 failures.note(part, error)
                 rest = Span(part.span.start, span.end)
@@ -92,30 +108,34 @@ class StatelessCalls:
         return hidden, legs
 
     async def backward(
-        self, grad: Tensor, legs: list[Leg], prompts: Tensor | None, span: Span
-    ) -> tuple[Tensor, Tensor | None]:
-        """Return the gradients of the input and the prompts of the forward pass with these legs.
+        self, grad: Tensor, legs: list[Leg], prompts: Tensor | None, span: Span, adapter: OwnAdapter | None = None
+    ) -> tuple[Tensor, Tensor | None, Tensor | None]:
+        """Return the gradients of the input, the prompts and the adapter's values of the pass with these legs.
 
         Args:
             grad: of the output, [batch, tokens, hidden_size].
-            prompts: as given to `forward`.
+            prompts, adapter: as given to `forward`.
         Raises: as `forward`.
         """
         failures = _Failures(self._servers, self._config)
         todo = list(legs)
         prompt_grads: list[Tensor] = []
+        adapter_grads: list[Tensor] = []
         while todo:
             leg = todo.pop()
             own_prompts = None if prompts is None else _cut(prompts, leg.hop.span, span)
             tab = self._calls.signer.tab_of_calls(leg.hop.peer_id, leg.hop.span)
-            caller = replace(self._calls.caller_for(leg.hop.server.record, leg.hop.span), receipt=tab.due())
+            own = None if adapter is None else adapter.part(leg.hop.span)
+            introduced = self._calls.caller_for(leg.hop.server.record, leg.hop.span)
+            caller = replace(introduced, receipt=tab.due(), private=None if own is None else own.id)
             request = BackwardRequest(self._prefix, leg.hop.span, leg.hidden, grad, prompts=own_prompts, caller=caller)
             try:
-                reply = await self._calls.compute(leg.hop.server.record, request)
+                reply = await self._calls.compute(leg.hop.server.record, request, own)
                 tab.note(grad.shape[0] * grad.shape[1], reply.timing, is_backward=True)
             except RemoteError as error:
                 failures.note(leg.hop, error)
-                _, again = await self.forward(leg.hidden, own_prompts, leg.hop.span, needs=Needs(pins=leg.hop.pins))
+                needs = Needs(pins=leg.hop.pins)
+                _, again = await self.forward(leg.hidden, own_prompts, leg.hop.span, adapter, needs=needs)
                 todo += again
                 continue
             self._servers.note_success(leg.hop.peer_id)
@@ -123,7 +143,13 @@ class StatelessCalls:
             grad = reply.tensors[0].to(leg.hidden.dtype)
             if own_prompts is not None:
                 prompt_grads.append(reply.tensors[1].to(own_prompts.dtype))
-        return grad, torch.cat(prompt_grads[::-1]) if prompt_grads else None
+            if own is not None and reply.adapter_grad is not None:
+                adapter_grads.append(reply.adapter_grad.to(own.values.dtype))
+        return (
+            grad,
+            torch.cat(prompt_grads[::-1]) if prompt_grads else None,
+            torch.cat(adapter_grads[::-1]) if adapter_grads else None,
+        )
 
 
 class _Failures:

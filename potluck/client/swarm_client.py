@@ -17,6 +17,7 @@ from potluck.client.audits import Audits
 from potluck.client.calls import Calls
 from potluck.client.config import ClientConfig
 from potluck.client.loop import LoopThread
+from potluck.client.own_adapters import OwnAdapter
 from potluck.client.pipeline import Pipeline
 from potluck.client.quoting import Quoting
 from potluck.client.receipts import Signer
@@ -105,6 +106,7 @@ class SwarmClient:
         may_grow: bool = False,
         exact: bool | None = None,
         max_wait_s: float | None = None,
+        adapter: OwnAdapter | None = None,
     ) -> InferenceSession:
         """Return a session of at most `max_length` tokens a row; its first step opens it.
 
@@ -113,6 +115,7 @@ class SwarmClient:
             may_grow: whether it is opened again, larger, when it is full.
             exact: whether servers must not batch it with other sessions; None takes the configuration.
             max_wait_s: for servers of blocks that nobody serves; None takes the configuration.
+            adapter: the caller's own, of this moment.
         """
         span = span or Span(0, self.swarm.num_blocks)
         config = replace(
@@ -121,7 +124,15 @@ class SwarmClient:
             max_wait_s=self.config.max_wait_s if max_wait_s is None else max_wait_s,
         )
         return InferenceSession(
-            self.servers, self.calls, config, self.swarm.prefix, span, max_length, self.audits, may_grow=may_grow
+            self.servers,
+            self.calls,
+            config,
+            self.swarm.prefix,
+            span,
+            max_length,
+            self.audits,
+            may_grow=may_grow,
+            adapter=adapter,
         )
 
     def close(self) -> None:

@@ -28,6 +28,7 @@ RECORD_FIELDS = (
     "start", "end", "revision", "dtype", "quantization", "digests", "max_batch_tokens", "max_length", "inference_tps",
     "forward_tps", "network_tps", "throughput_tps", "version", "public_name", "adapters", "using_relay",
     "target_start", "target_end", "window", "stored", "download_bps", "moves", "cache",
+    "private_adapter_bytes",
 )  # fmt: skip
 HEARTBEAT_FIELDS = ("state", "cache_tokens_left", "queued_tokens", "step_ms", "batch", "queue_ms", "record")
 LINKS_FIELDS = ("links",)
@@ -81,6 +82,7 @@ def record_to_fields(record: ServerRecord) -> dict[str, object]:
         "download_bps": float(record.download_bps),
         "moves": record.moves,
         "cache": record.format.cache,
+        "private_adapter_bytes": record.private_adapter_bytes,
     }
 
 
@@ -122,6 +124,7 @@ def record_from_fields(peer_id: PeerId, fields: Mapping[object, object], *, num_
         stored=_from_bitmap(fields.get("stored", b""), num_blocks),
         download_bps=_rate(fields.get("download_bps", 0.0)),
         moves=_flag(fields.get("moves", False)),
+        private_adapter_bytes=_count(fields, "private_adapter_bytes", 0),
     )
 
 

@@ -1,9 +1,18 @@
-"""How LoRA adapters are called: `name@hash`, where the hash says what is in it, and a name may be anybody's."""
+"""How adapters are called and laid out.
+
+A served LoRA is called `name@hash`: the hash says what is in it, and a name may be anybody's. A private one, which
+its owner brings and trains, is a row of places and one row of values, and is called by its digest.
+"""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple
+
+from potluck.protocol.blocks import Span
 
 _HASH_DIGITS = 16
 _MAX_NAME = 100
@@ -28,3 +37,46 @@ def find_adapter(ids: Iterable[str], wanted: str) -> str | None:
         if by_name is None and wanted == name:
             by_name = each
     return by_name
+
+
+class PrivateId(NamedTuple):
+    """What a call says of the private adapter that it computes with."""
+
+    digest: bytes  # of places and values; its owner's servers know it by this
+    num_values: int
+
+
+class AdapterPlace(NamedTuple):
+    """One linear layer that a private adapter changes: x -> x + scale * up(down(x))."""
+
+    block: int
+    name: str  # of the layer in its block
+    rank: int
+    in_features: int
+    out_features: int
+    scale: float
+
+    @property
+    def sizes(self) -> tuple[int, int]:
+        """Return the numbers of values of down [rank, in_features] and of up [out_features, rank]."""
+        return self.rank * self.in_features, self.out_features * self.rank
+
+
+@dataclass(frozen=True)
+class AdapterLayout:
+    """The places of a private adapter by ascending block. Its values lie one after the other: down and up of each."""
+
+    places: tuple[AdapterPlace, ...]
+
+    @cached_property
+    def num_values(self) -> int:
+        return sum(sum(place.sizes) for place in self.places)
+
+    def cut(self, span: Span) -> tuple[AdapterLayout, slice]:
+        """Return the layout of some blocks alone, and where their values are among those of all."""
+        chosen = [index for index, place in enumerate(self.places) if place.block in span]
+        if not chosen:
+            return AdapterLayout(()), slice(0, 0)
+        start = sum(sum(place.sizes) for place in self.places[: chosen[0]])
+        layout = AdapterLayout(self.places[chosen[0] : chosen[-1] + 1])
+        return layout, slice(start, start + layout.num_values)

@@ -12,7 +12,8 @@ class Code(StrEnum):
     NOT_SERVED = "not_served"  # these blocks are not (any more) here
     NOT_A_MEMBER = "not_a_member"  # the peer has not presented itself as a member, or was removed
     BUSY = "busy"  # come back after `retry_after_s`
-    NO_MEMORY = "no_memory"  # the KV cache cannot hold this session now
+    NO_MEMORY = "no_memory"  # the KV cache cannot hold this session now, or nothing the private adapter
+    NO_ADAPTER = "no_adapter"  # the private adapter is not here (any more); bring it again
     TOO_LONG = "too_long"  # beyond max_length or max_batch_tokens
     ROLLBACK = "rollback_unavailable"  # this cache cannot go back that far; replay into a new session
     WRONG_VERSION = "wrong_version"  # the two peers speak versions of the wire that do not go together

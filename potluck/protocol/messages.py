@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from potluck.protocol.adapters import AdapterLayout, PrivateId
 from potluck.protocol.blocks import PeerId, Span
 
 if TYPE_CHECKING:
@@ -24,6 +25,21 @@ class Caller:
     delegation: bytes | None = None  # for whom it spends, see protocol.receipts
     vouchers: tuple[bytes, ...] = ()  # what that donor did for others
     receipt: bytes | None = None  # with stateless calls: for those before
+    private: PrivateId | None = None  # an adapter that this person brought to this server
+
+
+@dataclass(frozen=True, slots=True)
+class AdapterUpload:
+    """A private adapter for the blocks of `span`, brought to a server before the calls that name it.
+
+    Shapes: values [layout.num_values], floats.
+    """
+
+    prefix: str
+    span: Span
+    layout: AdapterLayout
+    values: Tensor
+    caller: Caller  # names the adapter, too
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,10 +85,14 @@ class Timing:
 
 @dataclass(frozen=True, slots=True)
 class TensorReply:
-    """Answer to forward (one tensor) and backward (grad of hidden, then grad of prompts if prompts were given)."""
+    """Answer to forward (one tensor) and backward (grad of hidden, then grad of prompts if prompts were given).
+
+    Shapes: adapter_grad [num_values of the private adapter], in the answer to a backward with one.
+    """
 
     tensors: tuple[Tensor, ...]
     timing: Timing = field(default_factory=Timing)
+    adapter_grad: Tensor | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -79,6 +79,7 @@ class ServerRecord:
     stored: frozenset[int] = frozenset()  # blocks whose files are on its disk
     download_bps: float = 0.0  # measured, bits a second; 0: not known
     moves: bool = False  # it goes where the swarm needs it; if not, its blocks were chosen for good
+    private_adapter_bytes: int = 0  # the largest adapter that callers may bring; 0: none
 
     def __post_init__(self) -> None:
         if self.target is None:

@@ -97,6 +97,8 @@ def exclusion(server: LiveServer, vantage: Vantage, needs: Needs) -> str | None:
         return f"holds its cache in {record.format.cache or 'an unknown format'}"
     if needs.adapter is not None and find_adapter(record.adapters, needs.adapter) is None:
         return f"does not have the adapter {needs.adapter}"
+    if needs.brings_adapter and not record.private_adapter_bytes:
+        return "takes no adapters that callers bring"
     if record.max_length < needs.max_length:
         return f"takes at most {record.max_length} tokens"
     if record.max_batch_tokens < needs.call_tokens:
@@ -110,7 +112,8 @@ def _usable(columns: ServerColumns, span: Span, vantage: Vantage, needs: Needs) 
     mask &= (columns.max_length >= needs.max_length) & (columns.max_call >= needs.call_tokens)
     mask[[columns.index[peer] for peer in vantage.banned if peer in columns.index]] = False
     rows = np.flatnonzero(mask)
-    if (needs.revision, needs.dtype, needs.quantization, needs.cache, needs.adapter) == (None,) * 5:
+    demands = (needs.revision, needs.dtype, needs.quantization, needs.cache, needs.adapter)
+    if demands == (None,) * 5 and not needs.brings_adapter:
         return rows
     return np.array([row for row in rows if exclusion(columns.servers[row], vantage, needs) is None], np.int64)
 

@@ -47,6 +47,7 @@ class Needs:
     quantization: str | None = None  # of the weights
     cache: str | None = None  # how keys and values are held
     adapter: str | None = None  # name, hash or id of a LoRA adapter
+    brings_adapter: bool = False  # the caller's own, which the server must take
 
 
 @dataclass(frozen=True, slots=True)

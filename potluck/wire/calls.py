@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 
+from torch import Tensor
+
 from potluck.protocol.blocks import Span
 from potluck.protocol.buffers import Buffer
 from potluck.protocol.codes import Code
@@ -13,7 +15,7 @@ from potluck.wire import fields as read
 from potluck.wire.errors import WireError, refusing
 from potluck.wire.fields import target_fields
 from potluck.wire.limits import Limits
-from potluck.wire.message import MAX_FIELD_BYTES, PartJoiner, Role, split, write_message
+from potluck.wire.message import MAX_FIELD_BYTES, Message, PartJoiner, Role, split, write_message
 from potluck.wire.tensors import read_floats, read_hidden, read_prompts, to_wire
 from potluck.wire.timings import read_timing, write_answer
 
@@ -72,6 +74,8 @@ class RequestJoiner:
     def encode_reply(self, reply: TensorReply) -> Iterator[tuple[Buffer, ...]]:
         """Yield the answer's frames, each in pieces."""
         tensors = [to_wire(role, tensor) for role, tensor in zip(_REPLY_ROLES, reply.tensors, strict=False)]
+        if reply.adapter_grad is not None:
+            tensors.append(to_wire(Role.ADAPTER, reply.adapter_grad))
         return split(write_answer(tensors, reply.timing))
 
 
@@ -80,7 +84,9 @@ class ReplyJoiner:
 
     def __init__(self, request: CallRequest) -> None:
         self._shapes = reply_shapes(request)
-        values = sum(map(math.prod, self._shapes))
+        private = request.caller.private if isinstance(request, BackwardRequest) else None
+        self._adapter_values = 0 if private is None else private.num_values
+        values = sum(map(math.prod, self._shapes)) + self._adapter_values
         self._parts = PartJoiner(max_bytes=4 * values + 2 * MAX_FIELD_BYTES)
 
     @refusing(Code.BAD_REPLY)
@@ -100,7 +106,15 @@ class ReplyJoiner:
         )
         if len(read_tensors) != len(self._shapes):
             raise WireError(f"an answer of {len(read_tensors)} tensors, expected {len(self._shapes)}")
-        return TensorReply(read_tensors, read_timing(message))
+        return TensorReply(read_tensors, read_timing(message), self._adapter_grad(message))
+
+    def _adapter_grad(self, message: Message) -> Tensor | None:
+        if not self._adapter_values:
+            return None
+        tensor = message.tensor(Role.ADAPTER)
+        if tensor is None:
+            raise WireError("an answer without the adapter's gradient")
+        return read_floats(tensor, (self._adapter_values,))
 
 
 _REPLY_ROLES: Sequence[Role] = (Role.HIDDEN, Role.PROMPTS)

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from enum import IntEnum
 from typing import Any, Final
 
+from potluck.protocol.adapters import PrivateId
 from potluck.protocol.blocks import Span
 from potluck.protocol.messages import Caller
 from potluck.protocol.receipts import DELEGATION_BYTES, RECEIPT_BYTES, VOUCHER_BYTES
@@ -24,6 +25,7 @@ class Field(IntEnum):
     END = 3
     ADAPTER = 5
     REVISION_DIGEST = 6
+    PRIVATE = 7  # a private adapter: its digest and how many values it has
     # sessions
     MAX_LENGTH = 8
     SESSION_ID = 9
@@ -66,6 +68,9 @@ class Field(IntEnum):
     SECRET = 64
     # steps
     ANSWER_TOKENS = 65  # how many of the last tokens the answer needs
+    # private adapters
+    NAMES = 66  # of layers in a block
+    PLACES = 67  # block, number of the name, rank, in_features, out_features, scale
     # accusations
     CHARGE = 72  # a signed statement, see `potluck.membership.statements`
     ATTESTATION = 73  # likewise
@@ -83,6 +88,7 @@ Fields = Mapping[object, object]
 
 MAX_ID_CHARS: Final = 128
 MAX_NAME_CHARS: Final = 256
+ADAPTER_DIGEST_BYTES: Final = 32
 _MAX_VOUCHERS: Final = 8
 
 
@@ -154,6 +160,7 @@ def target_fields(prefix: str, span: Span, caller: Caller) -> dict[int, object]:
         Field.DELEGATION: caller.delegation,
         Field.VOUCHERS: caller.vouchers,
         Field.RECEIPT: caller.receipt,
+        Field.PRIVATE: None if caller.private is None else list(caller.private),
     }
     return fields | {key: value for key, value in optional.items() if value}
 
@@ -170,8 +177,23 @@ def read_target(fields: Fields, *, num_blocks: int) -> tuple[str, Span, Caller]:
         delegation=blob(fields, Field.DELEGATION, DELEGATION_BYTES),
         vouchers=_read_vouchers(fields),
         receipt=blob(fields, Field.RECEIPT, RECEIPT_BYTES),
+        private=_read_private(fields),
     )
     return prefix, Span(start, end), caller
+
+
+def _read_private(fields: Fields) -> PrivateId | None:
+    value = fields.get(Field.PRIVATE)
+    if value is None:
+        return None
+    if not isinstance(value, list | tuple) or len(value) != 2:
+        raise WireError("PRIVATE must be a digest and a number")
+    digest, num_values = value
+    if not isinstance(digest, bytes) or len(digest) != ADAPTER_DIGEST_BYTES:
+        raise WireError(f"the digest of a private adapter has {ADAPTER_DIGEST_BYTES} bytes")
+    if type(num_values) is not int or not 0 < num_values < 1 << 40:
+        raise WireError("a private adapter of no values")
+    return PrivateId(digest, num_values)
 
 
 def _read_vouchers(fields: Fields) -> tuple[bytes, ...]:

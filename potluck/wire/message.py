@@ -57,6 +57,7 @@ class Role(IntEnum):
     GRAD = 4  # gradient of the output
     OUTPUTS = 6  # what a server is accused of having answered
     TREE = 5  # reserved: parents of speculative tokens
+    ADAPTER = 6  # values of a private adapter, or their gradient
 
 
 class WireTensor(NamedTuple):

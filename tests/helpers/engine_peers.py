@@ -60,12 +60,21 @@ async def serve(
     limits: ServingLimits | None = None,
     spill_folder: Path | None = None,
     max_blocks: int = 0,
+    private_adapter_bytes: int = 0,
 ) -> AsyncIterator[Server]:
     limits = limits or ServingLimits()
     threads = Threads.of(limits, threads=1)
     host = network.start()
     loaded = blocks or load(span)
-    serving = SpanState.of(loaded, swarm, limits, threads, spill_folder=spill_folder, max_blocks=max_blocks)
+    serving = SpanState.of(
+        loaded,
+        swarm,
+        limits,
+        threads,
+        spill_folder=spill_folder,
+        max_blocks=max_blocks,
+        private_adapter_bytes=private_adapter_bytes,
+    )
     handlers = Handlers(serving, host, "0", adapter_for(swarm))
     threads.start()
     await threads.compute.perform(serving.stage)

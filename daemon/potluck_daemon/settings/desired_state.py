@@ -59,6 +59,7 @@ def _launch(settings: Settings, membership: Membership, places: Places, port: in
         quantization=serve.quantization,
         cache_quantization=serve.cache_quantization,
         adapters=serve.adapters,
+        private_adapters_mb=serve.private_adapters_mb,
         memory_limit_mb=serve.memory_limit_mb,
         max_memory=serve.max_memory,
         threads=serve.threads,

@@ -69,6 +69,13 @@ class ServeSettings:
     adapters: tuple[str, ...] = _engine_setting(
         (), "LoRA adapters in peft's format that callers may use: folders or hub names"
     )
+    private_adapters_mb: int = _engine_setting(
+        256,
+        "memory for LoRA adapters that members bring with their calls and train; 0: take none",
+        unit="MiB",
+        low=0,
+        high=1 << 20,
+    )
     memory_limit_mb: int = _engine_setting(
         0, "device memory the engine may use; 0: what fits", unit="MiB", low=0, high=1 << 24
     )

@@ -74,7 +74,7 @@ class SpanExecutor:
                 hidden = hidden.to(blocks.device, blocks.dtype)
             if prompts is not None:
                 prompts = prompts.to(blocks.device, blocks.dtype) if prompts.shape[2] else None
-            with blocks.adapters.using(step.memory.adapter):
+            with blocks.adapters.using(step.memory.private or step.memory.adapter):
                 output = alone.blocks.forward(hidden, alone.cache, prompts)
             step.add_output(output if blocks.device.type == "cpu" else output.cpu())
 

@@ -245,7 +245,7 @@ class Paging:
     def _prepare_alone(self, step: SessionStep) -> None:
         memory = step.memory
         if memory.alone is None:
-            blocks = self._served.part(memory.span)
+            blocks = self._served.part(memory.span, is_open=memory.private is not None)
             memory.alone = AloneCache(blocks, blocks.new_cache())
             memory.holder.pinned_until = float("inf")
         cache = memory.alone.cache

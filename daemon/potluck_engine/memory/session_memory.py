@@ -13,6 +13,7 @@ import torch
 from torch import Tensor
 
 from potluck.blocks import BlockSpan, KvCache
+from potluck.blocks.adapters import PrivateAdapter
 from potluck.blocks.kv import KvSequence
 from potluck.errors import PotluckError
 from potluck.protocol.blocks import PeerId, PersonId, Span
@@ -39,6 +40,7 @@ class SessionMemory:
     rows: int
     is_alone: bool
     adapter: str | None = None
+    private: PrivateAdapter | None = None  # such a session runs alone
     sequences: list[KvSequence] = field(default_factory=list)
     spilled: Spilled | None = None
     alone: AloneCache | None = None

@@ -16,12 +16,13 @@ import torch
 from torch import Tensor
 
 from potluck.blocks import BlockSpan, KvCache
+from potluck.blocks.adapters import PrivateAdapter
 from potluck.blocks.arenas import KvArena
 from potluck.blocks.kv import KvLayout, KvMemory, KvSequence, SavedSequence
 from potluck.blocks.plans import StepPlan
 from potluck.protocol.blocks import Span
 from potluck.protocol.codes import RemoteError
-from potluck_engine.loaded_blocks import LoadedBlocks, backward_of
+from potluck_engine.loaded_blocks import Gradients, LoadedBlocks, backward_of
 from potluck_engine.ranks.processes import RankProcesses
 
 _numbers = itertools.count()
@@ -145,8 +146,14 @@ class RankedBlocks(LoadedBlocks):
         return RankedSpan(super().new_part(span), self._ranks)
 
     def backward_piece(
-        self, blocks: Span, hidden: Tensor, grad: Tensor, prompts: Tensor | None
-    ) -> tuple[Tensor, Tensor | None]:
+        self,
+        blocks: Span,
+        hidden: Tensor,
+        grad: Tensor,
+        prompts: Tensor | None,
+        private: PrivateAdapter | None = None,
+    ) -> Gradients:
+        assert private is None, "private adapters are served on one device"
         part = self.part(blocks)
         assert isinstance(part, RankedSpan)
         with self._ranks.together("backward", blocks, hidden, grad, prompts):

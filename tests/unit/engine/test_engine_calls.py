@@ -10,7 +10,7 @@ import torch
 from helpers.engine_peers import Client, Server, call, hidden_states, load, opening, serve, settle, until
 from helpers.fake_network import FakeHost
 from potluck_control.launch_spec import ServingLimits
-from potluck_engine.loaded_blocks import LoadedBlocks
+from potluck_engine.loaded_blocks import Gradients, LoadedBlocks
 from torch import Tensor
 
 from potluck.blocks import BlockSpan
@@ -60,7 +60,7 @@ async def test_pieces_change_no_result(network, blocks, piece_tokens, prompt_row
             assert torch.allclose(mine, theirs, rtol=1e-5, atol=1e-3)
 
 
-def _result(pieces: Generator[None, None, tuple[Tensor, ...]]) -> tuple[Tensor, ...]:
+def _result(pieces: Generator[None, None, Gradients]) -> Gradients:
     while True:
         try:
             next(pieces)
@@ -90,7 +90,7 @@ def test_a_backward_keeps_what_fits_and_computes_the_rest_again(monkeypatch, kep
     assert len(runs) == forwards
     leaves = [hidden.clone().requires_grad_(), prompts.clone().requires_grad_()]
     expected = torch.autograd.grad(forward(load(span), leaves[0], None, leaves[1]), leaves, grad)
-    for got, want in zip(result, expected, strict=True):
+    for got, want in zip((result.hidden, result.prompts), expected, strict=True):
         torch.testing.assert_close(got, want, rtol=1e-5, atol=1e-5)
 
 

@@ -8,9 +8,11 @@ from typing import Any
 
 import torch
 
+from potluck.protocol.adapters import AdapterLayout, AdapterPlace, PrivateId
 from potluck.protocol.blocks import PeerId, Span
 from potluck.protocol.codes import Code, RemoteError
 from potluck.protocol.messages import (
+    AdapterUpload,
     Awaited,
     BackwardRequest,
     Caller,
@@ -27,6 +29,8 @@ from potluck.protocol.messages import (
 )
 from potluck.protocol.receipts import COUNTERSIGNED_BYTES, DELEGATION_BYTES, RECEIPT_BYTES, TAB_BYTES, VOUCHER_BYTES
 from potluck.wire import questions
+from potluck.wire.adapters import UploadJoiner, encode_upload
+from potluck.wire.adapters import digest_of as adapter_digest
 from potluck.wire.calls import CallRequest, ReplyJoiner, RequestJoiner, encode_call
 from potluck.wire.dial_back import DialBack, decode_dial_back, decode_reachable, encode_dial_back, encode_reachable
 from potluck.wire.limits import Limits
@@ -42,6 +46,7 @@ from potluck.wire.pushes import (
 )
 from potluck.wire.refusals import encode_refusal
 from potluck.wire.sessions import decode_step, decode_step_reply, encode_step, encode_step_reply
+from potluck.wire.tensors import values_of
 
 LIMITS = Limits(hidden_size=4, num_blocks=8, max_batch_tokens=16, max_length=32, max_frame_bytes=1 << 16)
 HIDDEN = torch.arange(24.0).view(2, 3, 4)
@@ -52,6 +57,11 @@ OPENING = SessionOpening("m", Span(2, 4), 16, "id", 1.5, CALLER, exact=True, res
 TIMING = Timing(1.5, 2.5, 100, True, b"t" * TAB_BYTES, COUNTERSIGNED)
 FORWARD = ForwardRequest("m", Span(2, 4), HIDDEN, PROMPTS, CALLER)
 BACKWARD = BackwardRequest("m", Span(2, 4), HIDDEN, HIDDEN + 1, PROMPTS, CALLER)
+LAYOUT = AdapterLayout((AdapterPlace(2, "mlp.up", 1, 4, 3, 0.5), AdapterPlace(3, "mlp.up", 2, 4, 3, 2.0)))
+VALUES = torch.arange(21.0)
+PRIVATE = Caller(private=PrivateId(adapter_digest(LAYOUT, values_of(VALUES)), 21))
+UPLOAD = AdapterUpload("m", Span(2, 4), LAYOUT, VALUES, PRIVATE)
+PRIVATE_BACKWARD = BackwardRequest("m", Span(2, 4), HIDDEN, HIDDEN + 1, None, PRIVATE)
 ANSWER = StepReply(HIDDEN, TIMING)
 SECRET = b"s" * SECRET_BYTES
 LINK = PushLink(PeerId("12D3KooWB"), SECRET)
@@ -76,6 +86,13 @@ def read_request(kind: type, body: bytes) -> CallRequest:
     if not joiner.add(body):
         raise RemoteError(Code.BAD_REQUEST, "more parts are to come")
     return joiner.request()
+
+
+def read_upload(body: bytes) -> AdapterUpload:
+    joiner = UploadJoiner(num_blocks=LIMITS.num_blocks, max_bytes=1 << 10)
+    if not joiner.add(body):
+        raise RemoteError(Code.BAD_REQUEST, "more parts are to come")
+    return joiner.upload()
 
 
 def read_reply(request: CallRequest, body: bytes) -> TensorReply:
@@ -129,6 +146,11 @@ SAMPLES = {
     "backward": Sample(BACKWARD, b"".join(*encode_call(BACKWARD)), lambda body: read_request(BackwardRequest, body)),
     "reply to a forward": reply(TensorReply((HIDDEN,), TIMING), FORWARD),
     "reply to a backward": reply(TensorReply((HIDDEN, PROMPTS), Timing()), BACKWARD),
+    "private adapter": Sample(UPLOAD, b"".join(*encode_upload(UPLOAD)), read_upload),
+    "backward with a private adapter": Sample(
+        PRIVATE_BACKWARD, b"".join(*encode_call(PRIVATE_BACKWARD)), lambda body: read_request(BackwardRequest, body)
+    ),
+    "reply with an adapter's gradient": reply(TensorReply((HIDDEN,), Timing(), VALUES), PRIVATE_BACKWARD),
     "quote request": Sample(
         QUOTE_REQUEST,
         questions.encode_quote_request(QUOTE_REQUEST),

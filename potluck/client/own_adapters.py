@@ -1,0 +1,114 @@
+"""Adapters of the caller's own: LoRA that peft put at the layers of remote blocks, whose parameters are here.
+
+Servers get the values of their blocks once for each change, compute with them for this person alone, and return their
+gradients. Parameters, optimisers and files stay where peft and torch have them: in this process.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import torch
+from torch import Tensor, nn
+
+from potluck.checkpoint.remote_layers import RemoteLinear
+from potluck.errors import UsageError
+from potluck.protocol.adapters import AdapterLayout, AdapterPlace, PrivateId
+from potluck.protocol.blocks import Span
+from potluck.wire.adapters import digest_of
+from potluck.wire.tensors import values_of
+
+
+class AdapterPart(NamedTuple):
+    """What one server gets of an adapter: that of its blocks. Shapes: values [layout.num_values]."""
+
+    id: PrivateId
+    layout: AdapterLayout
+    values: Tensor
+
+
+@dataclass(frozen=True)
+class OwnAdapter:
+    """An adapter at one moment. Shapes: values [layout.num_values], float, on the CPU, without gradients."""
+
+    layout: AdapterLayout
+    values: Tensor
+    _parts: dict[Span, AdapterPart | None] = field(default_factory=dict)
+
+    def changes(self, span: Span) -> bool:
+        """Tell whether the adapter changes any of these blocks."""
+        return any(place.block in span for place in self.layout.places)
+
+    def part(self, span: Span) -> AdapterPart | None:
+        """Return the part for some blocks; None if nothing changes there."""
+        if span not in self._parts:
+            layout, where = self.layout.cut(span)
+            values = self.values[where]
+            name = PrivateId(digest_of(layout, values_of(values)), layout.num_values)
+            self._parts[span] = AdapterPart(name, layout, values) if layout.places else None
+        return self._parts[span]
+
+
+class RemotePlace(NamedTuple):
+    """Where peft finds a linear layer of remote blocks, and replaces it."""
+
+    block: int
+    path: str  # in the block
+    parent: nn.Module
+    name: str  # in the parent
+
+
+def remote_places(blocks: list[nn.Module]) -> tuple[RemotePlace, ...]:
+    """Return the places of all linear layers in what stands for these blocks."""
+    places = []
+    for block, module in enumerate(blocks):
+        for path, each in module.named_modules():
+            if isinstance(each, RemoteLinear):
+                parent, _, name = path.rpartition(".")
+                places.append(RemotePlace(block, path, module.get_submodule(parent), name))
+    return tuple(places)
+
+
+def gather(places: tuple[RemotePlace, ...], span: Span) -> tuple[AdapterLayout, Tensor] | None:
+    """Return the adapter that is active in these blocks, and its values [num_values], through which gradients flow.
+
+    Raises UsageError for anything but one plain LoRA.
+    """
+    found, values = [], []
+    for place in places:
+        module = place.parent._modules[place.name]
+        if type(module) is RemoteLinear or place.block not in span:
+            continue
+        matrices = _active_lora(module, place)
+        if matrices is None:
+            continue
+        down, up, scale = matrices
+        rank, in_features = down.shape
+        found.append(AdapterPlace(place.block, place.path, rank, in_features, up.shape[0], scale))
+        values += [down.reshape(-1).to("cpu"), up.reshape(-1).to("cpu")]
+    if not found:
+        return None
+    return AdapterLayout(tuple(found)), torch.cat(values)
+
+
+def _active_lora(module: Any, place: RemotePlace) -> tuple[Tensor, Tensor, float] | None:
+    """Return down, up and scale of peft's layer; None if it is switched off."""
+    if not (hasattr(module, "lora_A") and type(getattr(module, "base_layer", None)) is RemoteLinear):
+        raise UsageError(
+            f"{place.path} of block {place.block} became a {type(module).__name__}, which servers cannot compute",
+            hint="only plain LoRA can be trained in remote blocks: use LoraConfig",
+        )
+    active = [name for name in module.active_adapters if name in module.lora_A]
+    if module.disable_adapters or not active:
+        return None
+    if len(active) > 1:
+        raise UsageError("remote blocks compute with one adapter at a time", hint="choose one with set_adapter()")
+    (name,) = active
+    down, up = module.lora_A[name], module.lora_B[name]
+    if module.lora_variant.get(name) is not None or up.bias is not None:
+        raise UsageError("only plain LoRA can be trained in remote blocks", hint="leave out DoRA, biases and the like")
+    dropout = module.lora_dropout[name]
+    if module.training and getattr(dropout, "p", 0.0):
+        raise UsageError("dropout in remote blocks is not possible", hint="use lora_dropout=0.0")
+    return down.weight, up.weight, float(module.scaling[name])

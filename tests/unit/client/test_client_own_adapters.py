@@ -1,0 +1,59 @@
+"""LoRA that peft puts at remote blocks: what is refused, and who is asked to compute with it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import torch
+from helpers.client_world import HASTY, prompt, world
+from peft import IA3Config, LoraConfig, get_peft_model
+from transformers import PreTrainedModel
+
+from potluck.errors import SwarmError, UsageError
+
+
+@pytest.mark.parametrize(
+    ("config", "said"),
+    [
+        (IA3Config(target_modules=["q_proj"], feedforward_modules=[]), "only plain LoRA"),
+        (LoraConfig(target_modules=["q_proj"], lora_dropout=0.5), "lora_dropout"),
+        *(
+            (LoraConfig(target_modules=["q_proj"], init_lora_weights=way), "init_lora_weights")
+            for way in ("olora", "pissa")
+        ),
+        (LoraConfig(target_modules=["q_proj"], use_dora=True), "at the servers"),
+    ],
+    ids=["IA3", "dropout", "olora", "pissa", "DoRA"],
+)
+def test_what_servers_cannot_compute_is_refused(config: Any, said: str) -> None:
+    with world("0:4") as there:
+        with pytest.raises(UsageError) as refusal:
+            get_peft_model(there.model, config).train()(input_ids=prompt())
+        assert said in f"{refusal.value} {refusal.value.hint}"
+
+
+def test_servers_that_take_no_adapters_are_not_asked_and_it_is_said(local: PreTrainedModel) -> None:
+    with world("0:4", config=HASTY) as there:
+        model = get_peft_model(there.model, LoraConfig(target_modules=["q_proj"]))
+        with pytest.raises(SwarmError, match="takes no adapters that callers bring"):
+            model(input_ids=prompt())
+        assert not there.servers[0].forwards
+        with model.disable_adapter():
+            torch.testing.assert_close(model(input_ids=prompt()).logits, local(input_ids=prompt()).logits)
+
+
+def test_an_adapter_is_not_merged_into_weights_that_are_elsewhere() -> None:
+    with world("0:4") as there:
+        model = get_peft_model(there.model, LoraConfig(target_modules=["q_proj"]))
+        with pytest.raises(UsageError, match="at the servers"):
+            model.merge_and_unload()
+
+
+def test_peft_finds_each_linear_layer_and_files_hold_none_of_them() -> None:
+    with world("0:4") as there:
+        names = {name for name, module in there.model.named_modules() if isinstance(module, torch.nn.Linear)}
+        for block in range(4):
+            assert f"model.layers.{block}.self_attn.q_proj" in names
+        assert not [name for name in there.model.state_dict() if ".layers." in name]
+        assert not [name for name, _ in there.model.named_parameters() if ".layers." in name]
