@@ -183,7 +183,7 @@ def cache_tokens(blocks: BlockSpan, spec: LaunchSpec, *, max_blocks: int) -> int
     left = memory_limit_bytes(device) if wanted is None else wanted - now_bytes
     left -= now_bytes // num_now * (max_blocks - num_now)
     fits = int(left * (1.0 - _WORK_SHARE) * _SESSIONS_SHARE) // max(blocks.bytes_per_token * max_blocks // num_now, 1)
-    many = max(limits.max_sessions * _USUAL_LENGTH, longest_session(blocks.model_config))
+    many = max(limits.max_sessions * _USUAL_LENGTH, longest_session(blocks.model_config) or limits.max_length)
     most = many if spec.grows_cache else limits.cache_tokens
     if fits < limits.cache_tokens:
         log.warning("memory is short: %d tokens for sessions instead of %d", fits, limits.cache_tokens)
@@ -196,17 +196,21 @@ def resolved_limits(limits: ServingLimits, model_config: Any, hidden_size: int, 
     Args:
         cache_tokens: the room for all sessions, in tokens through the span.
     """
-    length = min(limits.max_length, longest_session(model_config), max(cache_tokens, _LEAST_CACHE_TOKENS))
+    longest = longest_session(model_config) or limits.max_length
+    length = min(limits.max_length, longest, max(cache_tokens, _LEAST_CACHE_TOKENS))
     row = min(length, limits.max_call_bytes // (4 * hidden_size))
     return replace(
         limits, cache_tokens=cache_tokens, max_length=length, max_batch_tokens=max(limits.max_batch_tokens, row)
     )
 
 
-def longest_session(model_config: Any) -> int:
-    """Return the model's positions in tokens; a usual session's length if it names fewer, as some reach beyond them."""
-    text = model_config.get_text_config(decoder=True)
-    return max(getattr(text, "max_position_embeddings", None) or 0, _USUAL_LENGTH)
+def longest_session(model_config: Any) -> int | None:
+    """Return the model's positions in tokens; a usual session's length if it names fewer, as some reach beyond them.
+
+    None: the model has no positions that could end, such as Mamba, and sessions end where memory does.
+    """
+    positions = getattr(model_config.get_text_config(decoder=True), "max_position_embeddings", None)
+    return max(positions, _USUAL_LENGTH) if positions else None
 
 
 def share_of_room(room: Room, rank: int, size: int, *, is_shared: bool) -> Room:
