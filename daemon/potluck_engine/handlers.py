@@ -125,7 +125,7 @@ class Handlers:
         prefix, span, caller, layout = joiner.start()
         state.admission.check(prefix, span, caller)
         whole = state.blocks.whole
-        whole.adapters.check(whole.layers, whole.span.start, layout)
+        whole.check(layout)
         assert caller.private is not None
         person = state.admission.person_of(peer)
         return state.private.taking(person, caller.private.digest, span, joiner.num_bytes)

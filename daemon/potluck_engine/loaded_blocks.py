@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Generator, Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import NamedTuple, TypeVar
 
@@ -20,6 +20,7 @@ from torch import Tensor
 from potluck.blocks import BlockSpan
 from potluck.blocks.accelerators import empty_cache
 from potluck.blocks.adapters import PrivateAdapter
+from potluck.blocks.cache import DifferentiableCache
 from potluck.blocks.heap import trim_heap
 from potluck.blocks.reshaping import part_of
 from potluck.protocol.blocks import Span
@@ -206,9 +207,7 @@ class LoadedBlocks:
 
     def _apply(self, blocks: Span, hidden: Tensor, prompts: Tensor | None, private: PrivateAdapter | None) -> Tensor:
         own = None if private is None else private.cut(blocks)
-        part = self.part(blocks, is_open=own is not None)
-        with _using(part, own):
-            return part.forward(hidden, None, prompts)
+        return _run(self.part(blocks, is_open=own is not None), hidden, prompts, own)
 
     @property
     def kept_bytes(self) -> int:
@@ -286,8 +285,8 @@ def _run_forward(
 ) -> _Recorded:
     """Run the forward of a backward's piece; keep what its gradients need if that takes no more than `room` bytes."""
     if room <= 0:
-        with torch.no_grad(), _using(part, private):  # inference_mode's tensors can't take part in autograd later
-            return _Recorded((), part.forward(hidden, None, prompts), 0)
+        with torch.no_grad():  # not inference_mode: its tensors cannot take part in autograd later
+            return _Recorded((), _run(part, hidden, prompts, private), 0)
     weights = {each.untyped_storage().data_ptr() for each in part.layers.parameters()}
     sizes: dict[int, int] = {}
 
@@ -311,14 +310,19 @@ def _record(part: BlockSpan, hidden: Tensor, prompts: Tensor | None, private: Pr
         if private is not None and private.layout.places:
             values = private.values.detach().requires_grad_()
             private = PrivateAdapter(private.layout, values)
-        with _using(part, private):
-            output = part.forward(own_hidden, None, own_prompts)
+        output = _run(part, own_hidden, own_prompts, private)
         return _Recorded((own_hidden, own_prompts, values), output, 0)
 
 
-def _using(part: BlockSpan, private: PrivateAdapter | None) -> AbstractContextManager[None]:
-    """Send tokens through a private adapter; without one, a served adapter that is in use stays so."""
-    return nullcontext() if private is None else part.adapters.using(private)
+def _run(part: BlockSpan, hidden: Tensor, prompts: Tensor | None, private: PrivateAdapter | None) -> Tensor:
+    """Run a part, with a private adapter if there is one; else a served adapter that is in use stays so."""
+    if private is None:
+        return part.forward(hidden, None, prompts)
+    cache = None
+    if private.layout.prefix_tokens:
+        cache = private.fill(DifferentiableCache(part.decoder.config), hidden.shape[0], hidden.dtype)
+    with part.adapters.using(private):
+        return part.forward(hidden, cache, prompts)
 
 
 def _as_it_is(kept: Tensor) -> Tensor:

@@ -20,11 +20,12 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
+from potluck.blocks.cache import KvCache
 from potluck.blocks.formats import linear_shape
 from potluck.checkpoint.adapter_files import AdapterFile, Place
 from potluck.checkpoint.shards import Shard
 from potluck.errors import CheckpointError
-from potluck.protocol.adapters import AdapterLayout
+from potluck.protocol.adapters import AdapterLayout, AdapterPlace, PrefixPlace
 from potluck.protocol.blocks import Span
 from potluck.protocol.codes import Code, RemoteError
 
@@ -67,16 +68,33 @@ class PrivateAdapter:
         return PrivateAdapter(layout, self.values[where])
 
     def additions(self) -> dict[Place, _Addition]:
-        sizes = [size for place in self.layout.places for size in place.sizes]
-        matrices = iter(torch.split(self.values, sizes))
+        """Return what it adds to layers."""
         return {
             Place(place.block, place.name): _Addition(
-                next(matrices).view(place.rank, place.in_features),
-                next(matrices).view(place.out_features, place.rank),
-                place.scale,
+                down.view(place.rank, place.in_features), up.view(place.out_features, place.rank), place.scale
             )
-            for place in self.layout.places
+            for place, down, up in self._matrices()
+            if isinstance(place, AdapterPlace)
         }
+
+    def fill(self, cache: KvCache, rows: int, dtype: torch.dtype) -> KvCache:
+        """Put its trained keys and values, if any, before the first tokens of an empty cache of its blocks."""
+        prefixes = [each for each in self._matrices() if isinstance(each[0], PrefixPlace)]
+        for layer, (place, keys, values) in enumerate(prefixes):
+            shape = place.heads, place.tokens
+            cache.update(
+                keys.view(1, *shape, place.key_size).to(dtype).expand(rows, -1, -1, -1),
+                values.view(1, *shape, place.value_size).to(dtype).expand(rows, -1, -1, -1),
+                layer,
+            )
+        cache.length = self.layout.prefix_tokens
+        return cache
+
+    def _matrices(self) -> Iterator[tuple[Any, Tensor, Tensor]]:
+        sizes = [size for place in self.layout.places for size in place.sizes]
+        matrices = iter(torch.split(self.values, sizes))
+        for place in self.layout.places:
+            yield place, next(matrices), next(matrices)
 
 
 class Adapters:
@@ -222,8 +240,10 @@ class Adapters:
                     setattr(layer.get_submodule(parent), name, AdaptedLinear(module, Place(block, path), self))
 
     def check(self, layers: nn.ModuleList, first_block: int, layout: AdapterLayout) -> None:
-        """Raise RemoteError BAD_REQUEST if a private adapter does not fit these layers."""
+        """Raise RemoteError BAD_REQUEST if what a private adapter adds to layers does not fit them."""
         for place in layout.places:
+            if isinstance(place, PrefixPlace):
+                continue
             module: nn.Module | None = layers[place.block - first_block]
             for name in place.name.split("."):
                 module = None if module is None else dict(module.named_children()).get(name)

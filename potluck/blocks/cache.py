@@ -9,7 +9,7 @@ A cache is not thread-safe and has no gradients: use it under `torch.inference_m
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
@@ -169,6 +169,32 @@ class KvCache(DynamicCache):  # type: ignore[misc]
     def set_linear_cache(self, layer_idx: int, linear_cache: Tensor) -> None:
         self.layers[layer_idx].device = linear_cache.device
         self.update_recurrent_state(linear_cache, layer_idx)
+
+
+class DifferentiableCache(KvCache):
+    """A cache for one pass, through which gradients flow to keys and values that were put into it before."""
+
+    def __init__(self, config: Any) -> None:
+        super().__init__(config)
+        self.layers = DynamicCache(config=config).layers
+
+
+class Remembered(NamedTuple):
+    """The shape of what a layer remembers of one token."""
+
+    heads: int
+    key_size: int
+    value_size: int
+
+
+def keys_and_values(cache: KvCache) -> tuple[Remembered | None, ...]:
+    """Return what each layer of a used cache holds; None for other things than keys and values."""
+    return tuple(
+        Remembered(layer.keys.shape[1], layer.keys.shape[-1], layer.values.shape[-1])
+        if isinstance(layer, DynamicLayer) and layer.is_initialized
+        else None
+        for layer in cache.layers
+    )
 
 
 def rolls_back(config: Any) -> bool:

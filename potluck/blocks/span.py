@@ -15,7 +15,7 @@ import torch
 from torch import Tensor, nn
 
 from potluck.blocks.adapters import Adapters
-from potluck.blocks.cache import KvCache
+from potluck.blocks.cache import KvCache, Remembered, keys_and_values
 from potluck.blocks.formats import block_nbytes, check_quantization, multiply_natively, quantize_block
 from potluck.blocks.kernel_support import NoKernels
 from potluck.blocks.kv import KvLayout, KvMemory
@@ -44,7 +44,9 @@ from potluck.checkpoint.source import Checkpoint
 from potluck.checkpoint.stored import stored_format
 from potluck.checkpoint.tensors import digest_tensors
 from potluck.errors import UsageError
+from potluck.protocol.adapters import AdapterLayout, PrefixPlace
 from potluck.protocol.blocks import Span
+from potluck.protocol.codes import Code, RemoteError
 
 
 class BlockSpan:
@@ -83,6 +85,7 @@ class BlockSpan:
         self.device = self.loop.device
         self._runner: RaggedRunner | None = None
         self.bytes_per_token = 0
+        self.remembered: tuple[Remembered | None, ...] = ()  # by layer, found out by a trial
 
     def try_out(self, ranks: Ranks | None = None, *, has_int8_cache: bool = False) -> None:
         """Prove that the blocks run, and find out in which ways. Raises CheckpointError if they do not run.
@@ -93,10 +96,21 @@ class BlockSpan:
         register_attention()
         cache, heard = try_alone(self.loop)
         self.bytes_per_token = bytes_per_token(cache)
+        self.remembered = keys_and_values(cache)
         self._runner = try_ragged(self.loop, self.adapters, cache, heard, bool if ranks is None else ranks.agree)
         if has_int8_cache and self._runner is not None:
             self._runner.layout = replace(self._runner.layout, is_int8=True)
             self.bytes_per_token = self._runner.layout.bytes_per_token(torch.int8)
+
+    def check(self, layout: AdapterLayout) -> None:
+        """Raise RemoteError BAD_REQUEST if a private adapter does not fit these blocks."""
+        self.adapters.check(self.layers, self.span.start, layout)
+        prefixes = [place for place in layout.places if isinstance(place, PrefixPlace)]
+        for place in prefixes:
+            layer = place.block - self.span.start
+            if len(self.remembered) != len(self.span) or self.remembered[layer] != place[2:]:
+                text = f"block {place.block} remembers other things than {place.heads} keys of {place.key_size}"
+                raise RemoteError(Code.BAD_REQUEST, text)
 
     @property
     def is_ragged(self) -> bool:

@@ -51,6 +51,7 @@ class RemoteCache(Cache):  # type: ignore[misc]
         is_deferred: bool = False,
         exact: bool | None = None,
         max_wait_s: float | None = None,
+        prefix: Cache | None = None,
     ) -> None:
         """Store the settings; the first step opens the sessions.
 
@@ -60,6 +61,7 @@ class RemoteCache(Cache):  # type: ignore[misc]
             may_grow: whether the sessions are opened again, larger, when they are full.
             is_deferred: whether sessions wait for the second step, while the first one is computed without them.
             exact, max_wait_s: as in `SwarmClient.new_session`.
+            prefix: trained keys and values before the first token, of all blocks of the model.
         """
         super().__init__(layers=[])
         self._exact = exact
@@ -68,6 +70,8 @@ class RemoteCache(Cache):  # type: ignore[misc]
         self.span = span or Span(0, client.swarm.num_blocks)
         self._may_grow = may_grow or max_length is None
         self.is_deferred = is_deferred
+        self.prefix = prefix
+        self._prefix_tokens: int = 0 if prefix is None else prefix.get_seq_length()
         self._client = client
         self._inputs: _Inputs | None = None  # of a pass without sessions; they are opened with the next step
         self._length = 0  # tokens a row so far, padding included
@@ -122,7 +126,7 @@ class RemoteCache(Cache):  # type: ignore[misc]
     # What transformers asks of a cache.
 
     def get_seq_length(self, layer_idx: int = 0) -> int:
-        return self._length
+        return self._prefix_tokens + self._length
 
     def get_max_length(self, layer_idx: int | None = None) -> int:
         return -1 if self._may_grow or self.max_length is None else self.max_length
@@ -133,7 +137,7 @@ class RemoteCache(Cache):  # type: ignore[misc]
         return self.get_max_length()
 
     def get_mask_sizes(self, query_length: int, layer_idx: int) -> tuple[int, int]:
-        return self._length + query_length, 0
+        return self.get_seq_length() + query_length, 0
 
     def has_previous_state(self, layer_idx: int | None = None, state_idx: int | None = None) -> bool:
         return self._length > 0
@@ -157,6 +161,14 @@ class RemoteCache(Cache):  # type: ignore[misc]
         for group in self._groups:
             mask[slice(None) if group.rows is None else group.rows, : group.start] = 0
         return mask
+
+    def without_prefix(self, mask: Tensor) -> Tensor:
+        """Return a mask [batch, tokens so far and new] without the trained keys before them. Raises UsageError."""
+        if not self._prefix_tokens:
+            return mask
+        if not bool(mask[:, : self._prefix_tokens + 1].all()):
+            raise UsageError("trained keys and values come directly before the text", hint="pad on the right")
+        return mask[:, self._prefix_tokens :]
 
     def crop(self, tokens_to_remove: int) -> None:
         """Forget the last tokens (given as a negative number, as transformers does)."""

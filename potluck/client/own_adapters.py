@@ -11,13 +11,16 @@ from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor, nn
+from transformers import Cache
 
 from potluck.checkpoint.remote_layers import RemoteLinear
 from potluck.errors import UsageError
-from potluck.protocol.adapters import AdapterLayout, AdapterPlace, PrivateId
+from potluck.protocol.adapters import AdapterLayout, AdapterPlace, PrefixPlace, PrivateId
 from potluck.protocol.blocks import Span
 from potluck.wire.adapters import digest_of
 from potluck.wire.tensors import values_of
+
+_PREFIX_HINT = "only trained ones, equal in all rows, can be put before those at the servers"
 
 
 class AdapterPart(NamedTuple):
@@ -70,12 +73,18 @@ def remote_places(blocks: list[nn.Module]) -> tuple[RemotePlace, ...]:
     return tuple(places)
 
 
-def gather(places: tuple[RemotePlace, ...], span: Span) -> tuple[AdapterLayout, Tensor] | None:
+def gather(
+    places: tuple[RemotePlace, ...], span: Span, prefix: Cache | None = None
+) -> tuple[AdapterLayout, Tensor] | None:
     """Return the adapter that is active in these blocks, and its values [num_values], through which gradients flow.
+
+    Args:
+        prefix: trained keys and values of all blocks of the model, as peft's prefix tuning makes them.
 
     Raises UsageError for anything but one plain LoRA.
     """
-    found, values = [], []
+    found: list[AdapterPlace | PrefixPlace] = []
+    values: list[Tensor] = []
     for place in places:
         module = place.parent._modules[place.name]
         if type(module) is RemoteLinear or place.block not in span:
@@ -87,9 +96,36 @@ def gather(places: tuple[RemotePlace, ...], span: Span) -> tuple[AdapterLayout, 
         rank, in_features = down.shape
         found.append(AdapterPlace(place.block, place.path, rank, in_features, up.shape[0], scale))
         values += [down.reshape(-1).to("cpu"), up.reshape(-1).to("cpu")]
+    if prefix is not None:
+        before, tensors = prefix_of(prefix, span)
+        pairs = sorted(zip([*before, *found], _pairs([*tensors, *values]), strict=True), key=lambda pair: pair[0].block)
+        found, values = [place for place, _ in pairs], [each for _, both in pairs for each in both]
     if not found:
         return None
     return AdapterLayout(tuple(found)), torch.cat(values)
+
+
+def prefix_of(cache: Cache, span: Span) -> tuple[list[PrefixPlace], list[Tensor]]:
+    """Return the trained keys and values in a cache, as peft's prefix tuning fills it, and what shapes they have.
+
+    Raises UsageError for a cache of another model, or for rows that differ.
+    """
+    places, tensors = [], []
+    layers = cache.layers
+    if len(layers) <= span.end - 1 or any(not getattr(layer, "is_initialized", False) for layer in layers):
+        raise UsageError("the trained keys and values do not fit the blocks", hint="train them for this model")
+    for block in span:
+        keys, values = layers[block].keys, layers[block].values
+        if not (torch.equal(keys, keys[:1].expand_as(keys)) and torch.equal(values, values[:1].expand_as(values))):
+            raise UsageError("keys and values that were made here differ between rows", hint=_PREFIX_HINT)
+        _, heads, tokens, key_size = keys.shape
+        places.append(PrefixPlace(block, tokens, heads, key_size, values.shape[-1]))
+        tensors += [keys[0].reshape(-1).to("cpu"), values[0].reshape(-1).to("cpu")]
+    return places, tensors
+
+
+def _pairs(tensors: list[Tensor]) -> list[tuple[Tensor, Tensor]]:
+    return list(zip(tensors[::2], tensors[1::2], strict=True))
 
 
 def _active_lora(module: Any, place: RemotePlace) -> tuple[Tensor, Tensor, float] | None:

@@ -96,13 +96,13 @@ class RemoteBlocks(nn.Module):
                 raise UsageError(f"a cache of blocks {cache.span} for blocks {self.span}", hint="use their new_cache()")
             if hidden.requires_grad:
                 raise UsageError("no gradients flow through a cache", hint="use torch.no_grad(), or no cache")
-            own = None if cache.get_seq_length() else _adapter_of(gather(self.places, self.span))
+            own = None if cache.is_initialized else _adapter_of(gather(self.places, self.span, cache.prefix))
             output = cache.step(hidden, mask, None if prompts is None else prompts.detach(), own)
             if (kept := _kept.get()) is not None:
                 kept.append(output)
             return output if device.type == "cpu" else output.to(device)
         groups = group_rows(mask, hidden.shape[0], hidden.shape[1])
-        gathered = gather(self.places, self.span)
+        gathered = gather(self.places, self.span, None if cache is None else cache.prefix)
         own, values = _adapter_of(gathered), None if gathered is None else gathered[1]
         outputs: Tensor = _ThroughTheSwarm.apply(hidden, prompts, values, own, self.client, self.span, groups)  # type: ignore[no-untyped-call]
         if cache is not None:
@@ -117,7 +117,7 @@ class RemoteBlocks(nn.Module):
         name = cache_name(module)
         cache, use_cache = kwargs.get(name), kwargs.get("use_cache")
         if cache is not None and not isinstance(cache, RemoteCache):
-            _refuse_cache(cache)
+            kwargs[name] = cache = RemoteCache(self.client, is_deferred=True, prefix=_prefix_in(cache))
         if cache is None and (config.use_cache if use_cache is None else use_cache):
             # Servers keep something only if somebody asked for it or goes on.
             is_deferred = use_cache is None or torch.is_grad_enabled()
@@ -126,6 +126,8 @@ class RemoteBlocks(nn.Module):
         if mask is not None and not (isinstance(mask, Tensor) and mask.dim() == 2):
             raise UsageError("attention masks must be [batch, tokens]: the swarm computes causal attention only")
         _refuse_positions(kwargs.get("position_ids"), mask, 0 if cache is None else cache.get_seq_length())
+        if cache is not None and mask is not None:
+            mask = cache.without_prefix(mask)
         if mask is None and cache is not None and name == MAMBAS_CACHE_NAME:
             mask = cache.mask_so_far(_new_tokens(args, kwargs))
         _mask.set(mask)
@@ -201,16 +203,13 @@ class _ThroughTheSwarm(torch.autograd.Function):
         return *found, None, None, None, None
 
 
-def _refuse_cache(cache: Any) -> NoReturn:
-    """Refuse a local cache, such as the one with trained keys and values that peft's prefix tuning passes."""
-    if isinstance(cache, Cache) and cache.get_seq_length():
+def _prefix_in(cache: Any) -> Cache:
+    """Return a local cache with trained keys and values, as peft's prefix tuning passes it. Raises UsageError."""
+    if not (isinstance(cache, Cache) and cache.get_seq_length()):
         raise UsageError(
-            "keys and values made here cannot be put before those at the servers, as peft's PrefixTuning would",
-            hint="train deep prompts with PromptTuning(model, prompt_tokens, deep=True)",
+            f"a {type(cache).__name__} cannot hold what servers remember", hint="use the cache of model.session()"
         )
-    raise UsageError(
-        f"a {type(cache).__name__} cannot hold what servers remember", hint="use the cache of model.session()"
-    )
+    return cache
 
 
 def _new_tokens(args: tuple[Any, ...], kwargs: dict[str, Any]) -> int:

@@ -62,11 +62,31 @@ class AdapterPlace(NamedTuple):
         return self.rank * self.in_features, self.out_features * self.rank
 
 
+class PrefixPlace(NamedTuple):
+    """Trained keys [heads, tokens, key_size] and values [heads, tokens, value_size] before those of a block's input."""
+
+    block: int
+    tokens: int
+    heads: int  # of keys and values
+    key_size: int
+    value_size: int
+
+    @property
+    def sizes(self) -> tuple[int, int]:
+        """Return the numbers of values of the keys and of the values."""
+        return self.heads * self.tokens * self.key_size, self.heads * self.tokens * self.value_size
+
+
 @dataclass(frozen=True)
 class AdapterLayout:
-    """The places of a private adapter by ascending block. Its values lie one after the other: down and up of each."""
+    """The places of a private adapter by ascending block. Its values lie one after the other, two tensors a place."""
 
-    places: tuple[AdapterPlace, ...]
+    places: tuple[AdapterPlace | PrefixPlace, ...]
+
+    @cached_property
+    def prefix_tokens(self) -> int:
+        """Return how many tokens stand before the first one in each block."""
+        return max((place.tokens for place in self.places if isinstance(place, PrefixPlace)), default=0)
 
     @cached_property
     def num_values(self) -> int:

@@ -9,7 +9,7 @@ from itertools import pairwise
 
 import msgpack
 
-from potluck.protocol.adapters import AdapterLayout, AdapterPlace
+from potluck.protocol.adapters import AdapterLayout, AdapterPlace, PrefixPlace
 from potluck.protocol.blocks import Span
 from potluck.protocol.buffers import Buffer
 from potluck.protocol.codes import Code
@@ -38,11 +38,14 @@ def digest_of(layout: AdapterLayout, values: Buffer) -> bytes:
 
 def encode_upload(upload: AdapterUpload) -> Iterator[tuple[Buffer, ...]]:
     """Yield the frames, each in pieces."""
-    names = list(dict.fromkeys(place.name for place in upload.layout.places))
+    names = list(dict.fromkeys(place.name for place in upload.layout.places if isinstance(place, AdapterPlace)))
     fields = target_fields(upload.prefix, upload.span, upload.caller)
     fields[Field.NAMES] = names
     fields[Field.PLACES] = [
-        [place.block, names.index(place.name), *place[2:5], float(place.scale)] for place in upload.layout.places
+        [place.block, names.index(place.name), *place[2:5], float(place.scale)]
+        if isinstance(place, AdapterPlace)
+        else list(place)
+        for place in upload.layout.places
     ]
     return split(write_message((to_wire(Role.ADAPTER, upload.values),), fields))
 
@@ -92,24 +95,31 @@ class UploadJoiner:
 
 def _read_layout(fields: Fields, span: Span) -> AdapterLayout:
     names, rows = fields.get(Field.NAMES), fields.get(Field.PLACES)
-    if not isinstance(names, list) or not 0 < len(names) <= _MAX_NAMES:
+    if not isinstance(names, list) or len(names) > _MAX_NAMES:
         raise WireError("NAMES must be a list of layers")
     if any(not isinstance(name, str) or not 0 < len(name) <= MAX_NAME_CHARS for name in names):
         raise WireError("the name of a layer must be a short text")
     if not isinstance(rows, list) or not 0 < len(rows) <= _MAX_PLACES:
         raise WireError(f"PLACES must be a list of at most {_MAX_PLACES}")
     layout = AdapterLayout(tuple(_read_place(row, names, span) for row in rows))
-    keys = [(place.block, names.index(place.name)) for place in layout.places]
+    keys = [(place.block, place.name if isinstance(place, AdapterPlace) else "") for place in layout.places]
     if any(block > following for (block, _), (following, _) in pairwise(keys)):
         raise WireError("the places are not in the order of their blocks")
     if len(set(keys)) != len(keys):
         raise WireError("a layer is changed twice")
+    prefixes = {place.block: place.tokens for place in layout.places if isinstance(place, PrefixPlace)}
+    if prefixes and (prefixes.keys() != set(span) or len(set(prefixes.values())) != 1):
+        raise WireError("a prefix has as many tokens in each block")
     return layout
 
 
-def _read_place(row: object, names: list[str], span: Span) -> AdapterPlace:
-    if not isinstance(row, list) or len(row) != 6 or any(type(each) is not int for each in row[:5]):
-        raise WireError("a place is five whole numbers and a scale")
+def _read_place(row: object, names: list[str], span: Span) -> AdapterPlace | PrefixPlace:
+    if not isinstance(row, list) or len(row) not in (5, 6) or any(type(each) is not int for each in row[:5]):
+        raise WireError("a place is five whole numbers, and the scale of a layer")
+    if len(row) == 5:
+        if row[0] not in span or any(not 0 < size <= _MOST_FEATURES for size in row[1:]):
+            raise WireError("a prefix of impossible size")
+        return PrefixPlace(*row)
     block, name, rank, in_features, out_features, scale = row
     if type(scale) is not float or not math.isfinite(scale):
         raise WireError("a scale must be a finite number")

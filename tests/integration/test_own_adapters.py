@@ -7,7 +7,7 @@ from typing import Any
 
 import torch
 from helpers.golden import CHECKPOINT
-from peft import LoraConfig, PeftModel, get_peft_model
+from peft import LoraConfig, PeftModel, PrefixTuningConfig, get_peft_model
 from torch import Tensor
 from transformers import AutoModelForCausalLM
 
@@ -86,3 +86,27 @@ def test_lora_trains_as_on_a_local_model_though_a_server_is_killed_and_is_then_s
         with join(swarm) as model:
             again = PeftModel.from_pretrained(model, tmp_path / "mine")
             assert torch.equal(again.generate(input_ids=IDS[:2], **GREEDY), tokens)
+
+
+def test_prefix_tuning_trains_and_generates_as_on_a_local_model() -> None:
+    config = PrefixTuningConfig(task_type="CAUSAL_LM", num_virtual_tokens=5)
+    mask = torch.ones_like(IDS)
+    mask[1, 30:] = 0
+    with LocalSwarm(CHECKPOINT, [Span(0, 2), Span(2, 4)]) as swarm, join(swarm) as model:
+        found, wanted = (prefixed(each, config) for each in (model, local()))
+        for each in (found, wanted):
+            each(input_ids=IDS, attention_mask=mask, labels=IDS.masked_fill(mask == 0, -100)).loss.backward()
+        (got,), (want,) = (
+            [parameter.grad for parameter in each.parameters() if parameter.grad is not None]
+            for each in (found, wanted)
+        )
+        assert want.abs().max() > 1e-3
+        torch.testing.assert_close(got, want, rtol=1e-5, atol=1e-7)
+        tokens = wanted.generate(input_ids=IDS[:2, :9], **GREEDY)
+        assert torch.equal(found.generate(input_ids=IDS[:2, :9], **GREEDY), tokens)
+        assert not torch.equal(model.generate(input_ids=IDS[:2, :9], **GREEDY), tokens)
+
+
+def prefixed(model: Any, config: PrefixTuningConfig) -> Any:
+    torch.manual_seed(0)
+    return get_peft_model(model, config)

@@ -246,11 +246,16 @@ class Paging:
         memory = step.memory
         if memory.alone is None:
             blocks = self._served.part(memory.span, is_open=memory.private is not None)
-            memory.alone = AloneCache(blocks, blocks.new_cache())
+            cache = blocks.new_cache()
+            if memory.prefix_tokens:
+                assert memory.private is not None
+                with torch.inference_mode():
+                    memory.private.fill(cache, memory.rows, blocks.dtype)
+            memory.alone = AloneCache(blocks, cache)
             memory.holder.pinned_until = float("inf")
         cache = memory.alone.cache
-        if step.start < cache.length:
-            cache.crop(step.start)
+        if step.start < memory.length:
+            cache.crop(step.start + memory.prefix_tokens)
             pages = self._alone_pages_of(memory, step.start)
             self._alone_pages -= memory.holder.pages - pages
             memory.holder.pages = pages
@@ -309,7 +314,7 @@ class Paging:
 
     def _alone_pages_of(self, memory: SessionMemory, tokens: int) -> int:
         """Return how many pages the cache of a session that runs alone counts as. It is never held in int8."""
-        pages = memory.rows * pages_of(tokens) * self.pages_per_token_page
+        pages = memory.rows * pages_of(tokens + memory.prefix_tokens) * self.pages_per_token_page
         if self._memory is None:
             return pages
         layout = self._memory.layout

@@ -52,10 +52,15 @@ class SessionMemory:
         self.holder = Holder(self, self.person)
 
     @property
+    def prefix_tokens(self) -> int:
+        """Return how many trained keys and values stand before the session's own."""
+        return 0 if self.private is None else self.private.layout.prefix_tokens
+
+    @property
     def length(self) -> int:
         """Number of remembered tokens."""
         if self.alone is not None:
-            return self.alone.cache.length
+            return self.alone.cache.length - self.prefix_tokens
         if self.spilled is not None:
             return self.spilled.rows[0].length
         return self.sequences[0].length if self.sequences else 0

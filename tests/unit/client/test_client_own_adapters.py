@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 import torch
 from helpers.client_world import HASTY, prompt, world
-from peft import IA3Config, LoraConfig, get_peft_model
+from peft import IA3Config, LoraConfig, PrefixTuningConfig, get_peft_model
 from transformers import PreTrainedModel
 
 from potluck.errors import SwarmError, UsageError
@@ -57,3 +57,16 @@ def test_peft_finds_each_linear_layer_and_files_hold_none_of_them() -> None:
             assert f"model.layers.{block}.self_attn.q_proj" in names
         assert not [name for name in there.model.state_dict() if ".layers." in name]
         assert not [name for name, _ in there.model.named_parameters() if ".layers." in name]
+
+
+def test_trained_keys_come_directly_before_the_text_and_are_the_same_in_all_rows() -> None:
+    with world("0:4") as there:
+        model = get_peft_model(there.model, PrefixTuningConfig(task_type="CAUSAL_LM", num_virtual_tokens=3))
+        mask = torch.ones(2, 7, dtype=torch.int64)
+        mask[0, :2] = 0
+        with pytest.raises(UsageError, match="directly before the text"):
+            model(input_ids=prompt(batch=2), attention_mask=mask)
+        cache = model.get_prompt(2)
+        cache.layers[1].keys[1] = 0
+        with pytest.raises(UsageError, match="differ between rows"):
+            there.model(input_ids=prompt(batch=2), past_key_values=cache)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-import peft
 import pytest
 import torch
 from helpers.client_world import World, prompt, world
@@ -57,13 +56,3 @@ def test_values_losses_and_gradients_equal_the_local_models(there: World, local:
 def test_a_classifier_has_no_value_head(there: World) -> None:
     with pytest.raises(UsageError, match="generates"):
         ValueHead(attach(open_checkpoint(str(CHECKPOINT)), there.client, num_labels=2))
-
-
-def test_prefixes_of_peft_are_refused_with_what_to_use_instead(there: World) -> None:
-    config = peft.PrefixTuningConfig(task_type="CAUSAL_LM", num_virtual_tokens=3)
-    prefixed = peft.get_peft_model(there.model, config)
-    for call in (lambda: prefixed(input_ids=prompt()), lambda: prefixed.generate(input_ids=prompt(), max_new_tokens=2)):
-        with pytest.raises(UsageError, match="PrefixTuning") as raised:
-            call()
-        assert raised.value.hint is not None
-        assert "deep=True" in raised.value.hint

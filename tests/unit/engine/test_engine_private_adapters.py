@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack, nullcontext, suppress
 
 import pytest
 import torch
@@ -12,7 +12,7 @@ from potluck_engine.memory.private_adapters import PrivateAdapters
 from torch import Tensor
 
 from potluck.blocks.adapters import PrivateAdapter
-from potluck.protocol.adapters import AdapterLayout, AdapterPlace, PrivateId
+from potluck.protocol.adapters import AdapterLayout, AdapterPlace, PrefixPlace, PrivateId
 from potluck.protocol.blocks import PersonId, Span
 from potluck.protocol.codes import Code, RemoteError
 from potluck.protocol.messages import AdapterUpload, BackwardRequest, Caller, ForwardRequest, StepRequest
@@ -86,6 +86,17 @@ async def test_nobody_else_computes_with_an_adapter_even_if_they_know_its_name()
         with pytest.raises(RemoteError) as refusal:
             await call(other, server.host.peer_id, request)
         assert refusal.value.code is Code.NO_ADAPTER
+
+
+@pytest.mark.parametrize("changed", [{}, {"heads": 3}, {"key_size": 8}], ids=["fits", "heads", "sizes"])
+async def test_keys_and_values_of_other_shapes_than_the_blocks_are_refused(changed: dict[str, int]) -> None:
+    network, blocks = FakeNetwork(), load(SPAN)
+    kind = blocks.remembered[0]
+    assert kind is not None
+    layout = AdapterLayout(tuple(PrefixPlace(block, 2, *kind)._replace(**changed) for block in SPAN))
+    async with serve(network, blocks=blocks, private_adapter_bytes=1 << 20) as server:
+        with pytest.raises(RemoteError, match="remembers other things") if changed else nullcontext():
+            await bring(network.start(), server, torch.ones(layout.num_values), layout)
 
 
 @pytest.mark.parametrize(

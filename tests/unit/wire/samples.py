@@ -8,7 +8,7 @@ from typing import Any
 
 import torch
 
-from potluck.protocol.adapters import AdapterLayout, AdapterPlace, PrivateId
+from potluck.protocol.adapters import AdapterLayout, AdapterPlace, PrefixPlace, PrivateId
 from potluck.protocol.blocks import PeerId, Span
 from potluck.protocol.codes import Code, RemoteError
 from potluck.protocol.messages import (
@@ -61,6 +61,15 @@ LAYOUT = AdapterLayout((AdapterPlace(2, "mlp.up", 1, 4, 3, 0.5), AdapterPlace(3,
 VALUES = torch.arange(21.0)
 PRIVATE = Caller(private=PrivateId(adapter_digest(LAYOUT, values_of(VALUES)), 21))
 UPLOAD = AdapterUpload("m", Span(2, 4), LAYOUT, VALUES, PRIVATE)
+PREFIX = AdapterLayout((PrefixPlace(2, 2, 1, 4, 3), *LAYOUT.places[:1], PrefixPlace(3, 2, 1, 4, 3)))
+PREFIX_VALUES = torch.arange(35.0)
+PREFIX_UPLOAD = AdapterUpload(
+    "m",
+    Span(2, 4),
+    PREFIX,
+    PREFIX_VALUES,
+    Caller(private=PrivateId(adapter_digest(PREFIX, values_of(PREFIX_VALUES)), 35)),
+)
 PRIVATE_BACKWARD = BackwardRequest("m", Span(2, 4), HIDDEN, HIDDEN + 1, None, PRIVATE)
 ANSWER = StepReply(HIDDEN, TIMING)
 SECRET = b"s" * SECRET_BYTES
@@ -147,6 +156,7 @@ SAMPLES = {
     "reply to a forward": reply(TensorReply((HIDDEN,), TIMING), FORWARD),
     "reply to a backward": reply(TensorReply((HIDDEN, PROMPTS), Timing()), BACKWARD),
     "private adapter": Sample(UPLOAD, b"".join(*encode_upload(UPLOAD)), read_upload),
+    "trained keys and values": Sample(PREFIX_UPLOAD, b"".join(*encode_upload(PREFIX_UPLOAD)), read_upload),
     "backward with a private adapter": Sample(
         PRIVATE_BACKWARD, b"".join(*encode_call(PRIVATE_BACKWARD)), lambda body: read_request(BackwardRequest, body)
     ),
