@@ -336,7 +336,7 @@ class SwarmModel:
         """Return the checkpoint's own head for further tokens, ready for a text; None if there is none."""
         if self._head is None:
             self._head = load_head(self._checkpoint, self.dtype)  # type: ignore[attr-defined]
-        norm = getattr(_decoder_around(self, self.blocks), "norm", None)  # type: ignore[arg-type]
+        norm = getattr(_around(self, self.blocks)[0], "norm", None)  # type: ignore[arg-type]
         return None if self._head is None or norm is None else HeadText(self._head, self, norm)
 
 
