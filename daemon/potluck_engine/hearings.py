@@ -72,6 +72,7 @@ class Hearings:
                         break
             request = await in_thread_if_large(joiner.num_bytes, joiner.request)
             charge = self._charge(state, request, accuser)
+            await asyncio.to_thread(_require_sound, charge, request)
             finding = await self._repeat(state, request, accuser)
         if finding is None:
             await stream.send(encode_attestation(b""))
@@ -88,8 +89,8 @@ class Hearings:
         terms, form = evidence.terms, evidence.terms.format
         statement = next(iter(read_all(roster.swarm_key, [request.charge])), None)
         charge = None if statement is None else statement.content
-        if statement is None or not isinstance(charge, Charge) or charge.evidence != evidence.digest:
-            raise RemoteError(Code.BAD_REQUEST, "the charge is not about this evidence")
+        if statement is None or not isinstance(charge, Charge):
+            raise RemoteError(Code.BAD_REQUEST, "this is not a charge")
         author, accused = roster.member_of_key(statement.authors[0]), roster.owner_of_key(charge.machine)
         judge = roster.member_of_key(self._members.signing_key.public_key().public_bytes_raw())
         if author is None or author.id != accuser or accused is None or judge is None:
@@ -105,8 +106,6 @@ class Hearings:
             raise RemoteError(Code.NOT_SERVED, "this server computes in another number format")
         caller = Caller(adapter=terms.adapter or None, revision_digest=terms.weights)
         state.admission.check(request.prefix, terms.span, caller)
-        if not evidence.is_sound(charge.machine):
-            raise RemoteError(Code.BAD_REQUEST, "the accused server did not sign this window")
         return statement
 
     async def _repeat(self, state: SpanState, request: HearingRequest, accuser: PersonId) -> Finding | None:
@@ -128,6 +127,15 @@ class Hearings:
             steps = await _in_steps(state, request, accuser)
         prefill = computed.value[0, -WINDOW_TOKENS:]
         return await asyncio.to_thread(_compare, request.outputs[0], prefill, steps, widest)
+
+
+def _require_sound(statement: Statement, request: HearingRequest) -> None:
+    """Raise RemoteError unless the charge is about this evidence, and the accused server signed it."""
+    charge, evidence = statement.content, request.evidence
+    if not isinstance(charge, Charge) or charge.evidence != evidence.digest:
+        raise RemoteError(Code.BAD_REQUEST, "the charge is not about this evidence")
+    if not evidence.is_sound(charge.machine):
+        raise RemoteError(Code.BAD_REQUEST, "the accused server did not sign this window")
 
 
 def _compare(claimed: Tensor, prefill: Tensor, steps: Tensor, widest: float) -> Finding | None:

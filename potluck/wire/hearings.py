@@ -89,6 +89,8 @@ class HearingJoiner:
             raise WireError("a hearing is about one row of inputs and its outputs")
         claimed = read_floats(outputs, (1, WINDOW_TOKENS, limits.hidden_size))
         rows, row, window = _numbers(fields, Field.WINDOW, 3)
+        if inputs.shape[1] != (window + 1) * WINDOW_TOKENS or row >= rows:
+            raise WireError("the inputs of a hearing end with its window")
         evidence = Evidence(
             terms=_read_terms(fields, span, caller),
             commitment=Commitment.decode(_blob(fields, Field.COMMITMENT, COMMITMENT_BYTES)),
