@@ -1127,6 +1127,15 @@ FIGURES = {
             "files, units, users and processes left after serving and a purge (all three ways in soak); needs root",
         ),
         Figure(
+            "member_weights",
+            "ratio",
+            "lower",
+            1.3,
+            "member_weights:fetched_over_raw",
+            "a file of 512 MB (2 GB in soak) fetched in checked pieces from two members, one killed at 40 %: time over "
+            "a raw copy of it over one stream from one member; wrong bytes, which must be 0, in `detail`",
+        ),
+        Figure(
             "install_interrupted",
             "faults",
             "lower",

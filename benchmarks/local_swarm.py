@@ -27,10 +27,11 @@ from typing import Any
 import psutil
 from potluck_control.resources import num_blocks_of
 
+from potluck.checkpoint.manifest import make_manifest
 from potluck.errors import PotluckError
 from potluck.membership.invite import Invite, encode_invite, link_of
 from potluck.membership.joined import JoinedSwarms
-from potluck.membership.leadership import invite, open_door, public_invite
+from potluck.membership.leadership import SwarmModel, choose_model, invite, open_door, public_invite
 from potluck.membership.membership import Membership
 from potluck.processes import tied_to_parent
 from potluck.protocol.blocks import PeerId, Span
@@ -169,6 +170,7 @@ class LocalSwarm:
         threads: of each engine, and of each library in it.
         serve_options: more options for `potluck serve`.
         is_open: the swarm has no members; any peer may use it.
+        pins_files: members know the checkpoint's files by their SHA-256, and get them from each other.
         public_bits: price of joining without being invited; 0: the swarm is not public.
         host: the address at which everybody listens.
     """
@@ -178,6 +180,7 @@ class LocalSwarm:
     threads: int = 1
     serve_options: Sequence[str] = ()
     is_open: bool = False
+    pins_files: bool = False
     public_bits: int = 0
     host: str = "127.0.0.1"
     engines: list[LocalEngine] = field(default_factory=list, init=False)
@@ -226,14 +229,21 @@ class LocalSwarm:
         identity = folder / "identity.key"
         return JoinedSwarms(folder / "swarms.json", identity).join(self.invite, name=person), identity
 
-    def add_engine_of(self, person: str, span: Span, before: Sequence[str] = ()) -> LocalEngine:
-        """Start an engine of a person who has joined, without waiting until it is online."""
+    def add_engine_of(
+        self, person: str, span: Span, before: Sequence[str] = (), *, has_files: bool = True
+    ) -> LocalEngine:
+        """Start an engine of a person who has joined, without waiting until it is online.
+
+        Args:
+            has_files: whether that person has the checkpoint, or has to get it from others.
+        """
         home = str(self.folder / person)
         return self.add_engine(
             span,
+            has_files=has_files,
             name=person,
             options=("--identity", f"{home}/potluck/identity.key"),
-            environment={"XDG_CONFIG_HOME": home, "XDG_STATE_HOME": home},
+            environment={"XDG_CONFIG_HOME": home, "XDG_STATE_HOME": home, "HF_HUB_CACHE": f"{home}/hub"},
             before=before,
         )
 
@@ -245,12 +255,14 @@ class LocalSwarm:
         options: Sequence[str] = (),
         environment: Mapping[str, str] = MappingProxyType({}),
         before: Sequence[str] = (),
+        has_files: bool = True,
     ) -> LocalEngine:
         """Start one more engine, without waiting until it is online. Without a `span`, it chooses its own."""
         number = len(self.engines)
         name = name or f"engine-{number}"
         arguments = [
-            *("serve", str(self.checkpoint), "--swarm", self.swarm.name, "--name", name, "--json"),
+            *("serve", *((str(self.checkpoint),) if has_files else ())),
+            *("--swarm", self.swarm.name, "--name", name, "--json"),
             *(("--blocks", str(span)) if span is not None else ()),
             *("--host", self.host, "--threads", str(self.threads), *self.serve_options, *options),
         ]
@@ -311,6 +323,10 @@ class LocalSwarm:
         if self.public_bits:
             door = open_door(self.membership, time.time(), bits=self.public_bits)
             self.membership = self.membership.with_statements([door], time.time())
+        if self.pins_files:
+            model = SwarmModel(swarm.model, num_blocks, "local", make_manifest(self.checkpoint).digest)
+            choice = choose_model(self.membership, model, time.time())
+            self.membership = self.membership.with_statements([choice], time.time())
         joined.keep(self.membership)
         self.invite_file.write_text(self.invite)
         for span in self.spans:

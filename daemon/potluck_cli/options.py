@@ -14,6 +14,7 @@ from potluck_control.codec import to_json
 from potluck_control.redaction import RedactingFormatter
 from potluck_control.resources import bundled_checkpoint
 
+from potluck.checkpoint.manifest import fetched_folder, has_model, hub_cache
 from potluck.errors import UsageError
 from potluck.p2p.ports import check_announced_address
 from potluck.protocol.blocks import Span
@@ -84,9 +85,11 @@ def model_of(given: str | None, swarm: Swarm) -> str:
     """Return the folder or hub name of the swarm's model. Raises UsageError if it is not there."""
     if given is not None:
         check_folder(given)
+    if given is None and swarm.weights and has_model(fetched := fetched_folder(swarm, hub_cache())):
+        return str(fetched)
     if given is None and (bundled := bundled_checkpoint(swarm.model)) is not None:
         return str(bundled)
-    if given is None and swarm.revision == LOCAL_REVISION:
+    if given is None and swarm.revision == LOCAL_REVISION and not swarm.weights:
         raise UsageError(f"{swarm.name} serves {swarm.model}, which is on no hub", hint="give the folder of your copy")
     return given or swarm.model
 

@@ -4,25 +4,39 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import contextlib
+import os
 import sys
 import time
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 from potluck_control import schema
 from potluck_control.methods import swarms
-from potluck_control.methods.swarms import JoinedSwarm, Swarms
+from potluck_control.methods.swarms import JoinedSwarm, ModelChange, Swarms
 from potluck_control.places import find_places
+from potluck_daemon.swarms.new_model import NewModel
 
-from potluck.errors import UsageError
+from potluck.checkpoint.manifest import Manifests
+from potluck.errors import CheckpointError, PotluckError, UsageError
 from potluck.membership.invite import Invite, encode_invite
 from potluck.membership.joined import JoinedSwarms
-from potluck.membership.leadership import DAY_S, DEFAULT_DAYS, DEFAULT_PEOPLE, open_door, public_invite
+from potluck.membership.leadership import (
+    DAY_S,
+    DEFAULT_DAYS,
+    DEFAULT_PEOPLE,
+    choose_model,
+    open_door,
+    public_invite,
+    require_leader,
+)
 from potluck.membership.leadership import invite as new_invite
 from potluck.membership.membership import Membership
+from potluck.membership.statements import Statement
 from potluck.open_swarms import default_prefix
 from potluck.protocol.swarm import check_swarm, new_swarm
 from potluck_cli import page as web_page
-from potluck_cli.connect import daemon, hello_or_none, with_own_daemon
+from potluck_cli.connect import daemon, follow, hello_or_none, with_own_daemon
 from potluck_cli.durations import parse_duration
 from potluck_cli.invites import (
     add_invite,
@@ -37,6 +51,9 @@ from potluck_cli.options import answer, check_folder, positive
 from potluck_cli.overview import SwarmOverview, live_servers, overview, page
 from potluck_cli.terminal import Terminal
 
+if TYPE_CHECKING:
+    from potluck.checkpoint import Checkpoint
+
 DESCRIPTION = """\
 A swarm is one model and the people who share it. Only its members can serve and use it; the founder and admins invite.
 With --public, anybody can become a member by about a minute of work, done by their computer.
@@ -50,6 +67,7 @@ EXAMPLES = """\
   potluck swarm show friends
   potluck swarm invite friends
   potluck swarm page friends
+  potluck swarm model ./llama-405b --swarm friends
   potluck swarm leave friends"""
 
 
@@ -77,6 +95,7 @@ RESULT = {
     "list": Swarms,
     "show": SwarmOverview,
     "page": web_page.SwarmPage,
+    "model": ModelChange,
     "leave": LeftSwarm,
 }
 
@@ -136,6 +155,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     web_page.add_arguments(page_of)
     page_of.set_defaults(act=web_page.run)
 
+    model = actions.add_parser("model", help="change the swarm's model; members and invites follow")
+    model.add_argument("model", metavar="MODEL", help="a folder in the Hugging Face layout, or a name on the hub")
+    model.add_argument("--swarm", metavar="NAME", help="a swarm you founded or lead (default: the only one)")
+    model.set_defaults(act=_model)
+
     leave = actions.add_parser("leave", help="forget a swarm and your key in it")
     leave.add_argument("name", metavar="SWARM", help="a swarm you joined")
     leave.set_defaults(act=_leave)
@@ -173,6 +197,9 @@ def _create(args: argparse.Namespace) -> int:
     swarm = new_swarm(args.name, model, checkpoint.num_blocks, checkpoint.revision, prefix=prefix)
     swarm = check_swarm(replace(swarm, bootstrap_peers=tuple(args.bootstrap)))
     membership = joined.create(swarm, is_open=args.open)
+    if not args.open:
+        with contextlib.suppress(CheckpointError):  # some files are elsewhere, so members need copies of their own
+            membership = joined.learn(membership.swarm.name, [_choice(membership, checkpoint)])
     if args.public:
         membership = joined.learn(membership.swarm.name, [open_door(membership, time.time())])
     swarm, invite = membership.swarm, _new_invite(joined, membership, DEFAULT_PEOPLE, DEFAULT_DAYS)
@@ -200,6 +227,47 @@ def _leave(args: argparse.Namespace) -> int:
         raise UsageError("the machine's service would not notice", hint=f"potluck leave {args.name}")
     JoinedSwarms().remove(args.name)
     return answer(args, LeftSwarm(args.name), [f"Left {args.name}."])
+
+
+def _model(args: argparse.Namespace) -> int:
+    """Have the daemon change the model, or sign the change here while none runs."""
+    check_folder(args.model)
+    if hello_or_none() is not None:
+        wanted = os.path.abspath(args.model) if os.path.isdir(args.model) else args.model
+        client = daemon()
+        change = client.call(swarms.CHOOSE_MODEL, swarms.ChooseModelParams(wanted, args.swarm or ""))
+        change = follow(client, swarms.MODEL_CHANGE, change, _reading, shows=not args.json)
+    else:
+        change = _sign_model(args)
+    if change.problem:
+        raise PotluckError(change.problem, hint="the swarm keeps its model")
+    lines = [f"{change.swarm} serves {change.model} now. Members that are online follow within seconds."]
+    if not change.is_pinned:
+        lines.append("Its files are not all on this computer, so members get them from the hub alone.")
+    return answer(args, change, lines)
+
+
+def _sign_model(args: argparse.Namespace) -> ModelChange:
+    joined = known_swarms()
+    membership = joined.find(args.swarm)
+    require_leader(membership, time.time())
+    from potluck.checkpoint import open_checkpoint
+
+    checkpoint = open_checkpoint(args.model, progress=True)
+    learned = joined.learn(membership.swarm.name, [_choice(membership, checkpoint)])
+    return ModelChange(membership.swarm.name, learned.swarm.model, is_pinned=bool(learned.swarm.weights))
+
+
+def _choice(membership: Membership, checkpoint: Checkpoint) -> Statement:
+    """Return the statement that a swarm has this model, with its files if all of them are here."""
+    name = checkpoint.folder.resolve().name if checkpoint.is_local else checkpoint.name
+    folder = str(checkpoint.folder)
+    model = NewModel(name, checkpoint.num_blocks, checkpoint.revision, files=folder)
+    return choose_model(membership, model.pinned(Manifests(find_places().state / "manifests")), time.time())
+
+
+def _reading(change: ModelChange) -> str | None:
+    return None if change.is_done else f"Reading the files of {change.model}"
 
 
 def _invite(args: argparse.Namespace) -> int:

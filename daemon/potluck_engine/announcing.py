@@ -167,6 +167,7 @@ class Announcements:
             revision=config.swarm.revision,
             format=form,
             block_digests=digests,
+            weights=config.swarm.weights,
             max_batch_tokens=limits.max_batch_tokens,
             max_length=limits.max_length,
             inference_tps=self.speed.inference_tps,

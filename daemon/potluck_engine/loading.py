@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import torch
 from potluck_control.launch_spec import LaunchSpec
 from potluck_control.places import user_places
@@ -11,16 +13,25 @@ from potluck.blocks.adapters import Adapters
 from potluck.blocks.parallel import Ranks
 from potluck.checkpoint import Checkpoint, open_checkpoint
 from potluck.checkpoint.adapter_files import open_adapter
-from potluck.errors import CheckpointError, UsageError
+from potluck.checkpoint.manifest import Manifest, Manifests, has_model, make_manifest
+from potluck.checkpoint.source import open_folder
+from potluck.errors import CheckpointError, PotluckError, UsageError
 from potluck.protocol.blocks import Span
+from potluck.protocol.swarm import Swarm
 from potluck_engine import fitting
 from potluck_engine.measure import Speed, measure_speed
+from potluck_engine.pinned_files import MemberSource, PinnedFiles, other_weights
+from potluck_engine.weights_folder import fetched, manifests, own_folder, shared_folder
 
+_MANIFEST_S, _LONG_S = 5.0, 120.0  # to wait for a member who has the manifest
 _DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16, "float16": torch.float16}
 
 
-def open_for_swarm(config: LaunchSpec) -> Checkpoint:
-    """Open the checkpoint and check that it is the swarm's model, as far as that can be seen.
+def open_for_swarm(config: LaunchSpec, members: MemberSource | None = None) -> Checkpoint:
+    """Open the checkpoint and check that it is the swarm's model.
+
+    Files that the swarm pins are fetched where they are missing, and checked before they are read. Of a swarm that pins
+    none only the number of blocks can be checked.
 
     Raises:
         CheckpointError: missing, damaged, or of another depth than the swarm's model.
@@ -28,7 +39,10 @@ def open_for_swarm(config: LaunchSpec) -> Checkpoint:
     """
     swarm = config.swarm
     revision = None if swarm.revision in ("main", "local") else swarm.revision
-    checkpoint = open_checkpoint(str(config.checkpoint), revision=revision)
+    if swarm.weights:
+        checkpoint = _open_pinned(config, members)
+    else:
+        checkpoint = open_checkpoint(str(config.checkpoint), revision=revision)
     if checkpoint.num_blocks != swarm.num_blocks:
         raise CheckpointError(
             f"{config.checkpoint} has {checkpoint.num_blocks} blocks, the swarm's model {swarm.num_blocks}",
@@ -37,6 +51,45 @@ def open_for_swarm(config: LaunchSpec) -> Checkpoint:
     if config.span is not None and config.span.end > checkpoint.num_blocks:
         raise UsageError(f"blocks {config.span} do not exist: the model has blocks 0:{checkpoint.num_blocks}")
     return checkpoint
+
+
+def _open_pinned(config: LaunchSpec, members: MemberSource | None) -> Checkpoint:
+    swarm, known = config.swarm, manifests()
+    own = own_folder(config)
+    here = own or shared_folder(config)
+    manifest = _manifest(swarm, here, known, members)
+    if own is None and not _is_whole(here, manifest, known):
+        here = fetched(config)  # the one that comes with Potluck is of another version
+    files = PinnedFiles(swarm, manifest, known, here, is_ours=own is None, members=members)
+    if own is None:
+        for file in manifest.files:
+            if file.is_small:
+                files.download(file.name)
+    return open_folder(config.checkpoint, swarm.revision, here, files)
+
+
+def _manifest(swarm: Swarm, here: Path, known: Manifests, members: MemberSource | None) -> Manifest:
+    """Return the manifest from this computer, from members, or made of the files here, if they are the right ones."""
+    found = known.find(swarm.weights)
+    if found is not None:
+        return found
+    is_here, problem = has_model(here), PotluckError("the list of the model's files is missing")
+    if members is not None:
+        try:
+            return members.manifest(patience_s=_MANIFEST_S if is_here else _LONG_S)
+        except PotluckError as error:
+            problem = error
+    if is_here:
+        made = make_manifest(here)
+        if made.digest.hex() != swarm.weights:
+            raise other_weights(swarm, here)
+        known.keep(made)
+        return made
+    raise CheckpointError(problem.message, hint=problem.hint)
+
+
+def _is_whole(folder: Path, manifest: Manifest, known: Manifests) -> bool:
+    return all(known.is_right(folder / file.name, file) for file in manifest.files)
 
 
 def load(checkpoint: Checkpoint, span: Span, config: LaunchSpec, ranks: Ranks | None = None) -> BlockSpan:

@@ -7,6 +7,7 @@ may be set at any time. Knows nothing of blocks.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 import math
 import time
@@ -30,6 +31,7 @@ from potluck.p2p.ports import with_free_ports
 from potluck.protocol.blocks import PeerId, Span
 from potluck.protocol.records import LiveServer
 from potluck.tasks import cancel_and_wait
+from potluck_engine.member_files import MemberFiles
 from potluck_engine.network_speed import NetworkSpeed
 from potluck_engine.reachability import (
     Reach,
@@ -40,6 +42,8 @@ from potluck_engine.reachability import (
     pauses_s,
     start_reachable,
 )
+from potluck_engine.sharing import SharedWeights
+from potluck_engine.weights_folder import manifests, shared_folder
 
 log = logging.getLogger(__name__)
 
@@ -75,6 +79,7 @@ class Node:
     host: ServingHost
     directory: Directory
     speed: NetworkSpeed
+    sharing: SharedWeights | None = None  # None: the swarm pins no files
 
     def __init__(
         self,
@@ -90,6 +95,7 @@ class Node:
         self.on_waiting = on_waiting
         self._on_nearby = on_nearby
         self.is_joined = False
+        self._member_files: asyncio.Future[MemberFiles] | None = None  # of weights that the swarm pins
         self.taken: tuple[str, ...] = ()  # of the addresses to listen at: those whose port another program had
         self._config = config
         self._start_host = start_host or self._start_libp2p
@@ -114,9 +120,32 @@ class Node:
         is_relayed = self._finding.reach is Reach.RELAYED
         self.speed = NetworkSpeed(host, given_mbps=config.link_mbps, is_relayed=is_relayed, exchanges=not is_alone)
         self.is_joined = True
+        if config.swarm.weights:
+            await self._share_weights()
         self.limit(self._caps)
         await self.directory.start_gossip()
         await self.speed.serve()
+
+    async def member_files(self) -> MemberFiles:
+        """Return what fetches the swarm's model from members, once the node has joined."""
+        self._member_files = self._member_files or asyncio.get_running_loop().create_future()
+        return await asyncio.shield(self._member_files)
+
+    async def _share_weights(self) -> None:
+        """Give members the files of the model, and be able to get them from members."""
+        weights, known = self._config.swarm.weights, manifests()
+        self.sharing = SharedWeights(self.host, weights, lambda: shared_folder(self._config), known)
+        await self.sharing.serve()
+        self._member_files = self._member_files or asyncio.get_running_loop().create_future()
+        self._member_files.set_result(MemberFiles(self.host, weights, known, self._members))
+
+    async def _members(self) -> Iterable[PeerId]:
+        """Return members' computers that may have files: servers, and standby nodes that this node has met."""
+        servers: list[PeerId] = []
+        with contextlib.suppress(PotluckError):
+            servers = [server.peer_id for server in (await self.directory.fetch()).servers]
+        met = self.host.members.computers() if self.host.members is not None else []
+        return dict.fromkeys((*servers, *met))
 
     def measure(self, others: Others) -> None:
         """Begin to measure the links to `others`, unless that runs already."""
@@ -160,6 +189,8 @@ class Node:
             self.host.downloads.bytes_s = caps.download_mbps * _BYTES_OF_MEGABIT
             self.speed.cap_mbps = caps.upload_mbps
             self.speed.may_exchange = caps.may_measure
+            if self.sharing is not None:
+                self.sharing.may_share = caps.may_measure
 
     def report(self) -> NetworkReport:
         """Return what is known about the network."""

@@ -49,6 +49,7 @@ from potluck_engine.loading import open_for_swarm
 from potluck_engine.memory_watch import MemoryWatch
 from potluck_engine.node import Node, StartHost
 from potluck_engine.phases import Announced, Idle, InService, PinnedSpan
+from potluck_engine.pinned_files import MemberSource
 from potluck_engine.ranks.processes import BACK_S
 from potluck_engine.rebalancing import Rebalancer
 from potluck_engine.receipts import Tabs
@@ -142,7 +143,8 @@ class Engine:
         try:
             self.runtime.start_threads()
             await self.loader.start()
-            opening = asyncio.create_task(in_thread(partial(open_for_swarm, self.spec)))
+            members = MemberSource(self.node.member_files, self._loop)
+            opening = asyncio.create_task(in_thread(partial(open_for_swarm, self.spec, members)))
             try:
                 announced, loading = await self._announce(opening)
                 await self._bring_up(announced, loading, begin)
@@ -290,6 +292,8 @@ class Engine:
         state, speed = await self.runtime.serve(blocks, checkpoint, self.state, max_blocks=mover.max_blocks(blocks))
         self._phase = InService(announcements, mover, checkpoint, state)
         self._speeds.remember(speed_key(self.spec), speed)
+        if self.node.sharing is not None:
+            self.node.sharing.is_busy = lambda: state.compute.queued_tokens + state.calls.queued_tokens > 0
         self._on_event(events.Measured(speed.inference_tps, speed.forward_tps))
         await announcements.go_online(state, speed)
         self.node.measure(self._peers_to_measure)

@@ -48,6 +48,11 @@ class Fetching:
             with self._lock:
                 self._num_open -= 1
 
+    def count(self, num_bytes: int) -> None:
+        """Count bytes that arrived over a connection that keeps to the limit by itself."""
+        with self._lock:
+            self._done_bytes += num_bytes
+
     def add(self, num_bytes: int) -> None:
         """Count bytes that arrived. Blocks the caller as long as the limit requires, so it reads no more meanwhile."""
         with self._lock:

@@ -27,10 +27,10 @@ from huggingface_hub.utils._headers import build_hf_headers
 from huggingface_hub.utils.tqdm import tqdm
 
 from potluck.checkpoint.fetching import FETCHING
+from potluck.checkpoint.manifest import SMALL
 from potluck.checkpoint.tensors import disk_full
 from potluck.errors import CheckpointError
 
-_SMALL = (".json", ".txt", ".model", ".jinja")
 _SEARCH_TIMEOUT_S = 15.0
 
 
@@ -87,11 +87,11 @@ class HubFiles:
 
     def small_files(self) -> set[str]:
         """Return the names of configuration, tokenizer and index files."""
-        return {file for file in self.files if file.endswith(_SMALL)}
+        return {file for file in self.files if file.endswith(SMALL)}
 
     def download(self, file: str) -> Path:
         """Return a file in the cache, downloading it if necessary; shards continue where an attempt stopped."""
-        if file.endswith(_SMALL):
+        if file.endswith(SMALL):
             return download_file(self.name, file, revision=self.revision, token=self.token, progress=self.progress)
         pointer = self.folder / file
         with hub_errors(self.name, file):

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import torch
 
@@ -34,6 +34,13 @@ _MOST = {  # many times what the largest public models have
 }
 
 
+class Files(Protocol):
+    """Where files of a checkpoint come from."""
+
+    def download(self, file: str) -> Path:
+        """Return where a file is, after fetching it if it is missing. Raises CheckpointError."""
+
+
 @dataclass(frozen=True)
 class Checkpoint:
     """An opened checkpoint.
@@ -43,6 +50,7 @@ class Checkpoint:
         revision: the commit on the hub, or `local` for a folder.
         folder: where its files are (for a hub, the snapshot in the cache).
         config: the configuration of transformers.
+        pinned: the files that a swarm pins; None: whatever the folder or the hub has.
     """
 
     name: str
@@ -50,6 +58,7 @@ class Checkpoint:
     folder: Path
     config: Any
     hub: HubFiles | None = None
+    pinned: Files | None = None
 
     @property
     def text_config(self) -> Any:
@@ -98,8 +107,14 @@ class Checkpoint:
         return self.folder / file
 
     def fetch(self, files: Iterable[str]) -> None:
-        """Download those of these files that are missing. Raises CheckpointError if that fails."""
+        """Download those of these files that are missing. Raises CheckpointError if that fails.
+
+        Files that the swarm pins are checked besides.
+        """
         for file in sorted(set(files)):
+            if self.pinned is not None:
+                self.pinned.download(file)
+                continue
             if self.path_of(file).is_file():
                 continue
             if self.hub is None:
@@ -137,6 +152,11 @@ def open_checkpoint(
     for file in sorted(hub.small_files()):
         hub.download(file)
     return Checkpoint(model, hub.revision, hub.folder, _read_config(hub.folder), hub)
+
+
+def open_folder(name: str, revision: str, folder: Path, pinned: Files) -> Checkpoint:
+    """Open a folder whose weights come from `pinned` when they are needed. Raises CheckpointError."""
+    return Checkpoint(name, revision, folder, _read_config(folder), pinned=pinned)
 
 
 def _check_layout(name: str, files: set[str]) -> None:

@@ -52,6 +52,7 @@ from potluck.routing import (
     reprice,
     shortlist,
 )
+from potluck.routing.weights import with_other_weights
 from potluck.tasks import BackgroundTasks, cancel_and_wait
 
 _log = logging.getLogger(__name__)
@@ -144,6 +145,7 @@ class Servers:
         self._directory = Directory(host, swarm)
         self._attempts = self._directory.attempts
         self._columns = ServerColumns.of(())
+        self._strays: frozenset[PeerId] = frozenset()  # servers with other weights than the swarm's
         self._rtts: dict[PeerId, tuple[float, float]] = {}  # seconds and time of measurement
         self._distances: dict[PeerId, float] = {}  # seconds, measured or estimated
         self._pinged: set[PeerId] = set()  # servers whose answers are awaited
@@ -422,6 +424,7 @@ class Servers:
         self._read_at_s = boot_s()
         try:
             self._columns = ServerColumns.of((await self._directory.fetch(thorough=thorough)).servers, self._columns)
+            self._strays = with_other_weights(self._columns.servers, self._swarm.weights)
             self._has_met_servers = self._has_met_servers or bool(self._columns.servers)
         except NetworkError as error:
             _log.warning("the directory does not answer: %s", error)
@@ -489,7 +492,8 @@ class Servers:
         distrusted = {peer for peer in self._columns.index if self.is_distrusted(peer)}
         return Vantage(
             rtts_s={**self._distances, **self._measured()},
-            banned=self._bans.current(now) | distrusted | set(unwanted),
+            banned=self._bans.current(now) | distrusted | set(unwanted) | self._strays,
+            strays=self._strays,
             slowness=self._slowness.current(now),
             doubted=doubted,
             votes=self._votes(doubted),

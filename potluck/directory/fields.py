@@ -81,6 +81,7 @@ def record_to_fields(record: ServerRecord) -> dict[str, object]:
         "stored": _to_bitmap(record.stored),
         "download_bps": float(record.download_bps),
         "moves": record.moves,
+        "weights": bytes.fromhex(record.weights),
         "cache": record.format.cache,
         "private_adapter_bytes": record.private_adapter_bytes,
     }
@@ -125,7 +126,14 @@ def record_from_fields(peer_id: PeerId, fields: Mapping[object, object], *, num_
         download_bps=_rate(fields.get("download_bps", 0.0)),
         moves=_flag(fields.get("moves", False)),
         private_adapter_bytes=_count(fields, "private_adapter_bytes", 0),
+        weights=_weights(fields.get("weights", b"")),
     )
+
+
+def _weights(value: object) -> str:
+    if not isinstance(value, bytes) or len(value) not in (0, 32):
+        raise BadFieldError("weights")
+    return value.hex()
 
 
 def _format(fields: Mapping[object, object]) -> NumberFormat:

@@ -23,12 +23,12 @@ from potluck.membership.identity import Identity
 from potluck.membership.membership import Membership, read_all
 from potluck.membership.roster import Roster
 from potluck.membership.statements import KEY_BYTES, MAX_STATEMENT_BYTES, Delegation, Enrolment, sign
-from potluck.protocol.swarm import Swarm, check_swarm
+from potluck.protocol.swarm import Swarm, from_fields, to_fields
 
 _VERSION, _PUBLIC_VERSION = 2, 3
 _CHECKSUM_BYTES = 4
 _MAX_LETTERS = 16_384
-MAX_PROOF = 8  # statements; one for the founder's invites, two for an admin's, the rest for older nodes
+MAX_PROOF = 8  # statements; one for the founder's invites, two for an admin's, as many for the choice of the model
 _INVITE = re.compile(r"potluck(\d{1,4}):([A-Za-z0-9_-]*)")
 _LINK = re.compile(r"potluck:([A-Za-z0-9][A-Za-z0-9_-]{0,39}):([0-9a-f]{64})")
 _PASTE_HINT = "copy the whole line again, from `potluck2:` to its end; `potluck swarm invite` prints it"
@@ -61,7 +61,7 @@ def is_invite(text: str) -> bool:
 def encode_invite(invite: Invite) -> str:
     """Return the invite as one line without spaces. Whoever reads it may enrol."""
     swarm = invite.swarm
-    body = msgpack.packb([[getattr(swarm, name) for name in swarm.__slots__], invite.seed, invite.proof])
+    body = msgpack.packb([to_fields(swarm), invite.seed, invite.proof])
     version = _PUBLIC_VERSION if invite.is_public else _VERSION
     return f"potluck{version}:{_letters(_checksum(body) + body)}"
 
@@ -84,8 +84,8 @@ def decode_invite(text: str) -> Invite:
         )
     body = _body_of(match[2])
     try:
-        (name, model, num_blocks, prefix, revision, peers, key), seed, proof = msgpack.unpackb(body)
-        swarm = check_swarm(Swarm(name, model, num_blocks, prefix, revision, tuple(peers), key))
+        fields, seed, proof = msgpack.unpackb(body)
+        swarm = from_fields(fields)
     except (ValueError, TypeError, msgpack.UnpackException) as error:
         raise UsageError("the invite is damaged", hint=_PASTE_HINT) from error
     is_public = int(match[1]) == _PUBLIC_VERSION
@@ -127,16 +127,15 @@ def accept(invite: Invite, name: str, machine: Identity, machine_name: str, now_
     person = Ed25519PrivateKey.generate()
     key = person.public_key().public_bytes_raw()
     inviter = person if invite.seed is None else Ed25519PrivateKey.from_private_bytes(invite.seed)
-    delegation = _delegation(invite, inviter.public_key().public_bytes_raw(), now_s)
+    roster = Roster(swarm.founder_key)
+    roster.merge(read_all(roster.swarm_key, invite.proof), now_s=now_s)
+    delegation = _delegation(roster, invite, inviter.public_key().public_bytes_raw(), now_s)
     application = sign(swarm.founder_key, Enrolment(key, name, delegation.invite, int(now_s)), inviter)
     membership = Membership(swarm, invite.proof, application.data, person.private_bytes_raw())
-    return membership.with_machine(machine, machine_name, now_s)
+    return membership.following(roster).with_machine(machine, machine_name, now_s)
 
 
-def _delegation(invite: Invite, key: bytes, now_s: float) -> Delegation:
-    assert invite.swarm.founder_key is not None
-    roster = Roster(invite.swarm.founder_key)
-    roster.merge(read_all(roster.swarm_key, invite.proof), now_s=now_s)
+def _delegation(roster: Roster, invite: Invite, key: bytes, now_s: float) -> Delegation:
     delegation = roster.door if invite.is_public else roster.invite(key)
     if delegation is None:
         raise UsageError("this invite was not made by somebody who may invite", hint="ask for another one")

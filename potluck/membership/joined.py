@@ -282,7 +282,8 @@ def _clean(name: str, otherwise: str) -> str:
 
 
 def _is_same(one: Swarm, other: Swarm) -> bool:
-    return (one.prefix, one.founder_key) == (other.prefix, other.founder_key)
+    """Return whether two invites lead to the same swarm; one with members may have changed its model meanwhile."""
+    return one.founder_key == other.founder_key and (one.founder_key is not None or one.prefix == other.prefix)
 
 
 def _encode(content: _Content) -> bytes:

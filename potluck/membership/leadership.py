@@ -8,7 +8,7 @@ from __future__ import annotations
 import base64
 import hashlib
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
@@ -18,13 +18,17 @@ from potluck.membership.invite import MAX_PROOF, Invite
 from potluck.membership.membership import Membership
 from potluck.membership.roster import Person, Roster
 from potluck.membership.statements import (
+    MAX_MODEL_CHARS,
     MAX_PEOPLE_OF_INVITE,
+    MAX_REVISION_CHARS,
     Delegation,
     Enrolment,
+    ModelChoice,
     Promotion,
     Rank,
     Removal,
     Statement,
+    StatementError,
     Withdrawal,
     countersign,
     sign,
@@ -37,6 +41,16 @@ DEFAULT_PEOPLE = 10
 DAY_S = 86_400
 _CODE_GROUP = 4
 _DOOR_DAYS = 3650  # of a public swarm
+
+
+@dataclass(frozen=True, slots=True)
+class SwarmModel:
+    """A model for a swarm. `weights`: SHA-256 of the manifest of its files; empty: any files of that name count."""
+
+    name: str
+    num_blocks: int
+    revision: str
+    weights: bytes = b""
 
 
 def found(swarm: Swarm, name: str, machine: Identity, machine_name: str, now_s: float) -> Membership:
@@ -80,8 +94,7 @@ def invite(
     delegation = Delegation(holder.public_key().public_bytes_raw(), int(now_s + days * DAY_S), people, int(now_s))
     statement = sign(roster.swarm_key, delegation, author)
     roster.merge([statement], now_s=now_s)
-    proof = tuple(item.data for item in roster.proof_of(delegation.invite)[:MAX_PROOF])
-    return statement, Invite(membership.swarm, holder.private_bytes_raw(), proof)
+    return statement, Invite(membership.swarm, holder.private_bytes_raw(), _proof(roster, delegation.invite))
 
 
 def open_door(membership: Membership, now_s: float, *, bits: int = DEFAULT_BITS) -> Statement:
@@ -108,7 +121,34 @@ def public_invite(membership: Membership, now_s: float) -> Invite | None:
     roster = membership.roster(now_s)
     if roster.door is None:
         return None
-    return Invite(membership.swarm, None, tuple(item.data for item in roster.proof_of(roster.door.invite)))
+    return Invite(membership.swarm, None, _proof(roster, roster.door.invite))
+
+
+def choose_model(membership: Membership, model: SwarmModel, now_s: float) -> Statement:
+    """Return the statement by which the swarm serves another model, or other files of the same one.
+
+    Raises:
+        UsageError: only the founder and admins may, and names have limits.
+    """
+    swarm = membership.swarm
+    if swarm.is_open:
+        raise UsageError("an open swarm keeps its model", hint="create another swarm: potluck swarm create")
+    author, roster, at_s = _leader(membership, now_s), membership.roster(now_s), int(now_s)
+    if roster.choice is not None:
+        at_s = max(at_s, roster.choice.at_s + 1)  # clocks of two leaders may differ
+    stem = f"_{swarm.name}-{hashlib.sha256(roster.swarm_key).hexdigest()[:8]}"
+    choice = ModelChoice(model.name, model.num_blocks, f"{stem}-{at_s:x}", model.revision, model.weights, at_s)
+    try:
+        return sign(roster.swarm_key, choice, author)
+    except StatementError as error:
+        hint = f"a name has at most {MAX_MODEL_CHARS} letters and a revision {MAX_REVISION_CHARS}; rename the folder"
+        raise UsageError(f"the swarm cannot name this model: {error}", hint=hint) from error
+
+
+def require_leader(membership: Membership, now_s: float) -> None:
+    """Raise UsageError unless this person founded the swarm or is an admin."""
+    if not membership.swarm.is_open:
+        _leader(membership, now_s)
 
 
 def withdraw(membership: Membership, key: bytes, now_s: float) -> list[Statement]:
@@ -185,6 +225,12 @@ def recover(membership: Membership, code: str) -> Membership:
     if key != membership.swarm.founder_key:
         raise UsageError(f"this is not the recovery code of {membership.swarm.name}")
     return replace(membership, founder_seed=seed)
+
+
+def _proof(roster: Roster, invite: bytes) -> tuple[bytes, ...]:
+    """Return what shows a newcomer that an invite counts, and which model the swarm serves."""
+    items = dict.fromkeys((*roster.proof_of(invite)[: MAX_PROOF // 2], *roster.proof_of_choice()))
+    return tuple(item.data for item in items)[:MAX_PROOF]
 
 
 def _signed_anew(roster: Roster, author: Ed25519PrivateKey, statements: Sequence[Statement]) -> list[Statement]:

@@ -25,7 +25,7 @@ from potluck.membership.statements import (
     read_statement,
     sign,
 )
-from potluck.protocol.swarm import Swarm, check_swarm
+from potluck.protocol.swarm import Swarm, check_swarm, from_fields, to_fields
 
 _VERSION = 1
 
@@ -80,7 +80,16 @@ class Membership:
         kept = tuple(statement.data for statement in roster)
         # The machine of somebody who is not enrolled yet is in no roster.
         waiting = () if is_enrolled or person is None else tuple(data for data in self.statements if data not in kept)
-        return replace(self, statements=kept + waiting, application=b"" if is_enrolled else self.application)
+        application = b"" if is_enrolled else self.application
+        return replace(self, statements=kept + waiting, application=application).following(roster)
+
+    def following(self, roster: Roster) -> Membership:
+        """Return the membership in the swarm with the model that its leaders chose."""
+        choice = roster.choice
+        if choice is None:
+            return self
+        fields = {name: getattr(choice, name) for name in ("model", "num_blocks", "prefix", "revision")}
+        return replace(self, swarm=replace(self.swarm, **fields, weights=choice.manifest.hex()))
 
     def with_machine(self, machine: Identity, name: str, now_s: float) -> Membership:
         """Return the membership in which the person has certified a computer, if it was not before.
@@ -168,7 +177,8 @@ def encode_membership(membership: Membership) -> bytes:
         msgpack.packb(
             {
                 "version": _VERSION,
-                "swarm": [getattr(swarm, name) for name in swarm.__slots__],
+                "swarm": to_fields(swarm),
+                "weights": swarm.weights,
                 "statements": membership.statements,
                 "application": membership.application,
                 "person": membership.person_seed,
@@ -184,8 +194,7 @@ def decode_membership(data: bytes) -> Membership:
         fields = msgpack.unpackb(data)
         if fields["version"] != _VERSION:
             raise ValueError("made by another version")
-        name, model, num_blocks, prefix, revision, peers, key = fields["swarm"]
-        swarm = check_swarm(Swarm(name, model, num_blocks, prefix, revision, tuple(peers), key))
+        swarm = check_swarm(replace(from_fields(fields["swarm"]), weights=fields.get("weights", "")))
         statements = tuple(fields["statements"])
         seeds = fields["person"], fields["founder"]
         are_seeds = all(seed is None or (isinstance(seed, bytes) and len(seed) == KEY_BYTES) for seed in seeds)

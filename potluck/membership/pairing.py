@@ -36,7 +36,7 @@ from potluck.membership.identity import Identity
 from potluck.membership.membership import Membership, read_all
 from potluck.membership.roster import Roster
 from potluck.membership.statements import Machine, Statement, StatementError, countersign, is_name, read_statement, sign
-from potluck.protocol.swarm import Swarm, check_swarm
+from potluck.protocol.swarm import from_fields, to_fields
 
 MAX_MESSAGE_BYTES = 64 * 1024
 PUBLIC_BYTES = 32
@@ -151,8 +151,8 @@ class OldComputer(_Side):
         key, swarm = person.public_key().public_bytes_raw(), self._membership.swarm
         self._expected = Machine(machine, key, name, int(now_s))
         certificate = sign(roster.swarm_key, self._expected, person)
-        proof = [item.data for item in roster.proof_of(key)]
-        fields = [getattr(swarm, field) for field in swarm.__slots__]
+        proof = [item.data for item in dict.fromkeys((*roster.proof_of(key), *roster.proof_of_choice()))]
+        fields = to_fields(swarm)
         return self._keys[_OLD_PROOF] + self._locked(_OLD_KEY, 0, [fields, proof, certificate.data])
 
     def finish(self, message: bytes) -> Statement:
@@ -193,8 +193,8 @@ class NewComputer(_Side):
         """
         answer = self._unlocked(_OLD_KEY, 0, self._check_proof(_OLD_PROOF, message))
         try:
-            (name, model, num_blocks, prefix, revision, peers, key), proof, certificate = answer
-            swarm = check_swarm(Swarm(name, model, num_blocks, prefix, revision, tuple(peers), key))
+            fields, proof, certificate = answer
+            swarm = from_fields(fields)
             swarm_key = swarm.founder_key or b""
             statement = read_statement(swarm_key, certificate)
         except (TypeError, ValueError, UsageError) as error:
@@ -208,7 +208,7 @@ class NewComputer(_Side):
             raise PairingError("the other computer is not a member of the swarm")
         signed = countersign(swarm_key, statement, self._machine.private_key)
         roster.merge([signed], now_s=now_s)
-        membership = Membership(swarm, tuple(item.data for item in roster))
+        membership = Membership(swarm, tuple(item.data for item in roster)).following(roster)
         return membership, self._locked(_NEW_KEY, 1, signed.data)
 
 

@@ -17,6 +17,7 @@ list cannot undo one. The rules:
   second, has the smaller key.
 - Members accuse servers of other members, and say what they found about such accusations. What follows from it is
   decided elsewhere (`potluck.audit.court`), because it depends on who serves what.
+- The founder and admins choose the swarm's model; the latest choice counts.
 - What an admin signed ends with the rank, so whoever takes it away signs anew what shall stay (`leadership.py`).
 
 No I/O and no clock.
@@ -37,6 +38,7 @@ from potluck.membership.statements import (
     Delegation,
     Enrolment,
     Machine,
+    ModelChoice,
     Promotion,
     Rank,
     Removal,
@@ -89,6 +91,7 @@ class _Facts:
     removals: list[tuple[Removal, bytes]] = field(default_factory=list)
     charges: list[Statement] = field(default_factory=list)
     attestations: list[Statement] = field(default_factory=list)
+    choices: dict[bytes, ModelChoice] = field(default_factory=dict)  # the latest of each author
 
     def add(self, statement: Statement, swarm_key: bytes) -> None:
         author = statement.authors[0]
@@ -110,6 +113,8 @@ class _Facts:
                 self.charges.append(statement)
             case Attestation():
                 self.attestations.append(statement)
+            case ModelChoice() as choice:
+                self.choices[author] = max(self.choices.get(author, choice), choice, key=_choice_order)
 
     def limit_certificates(self, removed: Collection[bytes]) -> None:
         """Forget certificates beyond what one person may make; those of `removed` machines are kept and not counted."""
@@ -256,6 +261,18 @@ class Roster:
         return person is not None and (person.key in self._leaders or person.rank is Rank.ENROLLER)
 
     @property
+    def choice(self) -> ModelChoice | None:
+        """Return the latest choice of the swarm's model; None: it is the one of the invites."""
+        choices = (choice for author, choice in self._facts.choices.items() if author in self._leaders)
+        return max(choices, key=_choice_order, default=None)
+
+    def proof_of_choice(self) -> list[Statement]:
+        """Return what proves to anybody who knows the swarm's key which model it serves."""
+        choice = self.choice
+        chosen = [item for item in self if item.content == choice and item.authors[0] in self._leaders][:1]
+        return [*chosen, *(item for each in chosen for item in self.proof_of(each.authors[0]))]
+
+    @property
     def door(self) -> Delegation | None:
         """Return through what anybody may join who pays the price; None unless the swarm is public."""
         invites = [invite for invite in self.invites if invite.work_bits]
@@ -370,6 +387,9 @@ class Roster:
                 return statement.digest in self.docket.charges
             case Attestation():
                 return statement.digest in self.docket.attestations
+            case ModelChoice() as choice:
+                author = statement.authors[0]
+                return author in self._leaders and self._facts.choices.get(author) == choice
 
 
 @dataclass(frozen=True, slots=True)
@@ -535,6 +555,10 @@ def _rank_of(person: bytes, facts: _Facts) -> Rank:
 
 def _invite_order(invite: Delegation, author: bytes) -> tuple[int, bytes, int, int, int]:
     return invite.at_s, author, invite.expires_s, invite.max_people, invite.work_bits
+
+
+def _choice_order(choice: ModelChoice) -> tuple[int, str, int, str, bytes, str]:
+    return choice.at_s, choice.model, choice.num_blocks, choice.revision, choice.manifest, choice.prefix
 
 
 def _enrolment_order(signed: tuple[Enrolment, tuple[bytes, ...]]) -> tuple[int, bytes, tuple[bytes, ...], bytes, str]:

@@ -1,4 +1,4 @@
-"""What the people of a swarm sign: ranks, invites, enrolments, machines, removals, accusations and findings.
+"""What the people of a swarm sign: ranks, invites, enrolments, machines, removals, accusations, findings, the model.
 
 A statement is a msgpack list of a body and its signatures. The signatures cover the swarm's public key, so a statement
 counts in one swarm only. Whether its author was allowed to make it is decided by `roster.py`, never here. No I/O.
@@ -16,12 +16,17 @@ import msgpack
 from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
 
+from potluck.protocol.swarm import MAX_BLOCKS, is_prefix, is_text
+
 KEY_BYTES = 32
 MAX_STATEMENT_BYTES = 512
 DIGEST_BYTES = 16
 MAX_NAME_CHARS = 40
 MAX_PEOPLE_OF_INVITE = 10_000
 MAX_NONCE_BYTES = 16
+MAX_MODEL_CHARS = 160
+MAX_REVISION_CHARS = 64
+MAX_PREFIX_CHARS = 64
 _SIGNATURE_BYTES = 64
 _MAX_SIGNATURES = 2
 _MAX_TIME_S = 1 << 40
@@ -138,7 +143,24 @@ class Attestation:
     at_s: int
 
 
-Content = Promotion | Delegation | Withdrawal | Enrolment | Machine | Removal | Charge | Attestation
+@dataclass(frozen=True, slots=True)
+class ModelChoice:
+    """The founder or an admin says which model the swarm serves. The latest one counts.
+
+    Attributes:
+        prefix: of the block uids; each change has another one, so that servers of two models never meet.
+        manifest: SHA-256 of the manifest of the model's files; empty: any files of that name count.
+    """
+
+    model: str
+    num_blocks: int
+    prefix: str
+    revision: str
+    manifest: bytes
+    at_s: int
+
+
+Content = Promotion | Delegation | Withdrawal | Enrolment | Machine | Removal | Charge | Attestation | ModelChoice
 
 _KINDS: dict[str, type[Content]] = {
     "rank": Promotion,
@@ -149,6 +171,7 @@ _KINDS: dict[str, type[Content]] = {
     "remove": Removal,
     "charge": Charge,
     "attest": Attestation,
+    "model": ModelChoice,
 }
 _NAMES = {kind: name for name, kind in _KINDS.items()}
 
@@ -256,5 +279,15 @@ def _holds(field: str, value: object) -> bool:
             return type(value) is int and 1 <= value <= MAX_PEOPLE_OF_INVITE
         case "work_bits":
             return type(value) is int and 0 <= value <= 32
+        case "num_blocks":
+            return type(value) is int and 1 <= value <= MAX_BLOCKS
+        case "model":
+            return is_text(value, MAX_MODEL_CHARS)
+        case "revision":
+            return is_text(value, MAX_REVISION_CHARS)
+        case "prefix":
+            return is_prefix(value) and len(value) <= MAX_PREFIX_CHARS
+        case "manifest":
+            return isinstance(value, bytes) and len(value) in (0, KEY_BYTES)
         case _:
             return isinstance(value, bytes) and len(value) <= MAX_NONCE_BYTES

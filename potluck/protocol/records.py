@@ -78,6 +78,7 @@ class ServerRecord:
     window: int = 0  # how many blocks it can hold; 0: no more than span or target
     stored: frozenset[int] = frozenset()  # blocks whose files are on its disk
     download_bps: float = 0.0  # measured, bits a second; 0: not known
+    weights: str = ""  # digest of the manifest that its files were checked by; empty: they were not
     moves: bool = False  # it goes where the swarm needs it; if not, its blocks were chosen for good
     private_adapter_bytes: int = 0  # the largest adapter that callers may bring; 0: none
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from typing import TypeGuard
 
 from potluck.errors import UsageError
 
@@ -18,6 +19,7 @@ _FOUNDER_KEY_BYTES = 32
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,39}")
 _PREFIX = re.compile(r"[A-Za-z0-9_/-]{1,160}")  # no dot and no space: they separate block uids
 _BOOTSTRAP = re.compile(r"(?:/[A-Za-z0-9.:%_-]{1,120}){2,16}/p2p/[1-9A-HJ-NP-Za-km-z]{40,64}")
+_DIGEST = re.compile(r"[0-9a-f]{64}")
 _FIELD_HINTS = {"bootstrap address": "copy it as `potluck bootstrap` prints it, with the id after /p2p/"}
 
 
@@ -32,10 +34,24 @@ class Swarm:
     revision: str = "main"
     bootstrap_peers: tuple[str, ...] = ()  # full multiaddrs ending in /p2p/<peer id>
     founder_key: bytes | None = None  # Ed25519 public key, 32 bytes; None: open
+    weights: str = ""  # SHA-256 of the manifest of the model's files, hexadecimal; empty: any files of that name
 
     @property
     def is_open(self) -> bool:
         return self.founder_key is None
+
+
+def to_fields(swarm: Swarm) -> list[object]:
+    """Return the fields in which a swarm is kept and sent. `weights` follows from the roster, which is signed."""
+    return [getattr(swarm, name) for name in swarm.__slots__ if name != "weights"]
+
+
+def from_fields(fields: object) -> Swarm:
+    """Return the swarm of these fields. Raises ValueError, TypeError and UsageError."""
+    if not isinstance(fields, list):
+        raise ValueError("not the fields of a swarm")
+    name, model, num_blocks, prefix, revision, peers, key = fields
+    return check_swarm(Swarm(name, model, num_blocks, prefix, revision, tuple(peers), key))
 
 
 def new_swarm(name: str, model: str, num_blocks: int, revision: str = "main", *, prefix: str | None = None) -> Swarm:
@@ -58,12 +74,13 @@ def check_swarm(swarm: Swarm) -> Swarm:
     key, peers = swarm.founder_key, swarm.bootstrap_peers
     rules = {
         "name": isinstance(swarm.name, str) and _NAME.fullmatch(swarm.name),
-        "model": _is_text(swarm.model, 300),
+        "model": is_text(swarm.model, 300),
         "number of blocks": type(swarm.num_blocks) is int and 1 <= swarm.num_blocks <= MAX_BLOCKS,
-        "prefix": isinstance(swarm.prefix, str) and _PREFIX.fullmatch(swarm.prefix),
-        "revision": _is_text(swarm.revision, 200),
+        "prefix": is_prefix(swarm.prefix),
+        "revision": is_text(swarm.revision, 200),
         "bootstrap address": len(peers) <= MAX_BOOTSTRAP_PEERS
         and all(isinstance(peer, str) and _BOOTSTRAP.fullmatch(peer) for peer in peers),
+        "weights": isinstance(swarm.weights, str) and (not swarm.weights or _DIGEST.fullmatch(swarm.weights)),
         "key": key is None or (isinstance(key, bytes) and len(key) == _FOUNDER_KEY_BYTES),
     }
     for field, holds in rules.items():
@@ -77,5 +94,11 @@ def is_bootstrap_address(address: str) -> bool:
     return _BOOTSTRAP.fullmatch(address) is not None
 
 
-def _is_text(value: object, max_letters: int) -> bool:
+def is_prefix(value: object) -> TypeGuard[str]:
+    """Return whether this can be the prefix of block uids."""
+    return isinstance(value, str) and _PREFIX.fullmatch(value) is not None
+
+
+def is_text(value: object, max_letters: int) -> bool:
+    """Return whether this is a printable text without spaces around it, of 1 to `max_letters` letters."""
     return isinstance(value, str) and 0 < len(value) <= max_letters and value.isprintable() and value == value.strip()

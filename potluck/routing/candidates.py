@@ -83,6 +83,8 @@ def round_trips(peers: Sequence[PeerId], vantage: Vantage) -> Floats:
 def exclusion(server: LiveServer, vantage: Vantage, needs: Needs) -> str | None:
     """Return the reason why this server cannot be on any route, or None."""
     record, state = server.record, server.heartbeat.state
+    if server.peer_id in vantage.strays:
+        return "holds other weights than the swarm's model"
     if server.peer_id in vantage.banned:
         return "failed recently"
     if state is not ServerState.ONLINE:

@@ -55,7 +55,8 @@ class Vantage:
     """The knowledge that one client gathered by itself."""
 
     rtts_s: Mapping[PeerId, float] = field(default_factory=dict)  # round trips, measured or estimated
-    banned: Collection[PeerId] = ()  # servers that failed lately or refuse
+    banned: Collection[PeerId] = ()  # servers that failed lately or refuse, and strays
+    strays: Collection[PeerId] = ()  # of them, those with other weights than the swarm's
     slowness: Mapping[PeerId, float] = field(default_factory=dict)  # seen step time over the promised one; missing: 1
     doubted: Collection[PeerId] = ()  # servers to choose only where there are no others
     votes: Mapping[PeerId, float] = field(default_factory=dict)  # on the variant of a block; missing: 1

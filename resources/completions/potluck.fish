@@ -50,7 +50,7 @@ function _shtab_potluck_using
   test "$_shtab_potluck_cmdpath" = "$argv"
 end
 
-set -g _shtab_potluck_commands start stop drain status top pause resume join leave members 'members list' 'members remove' 'members promote' 'members demote' 'members withdraw' 'members recovery-code' 'members recover' 'members add-computer' 'members backup' 'members restore' models 'models list' 'models delete' 'models move' programs 'programs list' 'programs always' 'programs never' 'programs judge' history earnings ledger 'ledger export' 'ledger check' 'ledger backup' 'ledger restore' logs config 'config list' 'config get' 'config set' 'config unset' 'config edit' doctor diag setup update autostart service 'service install' 'service remove' serve generate chat gateway 'gateway start' 'gateway status' 'gateway stop' 'gateway key' 'gateway keys' 'gateway revoke' swarm 'swarm create' 'swarm join' 'swarm invite' 'swarm list' 'swarm show' 'swarm page' 'swarm leave' bootstrap control completions
+set -g _shtab_potluck_commands start stop drain status top pause resume join leave members 'members list' 'members remove' 'members promote' 'members demote' 'members withdraw' 'members recovery-code' 'members recover' 'members add-computer' 'members backup' 'members restore' models 'models list' 'models delete' 'models move' programs 'programs list' 'programs always' 'programs never' 'programs judge' history earnings ledger 'ledger export' 'ledger check' 'ledger backup' 'ledger restore' logs config 'config list' 'config get' 'config set' 'config unset' 'config edit' doctor diag setup update autostart service 'service install' 'service remove' serve generate chat gateway 'gateway start' 'gateway status' 'gateway stop' 'gateway key' 'gateway keys' 'gateway revoke' swarm 'swarm create' 'swarm join' 'swarm invite' 'swarm list' 'swarm show' 'swarm page' 'swarm model' 'swarm leave' bootstrap control completions
 set -g _shtab_potluck_opts_with_value --adapter --address --announce --app --blocks --bootstrap --by --cache-quantization --cache-tokens --daemon --device --devices --dtype --expires --file --folder --host --identity --index --invite-file --machine --max-memory --max-new-tokens --max-tokens --max-wait --model --name --num-blocks --output --people --port --prefix --private-adapters-mb --quantization --revision --seed --since --state --swarm --system --temperature --threads --variant --wait --wheels --within --words -n
 
 complete -c potluck -e
@@ -367,6 +367,11 @@ complete -c potluck -n '_shtab_potluck_using swarm page' -l port -x -d 'with --s
 complete -c potluck -n '_shtab_potluck_using swarm page' -l public -d 'for everybody: without the secret in the address; a private swarm'"'"'s servers lose their names'
 complete -c potluck -n '_shtab_potluck_using swarm page' -l json -d 'print JSON, for scripts'
 complete -c potluck -n '_shtab_potluck_using swarm page; and test $_shtab_potluck_npos -eq 0' -ka "(potluck completions swarms 2>/dev/null)" -d 'a swarm you joined (default: the only one)'
+complete -c potluck -n '_shtab_potluck_using swarm; and test $_shtab_potluck_npos -eq 0' -a model -d 'change the swarm'"'"'s model; members and invites follow'
+complete -c potluck -n '_shtab_potluck_using swarm model' -s h -l help -d 'show this help message and exit'
+complete -c potluck -n '_shtab_potluck_using swarm model' -l swarm -x -d 'a swarm you founded or lead (default: the only one)'
+complete -c potluck -n '_shtab_potluck_using swarm model' -l json -d 'print JSON, for scripts'
+complete -c potluck -n '_shtab_potluck_using swarm model; and test $_shtab_potluck_npos -eq 0' -ka "(__fish_complete_path (commandline -ct))" -d 'a folder in the Hugging Face layout, or a name on the hub'
 complete -c potluck -n '_shtab_potluck_using swarm; and test $_shtab_potluck_npos -eq 0' -a leave -d 'forget a swarm and your key in it'
 complete -c potluck -n '_shtab_potluck_using swarm leave' -s h -l help -d 'show this help message and exit'
 complete -c potluck -n '_shtab_potluck_using swarm leave' -l json -d 'print JSON, for scripts'

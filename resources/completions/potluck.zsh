@@ -128,6 +128,7 @@ _shtab_potluck_swarm_commands() {
     join:'remember a swarm by its invite, for which it asks'
     leave:'forget a swarm and your key in it'
     list:'list the swarms you joined'
+    model:'change the swarm'"'"'s model; members and invites follow'
     page:'make a web page of the swarm, in a file or over HTTP'
     show:'show who serves what, how fast, and what is missing'
   )
@@ -797,6 +798,16 @@ _shtab_potluck_swarm_list_options=(
 # guard to ensure default positional specs are added only once per session
 _shtab_potluck_swarm_list_defaults_added=0
 
+_shtab_potluck_swarm_model_options=(
+  "(- : *)"{-h,--help}"[show this help message and exit]"
+  "--swarm[a swarm you founded or lead (default\: the only one)]:NAME:"
+  "--json[print JSON, for scripts]"
+  ":a folder in the Hugging Face layout, or a name on the hub:_files"
+)
+
+# guard to ensure default positional specs are added only once per session
+_shtab_potluck_swarm_model_defaults_added=0
+
 _shtab_potluck_swarm_page_options=(
   "(- : *)"{-h,--help}"[show this help message and exit]"
   "--invite-file[use the swarm of the invite in this file]:FILE:_files"
@@ -1106,6 +1117,7 @@ _shtab_potluck_swarm() {
         join) _arguments -C -s $_shtab_potluck_swarm_join_options ;;
         leave) _arguments -C -s $_shtab_potluck_swarm_leave_options ;;
         list) _arguments -C -s $_shtab_potluck_swarm_list_options ;;
+        model) _arguments -C -s $_shtab_potluck_swarm_model_options ;;
         page) _arguments -C -s $_shtab_potluck_swarm_page_options ;;
         show) _arguments -C -s $_shtab_potluck_swarm_show_options ;;
       esac

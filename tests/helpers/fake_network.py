@@ -95,7 +95,7 @@ class FakeHost:
     ) -> None:
         self.identity = identity
         self.budgets = Budgets()
-        self.members = None
+        self.members = None  # an open swarm's
         self.uploads = Pacer()  # nothing passes them here
         self.downloads = Pacer()
         self.is_dead = False

@@ -1,4 +1,4 @@
-"""`swarms.*`: the swarms of this user, the one that is served, and leaving one."""
+"""`swarms.*`: the swarms of this user, the one that is served, leaving one, and changing its model."""
 
 from __future__ import annotations
 
@@ -48,6 +48,34 @@ class Contact:
     peers: tuple[str, ...]
 
 
+@dataclass(frozen=True, slots=True)
+class ChooseModelParams:
+    """`model`: an absolute folder, a name on the hub, or nothing for the demo model. `swarm` empty: the served one."""
+
+    model: str
+    swarm: str = ""
+
+    def __post_init__(self) -> None:
+        if len(self.model) > 4096 or not self.model.isprintable() or len(self.swarm) > 64:
+            raise ValueError("a model is a folder or a name on the hub")
+
+
+@dataclass(frozen=True, slots=True)
+class ModelChange:
+    """The last change of a swarm's model that was asked for here; an empty `swarm`: none.
+
+    `is_pinned`: the files are known by their SHA-256, so members get them from each other. `problem`: why it failed.
+    """
+
+    swarm: str = ""
+    model: str = ""
+    is_done: bool = True
+    is_pinned: bool = False
+    problem: str = ""
+
+
 LIST = Method("swarms.list", Empty, Swarms)
 LEAVE = Method("swarms.leave", LeaveParams, Left)
+CHOOSE_MODEL = Method("swarms.choose_model", ChooseModelParams, ModelChange)  # goes on in the background
+MODEL_CHANGE = Method("swarms.model_change", Empty, ModelChange)
 CONTACT = Method("swarms.contact", Empty, Contact)

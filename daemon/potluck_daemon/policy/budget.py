@@ -9,6 +9,7 @@ from pathlib import Path
 
 from potluck_control.schema import UseStatus
 
+from potluck.checkpoint.manifest import hub_cache
 from potluck.errors import PotluckError
 from potluck_daemon.metering.energy import Power
 from potluck_daemon.metering.meters import DiskMeter, UseMeter
@@ -82,13 +83,4 @@ class Budget:
 
 def models_folder(settings: Settings, environment: Mapping[str, str]) -> Path:
     """Return the folder of downloaded checkpoints: the user's choice, or huggingface_hub's default."""
-    return Path(settings.serve.models_folder or download_folder(environment))
-
-
-def download_folder(environment: Mapping[str, str]) -> Path:
-    """Return huggingface_hub's default folder without importing it."""
-    named = environment.get("HF_HUB_CACHE")
-    if named:
-        return Path(named)
-    cache = environment.get("XDG_CACHE_HOME") or Path.home() / ".cache"
-    return Path(environment.get("HF_HOME") or Path(cache, "huggingface")) / "hub"
+    return Path(settings.serve.models_folder or hub_cache(environment))

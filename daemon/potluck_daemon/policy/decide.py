@@ -134,6 +134,7 @@ class EngineView:
     lacking: str = ""  # the file without which it cannot serve; empty: it lacks none
     waiting: str = ""  # why it cannot get online yet; empty: it gets on
     wrong: int = 0  # people who proved that it answered wrongly, while nobody uses it
+    drains: bool = False  # the swarm changed its model, and sessions with the old one may end in peace
 
 
 @dataclass(frozen=True, slots=True)
@@ -476,6 +477,10 @@ def _order(wish: Decision, engine: EngineView) -> EngineOrder:
     match wish.rung, engine.phase:
         case _, Phase.STOPPING:
             return EngineOrder.NOTHING  # everything else begins with the end of this process
+        case Rung.ONLINE, Phase.ONLINE if engine.drains and engine.sessions:
+            return EngineOrder.DRAIN
+        case Rung.ONLINE, Phase.FINISHING if engine.drains and engine.sessions:
+            return EngineOrder.NOTHING
         case Rung.ONLINE, phase if engine.is_outdated and phase is not Phase.ENDED:
             return EngineOrder.STOP
         case Rung.ONLINE, Phase.FINISHING:

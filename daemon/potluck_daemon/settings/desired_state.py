@@ -38,6 +38,12 @@ def read_desired_state(loaded: Loaded, places: Places, *, port: int) -> DesiredS
     return DesiredState(loaded.settings, chosen, launch, loaded.problems + loaded.notices + notices)
 
 
+def chosen_checkpoint(chosen: str, swarm: Swarm) -> str:
+    """Return the folder that the user chose, or nothing if it holds another model since the swarm changed its own."""
+    names = (swarm.model, swarm.model.rpartition("/")[2])
+    return chosen if not swarm.weights or Path(chosen).name in names else ""
+
+
 def stamps(places: Places) -> tuple[tuple[int, int] | None, ...]:
     """Return a value that changes with the files, and when the engine's environment is made or exchanged."""
     return tuple(_stamp(path) for path in (places.settings_file, places.swarms_file, places.engine_manifest))
@@ -47,7 +53,7 @@ def _launch(settings: Settings, membership: Membership, places: Places, port: in
     serve, swarm = settings.serve, membership.swarm
     return LaunchSpec(
         membership=membership.for_node(),
-        checkpoint=serve.checkpoint or str(bundled_checkpoint(swarm.model) or swarm.model),
+        checkpoint=chosen_checkpoint(serve.checkpoint, swarm) or str(bundled_checkpoint(swarm.model) or swarm.model),
         runtime_dir=places.runtime / "nodes",
         identity_path=places.identity_file,
         outbox=places.receipts,

@@ -48,6 +48,7 @@ SILENCE_S = 30.0
 OFFLOAD_TIMEOUT_S = 3.0
 STOP_TIMEOUT_S = 8.0
 TERM_TIMEOUT_S = 3.0
+_DRAIN_S = 600.0  # for open sessions when the swarm has changed its model
 _LOADED = (Phase.STARTING, Phase.JOINING, Phase.ONLINE, Phase.FINISHING, Phase.RESTORING)
 
 
@@ -99,6 +100,7 @@ class Supervisor:
         self._standby = Standby(on_members)
         self._handing_over: asyncio.Task[None] | None = None
         self._phase = Phase.ENDED
+        self._last_change: tuple[str, float] | None = None  # the swarm's new prefix, and until when sessions may go on
         self._launch: LaunchSpec | None = None  # None: there is no engine, or it is only prepared
         self._python = ""  # that ran the last engine
         self._is_greeted = False
@@ -161,9 +163,19 @@ class Supervisor:
         lacking = changed.file if changed is not None and not changed.is_served else ""
         waiting = self.facts.waiting
         wrong = 0 if self.facts.found_wrong is None else self.facts.found_wrong.people
-        return EngineView(
-            self._phase, serving, self._failure, retry_at, is_outdated, sessions, gpu, lacking, waiting, wrong
-        )
+        known = self._phase, serving, self._failure, retry_at, is_outdated, sessions, gpu, lacking, waiting, wrong
+        return EngineView(*known, drains=is_outdated and self._drains_for(wanted))
+
+    def _drains_for(self, wanted: LaunchSpec | None) -> bool:
+        """Return whether open sessions may go on, because only the swarm's model changed, and not long ago."""
+        before = self._launch
+        if before is None or wanted is None or before.swarm.prefix == wanted.swarm.prefix:
+            return False
+        if before.swarm.founder_key is None or before.swarm.founder_key != wanted.swarm.founder_key:
+            return False
+        if self._last_change is None or self._last_change[0] != wanted.swarm.prefix:
+            self._last_change = wanted.swarm.prefix, self._clock() + _DRAIN_S
+        return self._clock() < self._last_change[1]
 
     def status(self) -> EngineStatus:
         uptime_s = self._clock() - self._started_at if self._engine is not None else 0.0

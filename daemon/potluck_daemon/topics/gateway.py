@@ -15,11 +15,13 @@ from potluck_control.resources import bundled_checkpoint
 from potluck_control.schema import AuditStatus, Transition
 from potluck_control.states import Reason, State
 
+from potluck.checkpoint.manifest import fetched_folder, has_model
 from potluck.errors import UsageError
 from potluck.membership.membership import Membership
 from potluck.tasks import BackgroundTasks
 from potluck_daemon.configuration import Configuration
 from potluck_daemon.gateway_keys import GatewayKeys
+from potluck_daemon.settings.desired_state import chosen_checkpoint
 from potluck_daemon.supervisor.gateway import Gateway
 from potluck_daemon.supervisor.supervisor import Supervisor
 from potluck_daemon.topics.topic import Topic, answers
@@ -55,9 +57,11 @@ class GatewayTopic(Topic):
         return self._found or None
 
     def tick(self, now: float) -> None:
-        """Start the gateway if it should always run."""
+        """Start the gateway if it should always run, or anew if the swarm changed its model."""
         wanted = self._configuration.settings.gateway
-        is_due = now >= self._retry_at and not self._was_stopped and self._gateway.status.state not in _RUNS
+        status, served = self._gateway.status, self._configuration.swarm
+        has_new_model = served is not None and served.name == status.swarm and served.model != status.model
+        is_due = now >= self._retry_at and not self._was_stopped and (has_new_model or status.state not in _RUNS)
         if wanted.start_with_daemon and is_due:
             self._retry_at = now + _RETRY_S
             self._background.start(self._start_by_itself(StartParams(wanted.swarm, stays=True)))
@@ -80,7 +84,7 @@ class GatewayTopic(Topic):
 
     @answers(gateway.START)
     async def _start(self, params: StartParams) -> GatewayStatus:
-        """Start a gateway, unless one runs for the same swarm. One that runs for another swarm ends."""
+        """Start a gateway, unless one runs for the same swarm and model. One that runs for another swarm ends."""
         self._was_stopped = False
         configuration = self._configuration
         name = params.swarm or (configuration.swarm.name if configuration.swarm is not None else None)
@@ -88,7 +92,8 @@ class GatewayTopic(Topic):
         always = configuration.settings.gateway
         stays = params.stays or (always.start_with_daemon and params.swarm in ("", always.swarm))
         now = self._gateway.status
-        if now.state in _RUNS and now.swarm == membership.swarm.name:
+        is_same = (now.swarm, now.model) == (membership.swarm.name, membership.swarm.model)
+        if now.state in _RUNS and is_same:
             if stays:
                 self._gateway.stay()
             return self._gateway.status
@@ -112,7 +117,10 @@ class GatewayTopic(Topic):
         if not swarm.bootstrap_peers:
             raise UsageError(f"the swarm {swarm.name} cannot be found", hint="serve it, or ask a member for an invite")
         settings = configuration.settings
-        folder = settings.serve.checkpoint if is_served else ""
+        folder = chosen_checkpoint(settings.serve.checkpoint, swarm) if is_served else ""
+        fetched = fetched_folder(swarm, configuration.models_folder)
+        if not folder and swarm.weights and has_model(fetched):
+            folder = str(fetched)
         return GatewayOpening(
             membership=replace(membership.for_client(), swarm=swarm),
             token=secrets.token_urlsafe(_TOKEN_BYTES),

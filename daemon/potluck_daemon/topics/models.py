@@ -12,11 +12,11 @@ from potluck_control.method import Empty
 from potluck_control.methods import models
 from potluck_control.methods.models import ModelsFolder, StoredModel
 
+from potluck.checkpoint.manifest import hub_cache
 from potluck.errors import PotluckError, UsageError
 from potluck.tasks import cancel_and_wait
 from potluck_daemon.configuration import Configuration
 from potluck_daemon.metering.meters import free_bytes, taken_bytes
-from potluck_daemon.policy.budget import download_folder
 from potluck_daemon.reporting.display import needs
 from potluck_daemon.swarms.stored_models import ModelMover, check_target, delete_folder, delete_model, stored_models
 from potluck_daemon.topics.topic import Topic, answers
@@ -93,7 +93,7 @@ class ModelsTopic(Topic):
         if self._task is not None and not self._task.done():
             raise UsageError("models are being moved already", hint="wait until that is done")
         source = self._configuration.models_folder
-        target = Path(params.folder) if params.folder else download_folder(self._configuration.environment)
+        target = Path(params.folder) if params.folder else hub_cache(self._configuration.environment)
         total = sum(model.bytes for model in (await asyncio.to_thread(self._look))[1]) if params.moves_files else 0
         await asyncio.to_thread(check_target, source, target, total)
         if params.moves_files:

@@ -2,34 +2,44 @@
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
 import logging
 import time
 from dataclasses import replace
+from pathlib import Path
 
 from potluck_control import schema
 from potluck_control.engine_messages import Members
 from potluck_control.method import Empty
 from potluck_control.methods import swarms
 
-from potluck.errors import UsageError
+from potluck.checkpoint.manifest import Manifests
+from potluck.errors import CheckpointError, PotluckError, UsageError
 from potluck.membership.invite import Invite, encode_invite
 from potluck.membership.joined import free_name
-from potluck.membership.leadership import DAY_S, invite, open_door, public_invite
+from potluck.membership.leadership import DAY_S, choose_model, invite, open_door, public_invite, require_leader
 from potluck.membership.membership import Membership
 from potluck.membership.statements import Statement
 from potluck.protocol.swarm import new_swarm
+from potluck.tasks import cancel_and_wait
 from potluck_daemon.configuration import Configuration
+from potluck_daemon.metering.meters import taken_bytes
 from potluck_daemon.supervisor.supervisor import Supervisor
-from potluck_daemon.swarms.new_model import find_model
+from potluck_daemon.swarms.new_model import NewModel, find_model
 from potluck_daemon.topics.topic import Topic, answers
 
 log = logging.getLogger(__name__)
+
+_PINNED_AT_ONCE_BYTES = 4 << 30  # read in a few seconds; a larger model is pinned by `potluck swarm model`
 
 
 class SwarmsTopic(Topic):
     def __init__(self, configuration: Configuration, supervisor: Supervisor) -> None:
         self._configuration = configuration
         self._supervisor = supervisor
+        self._change = swarms.ModelChange()
+        self._task: asyncio.Task[None] | None = None
 
     @answers(schema.JOIN)
     async def _join(self, params: schema.JoinParams) -> schema.Joined:
@@ -46,9 +56,53 @@ class SwarmsTopic(Topic):
         if model.folder != configuration.settings.serve.checkpoint:
             await configuration.change({"serve.checkpoint": model.folder or None})
         membership = configuration.swarms.create(swarm)
+        if taken_bytes(Path(model.files)) <= _PINNED_AT_ONCE_BYTES:
+            with contextlib.suppress(CheckpointError):  # some files are elsewhere, so members need copies of their own
+                membership = await self._pin(membership, model)
         if params.is_public:
             membership = configuration.swarms.learn(swarm.name, [open_door(membership, time.time())])
         return self._joined(membership)
+
+    @answers(swarms.CHOOSE_MODEL)
+    async def _choose_model(self, params: swarms.ChooseModelParams) -> swarms.ModelChange:
+        """Change the model of a swarm. Reading its files may take minutes, so that goes on in the background."""
+        if not self._change.is_done:
+            raise UsageError("the swarm's model is being changed already", hint="wait until that is done")
+        configuration = self._configuration
+        served = configuration.swarm
+        membership = configuration.swarms.find(params.swarm or (served.name if served is not None else None))
+        await asyncio.to_thread(require_leader, membership, time.time())
+        model = await find_model(params.model, configuration.environment)
+        self._change = swarms.ModelChange(membership.swarm.name, model.name, is_done=False)
+        self._task = asyncio.create_task(self._change_model(membership, model))
+        return self._change
+
+    @answers(swarms.MODEL_CHANGE)
+    async def _model_change(self, _: Empty) -> swarms.ModelChange:
+        return self._change
+
+    async def _change_model(self, membership: Membership, model: NewModel) -> None:
+        configuration, change = self._configuration, self._change
+        try:
+            learned = await self._pin(membership, model)
+            if configuration.swarm is not None and configuration.swarm.name == change.swarm:
+                await configuration.change({"serve.checkpoint": model.folder or None})
+            log.info("the swarm %s changes to another model", change.swarm)
+            self._change = replace(change, is_done=True, is_pinned=bool(learned.swarm.weights))
+        except PotluckError as error:
+            self._change = replace(change, is_done=True, problem=error.message)
+        except BaseException:
+            self._change = replace(change, is_done=True, problem="it did not finish")
+            raise
+
+    async def _pin(self, membership: Membership, model: NewModel) -> Membership:
+        """Sign which model a swarm has, with its files if all of them are here. Raises PotluckError."""
+        manifests = Manifests(self._configuration.places.state / "manifests")
+        found = await asyncio.to_thread(model.pinned, manifests)
+        return self._learn(membership, choose_model(membership, found, time.time()))
+
+    async def close(self) -> None:
+        await cancel_and_wait(self._task)
 
     def _joined(self, membership: Membership) -> schema.Joined:
         swarm = membership.swarm

@@ -18,12 +18,13 @@ from potluck_daemon.metering.energy import Power, ProcessorMeter
 from potluck_daemon.metering.meters import DiskMeter, UseMeter, UseSample
 from potluck_daemon.metering.traffic import NetworkUse, TrafficMeter
 from potluck_daemon.metering.usage import DayUse, used
-from potluck_daemon.policy.budget import Budget, download_folder, models_folder
+from potluck_daemon.policy.budget import Budget, models_folder
 from potluck_daemon.policy.decide import Evidence, Presence
 from potluck_daemon.policy.terms import Disk, cost, network_caps, obstacles
 from potluck_daemon.presence.nvml import NvidiaGpu, NvmlReader
 from potluck_daemon.settings.schema import LimitSettings, ServeSettings, Settings, WhenSettings
 
+from potluck.checkpoint.manifest import hub_cache
 from potluck.errors import PotluckError
 
 NOW = datetime(2026, 11, 23, 18, 0)  # a Monday
@@ -227,13 +228,13 @@ def test_what_our_files_take_is_counted(tmp_path: Path) -> None:
     ],
 )
 def test_the_download_folder_is_the_hubs(environment: dict[str, str], folder: str) -> None:
-    assert str(download_folder(environment)) == folder
+    assert str(hub_cache(environment)) == folder
 
 
 def test_the_download_folder_is_where_the_hub_says() -> None:
     from huggingface_hub import constants
 
-    assert str(download_folder(dict(os.environ))) == constants.HF_HUB_CACHE
+    assert str(hub_cache(dict(os.environ))) == constants.HF_HUB_CACHE
 
 
 @pytest.mark.parametrize(

@@ -40,6 +40,10 @@ def waiting(phase: Phase) -> Inputs:
     return Inputs(SETTINGS, EngineView(phase, waiting="nobody answers"))
 
 
+def changed_model(phase: Phase, sessions: int = 0) -> Inputs:
+    return Inputs(SETTINGS, EngineView(phase, "blocks 0:4 of tiny", is_outdated=True, sessions=sessions, drains=True))
+
+
 LACKING = Inputs(SETTINGS, EngineView(Phase.JOINING, lacking="model.safetensors"))
 
 REFUSED = Inputs(
@@ -69,6 +73,10 @@ REFUSED = Inputs(
         (inputs(Phase.ENDED, is_paused=True, pause_left_s=60.0), State.PAUSED, Reason.TIMER, EngineOrder.NOTHING),
         (inputs(Phase.OFFLOADED, is_paused=True), State.PAUSED, Reason.USER, EngineOrder.STOP),
         (inputs(Phase.ENDED, has_swarm=False), State.IDLE, Reason.NO_SWARM, EngineOrder.NOTHING),
+        (changed_model(Phase.ONLINE, sessions=1), State.SERVING, Reason.NONE, EngineOrder.DRAIN),
+        (changed_model(Phase.FINISHING, sessions=1), State.JOINING, Reason.NONE, EngineOrder.NOTHING),
+        (changed_model(Phase.FINISHING), State.JOINING, Reason.NONE, EngineOrder.STOP),
+        (changed_model(Phase.ONLINE), State.SERVING, Reason.NONE, EngineOrder.STOP),
         (inputs(remover="Ana"), State.DRAINING, Reason.REMOVED, EngineOrder.STOP),
         (inputs(Phase.ENDED, remover="Ana", is_applicant=True), State.IDLE, Reason.REMOVED, EngineOrder.NOTHING),
         (inputs(is_applicant=True), State.JOINING, Reason.NOT_ADMITTED, EngineOrder.NOTHING),

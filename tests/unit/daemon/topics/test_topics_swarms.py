@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -16,8 +18,10 @@ from potluck_control.schema import CreateParams, HistoryParams, InviteParams, Tr
 from potluck_control.states import Reason, State
 from potluck_daemon.daemon import Daemon
 from potluck_daemon.reporting.history import fits
+from potluck_daemon.settings.desired_state import chosen_checkpoint
 
 from potluck.membership.invite import decode_invite
+from potluck.protocol.swarm import Swarm
 
 ADDRESS = "/ip4/127.0.0.1/tcp/31337/p2p/12D3KooWNzKKqPfbmrQqVZPkLfk52MCgPRZDirP7dSajsgaRG6WK"
 
@@ -57,6 +61,47 @@ async def test_a_swarm_of_a_folder_serves_that_folder_and_the_next_one_does_not(
     assert daemon.configuration.settings.serve.checkpoint == str(folder)
     await ask(schema.CREATE)
     assert daemon.configuration.settings.serve.checkpoint == ""
+
+
+async def test_a_swarm_changes_its_model_in_the_background(ask: Ask, daemon: Daemon, tmp_path: Path) -> None:
+    await ask(schema.CREATE)
+    assert daemon.configuration.swarm is not None
+    before = daemon.configuration.swarm
+    assert before.weights  # the demo model's files are known from the start
+    folder = tmp_path / "tiny"
+    folder.mkdir()
+    (folder / "config.json").write_text(json.dumps({"num_hidden_layers": 3}))
+    change = await changed(ask, str(folder))
+    assert "model.safetensors" in change.problem  # half a model is not offered to others
+    assert daemon.configuration.swarm == before
+    (folder / "model.safetensors").write_bytes(b"weights")
+    change = await changed(ask, str(folder))
+    assert (change.swarm, change.model, change.is_pinned, change.problem) == ("home", "tiny", True, "")
+    swarm = daemon.configuration.swarm
+    assert (swarm.model, swarm.num_blocks) == ("tiny", 3)
+    assert swarm.prefix != before.prefix
+    assert daemon.configuration.settings.serve.checkpoint == str(folder)
+    assert daemon.configuration.launch is not None
+    assert daemon.configuration.launch.checkpoint == str(folder)
+    await changed(ask, "")  # back to the demo model
+    assert daemon.configuration.settings.serve.checkpoint == ""
+
+
+async def changed(ask: Ask, model: str) -> swarms.ModelChange:
+    change = await ask(swarms.CHOOSE_MODEL, swarms.ChooseModelParams(model))
+    assert not change.is_done
+    async with asyncio.timeout(30):
+        while not change.is_done:
+            await asyncio.sleep(0.01)
+            change = await ask(swarms.MODEL_CHANGE)
+    return change
+
+
+def test_a_folder_of_another_model_is_not_taken_for_the_new_one() -> None:
+    swarm = Swarm("home", "owner/new", 4, "_home", weights="ab" * 32)
+    assert chosen_checkpoint("/models/old", swarm) == ""
+    assert chosen_checkpoint("/models/new", swarm) == "/models/new"
+    assert chosen_checkpoint("/models/old", replace(swarm, weights="")) == "/models/old"
 
 
 async def test_a_public_swarm_is_created_and_a_private_one_becomes_public(ask: Ask, daemon: Daemon) -> None:

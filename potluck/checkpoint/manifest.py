@@ -1,0 +1,237 @@
+"""The manifest of a model's files: their names, sizes and the SHA-256 of each piece of 4 MiB.
+
+The founder or an admin signs its digest (`ModelChoice` in the roster), so whoever knows the swarm's key can check each
+piece of a file by itself, wherever it came from. Knows neither torch nor the network.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import BinaryIO
+
+import msgpack
+
+from potluck.errors import CheckpointError
+from potluck.files import write_atomically
+from potluck.protocol.swarm import LOCAL_REVISION, Swarm
+
+PIECE_BYTES = 4 << 20
+SMALL = (".json", ".txt", ".model", ".jinja")
+"""How names of configuration and tokenizer files end."""
+MAX_MANIFEST_BYTES = 16 << 20  # a model of 2 TB
+_INDEX_FILE, _SINGLE_FILE = "model.safetensors.index.json", "model.safetensors"
+_VERSION = 1
+_DIGEST_BYTES = 32
+_MAX_FILES = 4096
+_MAX_FILE_BYTES = 1 << 42
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,199}")
+
+
+@dataclass(frozen=True, slots=True)
+class ManifestFile:
+    """One file. `digests`: SHA-256 of each piece, 32 bytes each, one after the other."""
+
+    name: str
+    size: int
+    digests: bytes
+
+    @property
+    def num_pieces(self) -> int:
+        return -(-self.size // PIECE_BYTES)
+
+    @property
+    def is_small(self) -> bool:
+        """Return whether this is a configuration or tokenizer file rather than weights."""
+        return self.name.endswith(SMALL)
+
+    def place(self, piece: int) -> tuple[int, int]:
+        """Return where a piece begins and how many bytes it has."""
+        start = piece * PIECE_BYTES
+        return start, min(PIECE_BYTES, self.size - start)
+
+    def holds(self, piece: int, data: bytes | memoryview) -> bool:
+        """Return whether these are the bytes of a piece."""
+        wanted = self.digests[piece * _DIGEST_BYTES : (piece + 1) * _DIGEST_BYTES]
+        return len(data) == self.place(piece)[1] and hashlib.sha256(data).digest() == wanted
+
+
+@dataclass(frozen=True, slots=True)
+class Manifest:
+    """The files of a model, in the order of their names."""
+
+    files: tuple[ManifestFile, ...]
+
+    def file(self, name: str) -> ManifestFile | None:
+        return next((file for file in self.files if file.name == name), None)
+
+    def encode(self) -> bytes:
+        fields = [[file.name, file.size, file.digests] for file in self.files]
+        return bytes(msgpack.packb([_VERSION, PIECE_BYTES, fields]))
+
+    @property
+    def digest(self) -> bytes:
+        """Return what is signed: 32 bytes."""
+        return hashlib.sha256(self.encode()).digest()
+
+
+def decode_manifest(data: bytes, weights: str) -> Manifest:
+    """Return the manifest with this digest in hexadecimal. Raises ValueError."""
+    if len(data) > MAX_MANIFEST_BYTES or hashlib.sha256(data).hexdigest() != weights:
+        raise ValueError("not the manifest that was signed")
+    try:
+        version, piece_bytes, fields = msgpack.unpackb(data)
+    except (TypeError, msgpack.UnpackException) as error:
+        raise ValueError("not a manifest") from error
+    if version != _VERSION or piece_bytes != PIECE_BYTES:
+        raise ValueError("a manifest of another version")
+    if not isinstance(fields, list) or not 1 <= len(fields) <= _MAX_FILES:
+        raise ValueError("not a manifest")
+    return Manifest(tuple(map(_file, fields)))
+
+
+def make_manifest(folder: Path) -> Manifest:
+    """Read all files of a checkpoint and return their manifest. Takes a second for each 2 GB.
+
+    Raises:
+        CheckpointError: files are missing or cannot be read.
+    """
+    return Manifest(tuple(_described(folder / name) for name in sorted(files_of(folder))))
+
+
+def files_of(folder: Path) -> set[str]:
+    """Return the names of the files that a checkpoint consists of. Raises CheckpointError for a damaged index."""
+    try:
+        names = {path.name for path in folder.iterdir() if path.name.endswith(SMALL) and path.is_file()}
+        weights = {_SINGLE_FILE}
+        if _INDEX_FILE in names:
+            weights = set(json.loads((folder / _INDEX_FILE).read_bytes())["weight_map"].values())
+    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+        raise CheckpointError(f"cannot read the checkpoint in {folder}: {error}") from error
+    if not all(isinstance(name, str) and _NAME.fullmatch(name) for name in weights):
+        raise CheckpointError(f"{folder / _INDEX_FILE} names files outside the folder")
+    return weights | {name for name in names if _NAME.fullmatch(name)}
+
+
+def check_file(path: Path, file: ManifestFile) -> Iterator[int]:
+    """Yield the pieces of a file on the disk that are right; none of a file that cannot be read."""
+    try:
+        with path.open("rb") as stream:
+            for piece, data in enumerate(_pieces(stream)):
+                if piece < file.num_pieces and file.holds(piece, data):
+                    yield piece
+    except OSError:
+        return
+
+
+class Manifests:
+    """Manifests on this computer, each in a file named after its digest, and which files were checked by them.
+
+    A file is checked once, and again when its size, time or place on the disk has changed.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+
+    def find(self, weights: str) -> Manifest | None:
+        """Return the manifest with this digest in hexadecimal, if it is here and not damaged."""
+        try:
+            return decode_manifest((self._folder / f"{weights}.manifest").read_bytes(), weights)
+        except (OSError, ValueError):
+            return None
+
+    def keep(self, manifest: Manifest) -> None:
+        """Raises CheckpointError if the disk is full or the folder not writable."""
+        try:
+            write_atomically(self._folder / f"{manifest.digest.hex()}.manifest", manifest.encode())
+        except OSError as error:
+            raise CheckpointError(f"cannot write {self._folder}: {error.strerror}") from error
+
+    def is_right(self, path: Path, file: ManifestFile) -> bool:
+        """Return whether a file on the disk has exactly these bytes. Reads all of it the first time."""
+        if _sized(path) != file.size:
+            return False
+        if self._marked().get(str(path)) == _mark(path, file):
+            return True
+        if sum(1 for _ in check_file(path, file)) != file.num_pieces:
+            return False
+        self.mark_right(path, file)
+        return True
+
+    def mark_right(self, path: Path, file: ManifestFile) -> None:
+        """Remember that a file has been checked."""
+        marked = self._marked() | {str(path): _mark(path, file)}
+        entries = dict(list(marked.items())[-_MAX_FILES:])
+        try:
+            write_atomically(self._folder / "checked.json", json.dumps(entries).encode())
+        except OSError:
+            return  # it is read again the next time
+
+    def _marked(self) -> dict[str, object]:
+        try:
+            found = json.loads((self._folder / "checked.json").read_bytes())
+        except (OSError, ValueError):
+            return {}
+        return found if isinstance(found, dict) else {}
+
+
+def hub_cache(environment: Mapping[str, str] = os.environ) -> Path:
+    """Return huggingface_hub's folder of downloads without importing it."""
+    named = environment.get("HF_HUB_CACHE")
+    if named:
+        return Path(named)
+    cache = environment.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    return Path(environment.get("HF_HOME") or Path(cache, "huggingface")) / "hub"
+
+
+def fetched_folder(swarm: Swarm, cache: Path) -> Path:
+    """Return where files of the swarm's model are that were fetched: a snapshot in the layout of huggingface_hub."""
+    version = swarm.weights[:40] if swarm.revision == LOCAL_REVISION else swarm.revision
+    return cache / f"models--{swarm.model.replace('/', '--')}" / "snapshots" / version
+
+
+def has_model(folder: Path) -> bool:
+    """Return whether a folder holds a checkpoint, as far as its configuration shows."""
+    return (folder / "config.json").is_file()
+
+
+def _described(path: Path) -> ManifestFile:
+    try:
+        with path.open("rb") as stream:
+            digests = b"".join(hashlib.sha256(data).digest() for data in _pieces(stream))
+            return ManifestFile(path.name, os.fstat(stream.fileno()).st_size, digests)
+    except OSError as error:
+        raise CheckpointError(f"cannot read {path}: {error.strerror}", hint="get the whole model first") from error
+
+
+def _pieces(stream: BinaryIO) -> Iterator[bytes]:
+    while data := stream.read(PIECE_BYTES):
+        yield data
+
+
+def _file(fields: object) -> ManifestFile:
+    match fields:
+        case [str(name), int(size), bytes(digests)] if _NAME.fullmatch(name) and 0 <= size <= _MAX_FILE_BYTES:
+            file = ManifestFile(name, size, digests)
+            is_known = name.endswith((*SMALL, ".safetensors"))
+            if is_known and type(size) is int and len(digests) == file.num_pieces * _DIGEST_BYTES:
+                return file
+    raise ValueError("a file")
+
+
+def _sized(path: Path) -> int:
+    try:
+        return path.stat().st_size
+    except OSError:
+        return -1
+
+
+def _mark(path: Path, file: ManifestFile) -> list[object]:
+    found = path.stat()
+    whole = hashlib.sha256(file.digests).hexdigest()
+    return [found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns, whole]

@@ -1,0 +1,200 @@
+"""Files of a model come from members: several at once, checked, and on from where they stopped."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from pathlib import Path
+
+import pytest
+from helpers.fake_network import FakeHost, FakeNetwork
+from potluck_engine import member_files
+from potluck_engine.member_files import MemberFiles, require_room
+from potluck_engine.piece_work import PieceWork
+from potluck_engine.sharing import MAX_STREAMS, MAX_STREAMS_OF_A_PERSON, SharedWeights, admits
+
+from potluck.checkpoint.manifest import PIECE_BYTES, ManifestFile, Manifests, make_manifest
+from potluck.errors import CheckpointError, PotluckError
+from potluck.protocol.blocks import PeerId, PersonId
+from potluck.protocol.codes import RemoteError
+from potluck.wire.protocols import WEIGHTS
+from potluck.wire.weights import PieceRequest, decode_held, decode_request, encode_request
+
+WEIGHTS_FILE = "model.safetensors"
+NUM_PIECES = 6
+A, B = PeerId("a"), PeerId("b")
+
+
+class Members:
+    """A model, members who share it, and a newcomer who has nothing."""
+
+    def __init__(self, tmp_path: Path) -> None:
+        self.folder, self._tmp_path = tmp_path / "model", tmp_path
+        self.folder.mkdir()
+        (self.folder / "config.json").write_text("{}")
+        self.data = os.urandom((NUM_PIECES - 1) * PIECE_BYTES + 17)
+        (self.folder / WEIGHTS_FILE).write_bytes(self.data)
+        self.manifest = make_manifest(self.folder)
+        self.weights = self.manifest.digest.hex()
+        self.network = FakeNetwork()
+        self.hosts: list[FakeHost] = []
+        self.newcomer = self.network.start()
+        self.kept = Manifests(tmp_path / "newcomer")
+        self.files = MemberFiles(self.newcomer, self.weights, self.kept, self.peers)
+        self.path = tmp_path / "fetched" / WEIGHTS_FILE
+
+    async def peers(self) -> Iterable[PeerId]:
+        return [host.peer_id for host in self.hosts]
+
+    async def share(self, folder: Path | None = None) -> tuple[FakeHost, SharedWeights]:
+        host = self.network.start()
+        manifests = Manifests(self._tmp_path / "member")
+        manifests.keep(self.manifest)
+        shared = SharedWeights(host, self.weights, lambda: folder or self.folder, manifests)
+        await shared.serve()
+        self.hosts.append(host)
+        return host, shared
+
+    @property
+    def file(self) -> ManifestFile:
+        found = self.manifest.file(WEIGHTS_FILE)
+        assert found is not None
+        return found
+
+    async def fetch(self, patience_s: float = 5.0) -> None:
+        await self.files.fetch(self.file, self.path, patience_s=patience_s)
+
+
+@pytest.fixture
+async def members(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Members:
+    monkeypatch.setattr(member_files, "_LOOK_AGAIN_S", 0.05)
+    return Members(tmp_path)
+
+
+async def test_a_newcomer_gets_manifest_and_file_from_members(members: Members) -> None:
+    hosts = [(await members.share())[0] for _ in range(2)]
+    assert await members.files.manifest(patience_s=1.0) == members.manifest
+    assert members.kept.find(members.weights) == members.manifest
+    await members.fetch()
+    assert members.path.read_bytes() == members.data
+    assert all(host.calls for host in hosts)
+    assert not members.path.with_name(f"{WEIGHTS_FILE}.partial").exists()
+
+
+async def test_the_other_member_sends_what_a_killed_one_did_not(members: Members) -> None:
+    first, shared = await members.share()
+    await members.share()
+    parts = iter(range(20))  # one piece and a bit of the next one
+
+    def is_busy() -> bool:
+        if next(parts, None) is None:
+            first.kill()
+        return False
+
+    shared.is_busy = is_busy
+    await members.fetch()
+    assert first.is_dead
+    assert members.path.read_bytes() == members.data
+    assert not members.files.blamed
+
+
+async def test_a_wrong_piece_is_refused_blamed_and_fetched_elsewhere(members: Members, tmp_path: Path) -> None:
+    bad = tmp_path / "bad"
+    bad.mkdir()
+    wrong = bytearray(members.data)
+    for piece in range(NUM_PIECES):
+        wrong[piece * PIECE_BYTES] ^= 1
+    (bad / WEIGHTS_FILE).write_bytes(wrong)
+    liar, _ = await members.share(bad)
+    await members.share()
+    await members.fetch()
+    assert members.path.read_bytes() == members.data
+    assert members.files.blamed == {liar.peer_id}
+
+
+async def test_a_fetch_goes_on_where_the_last_one_stopped(members: Members) -> None:
+    host, _ = await members.share()
+    partial = members.path.with_name(f"{WEIGHTS_FILE}.partial")
+    partial.parent.mkdir()
+    half = bytearray(members.data[: 4 * PIECE_BYTES])
+    half[PIECE_BYTES] ^= 1  # one of the four pieces is damaged
+    partial.write_bytes(half)
+    asked: list[int] = []
+    handler, size, refuse = host.stream_handlers[WEIGHTS]
+
+    async def counting(stream: object, peer: PeerId) -> None:
+        receive = stream.receive  # type: ignore[attr-defined]
+
+        async def received(**limits: float) -> bytes | None:
+            body: bytes | None = await receive(**limits)
+            if body is not None:
+                asked.append(decode_request(body).piece)
+            return body
+
+        stream.receive = received  # type: ignore[attr-defined]
+        await handler(stream, peer)  # type: ignore[arg-type]
+
+    host.stream_handlers[WEIGHTS] = counting, size, refuse
+    await members.fetch()
+    assert members.path.read_bytes() == members.data
+    assert sorted(asked) == [1, 4, 5]
+
+
+async def test_nobody_online_is_an_error_and_keeps_what_came(members: Members) -> None:
+    with pytest.raises(PotluckError, match="no member sends"):
+        await members.fetch(patience_s=0.2)
+    with pytest.raises(PotluckError, match="nobody who has"):
+        await members.files.manifest(patience_s=0.1)
+    assert members.path.with_name(f"{WEIGHTS_FILE}.partial").exists()
+
+
+async def test_nothing_is_shared_when_the_days_cap_is_near(members: Members) -> None:
+    _, shared = await members.share()
+    shared.may_share = False
+    with pytest.raises(PotluckError):
+        await members.fetch(patience_s=0.2)
+
+
+async def test_files_outside_the_manifest_are_never_sent(members: Members) -> None:
+    host, _ = await members.share()
+    (members.folder / "secret.txt").write_text("mine")
+    stream = await members.newcomer.open_stream(host.peer_id, WEIGHTS, timeout_s=1, max_frame_bytes=1 << 20)
+    await stream.send(encode_request(PieceRequest(members.manifest.digest, "secret.txt", 0)))
+    with pytest.raises(RemoteError, match="no such piece"):
+        await stream.receive(timeout_s=1)
+
+
+def test_a_person_gets_two_streams_and_all_together_eight() -> None:
+    ana = PersonId("ana")
+    assert admits({}, ana)
+    assert not admits({ana: MAX_STREAMS_OF_A_PERSON}, ana)
+    assert not admits({PersonId(str(number)): 1 for number in range(MAX_STREAMS)}, ana)
+
+
+def test_a_full_disk_is_noticed_before_anything_is_fetched() -> None:
+    require_room(Path("x"), 0, 0)
+    require_room(Path("x"), 1 << 30, 2 << 30)
+    with pytest.raises(CheckpointError, match="needs 1024 MiB more"):
+        require_room(Path("x"), 1 << 30, 1 << 30)
+
+
+def test_pieces_go_to_those_who_ask_and_late_ones_to_a_second_sender() -> None:
+    work = PieceWork.of(range(2))
+    assert (work.take(A), work.take(B)) == (0, 1)
+    assert work.take(A) == 1  # B is late with it
+    assert work.take(A) is None
+    work.finish(1)
+    assert not work.is_missing(1)
+    work.give_back(A)
+    assert list(work.waiting) == [0]
+    assert work.take(B) == 0
+    work.finish(0)
+    assert work.is_done
+
+
+@pytest.mark.parametrize("body", [b"", b"\x93", b"\x80", b"x" * 600])
+def test_nonsense_is_refused(body: bytes) -> None:
+    with pytest.raises(RemoteError):
+        decode_request(body)
+    with pytest.raises(RemoteError):
+        decode_held(body, max_manifest_bytes=100)
