@@ -27,8 +27,8 @@ from typing import Any
 import psutil
 from potluck_control.resources import num_blocks_of
 
-from potluck.checkpoint.manifest import make_manifest
 from potluck.errors import PotluckError
+from potluck.manifest import make_manifest
 from potluck.membership.invite import Invite, encode_invite, link_of
 from potluck.membership.joined import JoinedSwarms
 from potluck.membership.leadership import SwarmModel, choose_model, invite, open_door, public_invite

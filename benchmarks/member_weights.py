@@ -24,7 +24,7 @@ from potluck_engine.sharing import SharedWeights
 
 from benchmarks.figures import Measured
 from potluck.checkpoint.fetching import FETCHING
-from potluck.checkpoint.manifest import ManifestFile, Manifests, make_manifest
+from potluck.manifest import ManifestFile, Manifests, make_manifest
 from potluck.p2p.config import HostConfig
 from potluck.p2p.libp2p import Libp2pHost
 from potluck.p2p.network import Stream

@@ -14,8 +14,8 @@ from potluck_control.codec import to_json
 from potluck_control.redaction import RedactingFormatter
 from potluck_control.resources import bundled_checkpoint
 
-from potluck.checkpoint.manifest import fetched_folder, has_model, hub_cache
 from potluck.errors import UsageError
+from potluck.manifest import fetched_folder, has_model, hub_cache
 from potluck.p2p.ports import check_announced_address
 from potluck.protocol.blocks import Span
 from potluck.protocol.swarm import LOCAL_REVISION, Swarm

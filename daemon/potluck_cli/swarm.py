@@ -17,8 +17,8 @@ from potluck_control.methods.swarms import JoinedSwarm, ModelChange, Swarms
 from potluck_control.places import find_places
 from potluck_daemon.swarms.new_model import NewModel
 
-from potluck.checkpoint.manifest import Manifests
 from potluck.errors import CheckpointError, PotluckError, UsageError
+from potluck.manifest import Manifests
 from potluck.membership.invite import Invite, encode_invite
 from potluck.membership.joined import JoinedSwarms
 from potluck.membership.leadership import (

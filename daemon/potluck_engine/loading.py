@@ -13,9 +13,9 @@ from potluck.blocks.adapters import Adapters
 from potluck.blocks.parallel import Ranks
 from potluck.checkpoint import Checkpoint, open_checkpoint
 from potluck.checkpoint.adapter_files import open_adapter
-from potluck.checkpoint.manifest import Manifest, Manifests, has_model, make_manifest
 from potluck.checkpoint.source import open_folder
 from potluck.errors import CheckpointError, PotluckError, UsageError
+from potluck.manifest import Manifest, Manifests, has_model, make_manifest
 from potluck.protocol.blocks import Span
 from potluck.protocol.swarm import Swarm
 from potluck_engine import fitting

@@ -20,7 +20,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from potluck.checkpoint.fetching import FETCHING
-from potluck.checkpoint.manifest import (
+from potluck.errors import CheckpointError, PotluckError
+from potluck.manifest import (
     MAX_MANIFEST_BYTES,
     Manifest,
     ManifestFile,
@@ -28,7 +29,6 @@ from potluck.checkpoint.manifest import (
     check_file,
     decode_manifest,
 )
-from potluck.errors import CheckpointError, PotluckError
 from potluck.p2p.network import Host, Stream
 from potluck.protocol.blocks import PeerId
 from potluck.protocol.codes import Code, RemoteError

@@ -16,8 +16,8 @@ from pathlib import Path
 from typing import TypeVar
 
 from potluck.checkpoint.hub import HubFiles
-from potluck.checkpoint.manifest import Manifest, ManifestFile, Manifests
 from potluck.errors import CheckpointError, PotluckError
+from potluck.manifest import Manifest, ManifestFile, Manifests
 from potluck.protocol.swarm import LOCAL_REVISION, Swarm
 from potluck_engine.member_files import MemberFiles
 

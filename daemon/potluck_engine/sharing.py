@@ -14,7 +14,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from potluck.checkpoint.manifest import Manifest, ManifestFile, Manifests
+from potluck.manifest import Manifest, ManifestFile, Manifests
 from potluck.p2p.network import Host, Stream
 from potluck.protocol.blocks import PeerId, PersonId
 from potluck.protocol.codes import Code, RemoteError

@@ -8,7 +8,7 @@ from potluck_control.launch_spec import LaunchSpec
 from potluck_control.places import user_places
 from potluck_control.resources import bundled_checkpoint
 
-from potluck.checkpoint.manifest import Manifests, fetched_folder, has_model, hub_cache
+from potluck.manifest import Manifests, fetched_folder, has_model, hub_cache
 
 
 def manifests() -> Manifests:

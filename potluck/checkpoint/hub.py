@@ -27,9 +27,9 @@ from huggingface_hub.utils._headers import build_hf_headers
 from huggingface_hub.utils.tqdm import tqdm
 
 from potluck.checkpoint.fetching import FETCHING
-from potluck.checkpoint.manifest import SMALL
 from potluck.checkpoint.tensors import disk_full
 from potluck.errors import CheckpointError
+from potluck.manifest import SMALL
 
 _SEARCH_TIMEOUT_S = 15.0
 

@@ -14,8 +14,8 @@ from pathlib import Path
 
 from potluck_control.resources import DEMO_MODEL, num_blocks_of, resource
 
-from potluck.checkpoint.manifest import Manifests, make_manifest
 from potluck.errors import CheckpointError, PotluckError, UsageError
+from potluck.manifest import Manifests, make_manifest
 from potluck.membership.leadership import SwarmModel
 from potluck.protocol.swarm import LOCAL_REVISION
 from potluck_daemon.child import started

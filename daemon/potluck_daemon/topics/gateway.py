@@ -15,8 +15,8 @@ from potluck_control.resources import bundled_checkpoint
 from potluck_control.schema import AuditStatus, Transition
 from potluck_control.states import Reason, State
 
-from potluck.checkpoint.manifest import fetched_folder, has_model
 from potluck.errors import UsageError
+from potluck.manifest import fetched_folder, has_model
 from potluck.membership.membership import Membership
 from potluck.tasks import BackgroundTasks
 from potluck_daemon.configuration import Configuration

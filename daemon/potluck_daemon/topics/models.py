@@ -12,8 +12,8 @@ from potluck_control.method import Empty
 from potluck_control.methods import models
 from potluck_control.methods.models import ModelsFolder, StoredModel
 
-from potluck.checkpoint.manifest import hub_cache
 from potluck.errors import PotluckError, UsageError
+from potluck.manifest import hub_cache
 from potluck.tasks import cancel_and_wait
 from potluck_daemon.configuration import Configuration
 from potluck_daemon.metering.meters import free_bytes, taken_bytes
@@ -80,6 +80,8 @@ class ModelsTopic(Topic):
             return models.Deleted("", await asyncio.to_thread(delete_folder, self._prepared))
         _, stored = await asyncio.to_thread(self._look)
         model = next((model for model in stored if model.name == params.name), None)
+        if model is not None and model.is_served:
+            raise UsageError(f"the engine serves {params.name}", hint="pause first: potluck pause")
         if model is not None and model.swarms and not params.force:
             hint = "leave the swarm first, or delete it by force: it is downloaded again when it is needed"
             raise UsageError(f"the swarm {model.swarms[0]} runs {params.name}", hint=hint)

@@ -14,8 +14,8 @@ from potluck_control.engine_messages import Members
 from potluck_control.method import Empty
 from potluck_control.methods import swarms
 
-from potluck.checkpoint.manifest import Manifests
 from potluck.errors import CheckpointError, PotluckError, UsageError
+from potluck.manifest import Manifests
 from potluck.membership.invite import Invite, encode_invite
 from potluck.membership.joined import free_name
 from potluck.membership.leadership import DAY_S, choose_model, invite, open_door, public_invite, require_leader

@@ -24,8 +24,8 @@ from potluck_daemon.policy.terms import Disk, cost, network_caps, obstacles
 from potluck_daemon.presence.nvml import NvidiaGpu, NvmlReader
 from potluck_daemon.settings.schema import LimitSettings, ServeSettings, Settings, WhenSettings
 
-from potluck.checkpoint.manifest import hub_cache
 from potluck.errors import PotluckError
+from potluck.manifest import hub_cache
 
 NOW = datetime(2026, 11, 23, 18, 0)  # a Monday
 TODAY = NOW.strftime("%Y-%m-%d")

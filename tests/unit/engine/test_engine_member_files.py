@@ -13,8 +13,8 @@ from potluck_engine.member_files import MemberFiles, require_room
 from potluck_engine.piece_work import PieceWork
 from potluck_engine.sharing import MAX_STREAMS, MAX_STREAMS_OF_A_PERSON, SharedWeights, admits
 
-from potluck.checkpoint.manifest import PIECE_BYTES, ManifestFile, Manifests, make_manifest
 from potluck.errors import CheckpointError, PotluckError
+from potluck.manifest import PIECE_BYTES, ManifestFile, Manifests, make_manifest
 from potluck.protocol.blocks import PeerId, PersonId
 from potluck.protocol.codes import RemoteError
 from potluck.wire.protocols import WEIGHTS

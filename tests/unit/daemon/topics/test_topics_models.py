@@ -12,13 +12,14 @@ from helpers.own_daemon import Ask
 from potluck_control.client import ControlError
 from potluck_control.engine_messages import EngineReport, Placed
 from potluck_control.methods import models, settings
-from potluck_control.methods.models import DeleteParams, MoveParams, Need
+from potluck_control.methods.models import DeleteParams, MoveParams, Need, Served
 from potluck_control.methods.settings import Change, SetParams
 from potluck_control.schema import SwarmStatus
 from potluck_daemon.daemon import Daemon
 from potluck_daemon.reporting.display import download, needs, served
 from potluck_daemon.supervisor.supervisor import EngineFacts, reported
 from potluck_daemon.swarms.stored_models import ModelMover
+from potluck_daemon.view import DaemonView
 
 from potluck.checkpoint.fetching import Fetching
 from potluck.membership.joined import JoinedSwarms
@@ -84,6 +85,17 @@ async def test_what_a_swarm_runs_is_not_deleted_by_mistake(hub: Path, ask: Ask, 
         await ask(models.DELETE, DeleteParams("owner/small"))
     assert (await ask(models.DELETE, DeleteParams("owner/small", force=True))).freed_bytes >= 10_000
     assert names(hub) == ["models--owner--large--one"]
+
+
+async def test_what_is_served_is_never_deleted(
+    hub: Path, ask: Ask, daemon: Daemon, quiet: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    served = Served("owner/small", "friends", 4)
+    monkeypatch.setattr(DaemonView, "served", lambda _: served)
+    monkeypatch.setattr(DaemonView, "is_serving", property(lambda _: True))
+    with pytest.raises(ControlError, match="the engine serves owner/small"):
+        await ask(models.DELETE, DeleteParams("owner/small", force=True))
+    assert len(names(hub)) == 2
 
 
 @pytest.mark.parametrize("name", ["owner/none", "../hub", "..", "owner/large"])

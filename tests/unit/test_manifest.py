@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from potluck.checkpoint.manifest import (
+from potluck.errors import CheckpointError
+from potluck.manifest import (
     PIECE_BYTES,
     Manifest,
     ManifestFile,
@@ -18,7 +19,6 @@ from potluck.checkpoint.manifest import (
     files_of,
     make_manifest,
 )
-from potluck.errors import CheckpointError
 from potluck.protocol.swarm import Swarm
 
 WEIGHTS = "model.safetensors"
