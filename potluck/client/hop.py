@@ -137,9 +137,9 @@ class Hop:
 
     def _new_commitments(self) -> Commitments | None:
         record, key = self._record, public_key_of(self.peer_id)
-        if key is None or not record.is_ours:
-            return None
         opening = self._opening
+        if key is None or not record.is_ours or opening.caller.private is not None:
+            return None
         weights = span_digest(record.digests_of(self.span))
         adapter = opening.caller.adapter or ""
         terms = Terms(self._calls.swarm_id, self.span, weights, record.format, adapter, opening.exact)
