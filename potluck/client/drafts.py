@@ -259,14 +259,14 @@ class Payoff:
             self._kinds[drafted[0].kind].keep(_KEPT_AFTER_SKIP)
         return drafted[:best]
 
-    def note(self, drafted: Sequence[Drafted], right: int, *, is_asked: bool = False) -> None:
-        """Note how many of the drafted tokens were right, and whether a drafting model was asked."""
+    def note(self, drafted: Sequence[Drafted], right: int, *, gained: int | None = None) -> None:
+        """Note how many of the drafted tokens were right, and how many of these an asked drafting model alone knew."""
         for place, each in enumerate(drafted[: right + 1]):
             kind = self._kinds[each.kind]
             kind.keep(_KEPT_AFTER_TRY)
             kind.right += place < right
             kind.tried += 1
-        if is_asked:
+        if gained is not None:
             self._asked.keep(_KEPT_AFTER_TRY)
-            self._asked.right += sum(each.kind in _GUESSES for each in drafted[:right])
+            self._asked.right += gained
             self._asked.tried += 1

@@ -82,7 +82,8 @@ class HeadText:
 
     def note(self, hidden: Tensor) -> None:
         """Note the outputs of the last block for further tokens of the text, [1, tokens, hidden_size]."""
-        self._waiting.append(self._final_norm(hidden))
+        self._waiting.append(self._final_norm(hidden[:, -_MAX_CONTEXT:]))
+        del self._waiting[:-_MAX_CONTEXT]  # it may not be asked for long
 
     def begin(self, ids: Tensor) -> bool:
         """Go back to the text `ids` [1, tokens], whose last token has no hidden state yet; return whether it can."""

@@ -59,21 +59,22 @@ class OwnDrafter:
         self._times = times
         self._most = most
         self._head = head
-        self._guess_s = 0.0  # that a guess of the head takes
+        self._guess_s = self._draft_s = 0.0  # that a guess of the head takes, and all those of a draft
+        self._alike = 0  # first tokens of the draft that would have been looked up, too
         self._asked = False
         self._drafted: Sequence[Drafted] = ()
 
     def draft(self, ids: Tensor, most: int) -> Sequence[int]:
         self._lookup.extend(ids[0, self._lookup.length :].tolist())
         most = min(most, self._most, self._times.longest)
-        self._asked = self._head is not None and self._payoff.is_ready and self._payoff.asks(self._guess_s)
+        self._asked = self._head is not None and self._payoff.is_ready and self._payoff.asks(self._draft_s)
         drafted = self._guessed(ids, most) if self._asked else self._lookup.draft(most)
         self._drafted = self._payoff.worth(drafted)
         return [token for token, _ in self._drafted]
 
     def note(self, ids: Tensor, drafted: int, right: int, took: Took) -> None:
         self._times.note(drafted, *took)
-        self._payoff.note(self._drafted, right, is_asked=self._asked)
+        self._payoff.note(self._drafted, right, gained=max(right - self._alike, 0) if self._asked else None)
 
     def see(self, hidden: Tensor) -> None:
         if self._head is not None:
@@ -88,20 +89,23 @@ class OwnDrafter:
         assert head is not None
         drafted: list[Drafted] = []
         last, chance, began_s = self._lookup.last(), 1.0, time.perf_counter()
-        is_able = head.begin(ids)
+        is_able, self._alike = head.begin(ids), 0
         while len(drafted) < most and is_able and self._payoff.goes_on(chance, self._guess_s):
             guess = head.guess()
             best = guessed(guess.token, guess.probability)
             found = self._lookup.next(last)
             if found is not None and self._payoff.likely(found) > self._payoff.likely(best):
                 best = found
+            if found is not None and found.token == best.token and self._alike == len(drafted):
+                self._alike += 1
             drafted.append(best)
             last.append(best.token)
             chance *= self._payoff.likely(best)
             head.follow(best.token)
         if drafted:
-            taken_s = (time.perf_counter() - began_s) / len(drafted)
-            self._guess_s = taken_s if not self._guess_s else _KEPT * self._guess_s + (1 - _KEPT) * taken_s
+            taken_s = time.perf_counter() - began_s
+            self._draft_s = _faded(self._draft_s, taken_s)
+            self._guess_s = _faded(self._guess_s, taken_s / len(drafted))
         return drafted
 
 
@@ -126,14 +130,13 @@ class ModelDrafter:
         if (given := self._candidates.assistant_kwargs).get("past_key_values") is None:  # later it goes on by itself
             self._candidates.assistant_kwargs = lengthened(given, ids.shape[1] - self._prompt_tokens)
         drafted: list[int] = self._candidates.get_candidates(ids)[0][0, ids.shape[1] :].tolist()
-        taken_s = time.perf_counter() - began_s
-        self._draft_s = taken_s if not self._draft_s else _KEPT * self._draft_s + (1 - _KEPT) * taken_s
+        self._draft_s = _faded(self._draft_s, time.perf_counter() - began_s)
         self._drafted = self._payoff.worth([Drafted(token, OF_A_MODEL) for token in drafted[:most]])
         return [token for token, _ in self._drafted]
 
     def note(self, ids: Tensor, drafted: int, right: int, took: Took) -> None:
         self._times.note(drafted, *took)
-        self._payoff.note(self._drafted, right, is_asked=self._asked)
+        self._payoff.note(self._drafted, right, gained=right if self._asked else None)
         if self._drafted:
             self._candidates.update_candidate_strategy(ids, torch.empty(1, drafted + 1, 0), right)
 
@@ -195,6 +198,10 @@ def speculate(
         logits=chosen.logits if config.output_logits else None,
         past_key_values=cache,
     )
+
+
+def _faded(known_s: float, latest_s: float) -> float:
+    return _KEPT * known_s + (1 - _KEPT) * latest_s if known_s else latest_s
 
 
 def _compute_s(cache: RemoteCache) -> float:
