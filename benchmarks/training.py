@@ -96,8 +96,8 @@ def _noted_times(model: Any) -> dict[bool, dict[str, list[float]]]:
     calls = model.blocks.client.calls
     compute = calls.compute
 
-    async def noted(record: Any, request: Any) -> Any:
-        reply = await compute(record, request)
+    async def noted(record: Any, request: Any, adapter: Any) -> Any:
+        reply = await compute(record, request, adapter)
         times[isinstance(request, BackwardRequest)][record.peer_id].append(reply.timing.compute_ms)
         return reply
 

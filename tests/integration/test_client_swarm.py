@@ -108,8 +108,8 @@ def test_a_server_killed_amid_a_pipeline_is_replaced_and_the_gradient_is_the_sam
         calls = model.blocks.client.calls
         compute, answered = calls.compute, Counter[type]()
 
-        async def compute_and_kill(record: ServerRecord, request: CallRequest) -> TensorReply:
-            reply = await compute(record, request)
+        async def compute_and_kill(record: ServerRecord, request: CallRequest, adapter: None) -> TensorReply:
+            reply = await compute(record, request, adapter)
             kind = type(request)
             answered[kind] += record.span.start == 2
             if answered[kind] == 3 and kind not in killed:
