@@ -34,6 +34,7 @@ from potluck.audit.consequences import Case
 from potluck.blocks import BlockSpan
 from potluck.blocks.streaming import SlotStream
 from potluck.checkpoint import Checkpoint
+from potluck.checkpoint.block_files import BlockFiles
 from potluck.errors import CheckpointError, PotluckError
 from potluck.membership.gate import OnNews, ignore_news
 from potluck.p2p.config import OnMet, ignore_met
@@ -43,6 +44,7 @@ from potluck.tasks import cancel_and_wait
 from potluck_engine.announcing import Announcements
 from potluck_engine.block_loader import BlockLoader
 from potluck_engine.file_watch import INTERVAL_S, FileWatch
+from potluck_engine.fitting import block_stack
 from potluck_engine.in_thread import in_thread
 from potluck_engine.loaded_blocks import trim_memory
 from potluck_engine.loading import open_for_swarm
@@ -97,6 +99,7 @@ class Engine:
         self._phase: Idle | Announced = Idle()
         self._loop: asyncio.AbstractEventLoop | None = None
         self._watching_ranks: asyncio.Task[None] | None = None
+        self._fetching_ends: asyncio.Task[None] | None = None
         self._watching_files: tuple[asyncio.Task[None], ...] = ()
         self._files = FileWatch()
         self._changed_file = ""  # that the daemon knows of; empty: all are right
@@ -148,6 +151,7 @@ class Engine:
             try:
                 announced, loading = await self._announce(opening)
                 await self._bring_up(announced, loading, begin)
+                self._fetching_ends = asyncio.create_task(self._fetch_ends(opening.result()))
             finally:
                 opening.cancel()
         except BaseException:
@@ -160,7 +164,7 @@ class Engine:
 
     async def stop(self) -> None:
         """Leave the swarm and end everything that was started. Idempotent."""
-        await cancel_and_wait(self._watching_ranks, *self._watching_files)
+        await cancel_and_wait(self._watching_ranks, self._fetching_ends, *self._watching_files)
         await self.node.stop_measuring()
         phase = self._phase
         if isinstance(phase, Announced):
@@ -437,6 +441,16 @@ class Engine:
                 await self._refuse_new(phase)
                 await asyncio.gather(self._leave_directory(phase), self.runtime.give_up(phase.state, closes_all=True))
             self._on_event(events.FoundWrong(people, until_s))
+
+    async def _fetch_ends(self, checkpoint: Checkpoint) -> None:
+        """Get the files that only clients need, so that this computer's chat finds them, if members have the model."""
+        if checkpoint.pinned is None:
+            return
+        try:
+            files = await in_thread(lambda: BlockFiles.of(checkpoint, block_stack(checkpoint)).beside())
+            await in_thread(lambda: checkpoint.fetch(files))
+        except PotluckError as error:
+            log.info("the files for clients are not here yet: %s", error.message)
 
     def _tell_changed(self, file: str) -> None:
         self._changed_file = file
