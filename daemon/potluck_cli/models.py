@@ -19,7 +19,7 @@ DESCRIPTION = """\
 List the model that this machine serves, blocks that the swarm lacks, and downloaded models. Delete models that nobody
 needs, or move them to another disk. A deleted model is downloaded again when it is needed."""
 EXAMPLES = """\
-  potluck models
+  potluck models list
   potluck models delete owner/model
   potluck models delete --prepared
   potluck models move /mnt/big/models
@@ -28,9 +28,8 @@ RESULT = {"list": Models, "delete": Deleted, "move": Models}
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.set_defaults(action="list")
-    actions = parser.add_subparsers(dest="action", metavar="ACTION")
-    actions.add_parser("list", help="what is served, needed, and on the disk (also without an action)")
+    actions = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
+    actions.add_parser("list", help="what is served, needed, and on the disk")
     delete = actions.add_parser("delete", help="delete a downloaded model")
     what = delete.add_mutually_exclusive_group(required=True)
     what.add_argument("name", metavar="NAME", nargs="?", help="as `list` shows it")

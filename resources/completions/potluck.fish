@@ -140,7 +140,7 @@ complete -c potluck -n '_shtab_potluck_using members restore' -l json -d 'print 
 complete -c potluck -n '_shtab_potluck_using members restore; and test $_shtab_potluck_npos -eq 0' -ka "(__fish_complete_path (commandline -ct))" -d 'that `potluck members backup` wrote'
 complete -c potluck -n '_shtab_potluck_using; and test $_shtab_potluck_npos -eq 0' -a models -d 'List the model that this machine serves, blocks that the swarm lacks, and downloaded models. Delete models that nobody needs, or move them to another disk. A deleted model is downloaded again when it is needed.'
 complete -c potluck -n '_shtab_potluck_using models' -s h -l help -d 'show this help message and exit'
-complete -c potluck -n '_shtab_potluck_using models; and test $_shtab_potluck_npos -eq 0' -a list -d 'what is served, needed, and on the disk (also without an action)'
+complete -c potluck -n '_shtab_potluck_using models; and test $_shtab_potluck_npos -eq 0' -a list -d 'what is served, needed, and on the disk'
 complete -c potluck -n '_shtab_potluck_using models list' -s h -l help -d 'show this help message and exit'
 complete -c potluck -n '_shtab_potluck_using models list' -l json -d 'print JSON, for scripts'
 complete -c potluck -n '_shtab_potluck_using models; and test $_shtab_potluck_npos -eq 0' -a delete -d 'delete a downloaded model'

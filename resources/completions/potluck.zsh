@@ -97,7 +97,7 @@ _shtab_potluck_members_commands() {
 _shtab_potluck_models_commands() {
   local _commands=(
     delete:'delete a downloaded model'
-    list:'what is served, needed, and on the disk (also without an action)'
+    list:'what is served, needed, and on the disk'
     move:'keep models in another folder'
   )
   _describe 'potluck models commands' _commands
