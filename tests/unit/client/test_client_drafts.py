@@ -115,3 +115,18 @@ def test_one_disturbed_step_does_not_end_all_drafting() -> None:
     for length, seconds in [(0, 0.01), (0, 0.01), (2, 0.5), *[(0, 0.01)] * 200]:
         payoff.times.note(length, seconds)
     assert payoff.worth(DRAFT)
+
+
+def test_a_drafting_model_is_asked_as_long_as_its_gain_is_worth_its_time() -> None:
+    def asked(gained: int) -> int:
+        payoff = Payoff(StepTimes())
+        payoff.times.note(0, 0.2)
+        count = 0
+        for _ in range(100):
+            if payoff.asks(0.02):
+                count += 1
+                payoff.note(DRAFT[:4], gained, gained=gained)
+        return count
+
+    assert asked(1) == 100
+    assert asked(0) < 25
