@@ -133,7 +133,9 @@ def _chances(model: Any, prompt: torch.Tensor, count: int) -> dict[tuple[int, ..
     rows, chances = prompt, torch.ones(1)
     for _ in range(count):
         with torch.inference_mode():
-            best = model(rows).logits[:, -1].topk(_TOP_K)  # [rows, few]
+            logits = model(rows).logits[:, -1]
+            logits[:, model.config.eos_token_id] = -torch.inf  # as `min_new_tokens` does
+            best = logits.topk(_TOP_K)  # [rows, few]
         chances = (chances[:, None] * best.values.softmax(-1)).flatten()
         rows = torch.cat([rows.repeat_interleave(_TOP_K, dim=0), best.indices.reshape(-1, 1)], dim=1)
     sequences = rows[:, prompt.shape[1] :].tolist()
