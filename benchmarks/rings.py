@@ -94,10 +94,9 @@ def prefill(soak: bool) -> Measured:
                 }
             )
             print({name: round(value, 3) for name, value in rounds[-1].items()}, flush=True)
-    return Measured(
-        max(each["ratio"] for each in rounds),  # whatever else the machine does only makes passes longer
-        {"rounds": rounds, "tokens": _PREFILL_TOKENS, "link_s": wire_s, "cores": cores},
-    )
+    value = statistics.median(each["ratio"] for each in rounds)
+    detail = {"rounds": rounds, "tokens": _PREFILL_TOKENS, "link_s": wire_s, "cores": cores}
+    return Measured(value, detail, holds=value <= 1)  # above: a busy machine made the stages look slow
 
 
 @dataclass(frozen=True, slots=True)
