@@ -904,6 +904,14 @@ FIGURES = {
             "share of a full queue of 100 identities of one machine that deal with each other, over one identity's",
         ),
         Figure(
+            "public_sybil",
+            "ratio",
+            "lower",
+            1.05,
+            "routing.names:earnings",
+            "simulated: what 100 names on one machine earn in a public swarm over what one name earns there",
+        ),
+        Figure(
             "receipt_overhead",
             "ratio",
             "lower",

@@ -13,7 +13,7 @@ import logging
 import random
 import time
 from collections import Counter
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from operator import itemgetter
 
@@ -147,6 +147,7 @@ class Servers:
         self._columns = ServerColumns.of(())
         self._strays: frozenset[PeerId] = frozenset()  # servers with other weights than the swarm's
         self._rtts: dict[PeerId, tuple[float, float]] = {}  # seconds and time of measurement
+        self._places: Mapping[PeerId, str] = {}  # where servers of a public swarm are
         self._distances: dict[PeerId, float] = {}  # seconds, measured or estimated
         self._pinged: set[PeerId] = set()  # servers whose answers are awaited
         self._examined: set[PeerId] = set()  # after a call failed; many may fail at once
@@ -440,6 +441,8 @@ class Servers:
         ordered = self._attempts.order(random.sample(unknown, len(unknown)), now)
         await asyncio.gather(*(self._ping(peer) for peer in ordered[:_MAX_PINGS]))
         self._distances = estimate_rtts(self._columns.servers, self._measured())
+        with contextlib.suppress(NetworkError):
+            self._places = await self._host.places()
 
     def _measured(self) -> dict[PeerId, float]:
         return {peer: rtt_s for peer, (rtt_s, _) in self._rtts.items()}
@@ -497,6 +500,7 @@ class Servers:
             slowness=self._slowness.current(now),
             doubted=doubted,
             votes=self._votes(doubted),
+            places=self._places,
         )
 
     def _votes(self, doubted: Collection[PeerId]) -> dict[PeerId, float]:

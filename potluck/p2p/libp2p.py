@@ -25,6 +25,7 @@ from typing import Any, Final
 from potluck.errors import NetworkError, PotluckError
 from potluck.files import write_atomically
 from potluck.membership.budgets import Budgets
+from potluck.membership.enrolling import place_of
 from potluck.membership.gate import PRESENT, ROSTER, Gate, MembersGate, OpenGate
 from potluck.membership.identity import Identity
 from potluck.membership.roster import NO_DOCKET, Docket
@@ -40,6 +41,7 @@ from potluck.p2p.meeting import greet, keep_meeting, met_before, ways_in
 from potluck.p2p.nameless import nameless_node
 from potluck.p2p.nearby import NearbySearch
 from potluck.p2p.network import DhtKey, DhtSubkey, Refusal, Stream, StreamHandler, UnaryHandler
+from potluck.p2p.origins import origin
 from potluck.p2p.pacing import Pacer
 from potluck.p2p.runtime_dir import RuntimeDir
 from potluck.p2p.silence import keep_out
@@ -177,6 +179,12 @@ class Libp2pHost:
 
     def is_on_probation(self, peer: PeerId, /) -> bool:
         return self._gate.is_on_probation(peer)
+
+    async def places(self) -> Mapping[PeerId, str]:
+        if self.members is None or self.members.roster.door is None:
+            return {}
+        seen = {peer: next(map(origin, addrs), "") for peer, addrs in (await self.neighbours()).items()}
+        return {peer: place_of(address) for peer, address in seen.items() if address}
 
     @property
     def docket(self) -> Docket:

@@ -104,6 +104,13 @@ class Host(Protocol):
     def is_on_probation(self, peer: PeerId, /) -> bool:
         """Return whether a peer belongs to somebody who joined a public swarm lately."""
 
+    async def places(self) -> Mapping[PeerId, str]:
+        """Return the ranges of addresses at which peers of a public swarm are seen; nothing in other swarms.
+
+        Raises:
+            NetworkError: the node does not answer.
+        """
+
     @property
     def docket(self) -> Docket:
         """Return the accusations and findings that this node knows; none in an open swarm."""

@@ -60,6 +60,7 @@ class Vantage:
     slowness: Mapping[PeerId, float] = field(default_factory=dict)  # seen step time over the promised one; missing: 1
     doubted: Collection[PeerId] = ()  # servers to choose only where there are no others
     votes: Mapping[PeerId, float] = field(default_factory=dict)  # on the variant of a block; missing: 1
+    places: Mapping[PeerId, str] = field(default_factory=dict)  # on the network; servers of one place share their luck
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ that follow each other; that makes a search of all pairs, so only a few dozen se
 is exact without pushes, over the cheapest few hundred servers, and what pushes save decides between the routes found.
 
 It searches for several draws of noise at once. Noise keeps clients with the same outdated figures from all choosing
-the same servers.
+the same servers. Servers of one place share a draw, so that a hundred names on one machine win no more often than one.
 """
 
 from __future__ import annotations
@@ -132,7 +132,9 @@ def _search(
     factors = np.ones((1, len(found.rows)))
     if noise is not None:
         rng, draws = noise
-        factors = rng.lognormal(0.0, NOISE_SIGMA, (draws, len(found.rows)))
+        places = [columns.servers[row].peer_id for row in found.rows]
+        _, place = np.unique([vantage.places.get(peer, peer) for peer in places], return_inverse=True)
+        factors = rng.lognormal(0.0, NOISE_SIGMA, (draws, len(found.rows)))[:, place]
     saved_s = None
     if (number := len(found.rows)) <= _MOST_IN_PAIRS:
         ones, others = np.divmod(np.arange(number * number), number)

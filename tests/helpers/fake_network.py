@@ -55,6 +55,7 @@ class FakeNetwork:
     clock: Callable[[], float] = time.time
     person_of: PersonOf = each_for_itself
     on_probation: Collection[PeerId] = ()
+    places: Mapping[PeerId, str] = field(default_factory=dict)
     docket: Docket = NO_DOCKET  # what all nodes know
     published: list[Statement] = field(default_factory=list)
     nodes: dict[PeerId, FakeHost] = field(default_factory=dict)
@@ -152,6 +153,9 @@ class FakeHost:
 
     def is_on_probation(self, peer: PeerId, /) -> bool:
         return peer in self._network.on_probation
+
+    async def places(self) -> Mapping[PeerId, str]:
+        return self._network.places
 
     @property
     def docket(self) -> Docket:
