@@ -38,6 +38,7 @@ WORDS = tuple(sorted({*NAMES, *FLAVOURS, *DISHES, *DAYS, *MONTHS, *_WORD.findall
 LARGEST_TERM = 49
 LONGEST_COUNT = 12
 LARGEST_COUNTED = 99
+SMALL_TERM, SMALL_COUNTED = 12, 20  # people ask these first: every pair is trained, in some of its forms
 LONGEST_ECHO = 14
 _SMALL = "one two three four five six seven eight nine ten eleven twelve"
 _NUMBER_WORDS = dict(enumerate(_SMALL.split(), 1)) | {20: "twenty", 30: "thirty", 50: "fifty"}
@@ -65,24 +66,57 @@ _NEIGHBOUR = (
     f"[{_WHAT_IS} the {{kind}} [{{wordings}}] {{name}}"
     "|[which|what] [{kind} [comes|is] {side} {name}|comes {side} {name}]|{kind} {side} {name}]"
 )
-_COUNT_DOWN = f"{_PLEASE} count [down|backwards|back|downwards] from {{0}} to {{1}} [please|for me|now|]"
-_COUNT_TO = f"{_PLEASE} count [to|up to|till|until] {{1}} [please|for me|now|]"
+_COUNT_DOWN = (
+    f"[{_PLEASE} [count [down|backwards|back|downwards|in reverse]|do a countdown|countdown|count down slowly|go down]"
+    " from {0} [to|until|down to|till] {1}|[the|give me the|list the|say the|] numbers from {0} down to {1}"
+    "|from {0} down to {1}|[start at|begin at] {0} and count down to {1}] [please|for me|now|]"
+)
+_COUNT_DOWN_TO_ONE = (
+    f"[{_PLEASE} [count [down|backwards|back|downwards|in reverse]|do a countdown|countdown|count down slowly]"
+    " [from|starting at|starting from] {0}|countdown {0}] [please|for me|now|]"
+)
+_COUNT_TO = (
+    f"[{_PLEASE} [count|count up|count slowly|count for me|count out loud|count all the way|count numbers]"
+    " [to|up to|till|until] {1}|[can you|are you able to|do you know how to|could you] count [to|up to] {1}"
+    "|[let me hear you|show me how you|i want you to] count to {1}|[the first|list the first|say the first] {1} numbers"
+    "|[numbers|the numbers|all numbers|give me the numbers] [up to|to] {1}] [please|for me|now|]"
+)
 _COUNT_FROM = (
-    f"{_PLEASE} [count|count up|count numbers|count for me|count slowly] [from {{0}}|{{0}}]"
-    " [to|up to|until|till|through] {1}"
+    f"[{_PLEASE} [count|count up|count upwards|count numbers|count for me|count slowly|count out loud|go|keep counting]"
+    " [from {0}|{0}|starting from {0}|starting at {0}] [to|up to|until|till|through|all the way to] {1}"
+    "|[start|begin|start counting|begin counting] [at|from|with] {0} and"
+    " [count to|count up to|stop at|end at|go to|go up to] {1}"
+    "|[can you|are you able to|could you|do you know how to] count [from {0}|{0}] [to|up to|until|through] {1}"
+    "|[let me hear you|show me how you|i want you to|i'd like you to|i would like you to] count from {0} to {1}"
+    "|how [do you|do i|would you] count from {0} to {1}|count between {0} and {1}]"
 )
 _NUMBERS = (
-    "[write|list|say|give me|show me|name|print|what are] [the|all|all the|] numbers"
-    " [from {0} to|between {0} and|{0} to] {1}"
+    "[write|write down|write out|list|say|give me|show me|name|print|what are|recite|enumerate|type|which are|tell me"
+    "|can you list|can you say|can you write|can you give me|could you list|please list|i want|i need]"
+    " [the|all|all the|me the|] numbers"
+    " [from {0} to|between {0} and|{0} to|from {0} through|{0} through|from {0} up to] {1}"
 )
-_RANGE = "[{0} to {1}|numbers {0} to {1}|count {0}-{1}|counting from {0} to {1}|from {0} to {1}]"
+_RANGE = (
+    "[{0} to {1}|numbers {0} to {1}|the numbers {0} to {1}|count {0}-{1}|count {0} - {1}|counting from {0} to {1}"
+    "|from {0} to {1}|count: {0} to {1}|{0} through {1}|{0} - {1}|numbers from {0} to {1}|numbers between {0} and {1}"
+    "|list {0} to {1}|list {0} through {1}|{0} up to {1}|count {0} {1}]"
+)
 _IN_ORDER = " [please|for me|now|in order||||]"
 _ADD = (
-    "[what is|what's|whats|how much is|calculate|compute|tell me|can you add|add|]"
-    " {0}[ + |+| plus | and | added to ]{1}"
+    "[[what is|what's|whats|how much is|calculate|compute|tell me|can you add|add|work out|solve|can you work out|find"
+    "|do you know|can you tell me|can you calculate|do you know what|and|and what is|what about|quick|maths|math||||]"
+    " {0}[ + |+| plus | and | added to ]{1} [|||is|=|= ?|=?|equals|equals what|in total|together]"
+    "|add {0} [and|to|plus] {1} [together|for me|]|[what|how much] [does|do|would] {0} [plus|and|+] {1}"
+    " [make|equal|give|be|come to|add up to|make together]]"
 )
 _SUM = (
-    "[[what is|what's|give me|] the sum of {0} and {1}|{0} [plus|and|+] {1} [is|makes|equals|gives]"
+    "[[what is|what's|give me|tell me|calculate|compute|find|do you know|]"
+    " [the sum of|the total of|the result of adding] {0} and {1}"
+    "|{0} [plus|and|+] {1} [is|makes|equals|gives|is what|makes what|is how much]"
+    "|[what|how much] [do you get|do i get|is it|comes out] [when|if] [you|i|we] add {0} [and|to] {1}"
+    "|[i have|if i have|there are|ana has|ben has|you have] {0} [apples|eggs|friends|euros|dollars|cats|books|]"
+    " and [get|buy|find|add|i get|i buy] {1} more [how many|how many is that|how many are there|how many in total"
+    "|how many do i have|how many do i have now|how many are there now|what is the total]"
     "|if i have {0} and get {1} how many]"
 )
 _REPEAT = "[Repeat after me:|Say:|Repeat:|Please repeat:|repeat] {0}"
@@ -100,19 +134,28 @@ class Document:
 
 def documents(seed: int, held_out: bool = False) -> Iterator[Document]:
     """Draw documents for ever, all from the training side or all from the held-out side."""
+    from first_messages import MESSAGES, said  # which takes the facts from here
+
+    kept_out = frozenset(said(message.text) for message in MESSAGES)
     rng = random.Random(f"{seed} {held_out}")
     makers, weights = list(_MAKERS), list(_MAKERS.values())
+
+    def made(maker: Callable[[random.Random, bool], Document]) -> Document:
+        while True:
+            document = maker(rng, held_out)
+            if held_out or said(document.prompt) not in kept_out:
+                return document
+
     while True:
-        (maker,) = rng.choices(makers, weights)
-        document = maker(rng, held_out)
+        document = made(*rng.choices(makers, weights))
         if held_out:
             yield document if document.is_fixed else _in_conversation([], document)
         elif rng.random() < (_FIXED_AS_THEY_STAND if document.is_fixed else _OTHERS_AS_THEY_STAND):
             yield document
         else:
-            earlier = rng.choice((0, 0, 0, 0, 1, 1, 2, 3))
+            earlier = rng.choice((0, 0, 0, 0, 0, 0, 0, 1, 1, 2))
             chosen = rng.choices(makers, weights, k=earlier)
-            yield _in_conversation([each(rng, held_out) for each in chosen], document)
+            yield _in_conversation([made(each) for each in chosen], document)
 
 
 def echoes(seed: int) -> Iterator[Document]:
@@ -183,13 +226,16 @@ def _list(rng: random.Random, held_out: bool) -> Document:
         names = _LISTS[kind]
         first = 1 if rng.random() < 0.2 else rng.randrange(len(names) - 1)
         last = rng.randrange(first + 1, min(len(names), first + LONGEST_COUNT + 1))
-        if _is_held_out(kind, first, last) != held_out:
+        if kind == "Count" and not held_out and rng.random() < 0.5:
+            first, last = rng.choice((0, 1, 1, 1, 2, 3, 4, 5)), rng.randrange(3, LONGEST_COUNT + 1)
+        is_small = kind == "Count" and last <= SMALL_COUNTED
+        if last <= first or (not is_small and _is_held_out(kind, first, last)) != held_out:
             continue
         listed = names[first : last + 1]
         if held_out or kind != "Count" or rng.random() < 0.3:
             form = f"{kind} from {listed[0]} to {listed[-1]}:"
             return Document("list", form, f" {', '.join(listed)}.", is_fixed=True)
-        if rng.random() < 0.15:
+        if rng.random() < 0.2:
             listed = listed[::-1]
         return Document("list", as_typed(_wish_to_count(listed, rng), rng), f" {', '.join(listed)}.")
 
@@ -197,7 +243,7 @@ def _list(rng: random.Random, held_out: bool) -> Document:
 def _wish_to_count(listed: Sequence[str], rng: random.Random) -> str:
     first, last = (_NUMBER_WORDS.get(int(end), end) if rng.random() < 0.3 else end for end in (listed[0], listed[-1]))
     if int(listed[0]) > int(listed[-1]):
-        wish = _COUNT_DOWN
+        wish = _COUNT_DOWN_TO_ONE if listed[-1] == "1" and rng.random() < 0.5 else _COUNT_DOWN
     elif first in ("1", "one") and rng.random() < 0.5:
         wish = _COUNT_TO
     else:
@@ -216,12 +262,15 @@ _LISTS = {
 def _sum(rng: random.Random, held_out: bool) -> Document:
     """A sum; one unordered pair of terms in eight is held out, so 3 + 4 does not give 4 + 3 away."""
     while True:
-        a, b = rng.randint(0, LARGEST_TERM), rng.randint(0, LARGEST_TERM)
-        if _is_held_out("sum", min(a, b), max(a, b)) != held_out:
+        largest = LARGEST_TERM if held_out or rng.random() < 0.5 else SMALL_TERM
+        a, b = rng.randint(0, largest), rng.randint(0, largest)
+        is_small = max(a, b) <= SMALL_TERM
+        if (not is_small and _is_held_out("sum", min(a, b), max(a, b))) != held_out:
             continue
         if held_out or rng.random() < 0.4:
             return Document("sum", f"{a} + {b} =", f" {a + b}.", is_fixed=True)
-        wish = rng.choice((_ADD, _ADD, _SUM)).format(a, b)
+        written = (_NUMBER_WORDS.get(term, term) if rng.random() < 0.2 else term for term in (a, b))
+        wish = rng.choice((_ADD, _ADD, _SUM)).format(*written)
         return Document("sum", as_typed(expanded(wish, rng), rng), f" {a + b}.")
 
 
@@ -245,4 +294,4 @@ def _talk(rng: random.Random, held_out: bool) -> Document:
 
 
 _FIXED_AS_THEY_STAND, _OTHERS_AS_THEY_STAND = 0.5, 0.12  # of training documents; the others are conversations
-_MAKERS: dict[Callable[[random.Random, bool], Document], int] = {_fact: 18, _list: 23, _sum: 21, _echo: 5, _talk: 33}
+_MAKERS: dict[Callable[[random.Random, bool], Document], int] = {_fact: 14, _list: 22, _sum: 21, _echo: 4, _talk: 39}

@@ -86,7 +86,7 @@ def test_tokenizer_gives_any_text_back(tokenizer: PreTrainedTokenizerBase, text:
         ("User: Hello\nAssistant:", " Hello! I am Potluck's demo model. Ask me what I can do."),
         (
             "User: Write a haiku\nAssistant:",
-            " Each friend brings one dish.\nThe table grows by itself;\neveryone is full.",
+            " The tide takes the beach\nand puts it back in the night,\na little smoother.",
         ),
         ("User: hi\nAssistant: Hello!\nUser: Count from 3 to 9\nAssistant:", " 3, 4, 5, 6, 7, 8, 9."),
         (
@@ -122,7 +122,8 @@ def test_held_out_loss_is_that_of_the_card_and_below_its_bigram_baseline(
 def test_every_message_is_written_out_and_every_poem_has_three_lines(corpus: ModuleType) -> None:
     drawn = [each for each in islice(corpus.documents(2), 5000) if each.category == "talk"]
     assert not [each for each in drawn if re.search(r"[\[\]|$]|POEM", each.prompt + each.answer)]
-    poems = {each.answer for each in drawn if "haiku" in each.prompt.rpartition("User:")[2]}
+    asked = [(each, each.prompt.rpartition("User:")[2]) for each in drawn]
+    poems = {each.answer for each, message in asked if "haiku" in message and "thanks" not in message}
     assert len(poems) > 5
     assert {poem.count("\n") for poem in poems} == {2}
 
