@@ -15,7 +15,7 @@ import platformdirs
 from potluck_control import schema
 from potluck_control.agreement import Agreement
 from potluck_control.client import Line
-from potluck_control.methods import earnings, settings, updates
+from potluck_control.methods import earnings, members, settings, updates
 from potluck_control.methods.setup import SetupState
 from potluck_control.methods.updates import UpdatesState
 from potluck_control.places import find_places, find_socket
@@ -24,7 +24,7 @@ from potluck_control.states import State
 from PySide6.QtCore import QLocale, QObject, QSocketNotifier, QTimer
 from PySide6.QtWidgets import QApplication
 
-from potluck_app.pages.preferences import THEMES, Preferences
+from potluck_app.pages.preferences import THEMES, News, Preferences
 from potluck_app.shell import renewal
 from potluck_app.shell.away import Absence
 from potluck_app.shell.instance import SingleInstance
@@ -44,6 +44,7 @@ P = TypeVar("P")
 R = TypeVar("R")
 
 _NOW_AND_THEN_MS = 15 * 60_000  # milestones and new versions can wait
+_PEOPLE_MS = 2 * 60_000
 
 
 class App(QObject):
@@ -78,10 +79,15 @@ class App(QObject):
         self._now_and_then.timeout.connect(self._look_at_earnings)
         self._now_and_then.timeout.connect(self._look_at_version)
 
+        self._people_timer = QTimer(self)
+        self._people_timer.setInterval(_PEOPLE_MS)
+        self._people_timer.timeout.connect(self._look_at_people)
+
     def start(self, *, hidden: bool) -> None:
         self.tray.start()
         self.tray.show_messages(self._preferences.notifications)
         self._now_and_then.start()
+        self._people_timer.start()
         self.link.is_calm = True  # until a window is seen
         self.link.start()
         if not hidden or not self.tray.has_host:
@@ -133,6 +139,7 @@ class App(QObject):
         if self._window is not None:
             self._window.show_status(status)
         self._tell(self._notifier.status(status, time.time()))
+        self._tell(self._notifier.coverage(status, time.time()))
 
     def _show_away(self, reason: str, absence: Absence) -> None:
         self._latest, self._away = None, (reason, absence)
@@ -162,6 +169,7 @@ class App(QObject):
 
     def _show_updates(self, state: UpdatesState) -> None:
         self._updates = state
+        self._tell(self._notifier.updates(state))
         self.tray.show_offer(state.offered.version if state.offered is not None else "")
         if self._window is not None:
             self._window.show_updates(state)
@@ -190,8 +198,14 @@ class App(QObject):
                 earnings.SUMMARY, None, done=lambda sums: self._tell(self._notifier.earned(sums.total.earned))
             )
 
+    def _look_at_people(self) -> None:
+        """Ask who is in the served swarm, to notice who joined."""
+        if self._latest is not None and self._latest.swarm is not None and self._preferences.notifies_of(News.FRIEND):
+            params = members.SwarmParams(self._latest.swarm.name)
+            self.link.call(members.LIST, params, done=lambda found: self._tell(self._notifier.people(found)))
+
     def _tell(self, message: Notification | None) -> None:
-        if message is not None and self._preferences.notifications:
+        if message is not None and self._preferences.notifies_of(message.news):
             self.tray.say(message)
 
     def _connect_tray(self) -> None:

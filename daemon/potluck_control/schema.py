@@ -93,12 +93,14 @@ class LoadStatus:
 
 @dataclass(frozen=True, slots=True)
 class UseStatus:
-    """Traffic and energy of serving since midnight."""
+    """Traffic and energy of serving since midnight, and traffic since the month began."""
 
     sent_bytes: int = 0
     received_bytes: int = 0
     energy_wh: float = 0.0
     cost: float | None = None  # None: no price of electricity is set
+    month_sent_bytes: int = 0
+    month_received_bytes: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,8 +20,48 @@
         <translation>Potluck hat eine Antwort erhalten, die es nicht versteht.</translation>
     </message>
     <message>
+        <source>All that fits</source>
+        <translation>Alles, was passt</translation>
+    </message>
+    <message>
+        <source>With less memory, Potluck serves fewer layers. A change reloads them.</source>
+        <translation>Mit weniger Speicher stellt Potluck weniger Schichten bereit. Eine Änderung lädt sie neu.</translation>
+    </message>
+    <message>
+        <source>Memory for Potluck</source>
+        <translation>Speicher für Potluck</translation>
+    </message>
+    <message>
+        <source>Above this, Potluck slows down.</source>
+        <translation>Darüber wird Potluck langsamer.</translation>
+    </message>
+    <message>
+        <source>No limit</source>
+        <translation>Keine Grenze</translation>
+    </message>
+    <message>
+        <source>Temperature limit</source>
+        <translation>Temperaturgrenze</translation>
+    </message>
+    <message>
+        <source>Power limit</source>
+        <translation>Leistungsgrenze</translation>
+    </message>
+    <message>
+        <source>Potluck {ours} of {limit}</source>
+        <translation>Potluck {ours} von {limit}</translation>
+    </message>
+    <message>
+        <source>Potluck {ours}</source>
+        <translation>Potluck {ours}</translation>
+    </message>
+    <message>
         <source>{free} of {all} free</source>
         <translation>{free} von {all} frei</translation>
+    </message>
+    <message>
+        <source>other programs {others}</source>
+        <translation>andere Programme {others}</translation>
     </message>
     <message>
         <source>selected automatically</source>
@@ -99,6 +139,34 @@
     <message>
         <source>You earned {points} points. Thank you!</source>
         <translation>Du hast {points} Punkte verdient. Danke!</translation>
+    </message>
+    <message>
+        <source>Every layer of {model} is served. You can chat now.</source>
+        <translation>Jede Schicht von {model} wird bereitgestellt. Du kannst jetzt chatten.</translation>
+    </message>
+    <message>
+        <source>The model is complete</source>
+        <translation>Das Modell ist vollständig</translation>
+    </message>
+    <message>
+        <source>A layer is missing</source>
+        <translation>Eine Schicht fehlt</translation>
+    </message>
+    <message>
+        <source>{names} joined the swarm “{swarm}”.</source>
+        <translation>{names} ist dem Schwarm „{swarm}“ beigetreten.</translation>
+    </message>
+    <message>
+        <source>A friend joined</source>
+        <translation>Ein Freund ist beigetreten</translation>
+    </message>
+    <message>
+        <source>Potluck {version} is available.</source>
+        <translation>Potluck {version} ist verfügbar.</translation>
+    </message>
+    <message>
+        <source>An update is ready</source>
+        <translation>Ein Update ist bereit</translation>
     </message>
     <message>
         <source>Paused since {time}. Resume from the tray menu.</source>
@@ -325,6 +393,14 @@
         <translation>Zu heiß: {who}</translation>
     </message>
     <message>
+        <source>This month&apos;s upload limit is reached: {used} of {all} MiB</source>
+        <translation>Die Upload-Grenze dieses Monats ist erreicht: {used} von {all}</translation>
+    </message>
+    <message>
+        <source>This month&apos;s download limit is reached: {used} of {all} MiB</source>
+        <translation>Die Download-Grenze dieses Monats ist erreicht: {used} von {all}</translation>
+    </message>
+    <message>
         <source>The disk is nearly full: {free} MiB are free, {least} must stay free</source>
         <translation>Die Festplatte ist fast voll: {free} MiB sind frei, {least} müssen frei bleiben</translation>
     </message>
@@ -399,6 +475,10 @@
     <message>
         <source>at midnight</source>
         <translation>um Mitternacht</translation>
+    </message>
+    <message>
+        <source>when the next month begins</source>
+        <translation>wenn der nächste Monat beginnt</translation>
     </message>
     <message>
         <source>when there is room, or when limits.disk_free_mb is smaller</source>
@@ -863,6 +943,14 @@
     <message>
         <source>Can&apos;t tell whether you&apos;re away, so not serving. Turn off “Only while I&apos;m away” to serve anyway</source>
         <translation>Nicht im Einsatz, weil nicht erkennbar ist, ob du weg bist. Schalte „Nur wenn ich weg bin“ aus, um trotzdem zu spenden</translation>
+    </message>
+    <message>
+        <source>This month&apos;s upload of {all} is used up</source>
+        <translation>Der Upload dieses Monats von {all} ist aufgebraucht</translation>
+    </message>
+    <message>
+        <source>This month&apos;s download of {all} is used up</source>
+        <translation>Der Download dieses Monats von {all} ist aufgebraucht</translation>
     </message>
     <message>
         <source>when you turn it off</source>
@@ -2886,6 +2974,30 @@
         <translation>ein offener Schwarm hat keine Mitglieder</translation>
     </message>
     <message>
+        <source>an open swarm keeps its model</source>
+        <translation>ein offener Schwarm behält sein Modell</translation>
+    </message>
+    <message>
+        <source>create another swarm: potluck swarm create</source>
+        <translation>erstelle einen anderen Schwarm: potluck swarm create</translation>
+    </message>
+    <message>
+        <source>the swarm cannot name this model: {why}</source>
+        <translation>der Schwarm kann dieses Modell nicht nennen: {why}</translation>
+    </message>
+    <message>
+        <source>the swarm&apos;s model is being changed already</source>
+        <translation>das Modell des Schwarms wird schon gewechselt</translation>
+    </message>
+    <message>
+        <source>the engine serves {name}</source>
+        <translation>die Engine bietet {name} an</translation>
+    </message>
+    <message>
+        <source>pause first: potluck pause</source>
+        <translation>pausiere zuerst: potluck pause</translation>
+    </message>
+    <message>
         <source>create a public one: potluck swarm create --public</source>
         <translation>lege einen öffentlichen an: potluck swarm create --public</translation>
     </message>
@@ -3662,6 +3774,13 @@
     </message>
 </context>
 <context>
+    <name>DeviceCards</name>
+    <message>
+        <source>Several graphics cards share the layers. Choose none, and Potluck takes the fastest.</source>
+        <translation>Mehrere Grafikkarten teilen sich die Schichten. Ohne Auswahl nimmt Potluck das schnellste Gerät.</translation>
+    </message>
+</context>
+<context>
     <name>Devices</name>
     <message>
         <source>In use</source>
@@ -3670,14 +3789,6 @@
     <message>
         <source>Not in use</source>
         <translation>Wird nicht benutzt</translation>
-    </message>
-    <message>
-        <source>Set up…</source>
-        <translation>Einrichten …</translation>
-    </message>
-    <message>
-        <source>The compute engine is not installed yet.</source>
-        <translation>Die Rechenumgebung ist noch nicht installiert.</translation>
     </message>
 </context>
 <context>
@@ -4425,24 +4536,8 @@
         <translation>Keine Grenze</translation>
     </message>
     <message>
-        <source>Devices</source>
-        <translation>Geräte</translation>
-    </message>
-    <message>
-        <source>Several graphics cards share the layers. Choose none, and Potluck takes the fastest.</source>
-        <translation>Mehrere Grafikkarten teilen sich die Schichten. Ohne Auswahl nimmt Potluck das schnellste Gerät.</translation>
-    </message>
-    <message>
         <source>All that fits</source>
         <translation>Alles, was passt</translation>
-    </message>
-    <message>
-        <source>With less memory, Potluck serves fewer layers. A change reloads them.</source>
-        <translation>Mit weniger Speicher stellt Potluck weniger Schichten bereit. Eine Änderung lädt sie neu.</translation>
-    </message>
-    <message>
-        <source>GPU memory limit (system memory if no GPU)</source>
-        <translation>Grenze des Grafikspeichers (ohne Grafikkarte: Arbeitsspeicher)</translation>
     </message>
     <message>
         <source>System memory for Potluck as a whole</source>
@@ -4469,6 +4564,18 @@
         <translation>Download pro Tag</translation>
     </message>
     <message>
+        <source>Upload per month</source>
+        <translation>Upload pro Monat</translation>
+    </message>
+    <message>
+        <source>Download per month</source>
+        <translation>Download pro Monat</translation>
+    </message>
+    <message>
+        <source>When a day&apos;s or a month&apos;s data is used up, Potluck stops until the next one begins.</source>
+        <translation>Sind die Daten eines Tages oder Monats aufgebraucht, hält Potluck an, bis der nächste beginnt.</translation>
+    </message>
+    <message>
         <source>Choose their folder on Models.</source>
         <translation>Ihren Ordner wählst du unter Modelle.</translation>
     </message>
@@ -4479,22 +4586,6 @@
     <message>
         <source>Space for downloaded models</source>
         <translation>Platz für heruntergeladene Modelle</translation>
-    </message>
-    <message>
-        <source>Graphics card temperature</source>
-        <translation>Temperatur der Grafikkarte</translation>
-    </message>
-    <message>
-        <source>Processor temperature</source>
-        <translation>Temperatur des Prozessors</translation>
-    </message>
-    <message>
-        <source>Graphics card power</source>
-        <translation>Leistung der Grafikkarte</translation>
-    </message>
-    <message>
-        <source>Above these limits, Potluck slows down.</source>
-        <translation>Über diesen Grenzen rechnet Potluck langsamer.</translation>
     </message>
     <message>
         <source>Price per kilowatt-hour</source>
@@ -4529,6 +4620,10 @@
         <translation>Speicher</translation>
     </message>
     <message>
+        <source>This month so far: {sent} sent, {received} received</source>
+        <translation>Diesen Monat bisher: {sent} gesendet, {received} empfangen</translation>
+    </message>
+    <message>
         <source>Always left free for other programs</source>
         <translation>Bleibt immer frei für andere Programme</translation>
     </message>
@@ -4555,10 +4650,6 @@
     <message>
         <source>Always left free on the disk</source>
         <translation>Bleibt auf der Festplatte immer frei</translation>
-    </message>
-    <message>
-        <source>Heat and power</source>
-        <translation>Wärme und Leistung</translation>
     </message>
     <message>
         <source>Electricity</source>
@@ -5200,16 +5291,44 @@
         <translation>Neu starten</translation>
     </message>
     <message>
+        <source>A friend joined</source>
+        <translation>Ein Freund ist beigetreten</translation>
+    </message>
+    <message>
+        <source>The model is complete</source>
+        <translation>Das Modell ist vollständig</translation>
+    </message>
+    <message>
+        <source>A layer is missing</source>
+        <translation>Eine Schicht fehlt</translation>
+    </message>
+    <message>
+        <source>An update is ready</source>
+        <translation>Ein Update ist bereit</translation>
+    </message>
+    <message>
+        <source>Milestones</source>
+        <translation>Meilensteine</translation>
+    </message>
+    <message>
+        <source>Problems, and a pause that you may have forgotten</source>
+        <translation>Probleme und eine Pause, die du vielleicht vergessen hast</translation>
+    </message>
+    <message>
         <source>Notifications</source>
         <translation>Benachrichtigungen</translation>
     </message>
     <message>
-        <source>Errors, updates, milestones, and a pause that you may have forgotten.</source>
-        <translation>Fehler, Updates, Meilensteine und eine Pause, die du vielleicht vergessen hast.</translation>
-    </message>
-    <message>
         <source>This app</source>
         <translation>Diese App</translation>
+    </message>
+    <message>
+        <source>Each tells one piece of news, once.</source>
+        <translation>Jede sagt eine Neuigkeit, einmal.</translation>
+    </message>
+    <message>
+        <source>News</source>
+        <translation>Neuigkeiten</translation>
     </message>
     <message>
         <source>When you log in</source>
@@ -5282,6 +5401,17 @@
     <message>
         <source>MODEL</source>
         <translation>MODELL</translation>
+    </message>
+</context>
+<context>
+    <name>SetUpOffer</name>
+    <message>
+        <source>Set up…</source>
+        <translation>Einrichten …</translation>
+    </message>
+    <message>
+        <source>The compute engine is not installed yet.</source>
+        <translation>Die Rechenumgebung ist noch nicht installiert.</translation>
     </message>
 </context>
 <context>
@@ -5746,6 +5876,37 @@
     <message>
         <source>On the move</source>
         <translation>Unterwegs</translation>
+    </message>
+</context>
+<context>
+    <name>_DeviceCard</name>
+    <message>
+        <source>Use {device}</source>
+        <translation>{device} benutzen</translation>
+    </message>
+    <message>
+        <source>Temperature</source>
+        <translation>Temperatur</translation>
+    </message>
+    <message>
+        <source>Power</source>
+        <translation>Leistung</translation>
+    </message>
+    <message>
+        <source>Memory</source>
+        <translation>Speicher</translation>
+    </message>
+    <message>
+        <source>Not in use</source>
+        <translation>Wird nicht benutzt</translation>
+    </message>
+    <message>
+        <source>In use, selected automatically</source>
+        <translation>Wird benutzt, automatisch gewählt</translation>
+    </message>
+    <message>
+        <source>In use</source>
+        <translation>Wird benutzt</translation>
     </message>
 </context>
 <context>

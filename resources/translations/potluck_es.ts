@@ -20,8 +20,48 @@
         <translation>Potluck ha recibido una respuesta que no entiende.</translation>
     </message>
     <message>
+        <source>All that fits</source>
+        <translation>Todo lo que quepa</translation>
+    </message>
+    <message>
+        <source>With less memory, Potluck serves fewer layers. A change reloads them.</source>
+        <translation>Con menos memoria, Potluck sirve menos capas. Un cambio las vuelve a cargar.</translation>
+    </message>
+    <message>
+        <source>Memory for Potluck</source>
+        <translation>Memoria para Potluck</translation>
+    </message>
+    <message>
+        <source>Above this, Potluck slows down.</source>
+        <translation>Por encima, Potluck va más despacio.</translation>
+    </message>
+    <message>
+        <source>No limit</source>
+        <translation>Sin límite</translation>
+    </message>
+    <message>
+        <source>Temperature limit</source>
+        <translation>Límite de temperatura</translation>
+    </message>
+    <message>
+        <source>Power limit</source>
+        <translation>Límite de potencia</translation>
+    </message>
+    <message>
+        <source>Potluck {ours} of {limit}</source>
+        <translation>Potluck {ours} de {limit}</translation>
+    </message>
+    <message>
+        <source>Potluck {ours}</source>
+        <translation>Potluck {ours}</translation>
+    </message>
+    <message>
         <source>{free} of {all} free</source>
         <translation>{free} de {all} libres</translation>
+    </message>
+    <message>
+        <source>other programs {others}</source>
+        <translation>otros programas {others}</translation>
     </message>
     <message>
         <source>selected automatically</source>
@@ -99,6 +139,34 @@
     <message>
         <source>You earned {points} points. Thank you!</source>
         <translation>Has ganado {points} puntos. ¡Gracias!</translation>
+    </message>
+    <message>
+        <source>Every layer of {model} is served. You can chat now.</source>
+        <translation>Cada capa de {model} está servida. Ya puedes chatear.</translation>
+    </message>
+    <message>
+        <source>The model is complete</source>
+        <translation>El modelo está completo</translation>
+    </message>
+    <message>
+        <source>A layer is missing</source>
+        <translation>Falta una capa</translation>
+    </message>
+    <message>
+        <source>{names} joined the swarm “{swarm}”.</source>
+        <translation>{names} se ha unido al enjambre «{swarm}».</translation>
+    </message>
+    <message>
+        <source>A friend joined</source>
+        <translation>Se ha unido un amigo</translation>
+    </message>
+    <message>
+        <source>Potluck {version} is available.</source>
+        <translation>Potluck {version} está disponible.</translation>
+    </message>
+    <message>
+        <source>An update is ready</source>
+        <translation>Hay una actualización lista</translation>
     </message>
     <message>
         <source>Paused since {time}. Resume from the tray menu.</source>
@@ -325,6 +393,14 @@
         <translation>Demasiado calor: {who}</translation>
     </message>
     <message>
+        <source>This month&apos;s upload limit is reached: {used} of {all} MiB</source>
+        <translation>Se alcanzó el límite de subida de este mes: {used} de {all}</translation>
+    </message>
+    <message>
+        <source>This month&apos;s download limit is reached: {used} of {all} MiB</source>
+        <translation>Se alcanzó el límite de descarga de este mes: {used} de {all}</translation>
+    </message>
+    <message>
         <source>The disk is nearly full: {free} MiB are free, {least} must stay free</source>
         <translation>El disco está casi lleno: {free} MiB libres, {least} deben quedar libres</translation>
     </message>
@@ -399,6 +475,10 @@
     <message>
         <source>at midnight</source>
         <translation>a medianoche</translation>
+    </message>
+    <message>
+        <source>when the next month begins</source>
+        <translation>cuando empiece el próximo mes</translation>
     </message>
     <message>
         <source>when there is room, or when limits.disk_free_mb is smaller</source>
@@ -863,6 +943,14 @@
     <message>
         <source>Can&apos;t tell whether you&apos;re away, so not serving. Turn off “Only while I&apos;m away” to serve anyway</source>
         <translation>No sirve porque no puede saber si estás ausente. Desactiva «Solo cuando no estoy» para servir igualmente</translation>
+    </message>
+    <message>
+        <source>This month&apos;s upload of {all} is used up</source>
+        <translation>La subida de {all} de este mes se ha agotado</translation>
+    </message>
+    <message>
+        <source>This month&apos;s download of {all} is used up</source>
+        <translation>La descarga de {all} de este mes se ha agotado</translation>
     </message>
     <message>
         <source>when you turn it off</source>
@@ -2886,6 +2974,30 @@
         <translation>un enjambre abierto no tiene miembros</translation>
     </message>
     <message>
+        <source>an open swarm keeps its model</source>
+        <translation>un enjambre abierto conserva su modelo</translation>
+    </message>
+    <message>
+        <source>create another swarm: potluck swarm create</source>
+        <translation>crea otro enjambre: potluck swarm create</translation>
+    </message>
+    <message>
+        <source>the swarm cannot name this model: {why}</source>
+        <translation>el enjambre no puede nombrar este modelo: {why}</translation>
+    </message>
+    <message>
+        <source>the swarm&apos;s model is being changed already</source>
+        <translation>el modelo del enjambre ya se está cambiando</translation>
+    </message>
+    <message>
+        <source>the engine serves {name}</source>
+        <translation>el motor sirve {name}</translation>
+    </message>
+    <message>
+        <source>pause first: potluck pause</source>
+        <translation>pausa primero: potluck pause</translation>
+    </message>
+    <message>
         <source>create a public one: potluck swarm create --public</source>
         <translation>crea uno público: potluck swarm create --public</translation>
     </message>
@@ -3662,6 +3774,13 @@
     </message>
 </context>
 <context>
+    <name>DeviceCards</name>
+    <message>
+        <source>Several graphics cards share the layers. Choose none, and Potluck takes the fastest.</source>
+        <translation>Varias tarjetas gráficas se reparten las capas. Si no eliges ninguna, Potluck usa la más rápida.</translation>
+    </message>
+</context>
+<context>
     <name>Devices</name>
     <message>
         <source>In use</source>
@@ -3670,14 +3789,6 @@
     <message>
         <source>Not in use</source>
         <translation>Sin usar</translation>
-    </message>
-    <message>
-        <source>Set up…</source>
-        <translation>Instalar…</translation>
-    </message>
-    <message>
-        <source>The compute engine is not installed yet.</source>
-        <translation>El motor de cálculo aún no está instalado.</translation>
     </message>
 </context>
 <context>
@@ -4425,24 +4536,8 @@
         <translation>Sin límite</translation>
     </message>
     <message>
-        <source>Devices</source>
-        <translation>Dispositivos</translation>
-    </message>
-    <message>
-        <source>Several graphics cards share the layers. Choose none, and Potluck takes the fastest.</source>
-        <translation>Varias tarjetas gráficas se reparten las capas. Si no eliges ninguna, Potluck usa la más rápida.</translation>
-    </message>
-    <message>
         <source>All that fits</source>
         <translation>Todo lo que quepa</translation>
-    </message>
-    <message>
-        <source>With less memory, Potluck serves fewer layers. A change reloads them.</source>
-        <translation>Con menos memoria, Potluck sirve menos capas. Un cambio las vuelve a cargar.</translation>
-    </message>
-    <message>
-        <source>GPU memory limit (system memory if no GPU)</source>
-        <translation>Límite de memoria gráfica (o del sistema, si no hay tarjeta)</translation>
     </message>
     <message>
         <source>System memory for Potluck as a whole</source>
@@ -4469,6 +4564,18 @@
         <translation>Descarga al día</translation>
     </message>
     <message>
+        <source>Upload per month</source>
+        <translation>Subida al mes</translation>
+    </message>
+    <message>
+        <source>Download per month</source>
+        <translation>Descarga al mes</translation>
+    </message>
+    <message>
+        <source>When a day&apos;s or a month&apos;s data is used up, Potluck stops until the next one begins.</source>
+        <translation>Cuando se agotan los datos de un día o de un mes, Potluck se detiene hasta que empiece el siguiente.</translation>
+    </message>
+    <message>
         <source>Choose their folder on Models.</source>
         <translation>Elige su carpeta en Modelos.</translation>
     </message>
@@ -4479,22 +4586,6 @@
     <message>
         <source>Space for downloaded models</source>
         <translation>Espacio para modelos descargados</translation>
-    </message>
-    <message>
-        <source>Graphics card temperature</source>
-        <translation>Temperatura de la tarjeta gráfica</translation>
-    </message>
-    <message>
-        <source>Processor temperature</source>
-        <translation>Temperatura del procesador</translation>
-    </message>
-    <message>
-        <source>Graphics card power</source>
-        <translation>Potencia de la tarjeta gráfica</translation>
-    </message>
-    <message>
-        <source>Above these limits, Potluck slows down.</source>
-        <translation>Por encima de estos límites, Potluck va más despacio.</translation>
     </message>
     <message>
         <source>Price per kilowatt-hour</source>
@@ -4529,6 +4620,10 @@
         <translation>Memoria</translation>
     </message>
     <message>
+        <source>This month so far: {sent} sent, {received} received</source>
+        <translation>Este mes hasta ahora: {sent} enviados, {received} recibidos</translation>
+    </message>
+    <message>
         <source>Always left free for other programs</source>
         <translation>Siempre libre para otros programas</translation>
     </message>
@@ -4555,10 +4650,6 @@
     <message>
         <source>Always left free on the disk</source>
         <translation>Siempre libre en el disco</translation>
-    </message>
-    <message>
-        <source>Heat and power</source>
-        <translation>Calor y potencia</translation>
     </message>
     <message>
         <source>Electricity</source>
@@ -5200,16 +5291,44 @@
         <translation>Reiniciar</translation>
     </message>
     <message>
+        <source>A friend joined</source>
+        <translation>Se ha unido un amigo</translation>
+    </message>
+    <message>
+        <source>The model is complete</source>
+        <translation>El modelo está completo</translation>
+    </message>
+    <message>
+        <source>A layer is missing</source>
+        <translation>Falta una capa</translation>
+    </message>
+    <message>
+        <source>An update is ready</source>
+        <translation>Hay una actualización lista</translation>
+    </message>
+    <message>
+        <source>Milestones</source>
+        <translation>Hitos</translation>
+    </message>
+    <message>
+        <source>Problems, and a pause that you may have forgotten</source>
+        <translation>Problemas y una pausa que quizá hayas olvidado</translation>
+    </message>
+    <message>
         <source>Notifications</source>
         <translation>Notificaciones</translation>
     </message>
     <message>
-        <source>Errors, updates, milestones, and a pause that you may have forgotten.</source>
-        <translation>Errores, actualizaciones, hitos y una pausa que quizá olvidaste.</translation>
-    </message>
-    <message>
         <source>This app</source>
         <translation>Esta aplicación</translation>
+    </message>
+    <message>
+        <source>Each tells one piece of news, once.</source>
+        <translation>Cada una cuenta una novedad, una sola vez.</translation>
+    </message>
+    <message>
+        <source>News</source>
+        <translation>Novedades</translation>
     </message>
     <message>
         <source>When you log in</source>
@@ -5282,6 +5401,17 @@
     <message>
         <source>MODEL</source>
         <translation>MODELO</translation>
+    </message>
+</context>
+<context>
+    <name>SetUpOffer</name>
+    <message>
+        <source>Set up…</source>
+        <translation>Instalar…</translation>
+    </message>
+    <message>
+        <source>The compute engine is not installed yet.</source>
+        <translation>El motor de cálculo aún no está instalado.</translation>
     </message>
 </context>
 <context>
@@ -5746,6 +5876,37 @@
     <message>
         <source>On the move</source>
         <translation>En movimiento</translation>
+    </message>
+</context>
+<context>
+    <name>_DeviceCard</name>
+    <message>
+        <source>Use {device}</source>
+        <translation>Usar {device}</translation>
+    </message>
+    <message>
+        <source>Temperature</source>
+        <translation>Temperatura</translation>
+    </message>
+    <message>
+        <source>Power</source>
+        <translation>Potencia</translation>
+    </message>
+    <message>
+        <source>Memory</source>
+        <translation>Memoria</translation>
+    </message>
+    <message>
+        <source>Not in use</source>
+        <translation>Sin usar</translation>
+    </message>
+    <message>
+        <source>In use, selected automatically</source>
+        <translation>En uso, elegido automáticamente</translation>
+    </message>
+    <message>
+        <source>In use</source>
+        <translation>En uso</translation>
     </message>
 </context>
 <context>

@@ -1,8 +1,6 @@
-"""The devices that can compute, each with its memory."""
+"""The devices that can compute, each with its memory, and the settings that choose among them."""
 
 from __future__ import annotations
-
-from collections.abc import Callable
 
 from potluck_control.methods import machine
 from potluck_control.methods.machine import Device, DeviceList
@@ -11,7 +9,7 @@ from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QWidget
 
 from potluck_app.pages.page import Page
-from potluck_app.widgets.button import Button, Switch
+from potluck_app.widgets.button import Button
 from potluck_app.widgets.card import Sign, divided, text
 from potluck_app.widgets.layout import Poll, Slot, column, holder, row
 from potluck_app.widgets.row import Row
@@ -38,70 +36,51 @@ def toggled(chosen: frozenset[str], name: str, *, is_on: bool) -> frozenset[str]
 
 
 class Devices(QWidget):
-    """Asks by way of its page; with `has_switches` the user may choose among several devices.
+    """Lists the devices of this computer, asked for by way of its page.
 
-    Signals: `chosen(frozenset)` with names of devices, `setup_wanted()` while no engine is installed.
+    Signal: `setup_wanted()` while no engine is installed.
     """
 
-    chosen = Signal(object)
     setup_wanted = Signal()
 
-    def __init__(self, page: Page, *, has_switches: bool) -> None:
+    def __init__(self, page: Page) -> None:
         super().__init__()
-        self._page, self._has_switches = page, has_switches
+        self._page = page
         self._machine: DeviceList | None = None
-        self._chosen, self._is_fixed = frozenset[str](), True
-        self._list = Slot()
+        self._list, self._setup = Slot(), SetUpOffer()
         self._poll = Poll(self, self.refresh)
-        self._build()
+        self._setup.pressed.connect(self.setup_wanted)
+        self._setup.hide()
+        self.setLayout(column(self._list, self._setup))
 
     def refresh(self) -> None:
         self._page.ask(machine.GET, None, self.show_machine)
-
-    def show_chosen(self, chosen: frozenset[str], *, is_fixed: bool) -> None:
-        """Show the choice of the settings; `is_fixed`: it cannot be changed here."""
-        self._chosen, self._is_fixed = chosen, is_fixed
-        self._draw()
 
     def show_machine(self, found: DeviceList) -> None:
         self._setup.setVisible(not found.has_engine)
         before, self._machine = self._machine, found
         if before is None or before.devices != found.devices:
-            self._draw()
+            rows = [self._row(device, is_taken=device.name == found.best) for device in found.devices]
+            self._list.show_content(holder(column(*divided(rows))))
         self._poll.run_while(not found.has_engine, _WAIT_MS)
 
-    def _draw(self) -> None:
-        if self._machine is None:
-            return
-        rows = [self._row(device, self._machine.best) for device in self._machine.devices]
-        self._list.show_content(holder(column(*divided(rows))))
+    def _row(self, device: Device, *, is_taken: bool) -> Row:
+        sign = Sign("good" if is_taken else "off", "serving" if is_taken else "muted", _SIGN)
+        sign.setAccessibleName(self.tr("In use") if is_taken else self.tr("Not in use"))
+        return Row(device.title, described(device, is_taken=is_taken), sign)
 
-    def _row(self, device: Device, best: str) -> Row:
-        is_on = device.name in self._chosen if self._chosen else device.name == best
-        assert self._machine is not None
-        if not self._has_switches or len(self._machine.devices) == 1:
-            control: QWidget = Sign("good" if is_on else "off", "serving" if is_on else "muted", _SIGN)
-            control.setAccessibleName(self.tr("In use") if is_on else self.tr("Not in use"))
-        else:
-            control = Switch()
-            control.setChecked(is_on)
-            control.setEnabled(not self._is_fixed)
-            control.toggled.connect(self._toggler(device.name, best))
-        return Row(device.title, described(device, is_taken=not self._chosen and device.name == best), control)
 
-    def _toggler(self, name: str, best: str) -> Callable[[bool], None]:
-        def toggle(is_on: bool) -> None:
-            self.chosen.emit(toggled(self._chosen or frozenset({best}), name, is_on=is_on))
+class SetUpOffer(QWidget):
+    """Says that no engine is installed, and leads to where one is. Signal: `pressed()`."""
 
-        return toggle
+    pressed = Signal()
 
-    def _build(self) -> None:
+    def __init__(self) -> None:
+        super().__init__()
         wanted = Button(self.tr("Set up…"), "next", is_trailing=True)
-        wanted.clicked.connect(self.setup_wanted)
+        wanted.clicked.connect(self.pressed)
         warning = text("warning", said=self.tr("The compute engine is not installed yet."))
-        self._setup = holder(column(warning, row(wanted, None)))
-        self._setup.hide()
-        self.setLayout(column(self._list, self._setup))
+        self.setLayout(column(warning, row(wanted, None)))
 
 
 def described(device: Device, *, is_taken: bool) -> str:

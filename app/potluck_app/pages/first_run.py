@@ -52,7 +52,7 @@ class FirstRunPage(Page):
         self._where = text("muted", kind=Type.CAPTION)
         self._bar = QProgressBar()
         self._computing = EnginePanel(self)
-        self._joining, self._devices = JoinForm(link), Devices(self, has_switches=False)
+        self._joining, self._devices = JoinForm(link), Devices(self)
         self._giving, self._login = SharePanel(self), Login(self)
         self._member = text()
         self._joined = Card("", row(Sign("good", "serving", _SIGN), (self._member, 1)))

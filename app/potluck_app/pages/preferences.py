@@ -3,13 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from enum import StrEnum
 
 from PySide6.QtCore import QByteArray, QSettings
 
 _NOTIFICATIONS, _GEOMETRY, _THEME, _LANGUAGE = "notifications", "window", "theme", "language"
+_NEWS = "news"
 _INSTRUCTIONS, _TEMPERATURE = "chat/instructions", "chat/temperature"
 THEMES = ("system", "light", "dark")
 LANGUAGES = ("", "en", "de", "es")  # "": the desktop's
+
+
+class News(StrEnum):
+    """Kinds of news that are worth a notification. The values are names in the file of preferences."""
+
+    PROBLEM = "problem"  # an engine that fails, a mismatch of versions, a pause that was perhaps forgotten
+    FRIEND = "friend"  # somebody joined
+    COMPLETE = "complete"  # all layers are served
+    MISSING = "missing"  # a layer is not
+    UPDATE = "update"
+    MILESTONE = "milestone"
 
 
 class Preferences:
@@ -26,6 +39,17 @@ class Preferences:
 
     def set_notifications(self, is_on: bool) -> None:
         self._settings.setValue(_NOTIFICATIONS, is_on)
+
+    def notifies_of(self, news: News) -> bool:
+        """Return whether the user wants to hear of such news."""
+        return self.notifications and self.has_chosen(news)
+
+    def has_chosen(self, news: News) -> bool:
+        """Return whether such news are on, whatever the switch for all notifications says."""
+        return bool(self._settings.value(f"{_NEWS}/{news}", True, bool))
+
+    def choose_news(self, news: News, is_on: bool) -> None:
+        self._settings.setValue(f"{_NEWS}/{news}", is_on)
 
     @property
     def theme(self) -> str:

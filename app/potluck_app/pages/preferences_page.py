@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from PySide6.QtCore import QSignalBlocker, Signal
 
 from potluck_app.pages.login import Login
 from potluck_app.pages.page import DaemonCaller, Page
-from potluck_app.pages.preferences import Preferences
+from potluck_app.pages.preferences import News, Preferences
 from potluck_app.widgets import theme
 from potluck_app.widgets.button import Switch
 from potluck_app.widgets.card import Card, divided, text
@@ -35,6 +37,7 @@ class PreferencesPage(Page):
         themes = (("system", self.tr("System")), ("light", self.tr("Light")), ("dark", self.tr("Dark")))
         self._themes: Segments[str] = Segments(self.tr("Colours"), themes)
         self._notifications, self._restart = Switch(), Notice("info", "accent")
+        self._switches = {news: Switch() for news in News}
         self._login = Login(self)
         self._build()
 
@@ -49,6 +52,7 @@ class PreferencesPage(Page):
             self._notifications.setChecked(preferences.notifications)
             self._themes.choose(preferences.theme)
             self._languages.choose(preferences.language)
+        self._show_news()
 
     def _choose_language(self, language: str) -> None:
         self._preferences.set_language(language)
@@ -64,6 +68,13 @@ class PreferencesPage(Page):
     def _choose_notifications(self, is_on: bool) -> None:
         self._preferences.set_notifications(is_on)
         self.notifications_changed.emit(is_on)
+        self._show_news()
+
+    def _show_news(self) -> None:
+        for news, switch in self._switches.items():
+            with QSignalBlocker(switch):
+                switch.setChecked(self._preferences.has_chosen(news))
+            switch.setEnabled(self._preferences.notifications)
 
     def _build(self) -> None:
         self._languages.chosen.connect(self._choose_language)
@@ -73,11 +84,19 @@ class PreferencesPage(Page):
         rows = (
             holder(column(text(said=self.tr("Language")), row(self._languages, None), spacing=theme.SPACE_S)),
             holder(column(text(said=self.tr("Colours")), row(self._themes, None), spacing=theme.SPACE_S)),
-            Row(
-                self.tr("Notifications"),
-                self.tr("Errors, updates, milestones, and a pause that you may have forgotten."),
-                self._notifications,
-            ),
         )
+        said = {
+            News.FRIEND: self.tr("A friend joined"),
+            News.COMPLETE: self.tr("The model is complete"),
+            News.MISSING: self.tr("A layer is missing"),
+            News.UPDATE: self.tr("An update is ready"),
+            News.MILESTONE: self.tr("Milestones"),
+            News.PROBLEM: self.tr("Problems, and a pause that you may have forgotten"),
+        }
+        for news, switch in self._switches.items():
+            switch.toggled.connect(partial(self._preferences.choose_news, news))
+        notified = (Row(title, "", self._switches[news]) for news, title in said.items())
         self.column.addWidget(Card(self.tr("This app"), self._restart, *divided(rows)))
+        head = Row(self.tr("Notifications"), self.tr("Each tells one piece of news, once."), self._notifications)
+        self.column.addWidget(Card(self.tr("News"), *divided((head, *notified))))
         self.column.addWidget(Card(self.tr("When you log in"), self._login))

@@ -5,7 +5,7 @@ The daemon says what a setting's range is; the page names and explains it.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 
 from potluck_control.methods import settings
@@ -17,9 +17,11 @@ from potluck.errors import PotluckError
 from potluck_app.pages.page import DaemonCaller, Page
 from potluck_app.widgets.button import Switch
 from potluck_app.widgets.card import Card, divided, text
+from potluck_app.widgets.layout import column, holder
 from potluck_app.widgets.notice import Notice
 from potluck_app.widgets.number_box import NumberBox
 from potluck_app.widgets.row import Row
+from potluck_app.widgets.slider import LimitSlider
 from potluck_app.widgets.theme import Type
 from potluck_app.words import sentences
 
@@ -27,12 +29,28 @@ _HIGHEST = 1e9  # where the daemon names no bound
 
 
 @dataclass(frozen=True, slots=True)
+class SliderScale:
+    """What a slider offers, in shown units."""
+
+    low: float
+    high: float
+    step: float
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class SettingRow:
     """A row of the page, and how it shows the setting behind it."""
 
+    key: str
     row: Row
     help_text: str
     show: Callable[[Setting], None]
+    slider: LimitSlider | None = None
+
+    def enable(self, is_on: bool) -> None:
+        self.row.control.setEnabled(is_on)
+        if self.slider is not None:
+            self.slider.setEnabled(is_on)
 
 
 class SettingsForm(Page):
@@ -40,7 +58,8 @@ class SettingsForm(Page):
 
     def __init__(self, link: DaemonCaller, title: str) -> None:
         super().__init__(link, title)
-        self._fields: dict[str, SettingRow] = {}
+        self._fields: list[SettingRow] = []
+        self._page: SettingsPage | None = None
         self._undo, self._back = Notice("good", "serving"), tuple[Change, ...]()
         self._undo.pressed.connect(self._take_back)
         self.column.addWidget(self._undo)
@@ -62,7 +81,7 @@ class SettingsForm(Page):
 
     def change(self, *changes: Change) -> None:
         """Change settings; a refusal is shown beside the row of the first one, if it has one."""
-        field = self._fields.get(changes[0].key)
+        field = next((field for field in self._fields if field.key == changes[0].key), None)
 
         def failed(error: PotluckError) -> None:
             if field is None:
@@ -80,13 +99,46 @@ class SettingsForm(Page):
             with QSignalBlocker(switch):
                 switch.setChecked(bool(setting.value))
 
-        return self._add(key, SettingRow(Row(title, help_text, switch), help_text, show))
+        return self._add(SettingRow(key, Row(title, help_text, switch), help_text, show)).row
 
     def number(
         self, key: str, title: str, help_text: str = "", *, unit: str = "", zero: str = "", scale: float = 1
     ) -> Row:
         """Make a row with a number. `zero`: what 0 means, in words. `scale`: the daemon's units in one shown unit."""
-        box, is_whole = NumberBox(unit, zero), True
+        box = NumberBox(unit, zero)
+        show = self._bind(key, box, scale)
+        return self._add(SettingRow(key, Row(title, help_text, box), help_text, show)).row
+
+    def slider(
+        self, key: str, title: str, help_text: str, offered: SliderScale, *, unit: str, zero: str, factor: float = 1
+    ) -> tuple[SettingRow, QWidget]:
+        """Make a row with a number, which may lie outside of the slider below it. `factor`: as `scale` of `number`."""
+        box, slider = NumberBox(unit, zero), LimitSlider(offered.low, offered.high, offered.step)
+        slider.setAccessibleName(title)
+        show_number = self._bind(key, box, factor)
+
+        def show(setting: Setting) -> None:
+            assert isinstance(setting.value, int | float)
+            show_number(setting)
+            slider.show_limit(setting.value / factor)
+
+        slider.moved.connect(box.preview)
+        slider.entered.connect(box.entered)
+        row = Row(title, help_text, box)
+        return self._add(SettingRow(key, row, help_text, show, slider)), holder(column(row, slider, spacing=0))
+
+    def forget(self, gone: Collection[SettingRow]) -> None:
+        """Stop showing settings in rows that leave the page."""
+        self._fields = [field for field in self._fields if field not in gone]
+
+    def show_again(self) -> None:
+        """Show the settings in rows that are new."""
+        if self._page is not None:
+            self._show(self._page)
+
+    def _bind(self, key: str, box: NumberBox, scale: float) -> Callable[[Setting], None]:
+        """Let the field change a setting; return what shows the setting in it."""
+        is_whole = True
 
         def show(setting: Setting) -> None:
             nonlocal is_whole
@@ -100,18 +152,19 @@ class SettingsForm(Page):
             self.change(Change(key, round(told) if is_whole else told))
 
         box.entered.connect(enter)
-        return self._add(key, SettingRow(Row(title, help_text, box), help_text, show))
+        return show
 
-    def _add(self, key: str, field: SettingRow) -> Row:
-        field.row.control.setEnabled(False)  # until its value is known
-        self._fields[key] = field
-        return field.row
+    def _add(self, field: SettingRow) -> SettingRow:
+        field.enable(False)  # until its value is known
+        self._fields.append(field)
+        return field
 
     def _show(self, page: SettingsPage) -> None:
+        self._page = page
         found = {setting.key: setting for section in page.sections for setting in section.settings}
-        for key, field in self._fields.items():
-            setting = found.get(key)
-            field.row.control.setEnabled(setting is not None and not setting.overridden_by)
+        for field in self._fields:
+            setting = found.get(field.key)
+            field.enable(setting is not None and not setting.overridden_by)
             if setting is None:
                 field.row.show_problem(self.tr("Update Potluck to use this."))
                 continue

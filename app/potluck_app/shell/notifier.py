@@ -1,22 +1,28 @@
-"""Decides which events deserve a notification: errors, an update, a milestone, a pause that was perhaps forgotten.
+"""Decides which events deserve a notification: errors, an update, a milestone, a pause that was perhaps forgotten, a
+friend who joined, and a model that became complete or lacks a layer.
 
 Pure: it takes what happens and when, and returns a notification or None. It does not know whether the user wants any.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from potluck_control.agreement import Agreement, Difference
-from potluck_control.schema import Status
+from potluck_control.methods.members import MembersList
+from potluck_control.methods.updates import UpdatesState
+from potluck_control.schema import Status, SwarmStatus
 from potluck_control.states import Reason, State
 
-from potluck_app.words import dates, numbers, sentences
+from potluck_app.pages.preferences import News
+from potluck_app.words import dates, layers, numbers, sentences
 from potluck_app.words.daemon_texts import translated
 from potluck_app.words.language import tr
 
 ERRORS_APART_S = 3600.0  # an engine that fails again and again is one piece of news
 FORGOTTEN_S = 3 * 3600.0  # after which a pause without an end is mentioned, once
+MISSING_S = 60.0  # a server that starts again is away for less
 _MILESTONES = tuple(10**power for power in range(3, 16))  # points
 
 
@@ -24,6 +30,7 @@ _MILESTONES = tuple(10**power for power in range(3, 16))  # points
 class Notification:
     heading: str
     text: str
+    news: News = News.PROBLEM
 
 
 class Notifier:
@@ -35,6 +42,9 @@ class Notifier:
         self._pause: float | None = None
         self._earned: int | None = None
         self._difference = Difference.NONE
+        self._coverage = _Coverage("")
+        self._people: tuple[str, frozenset[str]] | None = None
+        self._offered = ""
 
     def status(self, status: Status, now: float) -> Notification | None:
         """Notice an error or a forgotten pause. `now`: Unix seconds."""
@@ -43,6 +53,36 @@ class Notifier:
         if status.state is State.PAUSED and status.reason is Reason.USER and status.until is None:
             return self._paused(status, now)
         return None
+
+    def coverage(self, status: Status, now: float) -> Notification | None:
+        """Notice that the model of the served swarm became complete, or has lacked a layer for `MISSING_S`."""
+        swarm = status.swarm
+        if swarm is None or not swarm.coverage:
+            return None
+        before = self._coverage if self._coverage.swarm == swarm.name else _Coverage(swarm.name)
+        if 0 not in swarm.coverage:
+            self._coverage = _Coverage(swarm.name, is_complete=True)
+            return _complete(swarm.model) if before.is_complete is False else None
+        since = now if before.since is None else before.since
+        is_news = before.is_complete is not False and now - since >= MISSING_S
+        self._coverage = _Coverage(swarm.name, False if is_news else before.is_complete, since)
+        return _missing(swarm) if is_news else None
+
+    def people(self, found: MembersList) -> Notification | None:
+        """Notice who joined; the first list is no news."""
+        ids = frozenset(member.id for member in found.members)
+        before, self._people = self._people, (found.swarm, ids)
+        if before is None or before[0] != found.swarm:
+            return None
+        names = [member.name for member in found.members if member.id not in before[1] and not member.is_you]
+        return _joined(names, found.swarm) if names else None
+
+    def updates(self, state: UpdatesState) -> Notification | None:
+        """Notice each newer version once."""
+        offered = state.offered.version if state.offered is not None else ""
+        is_new = offered not in ("", self._offered)
+        self._offered = offered or self._offered
+        return _offered(offered) if is_new else None
 
     def agreement(self, agreement: Agreement) -> Notification | None:
         """Warn once of each kind of difference."""
@@ -78,6 +118,35 @@ class Notifier:
         return _still_paused(status)
 
 
+@dataclass(frozen=True, slots=True)
+class _Coverage:
+    """What is known and told of a swarm's model. `since`: when a layer began to lack, in Unix seconds."""
+
+    swarm: str
+    is_complete: bool | None = None  # None: not told yet
+    since: float | None = None
+
+
+def _complete(model: str) -> Notification:
+    said = tr("Every layer of {model} is served. You can chat now.")
+    return Notification(tr("The model is complete"), said.format(model=layers.model(model)), News.COMPLETE)
+
+
+def _missing(swarm: SwarmStatus) -> Notification:
+    text = f"{layers.coverage(swarm.coverage, swarm.num_blocks)} ({layers.model(swarm.model)})"
+    return Notification(tr("A layer is missing"), text, News.MISSING)
+
+
+def _joined(names: Sequence[str], swarm: str) -> Notification:
+    said = tr("{names} joined the swarm “{swarm}”.")
+    return Notification(tr("A friend joined"), said.format(names=", ".join(names), swarm=swarm), News.FRIEND)
+
+
+def _offered(version: str) -> Notification:
+    said = tr("Potluck {version} is available.")
+    return Notification(tr("An update is ready"), said.format(version=version), News.UPDATE)
+
+
 def _failed(status: Status) -> Notification:
     return Notification(tr("Potluck needs attention"), translated(status.text))
 
@@ -88,7 +157,7 @@ def _updated(agreement: Agreement) -> Notification:
 
 def _milestone(amount: int) -> Notification:
     said = tr("You earned {points} points. Thank you!")
-    return Notification(tr("Milestone"), said.format(points=numbers.points(amount)))
+    return Notification(tr("Milestone"), said.format(points=numbers.points(amount)), News.MILESTONE)
 
 
 def _still_paused(status: Status) -> Notification:

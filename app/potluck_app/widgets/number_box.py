@@ -45,6 +45,12 @@ class NumberBox(QDoubleSpinBox):
             self.setValue(value)
         self._shown = self.value()
 
+    def preview(self, value: float) -> None:
+        """Show a value that is still being chosen elsewhere."""
+        with QSignalBlocker(self):
+            self.setValue(value)
+        self._shown = self.value()
+
     def textFromValue(self, value: float) -> str:  # noqa: N802 (Qt's name)
         """Return the number as the user's language writes it, without zeros at its end."""
         decimals = next(

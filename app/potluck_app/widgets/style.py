@@ -105,6 +105,14 @@ def _fields(of: Colours) -> str:
         QPlainTextEdit {{ padding: {SPACE_S}px; }}
         QFrame#composer QPlainTextEdit {{ background: {of.card}; }}
         {focused} {{ border-color: {of.accent}; }}
+        QSlider {{ min-height: 24px; }}
+        QSlider::groove:horizontal {{ background: {of.line}; height: 4px; border-radius: 2px; }}
+        QSlider::sub-page:horizontal {{ background: {of.accent}; height: 4px; border-radius: 2px; }}
+        QSlider::handle:horizontal {{ background: {of.card}; border: {_FOCUS}px solid {of.outline}; width: 14px;
+            height: 14px; margin: -7px 0; border-radius: 9px; }}
+        QSlider::handle:horizontal:hover {{ background: {of.hover}; }}
+        QSlider::handle:horizontal:focus {{ border-color: {of.accent}; background: {of.chosen}; }}
+        QSlider::sub-page:horizontal:disabled {{ background: {of.outline}; }}
         QComboBox::drop-down {{ border: none; width: 24px; }}
         QComboBox QAbstractItemView {{ background: {of.card}; border: {_BORDER}px solid {of.line};
             selection-background-color: {of.chosen}; selection-color: {of.text}; outline: none; }}

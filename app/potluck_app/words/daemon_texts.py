@@ -72,6 +72,8 @@ _ASIDE = (
     QT_TRANSLATE_NOOP("", "Outside your serving hours"),
     QT_TRANSLATE_NOOP("", "Today's upload limit is reached: {used} of {all} MiB"),
     QT_TRANSLATE_NOOP("", "Today's download limit is reached: {used} of {all} MiB"),
+    QT_TRANSLATE_NOOP("", "This month's upload limit is reached: {used} of {all} MiB"),
+    QT_TRANSLATE_NOOP("", "This month's download limit is reached: {used} of {all} MiB"),
     QT_TRANSLATE_NOOP("", "Today's electricity budget is used up: {used} of {all}"),
     QT_TRANSLATE_NOOP("", "The disk is nearly full: {free} MiB are free, {least} must stay free"),
     QT_TRANSLATE_NOOP("", "Downloaded checkpoints take {used} of {all} MiB"),
@@ -98,6 +100,7 @@ _ENDS = (
     QT_TRANSLATE_NOOP("", "when you switch when.only_when_idle off"),
     QT_TRANSLATE_NOOP("", "when your next serving hours begin"),
     QT_TRANSLATE_NOOP("", "at midnight"),
+    QT_TRANSLATE_NOOP("", "when the next month begins"),
     QT_TRANSLATE_NOOP("", "when there is room, or when limits.disk_free_mb is smaller"),
     QT_TRANSLATE_NOOP("", "when some are deleted, or when limits.disk_mb is larger"),
     QT_TRANSLATE_NOOP("", "{time} s after there is enough memory again"),
@@ -223,6 +226,12 @@ _REPHRASED = {  # what the app says instead: layers count from 1, and there are 
     "Today's upload limit is reached: {used} of {all} MiB": QT_TRANSLATE_NOOP("", "Today's upload of {all} is used up"),
     "Today's download limit is reached: {used} of {all} MiB": QT_TRANSLATE_NOOP(
         "", "Today's download of {all} is used up"
+    ),
+    "This month's upload limit is reached: {used} of {all} MiB": QT_TRANSLATE_NOOP(
+        "", "This month's upload of {all} is used up"
+    ),
+    "This month's download limit is reached: {used} of {all} MiB": QT_TRANSLATE_NOOP(
+        "", "This month's download of {all} is used up"
     ),
     "The disk is nearly full: {free} MiB are free, {least} must stay free": QT_TRANSLATE_NOOP(
         "", "The disk is nearly full: {free} left"

@@ -15,6 +15,8 @@ class Device:
     title: str  # "NVIDIA GeForce RTX 3090", "AMD Ryzen 7 5800X"
     memory_bytes: int  # of the GPU, or of the machine; 0: unknown
     free_bytes: int
+    temperature_c: float | None = None  # None: nothing here reports it
+    power_w: float | None = None  # that it draws now
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ from __future__ import annotations
 import platform
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
@@ -37,6 +37,8 @@ class Gpu:
     target: str = ""
     is_integrated: bool = False
     free_bytes: int = 0
+    temperature_c: float | None = None  # None: the driver doesn't say
+    power_w: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,8 +106,26 @@ def _nvidia_gpu(handle: object) -> Gpu:
     except pynvml.NVMLError:
         capability = None
     memory = pynvml.nvmlDeviceGetMemoryInfo(handle)
-    name = str(pynvml.nvmlDeviceGetName(handle))
-    return Gpu(Vendor.NVIDIA, name, int(memory.total), capability, free_bytes=int(memory.free))
+    power_mw = _told(pynvml.nvmlDeviceGetPowerUsage, handle)
+    return Gpu(
+        Vendor.NVIDIA,
+        str(pynvml.nvmlDeviceGetName(handle)),
+        int(memory.total),
+        capability,
+        free_bytes=int(memory.free),
+        temperature_c=_told(pynvml.nvmlDeviceGetTemperature, handle, pynvml.NVML_TEMPERATURE_GPU),
+        power_w=None if power_mw is None else power_mw / 1000,
+    )
+
+
+def _told(query: Callable[..., int], *arguments: object) -> float | None:
+    """Return the driver's answer; None where this driver or GPU has none."""
+    import pynvml
+
+    try:
+        return float(query(*arguments))
+    except pynvml.NVMLError:
+        return None
 
 
 def _from_kernel(sysfs: Path) -> Iterator[Gpu]:
@@ -113,21 +133,52 @@ def _from_kernel(sysfs: Path) -> Iterator[Gpu]:
     for properties in sorted(sysfs.glob("class/kfd/kfd/topology/nodes/*/properties")):
         target = _target(properties)
         if target:
-            yield Gpu(Vendor.AMD, f"AMD GPU ({target})", target=target)
+            device = sysfs / "class/drm" / f"renderD{_property(properties, 'drm_render_minor')}" / "device"
+            total, used = (_number(device / f"mem_info_vram_{kind}") or 0.0 for kind in ("total", "used"))
+            yield Gpu(
+                Vendor.AMD,
+                f"AMD GPU ({target})",
+                int(total),
+                target=target,
+                free_bytes=int(max(total - used, 0.0)),
+                temperature_c=_sensor(device, "temp1_input", 1000),
+                power_w=_sensor(device, "power1_average", 1_000_000) or _sensor(device, "power1_input", 1_000_000),
+            )
     for vendor in sorted(sysfs.glob("class/drm/card?/device/vendor")):
         if _text(vendor) == _INTEL:
             is_integrated = vendor.parent.resolve().name == _INTEGRATED
-            yield Gpu(Vendor.INTEL, "Intel graphics" if is_integrated else "Intel Arc", is_integrated=is_integrated)
+            yield Gpu(
+                Vendor.INTEL,
+                "Intel graphics" if is_integrated else "Intel Arc",
+                is_integrated=is_integrated,
+                temperature_c=_sensor(vendor.parent, "temp1_input", 1000),
+            )
 
 
 def _target(properties: Path) -> str:
     """Return `gfx90a` for 90010: minor and stepping have two decimal digits there, hexadecimal ones in the name."""
+    number = _property(properties, "gfx_target_version")
+    return f"gfx{number // 10000}{number // 100 % 100:x}{number % 100:x}" if number else ""
+
+
+def _property(properties: Path, name: str) -> int:
+    """Return a number from a file of lines like `name 42`; 0 if it has none."""
     for line in _text(properties).splitlines():
         key, _, value = line.partition(" ")
-        if key == "gfx_target_version" and value.isdecimal() and int(value) > 0:
-            number = int(value)
-            return f"gfx{number // 10000}{number // 100 % 100:x}{number % 100:x}"
-    return ""
+        if key == name and value.isdecimal():
+            return int(value)
+    return 0
+
+
+def _sensor(device: Path, name: str, units: int) -> float | None:
+    """Return the reading of a device's own sensor; the kernel counts in `units` of what is returned."""
+    found = (_number(path) for path in sorted(device.glob(f"hwmon/hwmon*/{name}")))
+    return next((value / units for value in found if value is not None), None)
+
+
+def _number(path: Path) -> float | None:
+    said = _text(path)
+    return float(said) if said.isdecimal() else None
 
 
 def _text(path: Path) -> str:

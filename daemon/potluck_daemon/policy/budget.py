@@ -1,4 +1,4 @@
-"""Measures today's use and tells which obstacles follow from it: the data that `terms` decides with."""
+"""Measures the use of today and its month, and tells which obstacles follow from it: the data of `terms`."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from potluck.errors import PotluckError
 from potluck.manifest import hub_cache
 from potluck_daemon.metering.energy import Power
 from potluck_daemon.metering.meters import DiskMeter, UseMeter
-from potluck_daemon.metering.usage import DayUse
+from potluck_daemon.metering.usage import DayUse, on
 from potluck_daemon.policy.decide import Obstacle
 from potluck_daemon.policy.terms import Disk, cost, obstacles
 from potluck_daemon.presence.nvml import NvmlReader
@@ -24,7 +24,7 @@ INTERVAL_S = 15.0  # between samples, each of which takes some milliseconds
 
 
 class Budget:
-    """The use of one day. The daemon remembers `use` across restarts."""
+    """The use of a day and its month. The daemon remembers `use` across restarts."""
 
     def __init__(
         self,
@@ -69,9 +69,10 @@ class Budget:
         return obstacles(settings.when, settings.limits, self.use, disk, datetime.now())
 
     def status(self, limits: LimitSettings) -> UseStatus:
-        use = self.use if self.use.day == datetime.now().strftime("%Y-%m-%d") else DayUse()
+        use = on(self.use, datetime.now().strftime("%Y-%m-%d"))
         spent = round(cost(limits, use), 4) if limits.price_kwh else None
-        return UseStatus(use.sent_bytes, use.received_bytes, round(use.energy_wh, 3), spent)
+        month = (use.month_sent_bytes, use.month_received_bytes)
+        return UseStatus(use.sent_bytes, use.received_bytes, round(use.energy_wh, 3), spent, *month)
 
     async def _gpu_power_w(self, pci: str) -> float | None:
         try:

@@ -1,4 +1,4 @@
-"""Applies the user's other terms: hours of the week, caps of a day, room on the disk. Pure.
+"""Applies the user's other terms: hours of the week, caps of a day or month, room on the disk. Pure.
 
 A term that is broken becomes an obstacle with a reason, a text that names the numbers, and what would end it.
 """
@@ -13,7 +13,7 @@ from potluck_control.hours import is_open, opens_in_s, parse_hours
 from potluck_control.network_report import NetworkCaps
 from potluck_control.states import Reason
 
-from potluck_daemon.metering.usage import DayUse
+from potluck_daemon.metering.usage import DayUse, on
 from potluck_daemon.policy.decide import Obstacle, Presence
 from potluck_daemon.settings.schema import LimitSettings, Settings, WhenSettings
 
@@ -32,7 +32,7 @@ def obstacles(
     when: WhenSettings, limits: LimitSettings, use: DayUse, disk: Disk, now: datetime
 ) -> tuple[Obstacle, ...]:
     """Return everything that forbids serving now. `now`: local time."""
-    return (*_hours(when, now), *_day_caps(limits, use, now), *_disk(limits, disk))
+    return (*_hours(when, now), *_caps(limits, use, now), *_disk(limits, disk))
 
 
 def network_caps(settings: Settings, presence: Presence) -> NetworkCaps:
@@ -57,9 +57,9 @@ def _hours(when: WhenSettings, now: datetime) -> Iterator[Obstacle]:
         yield Obstacle(Reason.SCHEDULE, text, "when your next serving hours begin", opens_in_s(intervals, now))
 
 
-def _day_caps(limits: LimitSettings, use: DayUse, now: datetime) -> Iterator[Obstacle]:
-    if use.day != now.strftime("%Y-%m-%d"):
-        return
+def _caps(limits: LimitSettings, before: DayUse, now: datetime) -> Iterator[Obstacle]:
+    use = on(before, now.strftime("%Y-%m-%d"))
+    yield from _month_caps(limits, use, now)
     midnight = datetime.combine(now.date() + timedelta(days=1), datetime.min.time())
     ends, left_s = "at midnight", (midnight - now.replace(tzinfo=None)).total_seconds()
     if 0 < limits.upload_mb_day * _MIB <= use.sent_bytes:
@@ -71,6 +71,18 @@ def _day_caps(limits: LimitSettings, use: DayUse, now: datetime) -> Iterator[Obs
     if 0 < limits.cost_day <= cost(limits, use):
         text = f"Today's electricity budget is used up: {cost(limits, use):.2f} of {limits.cost_day:.2f}"
         yield Obstacle(Reason.COST_CAP, text, ends, left_s)
+
+
+def _month_caps(limits: LimitSettings, use: DayUse, now: datetime) -> Iterator[Obstacle]:
+    first = datetime(now.year + now.month // 12, now.month % 12 + 1, 1)
+    ends, left_s = "when the next month begins", (first - now.replace(tzinfo=None)).total_seconds()
+    sent, received = use.month_sent_bytes, use.month_received_bytes
+    if 0 < limits.upload_mb_month * _MIB <= sent:
+        text = f"This month's upload limit is reached: {sent // _MIB} of {limits.upload_mb_month} MiB"
+        yield Obstacle(Reason.UPLOAD_CAP, text, ends, left_s)
+    if 0 < limits.download_mb_month * _MIB <= received:
+        text = f"This month's download limit is reached: {received // _MIB} of {limits.download_mb_month} MiB"
+        yield Obstacle(Reason.DOWNLOAD_CAP, text, ends, left_s)
 
 
 def _disk(limits: LimitSettings, disk: Disk) -> Iterator[Obstacle]:

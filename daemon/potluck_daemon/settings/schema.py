@@ -160,7 +160,7 @@ class WhenSettings:
 
 @dataclass(frozen=True, slots=True)
 class LimitSettings:
-    """Limits of what serving may use; 0 means no limit. Days begin at midnight."""
+    """Limits of what serving may use; 0 means no limit. Days and months begin at midnight."""
 
     gpu_temperature_c: float = _setting(80.0, "serve more slowly when a GPU is hotter", unit="°C", low=0, high=120)
     cpu_temperature_c: float = _setting(
@@ -180,6 +180,8 @@ class LimitSettings:
     )
     upload_mb_day: int = _setting(0, "data to send in a day", unit="MiB", low=0, high=1 << 40)
     download_mb_day: int = _setting(0, "data to receive in a day", unit="MiB", low=0, high=1 << 40)
+    upload_mb_month: int = _setting(0, "data to send in a calendar month", unit="MiB", low=0, high=1 << 40)
+    download_mb_month: int = _setting(0, "data to receive in a calendar month", unit="MiB", low=0, high=1 << 40)
     cost_day: float = _setting(
         0.0, "cost of electricity in a day, in the currency of limits.price_kwh", low=0, high=1e6
     )

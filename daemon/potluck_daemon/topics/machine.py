@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import platform
+import time
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -18,6 +19,8 @@ from potluck_daemon.configuration import Configuration
 from potluck_daemon.environment.interpreter import has_torch
 from potluck_daemon.environment.machine import Gpu, Vendor, look
 from potluck_daemon.host import login
+from potluck_daemon.metering.energy import ProcessorMeter
+from potluck_daemon.presence.heat import sensors
 from potluck_daemon.topics.topic import Topic, answers
 
 _KINDS = {Vendor.NVIDIA: "cuda", Vendor.AMD: "cuda", Vendor.INTEL: "xpu", Vendor.APPLE: "mps"}  # torch's names
@@ -26,10 +29,13 @@ _KINDS = {Vendor.NVIDIA: "cuda", Vendor.AMD: "cuda", Vendor.INTEL: "xpu", Vendor
 class MachineTopic(Topic):
     def __init__(self, configuration: Configuration) -> None:
         self._configuration = configuration
+        self._processor, self._looked_at = ProcessorMeter(), 0.0
 
     @answers(machine.GET)
     async def _get(self, _: Empty) -> machine.DeviceList:
-        devices = await asyncio.to_thread(lambda: tuple(find_devices()))
+        before, self._looked_at = self._looked_at, time.monotonic()
+        watts = self._processor.watts(self._looked_at - before)
+        devices = await asyncio.to_thread(lambda: tuple(find_devices(watts)))
         return machine.DeviceList(devices, devices[0].name, has_torch(self._configuration.engine_python))
 
     @answers(machine.LOGIN)
@@ -46,14 +52,16 @@ class MachineTopic(Topic):
         return await self._login(Empty())
 
 
-def find_devices() -> Iterator[Device]:
-    """Yield the GPUs, named as torch names them, and the processor; blocks."""
+def find_devices(processor_w: float | None = None, sysfs: Path = Path("/sys")) -> Iterator[Device]:
+    """Yield the GPUs, named as torch names them, and the processor, which draws `processor_w`; blocks."""
     numbers: Counter[str] = Counter()
     for gpu in look().gpus:
         if not gpu.is_integrated:
-            yield Device(_name(gpu, numbers), gpu.name, gpu.memory_bytes, gpu.free_bytes)
+            name, free = _name(gpu, numbers), gpu.free_bytes
+            yield Device(name, gpu.name, gpu.memory_bytes, free, gpu.temperature_c, gpu.power_w)
     memory = psutil.virtual_memory()
-    yield Device("cpu", _processor(), int(memory.total), int(memory.available))
+    heat = max((celsius for kind, _, _, celsius in sensors(sysfs) if kind == "cpu"), default=None)
+    yield Device("cpu", _processor(), int(memory.total), int(memory.available), heat, processor_w)
 
 
 def _name(gpu: Gpu, numbers: Counter[str]) -> str:

@@ -6,10 +6,13 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from potluck_app.pages.preferences import Preferences
-from potluck_app.shell.notifier import ERRORS_APART_S, FORGOTTEN_S, Notifier
+from helpers.app_answers import ANSWERS
+from potluck_app.pages.preferences import News, Preferences
+from potluck_app.shell.notifier import ERRORS_APART_S, FORGOTTEN_S, MISSING_S, Notifier
 from potluck_control.agreement import Agreement, Difference
-from potluck_control.schema import Status
+from potluck_control.methods.members import Member, MembersList
+from potluck_control.methods.updates import Offered, UpdatesState
+from potluck_control.schema import Status, SwarmStatus
 from potluck_control.states import Reason, State
 
 FAILED = Status(State.ERROR, Reason.ENGINE_FAILED, "The engine failed", since=100.0, version="1")
@@ -50,6 +53,65 @@ def test_a_milestone_is_told_when_it_is_passed_and_not_when_the_app_starts() -> 
     assert message is not None
     assert "10,000 points" in message.text
     assert notifier.earned(10_001) is None
+
+
+def seen(*coverage: int, swarm: str = "friday") -> Status:
+    shown = SwarmStatus(swarm, "a/llama", len(coverage), coverage=coverage)
+    return replace(FAILED, state=State.SERVING, swarm=shown)
+
+
+def test_a_layer_that_stays_missing_is_told_and_so_is_the_complete_model() -> None:
+    notifier = Notifier()
+    assert notifier.coverage(seen(1, 2), 0.0) is None, "a model that was complete from the start is no news"
+    assert notifier.coverage(seen(1, 0), 10.0) is None
+    assert notifier.coverage(seen(1, 1), 10.0 + MISSING_S - 1) is None, "a server that starts again is no news"
+    assert notifier.coverage(seen(0, 0), 100.0) is None
+    missing = notifier.coverage(seen(1, 0), 100.0 + MISSING_S)
+    assert missing is not None
+    assert (missing.text, missing.news) == ("Nobody serves layer 2. (llama)", News.MISSING)
+    assert notifier.coverage(seen(1, 0), 1000.0) is None
+    complete = notifier.coverage(seen(1, 1), 1001.0)
+    assert complete is not None
+    assert (complete.heading, complete.news) == ("The model is complete", News.COMPLETE)
+    assert notifier.coverage(seen(1, 1), 1002.0) is None
+
+
+def test_another_swarm_begins_without_news_and_an_unknown_coverage_tells_nothing() -> None:
+    notifier = Notifier()
+    assert notifier.coverage(seen(0, 1), 0.0) is None
+    assert notifier.coverage(seen(0, 1), MISSING_S) is not None
+    assert notifier.coverage(replace(FAILED, swarm=None), MISSING_S + 1) is None
+    assert notifier.coverage(seen(), MISSING_S + 2) is None
+    assert notifier.coverage(seen(1, 1, swarm="saturday"), MISSING_S + 3) is None
+
+
+def test_a_friend_who_joins_is_told_once_and_those_who_were_there_are_not() -> None:
+    notifier = Notifier()
+
+    def people(*names: str, swarm: str = "friday") -> MembersList:
+        found = [Member(name, name, "member", 0.0, "", name == "me", False, ()) for name in names]
+        return replace(ANSWERS["members.list"], swarm=swarm, members=tuple(found))
+
+    assert notifier.people(people("me", "ana")) is None
+    told = notifier.people(people("me", "ana", "ben", "eva"))
+    assert told is not None
+    assert (told.text, told.news) == ("ben, eva joined the swarm “friday”.", News.FRIEND)
+    assert notifier.people(people("me", "ben")) is None
+    assert notifier.people(people("me", "zoe", swarm="saturday")) is None, "another swarm's people are no news"
+
+
+def test_an_update_is_told_once_for_each_version() -> None:
+    notifier = Notifier()
+    state = UpdatesState("1.0", True, True, True)
+    assert notifier.updates(state) is None
+    offered = replace(state, offered=Offered("1.1", (), 0))
+    told = notifier.updates(offered)
+    assert told is not None
+    assert (told.text, told.news) == ("Potluck 1.1 is available.", News.UPDATE)
+    assert notifier.updates(offered) is None
+    assert notifier.updates(state) is None
+    assert notifier.updates(offered) is None
+    assert notifier.updates(replace(state, offered=Offered("1.2", (), 0))) is not None
 
 
 def test_a_daemon_of_another_version_is_told_once() -> None:

@@ -9,7 +9,7 @@ import pytest
 from helpers.app_answers import ANSWERS
 from helpers.fake_link import FakeLink
 from helpers.screen import control, press, shown
-from potluck_app.pages.preferences import Preferences
+from potluck_app.pages.preferences import News, Preferences
 from potluck_app.pages.preferences_page import PreferencesPage
 from potluck_app.widgets import theme
 from potluck_app.widgets.button import Switch
@@ -53,6 +53,21 @@ def test_a_language_is_kept_and_waits_for_a_restart(tmp_path: Path, qtbot: QtBot
     assert Preferences(str(tmp_path / "app.ini")).language == "de"
     choose(page, "Language: System")
     assert RESTART not in shown(page)
+
+
+def test_each_kind_of_news_is_switched_by_itself_and_none_while_all_are_off(tmp_path: Path) -> None:
+    page, file = page_of(tmp_path / "app.ini"), str(tmp_path / "app.ini")
+    friend, everything = control(page, "A friend joined"), control(page, "Notifications")
+    assert isinstance(friend, Switch)
+    assert isinstance(everything, Switch)
+    friend.click()
+    assert [news for news in News if not Preferences(file).notifies_of(news)] == [News.FRIEND]
+    everything.click()
+    assert not any(Preferences(file).notifies_of(news) for news in News)
+    assert not control(page, "An update is ready").isEnabled()
+    everything.click()
+    assert page_of(tmp_path / "app.ini").findChildren(Switch)
+    assert not Preferences(file).has_chosen(News.FRIEND)
 
 
 def test_notifications_are_switched_here_and_shown_as_the_menu_left_them(tmp_path: Path, qtbot: QtBot) -> None:

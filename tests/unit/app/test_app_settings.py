@@ -17,6 +17,7 @@ from potluck_app.pages.share import Company, Share, SharePanel
 from potluck_app.pages.when import WhenPage
 from potluck_app.widgets import theme, week_grid
 from potluck_app.widgets.number_box import NumberBox
+from potluck_app.widgets.slider import LimitSlider
 from potluck_app.widgets.week_grid import WeekGrid
 from potluck_control.methods.machine import Device, DeviceList, LoginParams, LoginStart
 from potluck_control.methods.models import (
@@ -31,12 +32,14 @@ from potluck_control.methods.models import (
 from potluck_control.methods.programs import PlacedProgram, PlaceParams, ProgramPlace, Programs, RunningProgram
 from potluck_control.methods.settings import Change, Changed, SetParams, SettingsPage
 from potluck_control.methods.swarms import JoinedSwarm, LeaveParams, Swarms
+from potluck_control.schema import EngineStatus, LoadStatus, Status, UseStatus
+from potluck_control.states import Reason, State
 from potluck_daemon.settings.page import settings_page
-from potluck_daemon.settings.schema import Settings
+from potluck_daemon.settings.schema import ServeSettings, Settings
 from potluck_daemon.settings.store import Loaded
-from PySide6.QtCore import QEvent, QPointF, Qt
-from PySide6.QtGui import QColor, QMouseEvent
-from PySide6.QtWidgets import QCheckBox, QComboBox, QMessageBox, QWidget
+from PySide6.QtCore import QEvent, QPoint, QPointF, Qt
+from PySide6.QtGui import QColor, QMouseEvent, QWheelEvent
+from PySide6.QtWidgets import QCheckBox, QComboBox, QMessageBox, QSlider, QWidget
 from pytestqt.qtbot import QtBot
 
 from potluck.errors import PotluckError
@@ -234,17 +237,82 @@ def test_graphics_cards_compute_together_and_the_processor_alone() -> None:
 
 def test_a_second_card_joins_the_one_that_is_taken_by_itself() -> None:
     page, link = opened(LimitsPage, ANSWERS)
-    assert "21.5 GB of 25.8 GB free · selected automatically" in shown(page)
-    second = control(page, "RTX 2060")
+    assert {"In use, selected automatically", "Not in use"} <= set(shown(page))
+    second = control(page, "Use RTX 2060")
     assert isinstance(second, QCheckBox)
     second.click()
     (told,) = link.named("settings.set")
     assert told == SetParams(choice(frozenset({"cuda:0", "cuda:1"})))
 
 
+def test_the_card_of_a_device_says_what_it_does_and_what_potluck_takes_of_it() -> None:
+    hot = replace(GPUS[0], temperature_c=61.4, power_w=180.2)
+    page, link = opened(LimitsPage, ANSWERS | {"machine.get": replace(MACHINE, devices=(hot, *MACHINE.devices[1:]))})
+    load = LoadStatus(memory_used_bytes=3 * GIB, memory_limit_bytes=12 * GIB, memory_total_bytes=24 * GIB)
+    running = Status(State.SERVING, Reason.NONE, "", 0.0, "1", engine=EngineStatus(pid=7), load=load)
+    page.show_status(running)
+    assert {"61 °C", "180 W"} <= set(shown(page))
+    assert "Potluck 3.2 GB of 12.9 GB · other programs 1.1 GB · 21.5 GB of 25.8 GB free" in shown(page)
+    assert shown(page).count("Memory for Potluck") == 1, "a device that is not in use has no limits"
+    page.show_status(replace(running, engine=EngineStatus()))
+    assert "Other programs 4.3 GB · 21.5 GB of 25.8 GB free" in shown(page)
+    link.answers["machine.get"] = MACHINE
+    page.refresh()
+    assert "61 °C" not in shown(page), "a sensor that is gone leaves no number behind"
+
+
+def sliders(page: QWidget, name: str) -> list[LimitSlider]:
+    return [slider for slider in page.findChildren(LimitSlider) if slider.accessibleName() == name]
+
+
+def test_a_slider_changes_the_setting_once_it_rests_and_a_refusal_stands_below_it(qtbot: QtBot) -> None:
+    page, link = opened(LimitsPage, ANSWERS)
+    (memory,), (heat,) = sliders(page, "Memory for Potluck"), sliders(page, "Temperature limit")
+    assert (memory.limit, heat.limit) == (0.0, 80.0)
+    (box,) = [item for item in page.findChildren(NumberBox) if item.accessibleName() == "Memory for Potluck"]
+    for _ in range(3):
+        memory.triggerAction(QSlider.SliderAction.SliderSingleStepSub)
+    assert box.text() == "24.5 GB"
+    assert link.named("settings.set") == [], "each step would load the layers again"
+    qtbot.waitUntil(lambda: link.named("settings.set") != [])
+    assert link.named("settings.set") == [SetParams((Change("serve.memory_limit_mb", 23365),))]
+    link.fail("settings.set", PotluckError("the file is not yours"))
+    assert "The file is not yours." in shown(page)
+    box.setValue(2.0)
+    box.editingFinished.emit()
+    assert link.named("settings.set")[-1] == SetParams((Change("serve.memory_limit_mb", 1907),))
+
+
+def test_two_graphics_cards_in_use_share_their_limits() -> None:
+    values = {"POTLUCK_SERVE_DEVICES": "cuda:0,cuda:1"}
+    settings = settings_page(Loaded(Settings(serve=ServeSettings(devices=("cuda:0", "cuda:1")))), Path("/x"), values)
+    page, _ = opened(LimitsPage, ANSWERS | {"settings.get": settings})
+    assert len(sliders(page, "Temperature limit")) == 2
+    assert all(slider.limit == 80.0 for slider in sliders(page, "Temperature limit"))
+    assert not control(page, "Use RTX 2060").isEnabled(), "the environment fixes the devices"
+
+
+def test_the_wheel_does_not_move_a_slider() -> None:
+    slider = LimitSlider(0, 10, 1)
+    slider.show_limit(5)
+    scrolled = QWheelEvent(
+        *(QPointF(5, 5), QPointF(5, 5), QPoint(0, 120), QPoint(0, 120)),
+        *(Qt.MouseButton.NoButton, Qt.KeyboardModifier.NoModifier, Qt.ScrollPhase.NoScrollPhase, False),
+    )
+    slider.wheelEvent(scrolled)
+    assert (slider.limit, scrolled.isAccepted()) == (5, False)
+
+
+def test_limits_say_what_the_month_has_used() -> None:
+    page, _ = opened(LimitsPage, ANSWERS)
+    use = UseStatus(month_sent_bytes=12 * 10**9, month_received_bytes=3 * 10**9)
+    page.show_status(Status(State.SERVING, Reason.NONE, "", 0.0, "1", use=use))
+    assert "This month so far: 12.0 GB sent, 3.0 GB received" in shown(page)
+
+
 def test_a_machine_without_an_engine_leads_to_where_one_is_made(qtbot: QtBot) -> None:
     link = FakeLink(ANSWERS)
-    devices = Devices(Page(link, ""), has_switches=False)
+    devices = Devices(Page(link, ""))
     devices.show_machine(replace(MACHINE, has_engine=False))
     assert "The compute engine is not installed yet." in shown(devices)
     with qtbot.waitSignal(devices.setup_wanted):

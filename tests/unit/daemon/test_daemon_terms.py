@@ -66,6 +66,39 @@ def test_a_cap_of_the_day_forbids_when_it_is_reached_and_until_midnight(
 
 
 @pytest.mark.parametrize(
+    ("limits", "just_below", "reached", "reason"),
+    [
+        (
+            LimitSettings(upload_mb_month=2),
+            DayUse(TODAY, month_sent_bytes=2 * MIB - 1, month_received_bytes=9**9),
+            DayUse(TODAY, month_sent_bytes=2 * MIB),
+            Reason.UPLOAD_CAP,
+        ),
+        (
+            LimitSettings(download_mb_month=2),
+            DayUse(TODAY, month_sent_bytes=9**9, month_received_bytes=2 * MIB - 1),
+            DayUse("2026-11-01", month_received_bytes=2 * MIB),
+            Reason.DOWNLOAD_CAP,
+        ),
+    ],
+)
+def test_a_cap_of_the_month_forbids_when_it_is_reached_and_until_the_next_month(
+    limits: LimitSettings, just_below: DayUse, reached: DayUse, reason: Reason
+) -> None:
+    assert reasons(limits, just_below) == []
+    (obstacle,) = obstacles(WhenSettings(), limits, reached, Disk(), NOW)
+    assert (obstacle.reason, obstacle.left_s) == (reason, 7 * 86400 + 6 * 3600)
+    assert "This month's" in obstacle.text
+    assert reasons(limits, replace(reached, day="2026-10-31")) == []
+
+
+def test_the_cap_of_december_ends_with_the_year() -> None:
+    use, now = DayUse("2026-12-31", month_sent_bytes=5 * MIB), datetime(2026, 12, 31, 23, 0)
+    (obstacle,) = obstacles(WhenSettings(), LimitSettings(upload_mb_month=5), use, Disk(), now)
+    assert obstacle.left_s == 3600
+
+
+@pytest.mark.parametrize(
     ("limits", "use", "disk", "words"),
     [
         (LimitSettings(upload_mb_day=100), DayUse(TODAY, 123 * MIB), Disk(), "123 of 100 MiB"),
@@ -101,11 +134,13 @@ def test_a_full_disk_forbids_a_start_and_nothing_that_runs(limits: LimitSettings
     assert (obstacle.reason, obstacle.only_before_start) == (Reason.DISK, True)
 
 
-def test_use_adds_up_within_a_day_and_begins_anew_with_the_next() -> None:
-    use = used(DayUse(), "monday", NetworkUse(10, 20), watts=100, seconds=36)
-    use = used(use, "monday", NetworkUse(1, 2), watts=100, seconds=36)
-    assert use == DayUse("monday", 11, 22, pytest.approx(2.0))
-    assert used(use, "tuesday", NetworkUse(5, 5), watts=0, seconds=36) == DayUse("tuesday", 5, 5, 0)
+def test_use_adds_up_within_a_day_and_a_month_and_begins_anew_with_the_next() -> None:
+    use = used(DayUse(), "2026-11-29", NetworkUse(10, 20), watts=100, seconds=36)
+    use = used(use, "2026-11-29", NetworkUse(1, 2), watts=100, seconds=36)
+    assert use == DayUse("2026-11-29", 11, 22, pytest.approx(2.0), 11, 22)
+    use = used(use, "2026-11-30", NetworkUse(5, 5), watts=0, seconds=36)
+    assert use == DayUse("2026-11-30", 5, 5, 0, 16, 27)
+    assert used(use, "2026-12-01", NetworkUse(1, 2), watts=0, seconds=36) == DayUse("2026-12-01", 1, 2, 0, 1, 2)
 
 
 def test_cost_is_energy_times_price() -> None:

@@ -10,6 +10,7 @@ from potluck_control.client import ControlError
 from potluck_control.methods import machine
 from potluck_control.methods.machine import LoginParams
 from potluck_daemon.environment import interpreter as interpreter_of_engine
+from potluck_daemon.environment import machine as hardware
 from potluck_daemon.environment.machine import Gpu, Hardware, Vendor
 from potluck_daemon.host import login, units
 from potluck_daemon.topics import machine as topic
@@ -39,6 +40,35 @@ async def test_devices_are_named_as_torch_names_them(
     found = await ask(machine.GET)
     assert [device.name for device in found.devices] == [*names, "cpu"]
     assert found.best == [*names, "cpu"][0]
+
+
+def test_an_amd_card_reports_its_memory_temperature_and_power(tmp_path: Path) -> None:
+    node, device = tmp_path / "class/kfd/kfd/topology/nodes/1", tmp_path / "class/drm/renderD129/device"
+    files = {
+        node / "properties": "gfx_target_version 110000\ndrm_render_minor 129\n",
+        device / "mem_info_vram_total": str(24 << 30),
+        device / "mem_info_vram_used": str(4 << 30),
+        device / "hwmon/hwmon3/temp1_input": "61000",
+        device / "hwmon/hwmon3/power1_average": "180000000",
+    }
+    for path, said in files.items():
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(said)
+    (found,) = hardware.look(tmp_path).gpus
+    assert (found.target, found.memory_bytes, found.free_bytes) == ("gfx1100", 24 << 30, 20 << 30)
+    assert (found.temperature_c, found.power_w) == (61.0, 180.0)
+
+
+def test_the_processor_has_the_temperature_of_its_hottest_sensor(tmp_path: Path) -> None:
+    chip = tmp_path / "class/hwmon/hwmon0"
+    chip.mkdir(parents=True)
+    (chip / "name").write_text("k10temp")
+    (chip / "temp1_input").write_text("51000")
+    (chip / "temp2_input").write_text("63500")
+    *_, processor = topic.find_devices(35.5, tmp_path)
+    assert (processor.name, processor.temperature_c, processor.power_w) == ("cpu", 63.5, 35.5)
+    *_, unknown = topic.find_devices(None, tmp_path / "nothing")
+    assert (unknown.temperature_c, unknown.power_w) == (None, None)
 
 
 async def test_a_missing_environment_is_told(ask: Ask, monkeypatch: pytest.MonkeyPatch) -> None:

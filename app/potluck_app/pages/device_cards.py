@@ -1,0 +1,200 @@
+"""A card for each device: its memory, temperature and power, what Potluck takes of it, and what it may take."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import partial
+
+from potluck_control.methods import machine
+from potluck_control.methods.machine import Device, DeviceList
+from potluck_control.methods.settings import Setting
+from potluck_control.schema import Status
+from PySide6.QtCore import QSignalBlocker, Signal
+from PySide6.QtWidgets import QWidget
+
+from potluck_app.pages.devices import CPU, SetUpOffer, choice, toggled
+from potluck_app.pages.settings_page import SettingRow, SettingsForm, SliderScale
+from potluck_app.widgets import theme
+from potluck_app.widgets.button import Switch
+from potluck_app.widgets.card import Card, text
+from potluck_app.widgets.figure import Figure, in_a_row
+from potluck_app.widgets.layout import Slot, column, holder, row
+from potluck_app.widgets.share_bar import ShareBar
+from potluck_app.widgets.theme import Type
+from potluck_app.words import numbers
+from potluck_app.words.language import tr
+
+MIB_IN_GB = 1e9 / (1 << 20)
+MEMORY, GPU_POWER = "serve.memory_limit_mb", "limits.gpu_power_w"
+GPU_HEAT, CPU_HEAT = "limits.gpu_temperature_c", "limits.cpu_temperature_c"
+_HEAT = SliderScale(50, 100, 1)  # degrees Celsius
+_POWER = SliderScale(50, 600, 10)  # watts; the strongest cards for one computer draw about 600
+_HALF_GB = 0.5
+_AUTO = "auto"
+
+
+class DeviceCards(QWidget):
+    """Shows the devices of this computer on a page of settings, and changes their limits through it.
+
+    Signal: `setup_wanted()` while no engine is installed.
+    """
+
+    setup_wanted = Signal()
+
+    def __init__(self, page: SettingsForm) -> None:
+        super().__init__()
+        self._page = page
+        self._machine: DeviceList | None = None
+        self._chosen, self._is_fixed = frozenset[str](), True
+        self._status: Status | None = None
+        self._cards: list[_DeviceCard] = []
+        self._list, self._setup = Slot(), SetUpOffer()
+        self._setup.pressed.connect(self.setup_wanted)
+        self._setup.hide()
+        self.setLayout(column(self._setup, self._list))
+
+    def refresh(self) -> None:
+        self._page.ask(machine.GET, None, self.show_machine)
+
+    def show_machine(self, found: DeviceList) -> None:
+        self._setup.setVisible(not found.has_engine)
+        before, self._machine = self._machine, found
+        if before is None or _fixed_parts(before) != _fixed_parts(found):
+            self._draw()
+        self._update()
+
+    def show_status(self, status: Status) -> None:
+        self._status = status
+        self._update()
+
+    def show_settings(self, found: dict[str, Setting]) -> None:
+        """Show which devices the settings choose."""
+        alone, together = found.get("serve.device"), found.get("serve.devices")
+        if alone is None or together is None:
+            return
+        named = frozenset(map(str, together.value)) if isinstance(together.value, tuple | list) else frozenset()
+        one = frozenset() if alone.value == _AUTO else frozenset({str(alone.value)})
+        before = self._chosen, self._is_fixed
+        self._chosen, self._is_fixed = named or one, bool(alone.overridden_by or together.overridden_by)
+        if before != (self._chosen, self._is_fixed):
+            self._draw()
+            self._update()
+
+    def _draw(self) -> None:
+        """Make the cards anew; those of devices in use have sliders."""
+        found = self._machine
+        if found is None:
+            return
+        for card in self._cards:
+            self._page.forget(card.settings)
+        self._cards = [self._card(device, found) for device in found.devices]
+        note = self.tr("Several graphics cards share the layers. Choose none, and Potluck takes the fastest.")
+        head = (text("muted", said=note),) if len(found.devices) > 1 else ()
+        self._list.show_content(holder(column(*head, *self._cards, spacing=theme.SPACE_L)))
+        self._page.show_again()
+
+    def _card(self, device: Device, found: DeviceList) -> _DeviceCard:
+        is_on = device.name in (self._chosen or {found.best})
+        card = _DeviceCard(self._page, device, is_on=is_on)
+        card.switch.setVisible(len(found.devices) > 1)
+        card.switch.setEnabled(not self._is_fixed)
+        card.switch.toggled.connect(partial(self._toggle, device.name))
+        return card
+
+    def _toggle(self, name: str, is_on: bool) -> None:
+        assert self._machine is not None
+        now = self._chosen or frozenset({self._machine.best})
+        self._page.change(*choice(toggled(now, name, is_on=is_on)))
+
+    def _update(self) -> None:
+        """Say anew what each device does; the keyboard stays where it is."""
+        if self._machine is None:
+            return
+        taken, limit = _of_engine(self._status, sum(card.is_on for card in self._cards))
+        for card, device in zip(self._cards, self._machine.devices, strict=True):
+            is_automatic = not self._chosen and card.is_on
+            card.show_device(device, *((taken, limit) if card.is_on else (0, 0)), is_automatic=is_automatic)
+
+
+class _DeviceCard(Card):
+    """One device. `settings`: the rows of its limits, which a card of an unused device has not."""
+
+    def __init__(self, page: SettingsForm, device: Device, *, is_on: bool) -> None:
+        super().__init__()
+        self.is_on = is_on
+        self.switch = Switch()
+        self.switch.setAccessibleName(self.tr("Use {device}").format(device=device.title))
+        with QSignalBlocker(self.switch):
+            self.switch.setChecked(is_on)
+        self._how = text("muted", kind=Type.CAPTION)
+        self._heat, self._power = Figure(self.tr("Temperature")), Figure(self.tr("Power"))
+        self._memory, self._bar = text("muted", kind=Type.CAPTION), ShareBar()
+        self._bar.setAccessibleName(self.tr("Memory"))
+        rows = tuple(_limits(page, device)) if is_on else ()
+        self.settings = tuple(field for field, _ in rows)
+        title = column(text(kind=Type.HEADING, said=device.title), self._how, spacing=0)
+        figures, self._room = in_a_row(self._heat, self._power), holder(column(self._memory, self._bar, spacing=4))
+        self.fill("", row((title, 1), self.switch), figures, self._room, *(widget for _, widget in rows))
+        self.setAccessibleName(device.title)
+
+    def show_device(self, device: Device, taken_bytes: int, limit_bytes: int, *, is_automatic: bool) -> None:
+        """Show what the device does; `taken_bytes` and `limit_bytes` (0: none) are Potluck's."""
+        unused = self.tr("Not in use")
+        said = self.tr("In use, selected automatically") if is_automatic else self.tr("In use")
+        self._how.setText(said if self.is_on else unused)
+        _show_figure(self._heat, device.temperature_c, "°C")
+        _show_figure(self._power, device.power_w, "W")
+        self._room.setVisible(device.memory_bytes > 0)
+        if device.memory_bytes > 0:
+            others = max(device.memory_bytes - device.free_bytes - taken_bytes, 0)
+            said = _memory_text(device, taken_bytes, others, limit_bytes)
+            self._memory.setText(said)
+            ours, theirs, limit = (amount / device.memory_bytes for amount in (taken_bytes, others, limit_bytes))
+            self._bar.show_shares(ours, theirs, limit, said)
+
+
+def _limits(page: SettingsForm, device: Device) -> Iterator[tuple[SettingRow, QWidget]]:
+    """Make a row with a slider for each limit of the device."""
+    is_gpu = device.name != CPU
+    if device.memory_bytes:
+        scale = SliderScale(1.0, max(device.memory_bytes / 1e9, 2.0), _HALF_GB)
+        fits, help_text = (
+            tr("All that fits"),
+            tr("With less memory, Potluck serves fewer layers. A change reloads them."),
+        )
+        yield page.slider(MEMORY, tr("Memory for Potluck"), help_text, scale, unit="GB", zero=fits, factor=MIB_IN_GB)
+    slower, none = tr("Above this, Potluck slows down."), tr("No limit")
+    heat = GPU_HEAT if is_gpu else CPU_HEAT
+    yield page.slider(heat, tr("Temperature limit"), slower, _HEAT, unit="°C", zero=none)
+    if is_gpu:
+        yield page.slider(GPU_POWER, tr("Power limit"), slower, _POWER, unit="W", zero=none)
+
+
+def _show_figure(figure: Figure, value: float | None, unit: str) -> None:
+    figure.setVisible(value is not None)
+    if value is not None:
+        figure.say(f"{numbers.number(value)} {unit}")
+
+
+def _memory_text(device: Device, taken_bytes: int, others_bytes: int, limit_bytes: int) -> str:
+    ours = tr("Potluck {ours} of {limit}") if limit_bytes else tr("Potluck {ours}")
+    others, free = tr("other programs {others}"), tr("{free} of {all} free")
+    parts = (
+        ours.format(ours=numbers.size(taken_bytes), limit=numbers.size(limit_bytes)) if taken_bytes else "",
+        others.format(others=numbers.size(others_bytes)),
+        free.format(free=numbers.size(device.free_bytes), all=numbers.size(device.memory_bytes)),
+    )
+    said = " · ".join(filter(None, parts))
+    return said[:1].upper() + said[1:]
+
+
+def _fixed_parts(found: DeviceList) -> tuple[object, ...]:
+    """Return what the cards are made for; the rest changes from look to look."""
+    return found.best, tuple((device.name, device.title, device.memory_bytes) for device in found.devices)
+
+
+def _of_engine(status: Status | None, num_devices: int) -> tuple[int, int]:
+    """Return what the engine takes of each of its devices, and may take, in bytes."""
+    if status is None or status.engine.pid is None or not num_devices:
+        return 0, 0
+    return status.load.memory_used_bytes // num_devices, status.load.memory_limit_bytes // num_devices
