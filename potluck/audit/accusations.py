@@ -1,7 +1,7 @@
 """Decides accusations: somebody says that a server answered wrongly, and other people repeat what it computed.
 
 Everybody who knows the same accusation and the same findings comes to the same verdict, in whatever order they arrived.
-Who speaks is counted by person, never by server. Pure: no clock, no network, no signatures.
+Voices are counted by person, never by server. Pure: no clock, no network, no signatures.
 """
 
 from __future__ import annotations

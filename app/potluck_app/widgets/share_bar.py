@@ -1,4 +1,4 @@
-"""Whose memory it is: Potluck's part, that of other programs, and what is free, with a mark at Potluck's limit."""
+"""Draws how a memory is shared: Potluck's part, that of other programs, and what is free, with a mark at the limit."""
 
 from __future__ import annotations
 
