@@ -35,7 +35,7 @@ WORDS = {  # that a page shows once the daemon has answered
     "home": "Points today",
     "earnings": "Energy and time",
     "when": "At any time. Click or drag to leave hours out.",
-    "limits": "Devices",
+    "limits": "Memory for Potluck",
     "models": "Your swarms",
     "activity": "Today",
     "chat": "Talk to demo-model",
