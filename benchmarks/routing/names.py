@@ -27,7 +27,7 @@ _ADVERTS_S, _WARM_UP_S, _SECONDS = 30, 60, 120
 
 def earnings(soak: bool) -> Measured:
     """Mean over seeds, and over a swarm with time to spare and a busy one."""
-    seeds = range(10 if soak else 3)
+    seeds = range(30 if soak else 10)
     gains = {sessions: [_gain(seed, sessions) for seed in seeds] for sessions in _SESSIONS}
     means = {f"{sessions}_sessions": round(float(np.mean(each)), 3) for sessions, each in gains.items()}
     return Measured(
