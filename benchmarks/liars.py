@@ -267,8 +267,7 @@ class _Swarm:
 
     def _leave(self, liar: _Liar, now_s: float) -> None:
         """Wait for the end of the exclusion, or enrol again, whatever is sooner."""
-        excluded = self._standing(liar.name)
-        returns_s = max(excluded.excluded_until_s, dict(excluded.servers_until_s)[liar.name.encode()])
+        returns_s = self._standing(liar.name).ends_at(liar.name.encode())
         self._clean[:, liar.number] = 0
         if returns_s > now_s + PROBATION_S:
             liar.names += 1

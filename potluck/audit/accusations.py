@@ -102,6 +102,14 @@ def quorum(num_jurors: int) -> int:
     return max(CONFIRMATIONS, math.ceil(num_jurors * JURY_SHARE))
 
 
+def count(wrong: int, right: int, num_jurors: int) -> Verdict:
+    """Return what so many findings mean: a quorum, and more than say otherwise; OPEN if neither side has that."""
+    needed = quorum(num_jurors)
+    if wrong >= needed and wrong > right:
+        return Verdict.PROVEN
+    return Verdict.REFUTED if right >= needed and right > wrong else Verdict.OPEN
+
+
 def decide(accusation: Accusation, opinions: Collection[Opinion], num_jurors: int, now_s: float) -> Verdict:
     """Return what became of an accusation.
 
@@ -118,9 +126,6 @@ def decide(accusation: Accusation, opinions: Collection[Opinion], num_jurors: in
             said.setdefault(opinion.person, set()).add(opinion.finding)
     wrong = sum(1 for found in said.values() if found == {Finding.WRONG})
     right = sum(1 for found in said.values() if found == {Finding.RIGHT})
-    needed = quorum(max(num_jurors, len(said)))
-    if wrong >= needed and wrong > right:
-        return Verdict.PROVEN
-    if right >= needed and right > wrong:
-        return Verdict.REFUTED
-    return Verdict.LAPSED if now_s - accusation.at_s > LAPSES_S else Verdict.OPEN
+    verdict = count(wrong, right, max(num_jurors, len(said)))
+    is_old = now_s - accusation.at_s > LAPSES_S
+    return Verdict.LAPSED if verdict is Verdict.OPEN and is_old else verdict

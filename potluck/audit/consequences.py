@@ -50,9 +50,13 @@ class Standing:
     silenced_until_s: float = 0.0
     unpaid_until_s: float = 0.0
 
+    def ends_at(self, server: bytes) -> float:
+        """Return until when a server of this person is off everybody's routes, in Unix seconds; 0: it never was."""
+        return max(self.excluded_until_s, dict(self.servers_until_s).get(server, 0.0))
+
     def is_excluded(self, server: bytes, now_s: float) -> bool:
         """Return whether a server of this person is off everybody's routes."""
-        return now_s < max(self.excluded_until_s, dict(self.servers_until_s).get(server, 0.0))
+        return now_s < self.ends_at(server)
 
     def is_silenced(self, now_s: float) -> bool:
         """Return whether this person may neither accuse nor judge."""

@@ -15,7 +15,7 @@ import torch
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from torch import Tensor
 
-from potluck.audit.accusations import order_jurors, quorum
+from potluck.audit.accusations import Verdict, count, order_jurors
 from potluck.audit.evidence import Evidence, charge_terms
 from potluck.client.calls import Calls
 from potluck.client.commitments import SignedWindows
@@ -75,12 +75,8 @@ class Outcome:
     jurors: int = 0
 
     @property
-    def is_proven(self) -> bool:
-        return self.wrong >= quorum(self.jurors) and self.wrong > self.right
-
-    @property
-    def is_refuted(self) -> bool:
-        return self.right >= quorum(self.jurors) and self.right > self.wrong
+    def verdict(self) -> Verdict:
+        return count(self.wrong, self.right, self.jurors)
 
 
 class Accuser:
@@ -120,7 +116,7 @@ class Accuser:
             wrong += said is True
             right += said is False
             outcome = Outcome(wrong, right, len(by_person))
-            if outcome.is_proven or outcome.is_refuted:
+            if outcome.verdict is not Verdict.OPEN:
                 return outcome
         return Outcome(wrong, right, len(by_person)) if wrong + right else None
 

@@ -37,7 +37,7 @@ from potluck.audit import (
     settle,
     widest_limit,
 )
-from potluck.audit.accusations import Finding
+from potluck.audit.accusations import Finding, Verdict
 from potluck.audit.verdicts import judge_window
 from potluck.client.accusing import Accuser, SignedCase
 from potluck.client.calls import Calls
@@ -279,14 +279,14 @@ class Audits:
             case.outputs,
         )
         outcome = await self._accuser.accuse(signed, self._servers.jurors(record, case.part.span, case.needs))
-        if outcome is not None and outcome.is_proven:
+        if outcome is not None and outcome.verdict is Verdict.PROVEN:
             self.report.proven.append(_name(record))
             self._config.on_wrong(
                 f"{outcome.wrong} other people repeated what {_name(record)} computed and found it wrong, too. Nobody "
                 "in the swarm uses that server for now."
             )
             await self._servers.refresh()
-        elif outcome is not None and outcome.is_refuted:
+        elif outcome is not None and outcome.verdict is Verdict.REFUTED:
             self.report.refuted.append(_name(record))
             _log.warning("blocks %s: others found what %s computed to be right", case.part.span, _name(record))
 

@@ -73,10 +73,7 @@ class Exclusions:
     def ends_at(self, peer: PeerId) -> float:
         """Return until when a server is excluded, in Unix seconds."""
         person, key = self._host.person_of(peer), public_key_of(peer)
-        if person is None or key is None:
-            return 0.0
-        standing = self.judgement.of(person)
-        return max(standing.excluded_until_s, dict(standing.servers_until_s).get(key, 0.0))
+        return 0.0 if person is None or key is None else self.judgement.of(person).ends_at(key)
 
     def _is_new(self, peer: PeerId) -> bool:
         return self._host.is_on_probation(peer)

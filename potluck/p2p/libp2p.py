@@ -41,7 +41,7 @@ from potluck.p2p.meeting import greet, keep_meeting, met_before, ways_in
 from potluck.p2p.nameless import nameless_node
 from potluck.p2p.nearby import NearbySearch
 from potluck.p2p.network import DhtKey, DhtSubkey, Refusal, Stream, StreamHandler, UnaryHandler
-from potluck.p2p.origins import origin
+from potluck.p2p.origins import first_origin
 from potluck.p2p.pacing import Pacer
 from potluck.p2p.runtime_dir import RuntimeDir
 from potluck.p2p.silence import keep_out
@@ -183,7 +183,7 @@ class Libp2pHost:
     async def places(self) -> Mapping[PeerId, str]:
         if self.members is None or self.members.roster.door is None:
             return {}
-        seen = {peer: next(map(origin, addrs), "") for peer, addrs in (await self.neighbours()).items()}
+        seen = {peer: first_origin(addrs) for peer, addrs in (await self.neighbours()).items()}
         return {peer: place_of(address) for peer, address in seen.items() if address}
 
     @property

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import ipaddress
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 
 from potluck.errors import NetworkError
 from potluck.protocol.blocks import PeerId
@@ -32,7 +32,7 @@ class Origins:
             async with self._reading:
                 if self._read_at < asked_at:
                     await self._read()
-        return next(map(origin, self._known.get(peer, ())), "")
+        return first_origin(self._known.get(peer, ()))
 
     async def _read(self) -> None:
         await asyncio.sleep(max(0.0, self._read_at + _EVERY_S - _now()))
@@ -41,6 +41,11 @@ class Origins:
             self._known = await self._list_peers()
         except NetworkError:  # p2pd ends: the callers are gone with it
             self._known = {}
+
+
+def first_origin(addrs: Iterable[str]) -> str:
+    """Return the `origin` of the first of a peer's addresses; empty if there is none."""
+    return next(map(origin, addrs), "")
 
 
 def origin(addr: str) -> str:
