@@ -17,7 +17,7 @@ from potluck.protocol.messages import AdapterUpload, Caller
 from potluck.wire import fields as read
 from potluck.wire.errors import WireError, refusing
 from potluck.wire.fields import MAX_NAME_CHARS, Field, Fields, target_fields
-from potluck.wire.message import MAX_FIELD_BYTES, PartJoiner, Role, split, write_message
+from potluck.wire.message import MAX_FIELD_BYTES, RequestParts, Role, split, write_message
 from potluck.wire.tensors import read_floats, to_wire, values_of
 
 _MAX_NAMES = 64  # different layers of one block
@@ -50,29 +50,18 @@ def encode_upload(upload: AdapterUpload) -> Iterator[tuple[Buffer, ...]]:
     return split(write_message((to_wire(Role.ADAPTER, upload.values),), fields))
 
 
-class UploadJoiner:
+class UploadJoiner(RequestParts):
     """Reads an upload of one frame or more at the server."""
 
     def __init__(self, *, num_blocks: int, max_bytes: int) -> None:
         """`max_bytes`: of the values."""
         self._num_blocks = num_blocks
-        self._parts = PartJoiner(max_bytes=max_bytes + 2 * MAX_FIELD_BYTES)
-
-    @property
-    def num_bytes(self) -> int:
-        return self._parts.num_bytes
-
-    @refusing(Code.BAD_REQUEST)
-    def add(self, frame: Buffer) -> bool:
-        """Take the next frame and return whether the upload is whole. Raises RemoteError."""
-        return self._parts.add(frame)
+        super().__init__(max_bytes=max_bytes + 2 * MAX_FIELD_BYTES)
 
     @refusing(Code.BAD_REQUEST)
     def start(self) -> tuple[str, Span, Caller, AdapterLayout]:
         """Return what the first frame says: prefix, blocks, caller and places. Raises RemoteError."""
-        if self._parts.start is None:
-            raise WireError("no frame has come yet")
-        fields = self._parts.start.fields
+        fields = self.first().fields
         prefix, span, caller = read.read_target(fields, num_blocks=self._num_blocks)
         layout = _read_layout(fields, span)
         if caller.private is None or caller.private.num_values != layout.num_values:
@@ -83,7 +72,7 @@ class UploadJoiner:
     def upload(self) -> AdapterUpload:
         """Return the upload, once it is whole. Raises RemoteError."""
         prefix, span, caller, layout = self.start()
-        tensor = self._parts.whole().tensor(Role.ADAPTER)
+        tensor = self.whole().tensor(Role.ADAPTER)
         if tensor is None:
             raise WireError("an adapter without values")
         values = read_floats(tensor, (layout.num_values,))

@@ -15,7 +15,7 @@ from potluck.wire import fields as read
 from potluck.wire.errors import WireError, refusing
 from potluck.wire.fields import target_fields
 from potluck.wire.limits import Limits
-from potluck.wire.message import MAX_FIELD_BYTES, Message, PartJoiner, Role, split, write_message
+from potluck.wire.message import MAX_FIELD_BYTES, Message, PartJoiner, RequestParts, Role, split, write_message
 from potluck.wire.tensors import read_floats, read_hidden, read_prompts, to_wire
 from potluck.wire.timings import read_timing, write_answer
 
@@ -33,34 +33,23 @@ def encode_call(request: CallRequest) -> Iterator[tuple[Buffer, ...]]:
     return split(write_message(tensors, fields))
 
 
-class RequestJoiner:
+class RequestJoiner(RequestParts):
     """Reads a request of one frame or more, and writes its answer, at the server."""
 
     def __init__(self, kind: type[ForwardRequest] | type[BackwardRequest], limits: Limits) -> None:
         self._kind = kind
         self._limits = limits
-        self._parts = PartJoiner(max_bytes=limits.max_frame_bytes)
-
-    @property
-    def num_bytes(self) -> int:
-        return self._parts.num_bytes
-
-    @refusing(Code.BAD_REQUEST)
-    def add(self, frame: Buffer) -> bool:
-        """Take the next frame and return whether the request is whole. Raises RemoteError."""
-        return self._parts.add(frame)
+        super().__init__(max_bytes=limits.max_frame_bytes)
 
     @refusing(Code.BAD_REQUEST)
     def target(self) -> tuple[str, Span, Caller]:
         """Return prefix, blocks and caller, which the first frame says. Raises RemoteError."""
-        if self._parts.start is None:
-            raise WireError("no frame has come yet")
-        return read.read_target(self._parts.start.fields, num_blocks=self._limits.num_blocks)
+        return read.read_target(self.first().fields, num_blocks=self._limits.num_blocks)
 
     @refusing(Code.BAD_REQUEST)
     def request(self) -> CallRequest:
         """Return the request, once it is whole. Raises RemoteError."""
-        message, limits = self._parts.whole(), self._limits
+        message, limits = self.whole(), self._limits
         prefix, span, caller = self.target()
         hidden = read_hidden(message.tensor(Role.HIDDEN), limits)
         prompts = read_prompts(message.tensor(Role.PROMPTS), hidden, num_blocks=len(span), limits=limits)

@@ -22,7 +22,7 @@ from potluck.wire import fields as read
 from potluck.wire.errors import WireError, refusing
 from potluck.wire.fields import MAX_ID_CHARS, MAX_NAME_CHARS, Field, Fields, target_fields
 from potluck.wire.limits import Limits
-from potluck.wire.message import PartJoiner, Role, read_message, split, write_message
+from potluck.wire.message import RequestParts, Role, read_message, split, write_message
 from potluck.wire.tensors import read_floats, read_hidden, to_wire, travelling
 
 _MAX_WINDOWS: Final = 1 << 20
@@ -61,26 +61,17 @@ def encode_hearing(request: HearingRequest) -> Iterator[tuple[Buffer, ...]]:
     return split(write_message(tensors, fields))
 
 
-class HearingJoiner:
+class HearingJoiner(RequestParts):
     """Reads a hearing of one frame or more at the juror."""
 
     def __init__(self, limits: Limits) -> None:
         self._limits = limits
-        self._parts = PartJoiner(max_bytes=limits.max_frame_bytes)
-
-    @property
-    def num_bytes(self) -> int:
-        return self._parts.num_bytes
-
-    @refusing(Code.BAD_REQUEST)
-    def add(self, frame: Buffer) -> bool:
-        """Take the next frame and return whether the request is whole. Raises RemoteError."""
-        return self._parts.add(frame)
+        super().__init__(max_bytes=limits.max_frame_bytes)
 
     @refusing(Code.BAD_REQUEST)
     def request(self) -> HearingRequest:
         """Return the request, once it is whole. Raises RemoteError."""
-        message, limits = self._parts.whole(), self._limits
+        message, limits = self.whole(), self._limits
         fields = message.fields
         prefix, span, caller = read.read_target(fields, num_blocks=limits.num_blocks)
         inputs = read_hidden(message.tensor(Role.HIDDEN), limits)

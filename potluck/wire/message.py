@@ -23,7 +23,7 @@ import msgpack
 
 from potluck.protocol.buffers import Buffer
 from potluck.protocol.codes import Code
-from potluck.wire.errors import WireError
+from potluck.wire.errors import WireError, refusing
 
 VERSION: Final = 1
 _MAX_VERSIONS: Final = 10  # a tenth version would begin like a message of protobuf
@@ -213,3 +213,29 @@ class PartJoiner:
     def whole(self) -> Message:
         """Return the message, once `add` returned true. Raises WireError."""
         return read_message(self._body)
+
+
+class RequestParts:
+    """The frames of one request at the server, of at most `max_bytes`. What does not fit is refused."""
+
+    def __init__(self, *, max_bytes: int) -> None:
+        self._parts = PartJoiner(max_bytes=max_bytes)
+
+    @property
+    def num_bytes(self) -> int:
+        return self._parts.num_bytes
+
+    @refusing(Code.BAD_REQUEST)
+    def add(self, frame: Buffer) -> bool:
+        """Take the next frame and return whether the request is whole. Raises RemoteError."""
+        return self._parts.add(frame)
+
+    def first(self) -> Message:
+        """Return what the first frame says; values may be missing. Raises WireError if none has come."""
+        if self._parts.start is None:
+            raise WireError("no frame has come yet")
+        return self._parts.start
+
+    def whole(self) -> Message:
+        """Return the message, once `add` returned true. Raises WireError."""
+        return self._parts.whole()

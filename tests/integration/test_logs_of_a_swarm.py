@@ -58,10 +58,13 @@ def test_the_logs_are_there_and_say_what_happens(logs: dict[str, object]) -> Non
     assert re.search(r"engine: .*online with blocks", str(logs["daemon"]))
 
 
-def test_no_word_of_prompt_or_completion_is_in_a_log(logs: dict[str, object]) -> None:
+def test_nothing_of_prompt_or_completion_is_in_a_log(logs: dict[str, object]) -> None:
     text = str(logs["all"])
-    for word in (*WORDS, *(word for word in str(logs["completion"]).split() if len(word) > 5)):
-        assert word not in text, word
+    words = str(logs["completion"]).split()
+    assert len(words) > 5
+    # The logs have words of their own that the model may say too, but no three of them in the same order.
+    for piece in (*WORDS, *(" ".join(words[start : start + 3]) for start in range(len(words) - 2))):
+        assert piece not in text, piece
 
 
 def test_no_token_ids_and_no_hidden_values_are_in_a_log(logs: dict[str, object]) -> None:
