@@ -1,13 +1,16 @@
-"""Blocks with random weights, made on the device: no checkpoint, no download."""
+"""Makes blocks with random weights on the device: no checkpoint, no download."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import torch
-from transformers import LlamaConfig, LlamaModel
+from torch import nn
+from transformers import LlamaConfig, LlamaModel, Qwen3MoeConfig, Qwen3MoeModel
 
+from potluck.blocks.formats import block_nbytes, quantize_block
 from potluck.blocks.residency import Room
 from potluck.blocks.span import BlockSpan
 from potluck.blocks.weights import SpanWeights
@@ -18,16 +21,40 @@ from potluck.protocol.blocks import Span
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """Of Llama-like blocks."""
+    """Of Llama-like blocks, or, with experts, of Qwen3-MoE's.
+
+    Attributes:
+        intermediate_size: of each expert, if there are any.
+        chosen: experts of a token.
+    """
 
     hidden_size: int
     intermediate_size: int
     num_heads: int
     num_kv_heads: int
     num_blocks: int
+    num_experts: int = 0
+    chosen: int = 0
+
+    @property
+    def head_dim(self) -> int:
+        return 128 if self.num_experts else self.hidden_size // self.num_heads
+
+    @property
+    def attention_numbers(self) -> int:
+        """Weights of a block's attention."""
+        return 2 * self.hidden_size * (self.num_heads + self.num_kv_heads) * self.head_dim
+
+    @property
+    def expert_numbers(self) -> int:
+        """Weights of one expert, or of the whole feed-forward part."""
+        return 3 * self.hidden_size * self.intermediate_size
 
 
 LLAMA_8B = Shape(hidden_size=4096, intermediate_size=14336, num_heads=32, num_kv_heads=8, num_blocks=32)
+QWEN3_30B = Shape(
+    hidden_size=2048, intermediate_size=768, num_heads=32, num_kv_heads=4, num_blocks=48, num_experts=128, chosen=8
+)
 
 
 _SHARE = 0.6  # of the device's memory, beside sessions, activations and the copy that figures compare with
@@ -35,9 +62,7 @@ _SHARE = 0.6  # of the device's memory, beside sessions, activations and the cop
 
 def as_fits(shape: Shape, memory_bytes: int) -> Shape:
     """Return the shape with as many of its blocks, in 16 bits, as fit a device: 12 GB hold 16 of Llama 8B's."""
-    head_dim = shape.hidden_size // shape.num_heads
-    attention = 2 * shape.hidden_size * (shape.num_heads + shape.num_kv_heads) * head_dim
-    block_bytes = 2 * (attention + 3 * shape.hidden_size * shape.intermediate_size)
+    block_bytes = 2 * (shape.attention_numbers + max(shape.num_experts, 1) * shape.expert_numbers)
     return replace(shape, num_blocks=max(min(shape.num_blocks, int(memory_bytes * _SHARE) // block_bytes), 1))
 
 
@@ -46,24 +71,17 @@ def device_bytes(device: torch.device) -> int:
     return int(torch.cuda.get_device_properties(device).total_memory)
 
 
-def random_blocks(shape: Shape, device: torch.device, *, dtype: torch.dtype, room: Room | None = None) -> BlockSpan:
+def random_blocks(
+    shape: Shape, device: torch.device, *, dtype: torch.dtype, room: Room | None = None, quantization: str = "none"
+) -> BlockSpan:
     """Args: room: what weights may take; with RAM in it, copies are kept there, pinned."""
-    config = LlamaConfig(
-        hidden_size=shape.hidden_size,
-        intermediate_size=shape.intermediate_size,
-        num_attention_heads=shape.num_heads,
-        num_key_value_heads=shape.num_kv_heads,
-        num_hidden_layers=shape.num_blocks,
-        vocab_size=8,
-        bos_token_id=None,
-        eos_token_id=None,
-    )
-    with torch.device(device):
-        decoder = LlamaModel._from_config(config, dtype=dtype, attn_implementation="sdpa")
+    decoder = _decoder(shape, device, dtype)
     decoder.embed_tokens = decoder.norm = Passthrough(shape.hidden_size, dtype)
     decoder.requires_grad_(False).eval()
     digests = tuple(f"{index:016x}" for index in range(shape.num_blocks))
-    sizes = [sum(parameter.nbytes for parameter in layer.parameters()) for layer in decoder.layers]
+    sizes = [block_nbytes(layer, quantization) for layer in decoder.layers]
+    for layer in decoder.layers:
+        quantize_block(layer, quantization, is_for_cpu=device.type == "cpu")
     weights = SpanWeights(decoder.layers, sizes, first_block=0, device=device, room=room)
     for index, digest in enumerate(digests):
         weights.take(index, digest, ReadTensors())
@@ -73,6 +91,36 @@ def random_blocks(shape: Shape, device: torch.device, *, dtype: torch.dtype, roo
     )
     blocks.try_out()
     return blocks
+
+
+def _decoder(shape: Shape, device: torch.device, dtype: torch.dtype) -> Any:
+    common: dict[str, Any] = {
+        "hidden_size": shape.hidden_size,
+        "num_attention_heads": shape.num_heads,
+        "num_key_value_heads": shape.num_kv_heads,
+        "num_hidden_layers": shape.num_blocks,
+        "vocab_size": 8,
+        "bos_token_id": None,
+        "eos_token_id": None,
+    }
+    kind: Any = LlamaModel
+    config: Any = LlamaConfig(intermediate_size=shape.intermediate_size, **common)
+    if shape.num_experts:
+        kind = Qwen3MoeModel
+        config = Qwen3MoeConfig(
+            head_dim=shape.head_dim,
+            moe_intermediate_size=shape.intermediate_size,
+            num_experts=shape.num_experts,
+            num_experts_per_tok=shape.chosen,
+            **common,
+        )
+    with torch.device(device):
+        decoder = kind._from_config(config, dtype=dtype, attn_implementation="sdpa")
+    if shape.num_experts:  # experts are not initialised
+        for parameter in decoder.parameters():
+            if parameter.dim() == 3:
+                nn.init.normal_(parameter, std=0.02)
+    return decoder
 
 
 def ample_room(folder: Path) -> Room:

@@ -1,7 +1,8 @@
-"""Decode steps near the memory's speed: `gpu_decode_1` and `gpu_decode_32`.
+"""Decode steps near the memory's speed: `gpu_decode_1`, `gpu_decode_32`, `gpu_int4_1` and `gpu_experts_1`.
 
 A step is what the engine does with rows that arrived: plan, hidden states to the device, all blocks, results back. It
-has to read every weight and the rows' keys and values once; these bytes a second are compared with a plain copy's.
+has to read every weight that its tokens use and the rows' keys and values once; these bytes a second are compared with
+a plain copy's.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from typing import Any
 import torch
 
 from benchmarks.figures import Measured
-from benchmarks.gpu.blocks import LLAMA_8B, Shape, as_fits, device_bytes, random_blocks
+from benchmarks.gpu.blocks import LLAMA_8B, QWEN3_30B, Shape, as_fits, device_bytes, random_blocks
 from benchmarks.gpu.speeds import copy_bps, median_s, name_of
 from potluck.blocks import BlockSpan
 from potluck.blocks.kv import KvMemory, KvSequence
@@ -28,20 +29,48 @@ def many_rows(soak: bool) -> Measured:
     return _of_llama(rows=32, rounds=400 if soak else 100)
 
 
+def int4_one_row(soak: bool) -> Measured:
+    """The same blocks in int4, each on the device in bf16 before it is converted."""
+    return _of(LLAMA_8B, rows=1, rounds=400 if soak else 100, quantization="int4")
+
+
+def experts_one_row(soak: bool) -> Measured:
+    """Blocks shaped as those of Qwen3-30B-A3B; the detail has int4."""
+    rounds = 400 if soak else 100
+    measured = _of(QWEN3_30B, rows=1, rounds=rounds)
+    int4 = _of(QWEN3_30B, rows=1, rounds=rounds, quantization="int4")
+    return Measured(measured.value, {**measured.detail, "int4": {"share": round(int4.value, 4), **int4.detail}})
+
+
 def _of_llama(*, rows: int, rounds: int) -> Measured:
+    return _of(LLAMA_8B, rows=rows, rounds=rounds)
+
+
+def _of(shape: Shape, *, rows: int, rounds: int, quantization: str = "none") -> Measured:
     device = torch.device("cuda")
-    return share_of_copy(as_fits(LLAMA_8B, device_bytes(device)), device, rows=rows, rounds=rounds)
+    fitting = as_fits(shape, device_bytes(device))
+    return share_of_copy(fitting, device, rows=rows, rounds=rounds, quantization=quantization)
 
 
 def share_of_copy(
-    shape: Shape, device: torch.device, *, rows: int, rounds: int, context: int = CONTEXT_TOKENS, copied: int = 4 << 30
+    shape: Shape,
+    device: torch.device,
+    *,
+    rows: int,
+    rounds: int,
+    context: int = CONTEXT_TOKENS,
+    copied: int = 4 << 30,
+    quantization: str = "none",
 ) -> Measured:
     """Args: rows: sessions, one token each; context: tokens that each holds before; copied: bytes of the plain copy."""
-    blocks = random_blocks(shape, device, dtype=torch.bfloat16)
+    blocks = random_blocks(shape, device, dtype=torch.bfloat16, quantization=quantization)
     step = _DecodeSteps(blocks, rows, context, most_steps=rounds + 3)
     step_s = median_s(step.run, device, rounds=rounds)
     eager_s = median_s(_family_steps(blocks, rows, context), device, rounds=min(rounds, 30))
     weight_bytes = sum(parameter.nbytes for parameter in blocks.layers.parameters())
+    if shape.num_experts:  # a token reads only those that it chose
+        experts = sum(parameter.nbytes for name, parameter in blocks.layers.named_parameters() if ".experts." in name)
+        weight_bytes -= experts * (shape.num_experts - min(rows * shape.chosen, shape.num_experts)) // shape.num_experts
     kv_bytes = rows * (context + rounds // 2) * blocks.bytes_per_token
     speed = copy_bps(device, copied)
     detail: dict[str, Any] = {

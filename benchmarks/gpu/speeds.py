@@ -42,3 +42,9 @@ def pinned_bps(device: torch.device, num_bytes: int = 1 << 30) -> float:
     source = torch.ones(num_bytes, dtype=torch.uint8, pin_memory=device.type == "cuda")
     target = torch.empty(num_bytes, dtype=torch.uint8, device=device)
     return num_bytes / median_s(lambda: target.copy_(source, non_blocking=True), device, rounds=5)
+
+
+def peak_flops(device: torch.device, side: int = 8192) -> float:
+    """Operations a second of a product of two square bf16 matrices."""
+    matrix = torch.randn(side, side, device=device).to(torch.bfloat16)
+    return 2 * side**3 / median_s(lambda: matrix @ matrix, device, rounds=10)

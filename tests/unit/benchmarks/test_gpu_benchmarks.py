@@ -18,6 +18,7 @@ from benchmarks.gpu.blocks import LLAMA_8B, Shape, as_fits, random_blocks
 from benchmarks.gpu.decode import share_of_copy
 from benchmarks.gpu.figures import GPU_FIGURES
 from benchmarks.gpu.offload import measure_moves, share_of_pinned
+from benchmarks.gpu.passes import share_of_bus, share_of_peak
 from potluck.blocks.residency import Room
 
 ROOT = Path(__file__).parents[3]
@@ -47,6 +48,24 @@ def test_decode_is_measured_as_a_share_of_a_copy(rows: int) -> None:
     assert measured.value > 0
     assert "graphs" not in str(measured.detail["ways"])
     assert measured.detail["tokens_a_second"] > 0
+
+
+def test_int4_and_experts_read_less_than_all_weights() -> None:
+    experts = Shape(64, 32, num_heads=4, num_kv_heads=2, num_blocks=1, num_experts=8, chosen=2)
+    read = [
+        share_of_copy(replace(shape, num_blocks=1), CPU, rows=1, rounds=1, context=8, copied=1 << 20, quantization=kind)
+        for shape, kind in ((TINY, "int4"), (experts, "none"))
+    ]
+    assert all(measured.value > 0 for measured in read)
+
+
+def test_prefills_and_streamed_passes_are_measured_as_shares() -> None:
+    prefills = share_of_peak(TINY, CPU, rounds=1, prompts=(8, 20), side=64)
+    assert prefills.value > 0
+    assert set(prefills.detail["shares"]) == {8, 20}
+    streamed = share_of_bus(TINY, CPU, rounds=1, copied=1 << 20)
+    assert streamed.holds
+    assert streamed.value > 0
 
 
 def test_blocks_are_given_back_and_taken_again_with_the_same_results(tmp_path: Path) -> None:
