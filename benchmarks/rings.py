@@ -26,7 +26,7 @@ from benchmarks.local_swarm import LocalEngine, LocalSwarm
 from benchmarks.loops import cpu_seconds, generate, prompt, swarm_model
 from benchmarks.models import checkpoint, local_model
 from potluck.client import hop as hop_module
-from potluck.client.flow import piece_tokens
+from potluck.client.pieces import piece_tokens
 from potluck.client.ring import Ring
 from potluck.protocol.blocks import Span
 from tests.helpers.internet import CUT, Internet, Link, internet

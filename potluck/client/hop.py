@@ -3,7 +3,7 @@
 A hop sends its server whatever is in the history and not in the server's cache. That one rule covers normal steps,
 prefill in pieces, rollback and the replay to a replacement server. The session chooses the servers. The server before
 may push what this one lacks; the hop then announces the step, and sends the hidden states only if they do not come.
-Several pieces of a long step are in flight at a time (`flow.py`).
+Several pieces of a long step are in flight at a time (`pieces.py`).
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ from torch import Tensor
 from potluck.audit.commitments import Terms
 from potluck.client.calls import Calls, StepStream, Target
 from potluck.client.commitments import Commitments
-from potluck.client.flow import Course, Inflow, is_long, piece_tokens
 from potluck.client.history import History
 from potluck.client.own_adapters import AdapterPart
+from potluck.client.pieces import Course, Inflow, is_long, piece_tokens
 from potluck.client.receipts import Tab
 from potluck.client.report import HopReport
 from potluck.client.windows import Windows

@@ -25,10 +25,11 @@ from potluck.client.audits import Audits
 from potluck.client.beginnings import fingerprints
 from potluck.client.calls import Calls
 from potluck.client.config import ClientConfig
-from potluck.client.flow import Course, flow, piece_tokens
+from potluck.client.flow import flow
 from potluck.client.history import History
 from potluck.client.hop import Hop, Parked, PushDiffers
 from potluck.client.own_adapters import OwnAdapter
+from potluck.client.pieces import Course, piece_tokens
 from potluck.client.recovery import Action, FaultCount, Verdict, judge
 from potluck.client.report import RouteReport
 from potluck.client.ring import Ring

@@ -12,23 +12,11 @@ import zlib
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
+from facts import CAPITALS, DAYS, FACTS, LETTERS, MONTHS
+from first_messages import MESSAGES, said
 from talk import as_typed, drawn_talk, expanded
 
 _WORD = re.compile(r"\w+")
-CAPITALS = (
-    "Austria Vienna,Belgium Brussels,Brazil Brasilia,Canada Ottawa,Chile Santiago,China Beijing,Cuba Havana,"
-    "Denmark Copenhagen,Egypt Cairo,Finland Helsinki,France Paris,Germany Berlin,Ghana Accra,Greece Athens,"
-    "Hungary Budapest,India Delhi,Ireland Dublin,Italy Rome,Japan Tokyo,Kenya Nairobi,Nepal Kathmandu,Norway Oslo,"
-    "Peru Lima,Poland Warsaw,Portugal Lisbon,Russia Moscow,Spain Madrid,Sweden Stockholm,Turkey Ankara,Vietnam Hanoi"
-)
-OPPOSITES = (
-    "hot cold,big small,up down,left right,old new,fast slow,day night,open closed,full empty,wet dry,high low,"
-    "hard soft,long short,early late,happy sad,rich poor,light dark,strong weak,loud quiet,thick thin"
-)
-YOUNG = "bear cub,cat kitten,cow calf,deer fawn,dog puppy,duck duckling,frog tadpole,goat kid,horse foal,sheep lamb"
-DAYS = tuple(_WORD.findall("Monday Tuesday Wednesday Thursday Friday Saturday Sunday"))
-MONTHS = tuple(_WORD.findall("January February March April May June July August September October November December"))
-LETTERS = tuple("ABCDEFGHIJKLMNOPQRSTUVWXYZ")
 NAMES = tuple(
     _WORD.findall("Ana Ben Carl Dina Eva Finn Gina Hugo Iris Jack Kate Liam Mia Nora Omar Paul Rosa Sam Tina Zoe")
 )
@@ -42,30 +30,9 @@ SMALL_TERM, SMALL_COUNTED = 12, 20  # people ask these first: every pair is trai
 LONGEST_ECHO = 14
 _SMALL = "one two three four five six seven eight nine ten eleven twelve"
 _NUMBER_WORDS = dict(enumerate(_SMALL.split(), 1)) | {20: "twenty", 30: "thirty", 50: "fifty"}
-_WHAT_IS = "[what is|what's|whats|name|tell me|do you know|which is|]"
 _PLEASE = "[please|can you|could you|can you please|i want you to|now|try to|let's|would you|]"
 
-# How people ask for what the model knows and does; `talk.txt` says what the brackets mean.
-_CAPITAL = (
-    f"[{_WHAT_IS} [the capital of {{0}}|{{0}}'s capital|the capital city of {{0}}]"
-    "|[[which|what] city is the capital of {0}|capital of {0}|the capital of {0} is]]"
-)
-_OPPOSITE = (
-    f"[{_WHAT_IS} [the opposite of|the opposite word of|the antonym of|the contrary of] {{0}}"
-    "|[opposite of|opposite|antonym of|what word is the opposite of|the opposite of] {0}]"
-)
-_YOUNG = (
-    f"[{_WHAT_IS} [a young {{0}} called|a baby {{0}} called|the name for a young {{0}}|a baby {{0}}]"
-    "|[[what|how] do you call a [young|baby] {0}|name of a baby {0}|the [young|baby] of a {0}]]"
-)
-_SIDES = (
-    (1, "after", "after|that comes after|following|that follows"),
-    (-1, "before", "before|that comes before"),
-)
-_NEIGHBOUR = (
-    f"[{_WHAT_IS} the {{kind}} [{{wordings}}] {{name}}"
-    "|[which|what] [{kind} [comes|is] {side} {name}|comes {side} {name}]|{kind} {side} {name}]"
-)
+# How people ask for what the model does; `talk.txt` says what the brackets mean.
 _COUNT_DOWN = (
     f"[{_PLEASE} [count [down|backwards|back|downwards|in reverse]|do a countdown|countdown|count down slowly|go down]"
     " from {0} [to|until|down to|till] {1}|[the|give me the|list the|say the|] numbers from {0} down to {1}"
@@ -134,8 +101,6 @@ class Document:
 
 def documents(seed: int, held_out: bool = False) -> Iterator[Document]:
     """Draw documents for ever, all from the training side or all from the held-out side."""
-    from first_messages import MESSAGES, said  # which takes the facts from here
-
     kept_out = frozenset(said(message.text) for message in MESSAGES)
     rng = random.Random(f"{seed} {held_out}")
     makers, weights = list(_MAKERS), list(_MAKERS.values())
@@ -173,37 +138,6 @@ def _in_conversation(earlier: Sequence[Document], last: Document) -> Document:
 
 def _is_held_out(*subject: object, one_in: int = 8) -> bool:
     return zlib.crc32(repr(subject).encode()) % one_in == 0
-
-
-def _pairs(text: str) -> Iterator[tuple[str, str]]:
-    for pair in text.split(","):
-        left, right = pair.split()
-        yield left, right
-
-
-def _all_facts() -> Iterator[tuple[str, str, str]]:
-    """Yield each fact's subject, how people ask for it, and the answer."""
-    for country, city in _pairs(CAPITALS):
-        yield f"the capital of {country}", _CAPITAL.format(country), city
-    for pair in _pairs(OPPOSITES):
-        for one, other in (pair, pair[::-1]):
-            yield f"the opposite of {one}", _OPPOSITE.format(one), other
-    for animal, young in _pairs(YOUNG):
-        yield f"the name for a young {animal}", _YOUNG.format(animal), young
-    yield from _neighbours("day", DAYS, is_ring=True)
-    yield from _neighbours("month", MONTHS, is_ring=True)
-    yield from _neighbours("letter", LETTERS, is_ring=False)
-
-
-def _neighbours(kind: str, names: tuple[str, ...], is_ring: bool) -> Iterator[tuple[str, str, str]]:
-    for i, name in enumerate(names):
-        for step, side, wordings in _SIDES:
-            if is_ring or 0 <= i + step < len(names):
-                asked = _NEIGHBOUR.format(kind=kind, wordings=wordings, name=name, side=side)
-                yield f"the {kind} {side} {name}", asked, names[(i + step) % len(names)]
-
-
-FACTS = tuple(_all_facts())
 
 
 def _fact(rng: random.Random, held_out: bool) -> Document:

@@ -23,7 +23,7 @@ import unicodedata
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from corpus import FACTS
+from facts import FACTS
 
 MOST_WORDS = 60
 _VALUES = {subject: value for subject, _, value in FACTS}

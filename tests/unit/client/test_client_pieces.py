@@ -10,9 +10,9 @@ from helpers.block_server import BlockServer
 from helpers.client_world import QUICK, prompt, world
 from transformers import PreTrainedModel
 
-from potluck.client import flow as flows
-from potluck.client.flow import Inflow, is_long, piece_tokens
+from potluck.client import pieces
 from potluck.client.history import History
+from potluck.client.pieces import Inflow, is_long, piece_tokens
 from potluck.protocol.messages import StepRequest
 
 GREEDY = {"max_new_tokens": 4, "do_sample": False, "eos_token_id": None, "pad_token_id": 0}
@@ -23,7 +23,7 @@ LONG = 100  # tokens
 @pytest.fixture(autouse=True)
 def small_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
     """Make pieces of one page worth it."""
-    monkeypatch.setattr(flows, "_LEAST_TOKENS", 16)
+    monkeypatch.setattr(pieces, "_LEAST_TOKENS", 16)
 
 
 def tokens_of(server: BlockServer) -> list[int]:
