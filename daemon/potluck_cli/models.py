@@ -6,30 +6,47 @@ import argparse
 import os
 from pathlib import Path
 
+from potluck_control.client import ControlClient
 from potluck_control.formatting import part_size, size
 from potluck_control.methods import models
-from potluck_control.methods.models import Deleted, DeleteParams, Models, MoveParams, Progress
+from potluck_control.methods.models import (
+    Choices,
+    Deleted,
+    DeleteParams,
+    DiskParams,
+    ModelChoice,
+    Models,
+    MoveParams,
+    Progress,
+    SearchParams,
+)
 
-from potluck.errors import PotluckError
+from potluck.errors import PotluckError, UsageError
 from potluck_cli.connect import daemon, follow
 from potluck_cli.options import answer
 from potluck_cli.terminal import Terminal
 
 DESCRIPTION = """\
 List the model that this machine serves, blocks that the swarm lacks, and downloaded models. Delete models that nobody
-needs, or move them to another disk. A deleted model is downloaded again when it is needed."""
+needs, or move them to another disk. A deleted model is downloaded again when it is needed. Find models that a swarm
+could have: `potluck swarm create` and `potluck swarm model` take their names."""
 EXAMPLES = """\
   potluck models list
+  potluck models find
+  potluck models find llama
   potluck models delete owner/model
   potluck models delete --prepared
   potluck models move /mnt/big/models
   potluck models move --usual"""
-RESULT = {"list": Models, "delete": Deleted, "move": Models}
+RESULT = {"list": Models, "find": Choices, "delete": Deleted, "move": Models}
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     actions = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
     actions.add_parser("list", help="what is served, needed, and on the disk")
+    find = actions.add_parser("find", help="models that a swarm could have, on this computer or on the hub")
+    find.add_argument("words", metavar="WORDS", nargs="?", help="a part of a name on the hub (default: this computer)")
+    find.add_argument("--folder", metavar="DIR", help="look in this folder instead")
     delete = actions.add_parser("delete", help="delete a downloaded model")
     what = delete.add_mutually_exclusive_group(required=True)
     what.add_argument("name", metavar="NAME", nargs="?", help="as `list` shows it")
@@ -50,12 +67,38 @@ def run(args: argparse.Namespace) -> int:
     if args.action == "list":
         found = client.call(models.LIST)
         return answer(args, found, _page(found))
+    if args.action == "find":
+        choices = _find(client, args)
+        return answer(args, choices, _choices(choices))
     folder = "" if args.usual else os.path.abspath(Path(args.folder).expanduser())
     found = client.call(models.MOVE, MoveParams(folder, moves_files=not args.leave_files))
     found = follow(client, models.LIST, found, _moving, shows=not args.json)
     if found.move is not None and found.move.problem:
         raise PotluckError(found.move.problem, hint="what was not moved is still in its old place")
     return answer(args, found, [f"Models are in {found.folder.path}."])
+
+
+def _find(client: ControlClient, args: argparse.Namespace) -> Choices:
+    if args.words and args.folder:
+        raise UsageError("WORDS are for the hub, and --folder is for this computer", hint="leave one of them out")
+    if args.words:
+        return client.call(models.SEARCH, SearchParams(args.words))
+    folder = os.path.abspath(Path(args.folder).expanduser()) if args.folder else ""
+    return client.call(models.ON_DISK, DiskParams(folder))
+
+
+def _choices(choices: Choices) -> list[str]:
+    if not choices.models:
+        return ["No model on the hub has such a name."]
+    rows = [(item.model or item.name, size(item.bytes), item.licence, *_needs(item)) for item in choices.models]
+    note = f"COMPUTERS: about how many like this one hold all blocks; it lends {size(choices.lent_bytes)} now."
+    return [*Terminal().table(("MODEL", "SIZE", "LICENCE", "COMPUTERS", ""), rows), note]
+
+
+def _needs(item: ModelChoice) -> tuple[str, str]:
+    is_gated, is_half = item.is_gated, not item.is_here and bool(item.bytes)
+    where = "its owner grants access" if is_gated else "here" if item.is_here else "to be downloaded" if is_half else ""
+    return str(item.num_computers) if item.num_computers else "?", where
 
 
 def _page(found: Models) -> list[str]:

@@ -15,6 +15,7 @@ from potluck_control import schema
 from potluck_control.methods import swarms
 from potluck_control.methods.swarms import JoinedSwarm, ModelChange, Swarms
 from potluck_control.places import find_places
+from potluck_control.resources import bundled_checkpoint
 from potluck_daemon.swarms.new_model import NewModel
 
 from potluck.errors import CheckpointError, PotluckError, UsageError
@@ -189,7 +190,7 @@ def _create(args: argparse.Namespace) -> int:
     check_folder(args.model)
     from potluck.checkpoint import open_checkpoint
 
-    checkpoint = open_checkpoint(args.model, revision=args.revision, progress=True)
+    checkpoint = open_checkpoint(_source(args.model), revision=args.revision, progress=True)
     model = checkpoint.folder.resolve().name if checkpoint.is_local else checkpoint.name
     prefix = None
     if args.open:
@@ -253,9 +254,14 @@ def _sign_model(args: argparse.Namespace) -> ModelChange:
     require_leader(membership, time.time())
     from potluck.checkpoint import open_checkpoint
 
-    checkpoint = open_checkpoint(args.model, progress=True)
+    checkpoint = open_checkpoint(_source(args.model), progress=True)
     learned = joined.learn(membership.swarm.name, [_choice(membership, checkpoint)])
     return ModelChange(membership.swarm.name, learned.swarm.model, is_pinned=bool(learned.swarm.weights))
+
+
+def _source(model: str) -> str:
+    """Return the folder of a model that comes with Potluck; of others, what the user named."""
+    return str(bundled_checkpoint(model) or model)
 
 
 def _choice(membership: Membership, checkpoint: Checkpoint) -> Statement:

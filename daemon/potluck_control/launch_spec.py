@@ -14,6 +14,17 @@ from potluck.membership.membership import Membership
 from potluck.protocol.blocks import Span
 from potluck.protocol.swarm import Swarm
 
+_CPU_SHARE = 0.5  # of the memory that is free now: this is somebody's own computer
+_GPU_SHARE = 0.8
+_GPU_CONTEXT_BYTES = 700 << 20  # what a CUDA context takes besides tensors
+
+
+def usual_memory_bytes(free_bytes: int, *, is_gpu: bool) -> int:
+    """Return what an engine may use of a device's free memory for weights, sessions and activations, if nobody says."""
+    if is_gpu:
+        return max(int(free_bytes * _GPU_SHARE) - _GPU_CONTEXT_BYTES, 0)
+    return int(free_bytes * _CPU_SHARE)
+
 
 @dataclass(frozen=True, slots=True)
 class ServingLimits:

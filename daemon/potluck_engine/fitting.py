@@ -11,7 +11,7 @@ from typing import Any
 
 import psutil
 import torch
-from potluck_control.launch_spec import LaunchSpec, ServingLimits
+from potluck_control.launch_spec import LaunchSpec, ServingLimits, usual_memory_bytes
 
 from potluck.blocks import BlockSpan
 from potluck.blocks.accelerators import memory_of
@@ -26,9 +26,7 @@ from potluck_engine.ranks.devices import check_devices, num_memories, numbered, 
 
 log = logging.getLogger(__name__)
 
-_CPU_SHARE = 0.5  # of the memory that is free now: this is somebody's own computer
-_GPU_SHARE = 0.8
-_GPU_CONTEXT_BYTES = 700 << 20  # what a CUDA context takes besides tensors
+_RAM_SHARE = 0.5  # of what is free now, for blocks that stream: this is somebody's own computer
 _DISK_SHARE = 0.5  # of what is free, for converted blocks
 _WORK_SHARE = 0.1  # of the limit, for activations
 _SESSIONS_SHARE = 0.8  # of what weights and activations leave
@@ -91,9 +89,7 @@ def memory_total_bytes(device: str) -> int:
 def memory_limit_bytes(device: str) -> int:
     """Return what the engine may use by default for weights, sessions and activations. Raises UsageError."""
     memory = memory_of(find_device(device))
-    if memory.is_own:
-        return max(int(memory.free * _GPU_SHARE) - _GPU_CONTEXT_BYTES, 0)
-    return int(memory.free * _CPU_SHARE)
+    return usual_memory_bytes(memory.free, is_gpu=memory.is_own)
 
 
 def num_blocks_that_fit(
@@ -158,7 +154,7 @@ def weight_room(checkpoint: Checkpoint, span: Span, spec: LaunchSpec, *, folder:
     limit = wanted or memory_limit_bytes(device)
     for_sessions = _cache_bytes(checkpoint, spec.dtype, spec.cache_quantization) * spec.limits.cache_tokens * len(span)
     device_bytes = int(limit * (1.0 - _WORK_SHARE)) - min(for_sessions, limit // 2)
-    in_ram = int(psutil.virtual_memory().available * _CPU_SHARE)
+    in_ram = int(psutil.virtual_memory().available * _RAM_SHARE)
     return Room(
         device_bytes=max(device_bytes, 0),
         ram_bytes=limits.get("cpu", in_ram) if device != "cpu" else in_ram,

@@ -6,7 +6,7 @@
 # See also: https://github.com/scop/bash-completion/blob/main/doc/configuration.md
 
 _shtab_potluck_members_subparsers=(list remove promote demote withdraw recovery-code recover add-computer backup restore)
-_shtab_potluck_models_subparsers=(list delete move)
+_shtab_potluck_models_subparsers=(list find delete move)
 _shtab_potluck_programs_subparsers=(list always never judge)
 _shtab_potluck_ledger_subparsers=(export check backup restore)
 _shtab_potluck_config_subparsers=(list get set unset edit)
@@ -36,6 +36,7 @@ _shtab_potluck_members_backup_option_strings=(-h --help --json)
 _shtab_potluck_members_restore_option_strings=(-h --help --json)
 _shtab_potluck_members_option_strings=(-h --help)
 _shtab_potluck_models_list_option_strings=(-h --help --json)
+_shtab_potluck_models_find_option_strings=(-h --help --folder --json)
 _shtab_potluck_models_delete_option_strings=(-h --help --prepared --force --json)
 _shtab_potluck_models_move_option_strings=(-h --help --usual --leave-files --json)
 _shtab_potluck_models_option_strings=(-h --help)
@@ -105,6 +106,7 @@ _shtab_potluck_members_recover___swarm_COMPGEN=_shtab_cmd_compgen_49d41103
 _shtab_potluck_members_add_computer___swarm_COMPGEN=_shtab_cmd_compgen_49d41103
 _shtab_potluck_members_backup_pos_0_COMPGEN=_shtab_compgen_files
 _shtab_potluck_members_restore_pos_0_COMPGEN=_shtab_compgen_files
+_shtab_potluck_models_find___folder_COMPGEN=_shtab_compgen_files
 _shtab_potluck_models_delete_pos_0_COMPGEN=_shtab_cmd_compgen_f87bb636
 _shtab_potluck_models_move_pos_0_COMPGEN=_shtab_compgen_files
 _shtab_potluck_ledger_export_pos_0_COMPGEN=_shtab_compgen_files
@@ -135,7 +137,7 @@ _shtab_potluck_swarm_leave_pos_0_COMPGEN=_shtab_cmd_compgen_49d41103
 _shtab_potluck_bootstrap___identity_COMPGEN=_shtab_compgen_files
 
 _shtab_potluck_members_pos_0_choices=(list remove promote demote withdraw recovery-code recover add-computer backup restore)
-_shtab_potluck_models_pos_0_choices=(list delete move)
+_shtab_potluck_models_pos_0_choices=(list find delete move)
 _shtab_potluck_programs_pos_0_choices=(list always never judge)
 _shtab_potluck_history___state_choices=(idle starting joining serving draining yielded paused error)
 _shtab_potluck_earnings___by_choices=(hour day week month model peer)
@@ -224,6 +226,9 @@ _shtab_potluck_members___help_nargs=0
 _shtab_potluck_models_list__h_nargs=0
 _shtab_potluck_models_list___help_nargs=0
 _shtab_potluck_models_list___json_nargs=0
+_shtab_potluck_models_find__h_nargs=0
+_shtab_potluck_models_find___help_nargs=0
+_shtab_potluck_models_find___json_nargs=0
 _shtab_potluck_models_delete__h_nargs=0
 _shtab_potluck_models_delete___help_nargs=0
 _shtab_potluck_models_delete___prepared_nargs=0

@@ -50,7 +50,7 @@ function _shtab_potluck_using
   test "$_shtab_potluck_cmdpath" = "$argv"
 end
 
-set -g _shtab_potluck_commands start stop drain status top pause resume join leave members 'members list' 'members remove' 'members promote' 'members demote' 'members withdraw' 'members recovery-code' 'members recover' 'members add-computer' 'members backup' 'members restore' models 'models list' 'models delete' 'models move' programs 'programs list' 'programs always' 'programs never' 'programs judge' history earnings ledger 'ledger export' 'ledger check' 'ledger backup' 'ledger restore' logs config 'config list' 'config get' 'config set' 'config unset' 'config edit' doctor diag setup update autostart service 'service install' 'service remove' serve generate chat gateway 'gateway start' 'gateway status' 'gateway stop' 'gateway key' 'gateway keys' 'gateway revoke' swarm 'swarm create' 'swarm join' 'swarm invite' 'swarm list' 'swarm show' 'swarm page' 'swarm model' 'swarm leave' bootstrap control completions
+set -g _shtab_potluck_commands start stop drain status top pause resume join leave members 'members list' 'members remove' 'members promote' 'members demote' 'members withdraw' 'members recovery-code' 'members recover' 'members add-computer' 'members backup' 'members restore' models 'models list' 'models find' 'models delete' 'models move' programs 'programs list' 'programs always' 'programs never' 'programs judge' history earnings ledger 'ledger export' 'ledger check' 'ledger backup' 'ledger restore' logs config 'config list' 'config get' 'config set' 'config unset' 'config edit' doctor diag setup update autostart service 'service install' 'service remove' serve generate chat gateway 'gateway start' 'gateway status' 'gateway stop' 'gateway key' 'gateway keys' 'gateway revoke' swarm 'swarm create' 'swarm join' 'swarm invite' 'swarm list' 'swarm show' 'swarm page' 'swarm model' 'swarm leave' bootstrap control completions
 set -g _shtab_potluck_opts_with_value --adapter --address --announce --app --blocks --bootstrap --by --cache-quantization --cache-tokens --daemon --device --devices --dtype --expires --file --folder --host --identity --index --invite-file --machine --max-memory --max-new-tokens --max-tokens --max-wait --model --name --num-blocks --output --people --port --prefix --private-adapters-mb --quantization --revision --seed --since --state --swarm --system --temperature --threads --variant --wait --wheels --within --words -n
 
 complete -c potluck -e
@@ -138,11 +138,15 @@ complete -c potluck -n '_shtab_potluck_using members; and test $_shtab_potluck_n
 complete -c potluck -n '_shtab_potluck_using members restore' -s h -l help -d 'show this help message and exit'
 complete -c potluck -n '_shtab_potluck_using members restore' -l json -d 'print JSON, for scripts'
 complete -c potluck -n '_shtab_potluck_using members restore; and test $_shtab_potluck_npos -eq 0' -ka "(__fish_complete_path (commandline -ct))" -d 'that `potluck members backup` wrote'
-complete -c potluck -n '_shtab_potluck_using; and test $_shtab_potluck_npos -eq 0' -a models -d 'List the model that this machine serves, blocks that the swarm lacks, and downloaded models. Delete models that nobody needs, or move them to another disk. A deleted model is downloaded again when it is needed.'
+complete -c potluck -n '_shtab_potluck_using; and test $_shtab_potluck_npos -eq 0' -a models -d 'List the model that this machine serves, blocks that the swarm lacks, and downloaded models. Delete models that nobody needs, or move them to another disk. A deleted model is downloaded again when it is needed. Find models that a swarm could have: `potluck swarm create` and `potluck swarm model` take their names.'
 complete -c potluck -n '_shtab_potluck_using models' -s h -l help -d 'show this help message and exit'
 complete -c potluck -n '_shtab_potluck_using models; and test $_shtab_potluck_npos -eq 0' -a list -d 'what is served, needed, and on the disk'
 complete -c potluck -n '_shtab_potluck_using models list' -s h -l help -d 'show this help message and exit'
 complete -c potluck -n '_shtab_potluck_using models list' -l json -d 'print JSON, for scripts'
+complete -c potluck -n '_shtab_potluck_using models; and test $_shtab_potluck_npos -eq 0' -a find -d 'models that a swarm could have, on this computer or on the hub'
+complete -c potluck -n '_shtab_potluck_using models find' -s h -l help -d 'show this help message and exit'
+complete -c potluck -n '_shtab_potluck_using models find' -l folder -xka "(__fish_complete_path (commandline -ct))" -d 'look in this folder instead'
+complete -c potluck -n '_shtab_potluck_using models find' -l json -d 'print JSON, for scripts'
 complete -c potluck -n '_shtab_potluck_using models; and test $_shtab_potluck_npos -eq 0' -a delete -d 'delete a downloaded model'
 complete -c potluck -n '_shtab_potluck_using models delete' -s h -l help -d 'show this help message and exit'
 complete -c potluck -n '_shtab_potluck_using models delete' -l prepared -d 'delete blocks converted for this machine instead'

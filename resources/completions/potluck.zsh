@@ -28,7 +28,7 @@ _shtab_potluck_commands() {
     ledger:'The ledger records where each point came from; every entry follows from a receipt that the other side signed. A backup contains this machine'"'"'s identity. Keep it like a password: whoever has it can spend your points. After a restore, the old machine must not serve any more.'
     logs:'Print the newest lines of the daemon'"'"'s log, which includes the engine'"'"'s output. Prompts, tokens and keys are never logged.'
     members:'Show who belongs to a swarm, with their computers, the blocks that these serve now, and open invites. The founder and admins can remove people: their servers then serve nobody, and everybody refuses them within a minute. You can remove a computer of your own, such as a lost laptop, and add another one with a short code. A backup of your keys, encrypted with a password, makes any computer yours.'
-    models:'List the model that this machine serves, blocks that the swarm lacks, and downloaded models. Delete models that nobody needs, or move them to another disk. A deleted model is downloaded again when it is needed.'
+    models:'List the model that this machine serves, blocks that the swarm lacks, and downloaded models. Delete models that nobody needs, or move them to another disk. A deleted model is downloaded again when it is needed. Find models that a swarm could have: `potluck swarm create` and `potluck swarm model` take their names.'
     pause:'Free the machine now, its memory first; Potluck serves again by itself later. Other people'"'"'s conversations continue on other servers.'
     programs:'List running programs, and choose those that Potluck always or never steps aside for. It judges all others by what they do. Where it is not sure, `list` asks whether a program is a game: answer with `always` or `never`. `potluck history` tells what it stepped aside for.'
     resume:'End a pause or a drain, or the wait after a game or a failure. Potluck still steps aside for a game that is running.'
@@ -97,6 +97,7 @@ _shtab_potluck_members_commands() {
 _shtab_potluck_models_commands() {
   local _commands=(
     delete:'delete a downloaded model'
+    find:'models that a swarm could have, on this computer or on the hub'
     list:'what is served, needed, and on the disk'
     move:'keep models in another folder'
   )
@@ -564,6 +565,16 @@ _shtab_potluck_models_delete_options=(
 
 # guard to ensure default positional specs are added only once per session
 _shtab_potluck_models_delete_defaults_added=0
+
+_shtab_potluck_models_find_options=(
+  "(- : *)"{-h,--help}"[show this help message and exit]"
+  "--folder[look in this folder instead]:DIR:_files"
+  "--json[print JSON, for scripts]"
+  ":a part of a name on the hub (default\: this computer):"
+)
+
+# guard to ensure default positional specs are added only once per session
+_shtab_potluck_models_find_defaults_added=0
 
 _shtab_potluck_models_list_options=(
   "(- : *)"{-h,--help}"[show this help message and exit]"
@@ -1038,6 +1049,7 @@ _shtab_potluck_models() {
       curcontext="${curcontext%:*:*}:_shtab_potluck_models-$line[1]:"
       case $line[1] in
         delete) _arguments -C -s $_shtab_potluck_models_delete_options ;;
+        find) _arguments -C -s $_shtab_potluck_models_find_options ;;
         list) _arguments -C -s $_shtab_potluck_models_list_options ;;
         move) _arguments -C -s $_shtab_potluck_models_move_options ;;
       esac

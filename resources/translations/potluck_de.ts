@@ -2842,6 +2842,110 @@
         <translation>sein Zwischenspeicher kann keinen Teil der Schichten halten</translation>
     </message>
     <message>
+        <source>cannot search the hub without the compute engine</source>
+        <translation>ohne die Rechenumgebung lässt sich der Hub nicht durchsuchen</translation>
+    </message>
+    <message>
+        <source>cannot search the hub: {why}</source>
+        <translation>der Hub lässt sich nicht durchsuchen: {why}</translation>
+    </message>
+    <message>
+        <source>the hub&apos;s answer cannot be read</source>
+        <translation>die Antwort des Hubs ist nicht lesbar</translation>
+    </message>
+    <message>
+        <source>try other words</source>
+        <translation>suche mit anderen Wörtern</translation>
+    </message>
+    <message>
+        <source>cannot reach the hub</source>
+        <translation>der Hub ist nicht erreichbar</translation>
+    </message>
+    <message>
+        <source>check the network connection, or choose a model on this computer</source>
+        <translation>prüfe die Netzwerkverbindung oder wähle ein Modell auf diesem Computer</translation>
+    </message>
+    <message>
+        <source>the hub did not answer in time</source>
+        <translation>der Hub hat nicht rechtzeitig geantwortet</translation>
+    </message>
+    <message>
+        <source>the hub answered {number}</source>
+        <translation>der Hub antwortete mit {number}</translation>
+    </message>
+    <message>
+        <source>{path} has no model</source>
+        <translation>in {path} liegt kein Modell</translation>
+    </message>
+    <message>
+        <source>choose a folder with config.json and .safetensors files, or one that contains such folders</source>
+        <translation>wähle einen Ordner mit config.json und .safetensors-Dateien oder einen, der solche Ordner enthält</translation>
+    </message>
+    <message>
+        <source>cannot reach the hub to fetch {name}, and it is not in the cache</source>
+        <translation>der Hub ist nicht erreichbar, um {name} zu laden, und auf dem Datenträger liegt es nicht</translation>
+    </message>
+    <message>
+        <source>check the network connection, or give a local folder</source>
+        <translation>prüfe die Netzwerkverbindung oder gib einen Ordner auf diesem Computer an</translation>
+    </message>
+    <message>
+        <source>{name} is gated: its owner must grant you access</source>
+        <translation>{name} ist nicht frei zugänglich: Sein Eigentümer muss dir Zugriff geben</translation>
+    </message>
+    <message>
+        <source>accept its terms on its page, then log in with `hf auth login` or set HF_TOKEN</source>
+        <translation>stimme auf seiner Seite den Bedingungen zu und melde dich dann mit `hf auth login` an oder setze HF_TOKEN</translation>
+    </message>
+    <message>
+        <source>{name} has no such revision</source>
+        <translation>{name} hat keine solche Revision</translation>
+    </message>
+    <message>
+        <source>leave out the revision to use main</source>
+        <translation>lass die Revision weg, um main zu nehmen</translation>
+    </message>
+    <message>
+        <source>there is no model {name} on the hub, or you may not see it</source>
+        <translation>im Hub gibt es kein Modell {name}, oder du darfst es nicht sehen</translation>
+    </message>
+    <message>
+        <source>check the spelling; for a private model log in with `hf auth login` or set HF_TOKEN</source>
+        <translation>prüfe die Schreibweise; für ein privates Modell melde dich mit `hf auth login` an oder setze HF_TOKEN</translation>
+    </message>
+    <message>
+        <source>{name} is neither a folder nor a hub name</source>
+        <translation>{name} ist weder ein Ordner noch ein Name im Hub</translation>
+    </message>
+    <message>
+        <source>a hub name looks like owner/model</source>
+        <translation>ein Name im Hub sieht so aus: eigentümer/modell</translation>
+    </message>
+    <message>
+        <source>{name} has no file {file} on the hub</source>
+        <translation>{name} hat im Hub keine Datei {file}</translation>
+    </message>
+    <message>
+        <source>try another revision</source>
+        <translation>versuche es mit einer anderen Revision</translation>
+    </message>
+    <message>
+        <source>the hub answered {number} for {name}</source>
+        <translation>der Hub antwortete für {name} mit {number}</translation>
+    </message>
+    <message>
+        <source>the hub refuses access to {name}</source>
+        <translation>der Hub verweigert den Zugriff auf {name}</translation>
+    </message>
+    <message>
+        <source>log in with `hf auth login` or set HF_TOKEN</source>
+        <translation>melde dich mit `hf auth login` an oder setze HF_TOKEN</translation>
+    </message>
+    <message>
+        <source>cannot start {path}: {why}</source>
+        <translation>{path} lässt sich nicht starten: {why}</translation>
+    </message>
+    <message>
         <source>{path} belongs to somebody else</source>
         <translation>{path} gehört jemand anderem</translation>
     </message>
@@ -3444,6 +3548,41 @@
     <message>
         <source>Write a haiku about sharing.</source>
         <translation>Schreibe ein Haiku über das Teilen.</translation>
+    </message>
+    <message>
+        <source>size unknown</source>
+        <translation>Größe unbekannt</translation>
+    </message>
+    <message>
+        <source>licence {name}</source>
+        <translation>Lizenz {name}</translation>
+    </message>
+    <message>
+        <source>licence unknown</source>
+        <translation>Lizenz unbekannt</translation>
+    </message>
+    <message>
+        <source>on this computer</source>
+        <translation>auf diesem Computer</translation>
+    </message>
+    <message>
+        <source>to be downloaded</source>
+        <translation>wird heruntergeladen</translation>
+    </message>
+    <message>
+        <source>its owner must grant you access</source>
+        <translation>sein Eigentümer muss dir Zugriff geben</translation>
+    </message>
+    <message>
+        <source>Fits on this computer</source>
+        <translation>Passt auf diesen Computer</translation>
+    </message>
+    <message numerus="yes">
+        <source>Fits with %n friend(s) like you</source>
+        <translation>
+            <numerusform>Passt mit einem Freund wie dir</numerusform>
+            <numerusform>Passt mit %n Freunden wie dir</numerusform>
+        </translation>
     </message>
 </context>
 <context>
@@ -4463,6 +4602,10 @@
         <translation>Alle dürfen beitreten, für etwa eine Minute Arbeit ihres Computers</translation>
     </message>
     <message>
+        <source>Choose a model</source>
+        <translation>Modell auswählen</translation>
+    </message>
+    <message>
         <source>I use Potluck on another computer</source>
         <translation>Ich nutze Potluck auf einem anderen Computer</translation>
     </message>
@@ -4820,6 +4963,53 @@
     <message>
         <source>{name} was removed.</source>
         <translation>{name} ist entfernt.</translation>
+    </message>
+</context>
+<context>
+    <name>ModelPicker</name>
+    <message>
+        <source>Search</source>
+        <translation>Suchen</translation>
+    </message>
+    <message>
+        <source>Name of a model on Hugging Face</source>
+        <translation>Name eines Modells auf Hugging Face</translation>
+    </message>
+    <message>
+        <source>Look in a folder…</source>
+        <translation>In einem Ordner suchen …</translation>
+    </message>
+    <message>
+        <source>Models to choose from</source>
+        <translation>Modelle zur Auswahl</translation>
+    </message>
+    <message>
+        <source>Searching Hugging Face…</source>
+        <translation>Hugging Face wird durchsucht …</translation>
+    </message>
+    <message>
+        <source>Looking on this computer…</source>
+        <translation>Dieser Computer wird durchsucht …</translation>
+    </message>
+    <message>
+        <source>Choose a folder with a model</source>
+        <translation>Ordner mit einem Modell wählen</translation>
+    </message>
+    <message>
+        <source>This computer now lends a model {size}. That decides how many friends a model needs.</source>
+        <translation>Dieser Computer gibt einem Modell jetzt {size}. Daraus ergibt sich, wie viele Freunde ein Modell braucht.</translation>
+    </message>
+    <message>
+        <source>No model has such a name.</source>
+        <translation>Kein Modell heißt so.</translation>
+    </message>
+    <message>
+        <source>Choose</source>
+        <translation>Auswählen</translation>
+    </message>
+    <message>
+        <source>Choose {model}</source>
+        <translation>{model} auswählen</translation>
     </message>
 </context>
 <context>
@@ -5579,12 +5769,44 @@
         <translation>{swarm} unterstützen</translation>
     </message>
     <message>
+        <source>Change the model…</source>
+        <translation>Modell wechseln …</translation>
+    </message>
+    <message>
+        <source>Change the model of {swarm}</source>
+        <translation>Modell von {swarm} wechseln</translation>
+    </message>
+    <message>
         <source>Leave…</source>
         <translation>Verlassen …</translation>
     </message>
     <message>
         <source>Leave {swarm}</source>
         <translation>{swarm} verlassen</translation>
+    </message>
+    <message>
+        <source>Change the model of {swarm} to {model}?</source>
+        <translation>Das Modell von {swarm} gegen {model} austauschen?</translation>
+    </message>
+    <message>
+        <source>Change the model</source>
+        <translation>Modell wechseln</translation>
+    </message>
+    <message>
+        <source>Everybody in the swarm gets the new model, and their computers download it. Conversations with the present model end within ten minutes. Invites stay valid.</source>
+        <translation>Alle im Schwarm bekommen das neue Modell, und ihre Computer laden es herunter. Gespräche mit dem jetzigen Modell enden innerhalb von zehn Minuten. Einladungen bleiben gültig.</translation>
+    </message>
+    <message>
+        <source>Reading the files of {model}…</source>
+        <translation>Die Dateien von {model} werden gelesen …</translation>
+    </message>
+    <message>
+        <source>{swarm} keeps its model. {why}</source>
+        <translation>{swarm} behält sein Modell. {why}</translation>
+    </message>
+    <message>
+        <source>{swarm} serves {model} now. Members that are online follow within seconds.</source>
+        <translation>{swarm} stellt jetzt {model} bereit. Mitglieder, die online sind, folgen in Sekunden.</translation>
     </message>
     <message>
         <source>Leave the swarm {swarm}?</source>

@@ -73,6 +73,13 @@
             <numerusform>{name} and %n others</numerusform>
         </translation>
     </message>
+    <message numerus="yes">
+        <source>Fits with %n friend(s) like you</source>
+        <translation>
+            <numerusform>Fits with %n friend like you</numerusform>
+            <numerusform>Fits with %n friends like you</numerusform>
+        </translation>
+    </message>
 </context>
 <context>
     <name>BackupForm</name>

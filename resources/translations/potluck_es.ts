@@ -2247,7 +2247,7 @@
     </message>
     <message>
         <source>connect it; without a network only a swarm on this machine works</source>
-        <translation>conéctalo; sin red solo funciona un enjambre en este equipo</translation>
+        <translation>conéctalo; sin red solo funciona un enjambre en este ordenador</translation>
     </message>
     <message>
         <source>{number} of {all} members that tried reached this machine directly: it serves through a relay</source>
@@ -2840,6 +2840,110 @@
     <message>
         <source>its cache class cannot hold a part of the layers</source>
         <translation>su caché no puede guardar una parte de las capas</translation>
+    </message>
+    <message>
+        <source>cannot search the hub without the compute engine</source>
+        <translation>sin el motor de cálculo no se puede buscar en el hub</translation>
+    </message>
+    <message>
+        <source>cannot search the hub: {why}</source>
+        <translation>no se puede buscar en el hub: {why}</translation>
+    </message>
+    <message>
+        <source>the hub&apos;s answer cannot be read</source>
+        <translation>la respuesta del hub no se puede leer</translation>
+    </message>
+    <message>
+        <source>try other words</source>
+        <translation>prueba con otras palabras</translation>
+    </message>
+    <message>
+        <source>cannot reach the hub</source>
+        <translation>no se puede contactar con el hub</translation>
+    </message>
+    <message>
+        <source>check the network connection, or choose a model on this computer</source>
+        <translation>comprueba la conexión de red o elige un modelo de este ordenador</translation>
+    </message>
+    <message>
+        <source>the hub did not answer in time</source>
+        <translation>el hub no respondió a tiempo</translation>
+    </message>
+    <message>
+        <source>the hub answered {number}</source>
+        <translation>el hub respondió {number}</translation>
+    </message>
+    <message>
+        <source>{path} has no model</source>
+        <translation>en {path} no hay ningún modelo</translation>
+    </message>
+    <message>
+        <source>choose a folder with config.json and .safetensors files, or one that contains such folders</source>
+        <translation>elige una carpeta con config.json y archivos .safetensors, o una que contenga tales carpetas</translation>
+    </message>
+    <message>
+        <source>cannot reach the hub to fetch {name}, and it is not in the cache</source>
+        <translation>no se puede contactar con el hub para descargar {name}, y no está en el disco</translation>
+    </message>
+    <message>
+        <source>check the network connection, or give a local folder</source>
+        <translation>comprueba la conexión de red o indica una carpeta de este ordenador</translation>
+    </message>
+    <message>
+        <source>{name} is gated: its owner must grant you access</source>
+        <translation>{name} tiene acceso restringido: su propietario debe concederte acceso</translation>
+    </message>
+    <message>
+        <source>accept its terms on its page, then log in with `hf auth login` or set HF_TOKEN</source>
+        <translation>acepta las condiciones en su página y luego inicia sesión con `hf auth login` o define HF_TOKEN</translation>
+    </message>
+    <message>
+        <source>{name} has no such revision</source>
+        <translation>{name} no tiene esa revisión</translation>
+    </message>
+    <message>
+        <source>leave out the revision to use main</source>
+        <translation>omite la revisión para usar main</translation>
+    </message>
+    <message>
+        <source>there is no model {name} on the hub, or you may not see it</source>
+        <translation>no hay ningún modelo {name} en el hub, o no puedes verlo</translation>
+    </message>
+    <message>
+        <source>check the spelling; for a private model log in with `hf auth login` or set HF_TOKEN</source>
+        <translation>revisa la ortografía; para un modelo privado inicia sesión con `hf auth login` o define HF_TOKEN</translation>
+    </message>
+    <message>
+        <source>{name} is neither a folder nor a hub name</source>
+        <translation>{name} no es ni una carpeta ni un nombre del hub</translation>
+    </message>
+    <message>
+        <source>a hub name looks like owner/model</source>
+        <translation>un nombre del hub tiene la forma propietario/modelo</translation>
+    </message>
+    <message>
+        <source>{name} has no file {file} on the hub</source>
+        <translation>{name} no tiene el archivo {file} en el hub</translation>
+    </message>
+    <message>
+        <source>try another revision</source>
+        <translation>prueba con otra revisión</translation>
+    </message>
+    <message>
+        <source>the hub answered {number} for {name}</source>
+        <translation>el hub respondió {number} para {name}</translation>
+    </message>
+    <message>
+        <source>the hub refuses access to {name}</source>
+        <translation>el hub niega el acceso a {name}</translation>
+    </message>
+    <message>
+        <source>log in with `hf auth login` or set HF_TOKEN</source>
+        <translation>inicia sesión con `hf auth login` o define HF_TOKEN</translation>
+    </message>
+    <message>
+        <source>cannot start {path}: {why}</source>
+        <translation>no se puede iniciar {path}: {why}</translation>
     </message>
     <message>
         <source>{path} belongs to somebody else</source>
@@ -3444,6 +3548,41 @@
     <message>
         <source>Write a haiku about sharing.</source>
         <translation>Escribe un haiku sobre compartir.</translation>
+    </message>
+    <message>
+        <source>size unknown</source>
+        <translation>tamaño desconocido</translation>
+    </message>
+    <message>
+        <source>licence {name}</source>
+        <translation>licencia {name}</translation>
+    </message>
+    <message>
+        <source>licence unknown</source>
+        <translation>licencia desconocida</translation>
+    </message>
+    <message>
+        <source>on this computer</source>
+        <translation>en este ordenador</translation>
+    </message>
+    <message>
+        <source>to be downloaded</source>
+        <translation>se descargará</translation>
+    </message>
+    <message>
+        <source>its owner must grant you access</source>
+        <translation>su propietario debe concederte acceso</translation>
+    </message>
+    <message>
+        <source>Fits on this computer</source>
+        <translation>Cabe en este ordenador</translation>
+    </message>
+    <message numerus="yes">
+        <source>Fits with %n friend(s) like you</source>
+        <translation>
+            <numerusform>Cabe con %n amigo como tú</numerusform>
+            <numerusform>Cabe con %n amigos como tú</numerusform>
+        </translation>
     </message>
 </context>
 <context>
@@ -4463,6 +4602,10 @@
         <translation>Cualquiera puede unirse a cambio de un minuto de trabajo de su ordenador, más o menos</translation>
     </message>
     <message>
+        <source>Choose a model</source>
+        <translation>Elegir un modelo</translation>
+    </message>
+    <message>
         <source>I use Potluck on another computer</source>
         <translation>Uso Potluck en otro ordenador</translation>
     </message>
@@ -4820,6 +4963,53 @@
     <message>
         <source>{name} was removed.</source>
         <translation>Se ha quitado a {name}.</translation>
+    </message>
+</context>
+<context>
+    <name>ModelPicker</name>
+    <message>
+        <source>Search</source>
+        <translation>Buscar</translation>
+    </message>
+    <message>
+        <source>Name of a model on Hugging Face</source>
+        <translation>Nombre de un modelo en Hugging Face</translation>
+    </message>
+    <message>
+        <source>Look in a folder…</source>
+        <translation>Buscar en una carpeta…</translation>
+    </message>
+    <message>
+        <source>Models to choose from</source>
+        <translation>Modelos para elegir</translation>
+    </message>
+    <message>
+        <source>Searching Hugging Face…</source>
+        <translation>Buscando en Hugging Face…</translation>
+    </message>
+    <message>
+        <source>Looking on this computer…</source>
+        <translation>Buscando en este ordenador…</translation>
+    </message>
+    <message>
+        <source>Choose a folder with a model</source>
+        <translation>Elige una carpeta con un modelo</translation>
+    </message>
+    <message>
+        <source>This computer now lends a model {size}. That decides how many friends a model needs.</source>
+        <translation>Este ordenador presta ahora {size} a un modelo. De eso depende cuántos amigos necesita un modelo.</translation>
+    </message>
+    <message>
+        <source>No model has such a name.</source>
+        <translation>Ningún modelo se llama así.</translation>
+    </message>
+    <message>
+        <source>Choose</source>
+        <translation>Elegir</translation>
+    </message>
+    <message>
+        <source>Choose {model}</source>
+        <translation>Elegir {model}</translation>
     </message>
 </context>
 <context>
@@ -5579,12 +5769,44 @@
         <translation>Servir {swarm}</translation>
     </message>
     <message>
+        <source>Change the model…</source>
+        <translation>Cambiar el modelo…</translation>
+    </message>
+    <message>
+        <source>Change the model of {swarm}</source>
+        <translation>Cambiar el modelo de {swarm}</translation>
+    </message>
+    <message>
         <source>Leave…</source>
         <translation>Salir…</translation>
     </message>
     <message>
         <source>Leave {swarm}</source>
         <translation>Salir de {swarm}</translation>
+    </message>
+    <message>
+        <source>Change the model of {swarm} to {model}?</source>
+        <translation>¿Cambiar el modelo de {swarm} por {model}?</translation>
+    </message>
+    <message>
+        <source>Change the model</source>
+        <translation>Cambiar el modelo</translation>
+    </message>
+    <message>
+        <source>Everybody in the swarm gets the new model, and their computers download it. Conversations with the present model end within ten minutes. Invites stay valid.</source>
+        <translation>Todos los miembros del enjambre reciben el modelo nuevo y sus ordenadores lo descargan. Las conversaciones con el modelo actual terminan en diez minutos como mucho. Las invitaciones siguen siendo válidas.</translation>
+    </message>
+    <message>
+        <source>Reading the files of {model}…</source>
+        <translation>Leyendo los archivos de {model}…</translation>
+    </message>
+    <message>
+        <source>{swarm} keeps its model. {why}</source>
+        <translation>{swarm} conserva su modelo. {why}</translation>
+    </message>
+    <message>
+        <source>{swarm} serves {model} now. Members that are online follow within seconds.</source>
+        <translation>{swarm} sirve ahora {model}. Los miembros en línea lo siguen en segundos.</translation>
     </message>
     <message>
         <source>Leave the swarm {swarm}?</source>

@@ -12,7 +12,7 @@ from potluck_control.methods.gateway import GatewayState, GatewayStatus, KeyInfo
 from potluck_control.methods.health import Examination
 from potluck_control.methods.machine import Device, DeviceList, LoginStart
 from potluck_control.methods.members import Member, MemberMachine, MembersList, OpenInvite, SeenServer
-from potluck_control.methods.models import Models, ModelsFolder
+from potluck_control.methods.models import Choices, ModelChoice, Models, ModelsFolder
 from potluck_control.methods.periods import Period
 from potluck_control.methods.programs import Programs
 from potluck_control.methods.setup import Plan, SetupState
@@ -60,7 +60,15 @@ ANSWERS: dict[str, object] = {
     "login.get": LoginStart(app=False, daemon=False),
     "machine.get": DeviceList((Device("cpu", "Ryzen", 32 << 30, 30 << 30),), "cpu"),
     "models.list": Models(None, (), None, ModelsFolder("/x/hub", True, 0, 0, 9 << 30, 0), (), None),
-    "swarms.list": Swarms((JoinedSwarm("friday", "demo", 4, False, True),)),
+    "models.on_disk": Choices(
+        (
+            ModelChoice("a/llama", "a/llama", 140 << 30, "llama3", 12, is_here=False, is_gated=True),
+            ModelChoice("", "demo", 11 << 20, "", 1, is_here=True),
+            ModelChoice("/x/other", "other", 0, "", 0, is_here=False),
+        ),
+        12 << 30,
+    ),
+    "swarms.list": Swarms((JoinedSwarm("friday", "demo", 4, False, True, may_lead=True),)),
     "members.list": MembersList(
         "friday",
         (

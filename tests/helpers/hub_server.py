@@ -1,4 +1,4 @@
-"""A small server that speaks what huggingface_hub needs of a model hub: model info, HEAD and ranged GET of files.
+"""A small server that speaks what huggingface_hub needs of a hub: search, model info, HEAD and ranged GET of files.
 
 It listens on loopback only, counts what was asked of it, and can require a token or break connections in mid-file.
 """
@@ -9,7 +9,7 @@ import hashlib
 import json
 from dataclasses import dataclass, field
 from pathlib import Path
-from urllib.parse import unquote, urlsplit
+from urllib.parse import parse_qs, unquote, urlsplit
 
 from tests.helpers.loopback_server import LoopbackHandler, LoopbackServer
 
@@ -24,6 +24,7 @@ class HubRepo:
     break_after: dict[str, int] = field(
         default_factory=dict
     )  # file -> bytes sent before the connection breaks, each time
+    listing: dict[str, object] = field(default_factory=dict)  # what a search tells of it besides its name
 
 
 @dataclass(frozen=True)
@@ -57,12 +58,18 @@ class _Handler(LoopbackHandler[HubServer]):
 
     def _answer(self) -> None:
         parts = [unquote(part) for part in urlsplit(self.path).path.strip("/").split("/")]
-        if parts[:2] == ["api", "models"]:
+        if parts == ["api", "models"]:
+            self._search(parse_qs(urlsplit(self.path).query).get("search", [""])[0])
+        elif parts[:2] == ["api", "models"]:
             self._describe("/".join(parts[2:4]), parts[5] if len(parts) > 5 else "main")
         elif len(parts) >= 5 and parts[2] == "resolve":
             self._send_file("/".join(parts[:2]), parts[3], "/".join(parts[4:]))
         else:
             self._refuse(404, "EntryNotFound", "no such page")
+
+    def _search(self, words: str) -> None:
+        found = [{"id": name, **repo.listing} for name, repo in self.owner.repos.items() if words in name]
+        self._send(200, json.dumps(found).encode(), {"Content-Type": "application/json"})
 
     def _describe(self, name: str, revision: str) -> None:
         repo = self.owner.repos.get(name)

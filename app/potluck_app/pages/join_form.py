@@ -7,6 +7,7 @@ from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QCheckBox, QLineEdit, QPlainTextEdit, QWidget
 
 from potluck.errors import PotluckError
+from potluck_app.pages.model_picker import ModelPicker
 from potluck_app.pages.other_computer import OtherComputer
 from potluck_app.pages.page import DaemonCaller
 from potluck_app.widgets import theme
@@ -32,6 +33,12 @@ class JoinForm(QWidget):
         self._other = OtherComputer(link)
         self._other.joined.connect(self.joined)
         self._other.hide()
+        self._picker = ModelPicker(link)
+        self._picker.chosen.connect(self._pick)
+        self._picker.hide()
+        self._pick_model = Button(self.tr("Choose a model"), "down", "link", is_trailing=True)
+        self._pick_model.setCheckable(True)
+        self._pick_model.toggled.connect(self._picker.setVisible)
         self._more = Button(self.tr("I use Potluck on another computer"), "down", "link", is_trailing=True)
         self._more.setCheckable(True)
         self._more.toggled.connect(self._other.setVisible)
@@ -47,8 +54,10 @@ class JoinForm(QWidget):
                     self.tr("Start a new swarm"),
                     text("muted", said=note),
                     row(self._start, (self._model, 1)),
+                    row(self._pick_model, None),
                     self._public,
                 ),
+                self._picker,
                 row(self._more, None),
                 self._other,
                 spacing=theme.SPACE_L,
@@ -91,6 +100,11 @@ class JoinForm(QWidget):
         self._begin()
         params = schema.CreateParams(model=self._model.text().strip(), is_public=self._public.isChecked())
         self._link.call(schema.CREATE, params, done=self._clear, failed=self._fail)
+
+    def _pick(self, model: str, _name: str) -> None:
+        self._model.setText(model)
+        self._pick_model.setChecked(False)
+        self._start.setFocus()
 
     def _begin(self) -> None:
         self._error.hide()

@@ -1,21 +1,23 @@
-"""The joined swarms: which one is served, how to leave one, and the way into another."""
+"""The joined swarms: which one is served, another model for one, how to leave one, and the way into another."""
 
 from __future__ import annotations
 
 from potluck_control.methods import settings, swarms
 from potluck_control.methods.settings import Change, SetParams
-from potluck_control.methods.swarms import JoinedSwarm, LeaveParams
+from potluck_control.methods.swarms import ChooseModelParams, JoinedSwarm, LeaveParams, ModelChange
 from PySide6.QtWidgets import QWidget
 
 from potluck_app.pages.join_form import JoinForm
+from potluck_app.pages.model_picker import ModelPicker
 from potluck_app.pages.page import Page
 from potluck_app.widgets import theme
 from potluck_app.widgets.button import Button
-from potluck_app.widgets.card import Card, divided
+from potluck_app.widgets.card import Card, divided, text
 from potluck_app.widgets.layout import Slot, column, holder, row
 from potluck_app.widgets.question import Question
 from potluck_app.widgets.row import Row
-from potluck_app.words import layers
+from potluck_app.words import layers, sentences
+from potluck_app.words.daemon_texts import translated
 
 
 class SwarmsCard(QWidget):
@@ -31,8 +33,14 @@ class SwarmsCard(QWidget):
         self._more.toggled.connect(self._joining.setVisible)
         self._joining.hide()
         self._joining.joined.connect(self._joined)
-        frame = Card(self.tr("Your swarms"), self._list, row(self._more, None))
-        self.setLayout(column(frame, self._joining, spacing=theme.SPACE_L))
+        self._led = ""  # the swarm that gets another model
+        self._is_changing = False
+        self._reading, self._problem, self._picker = text("muted"), text("error"), ModelPicker(page.link)
+        self._picker.chosen.connect(self._ask_change)
+        self._picker.hide()
+        self._say()
+        frame = Card(self.tr("Your swarms"), self._list, self._reading, self._problem, row(self._more, None))
+        self.setLayout(column(frame, self._picker, self._joining, spacing=theme.SPACE_L))
 
     @property
     def is_unsaved(self) -> bool:
@@ -40,6 +48,8 @@ class SwarmsCard(QWidget):
 
     def refresh(self) -> None:
         self._page.ask(swarms.LIST, None, self._show)
+        if self._is_changing:
+            self._page.ask(swarms.MODEL_CHANGE, None, self._show_change)
 
     def _show(self, found: swarms.Swarms) -> None:
         if found == self._shown:
@@ -58,10 +68,14 @@ class SwarmsCard(QWidget):
             buttons.append(Button(self.tr("Serve this one"), "play"))
             buttons[0].setAccessibleName(self.tr("Serve {swarm}").format(swarm=swarm.name))
             buttons[0].clicked.connect(lambda: self._serve(swarm.name))
+        if swarm.may_lead:
+            buttons.append(Button(self.tr("Change the model…"), "models", "quiet"))
+            buttons[-1].setAccessibleName(self.tr("Change the model of {swarm}").format(swarm=swarm.name))
+            buttons[-1].clicked.connect(lambda: self._open_picker(swarm.name))
         leave = Button(self.tr("Leave…"), "close", "quiet")
         leave.setAccessibleName(self.tr("Leave {swarm}").format(swarm=swarm.name))
         leave.clicked.connect(lambda: self._ask_leave(swarm.name))
-        return Row(swarm.name, " · ".join(parts), holder(row(*buttons, leave, spacing=theme.SPACE_S)))
+        return Row(swarm.name, " · ".join(parts), holder(column(*buttons, leave, spacing=0)))
 
     def _joined(self) -> None:
         self._more.setChecked(False)
@@ -69,6 +83,49 @@ class SwarmsCard(QWidget):
 
     def _serve(self, name: str) -> None:
         self._page.ask(settings.SET, SetParams((Change("serve.swarm", name),)), lambda _: self._page.refresh())
+
+    def _open_picker(self, name: str) -> None:
+        """Show the picker for a swarm; the second press hides it."""
+        opens = self._picker.isHidden() or self._led != name
+        self._led = name
+        self._picker.setVisible(opens)
+        if opens:
+            self._picker.setFocus()
+        self._page.order_tabs()
+
+    def _ask_change(self, model: str, name: str) -> None:
+        asked = self.tr("Change the model of {swarm} to {model}?").format(swarm=self._led, model=layers.model(name))
+        question = Question(self, asked, self.tr("Change the model"))
+        question.setInformativeText(
+            self.tr(
+                "Everybody in the swarm gets the new model, and their computers download it. Conversations with the "
+                "present model end within ten minutes. Invites stay valid."
+            )
+        )
+        params = ChooseModelParams(model, self._led)
+        question.confirmed.connect(lambda: self._page.ask(swarms.CHOOSE_MODEL, params, self._show_change))
+        question.open()
+
+    def _show_change(self, change: ModelChange) -> None:
+        """Say how far the change is; reading a large model's files takes minutes."""
+        self._is_changing = not change.is_done
+        self._picker.setVisible(self._picker.isVisibleTo(self) and bool(change.problem))
+        about = {"swarm": change.swarm, "model": layers.model(change.model)}
+        if self._is_changing:
+            self._say(self.tr("Reading the files of {model}…").format(**about))
+        elif change.problem:
+            why = sentences.sentence(translated(change.problem))
+            self._say(problem=self.tr("{swarm} keeps its model. {why}").format(why=why, **about))
+        else:
+            self._say()
+            done = self.tr("{swarm} serves {model} now. Members that are online follow within seconds.")
+            self._page.tell(done.format(**about))
+            self._page.refresh()
+
+    def _say(self, said: str = "", problem: str = "") -> None:
+        for label, words in ((self._reading, said), (self._problem, problem)):
+            label.setText(words)
+            label.setVisible(bool(words))
 
     def _ask_leave(self, name: str) -> None:
         question = Question(self, self.tr("Leave the swarm {swarm}?").format(swarm=name), self.tr("Leave"))

@@ -119,8 +119,55 @@ class MoveParams:
             raise ValueError("a folder's path has at most 4096 letters")
 
 
+@dataclass(frozen=True, slots=True)
+class ModelChoice:
+    """A model that a swarm could have. Zeros and empty texts are not known.
+
+    `model`: what `create` and `swarms.choose_model` take for it. `num_computers`: how many computers like this one hold
+    all its layers, about.
+    """
+
+    model: str
+    name: str
+    bytes: int  # of its weights
+    licence: str
+    num_computers: int
+    is_here: bool  # whole on this computer
+    is_gated: bool = False  # its owner decides who may download it
+
+
+@dataclass(frozen=True, slots=True)
+class Choices:
+    """`lent_bytes`: what this computer lends to a model, by which `num_computers` are counted."""
+
+    models: tuple[ModelChoice, ...]
+    lent_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class DiskParams:
+    """`folder`: absolute, a checkpoint or a folder of them; empty: the downloads, and what comes with Potluck."""
+
+    folder: str = ""
+
+    def __post_init__(self) -> None:
+        if len(self.folder) > 4096 or "\0" in self.folder:
+            raise ValueError("a folder's path has at most 4096 letters")
+
+
+@dataclass(frozen=True, slots=True)
+class SearchParams:
+    words: str
+
+    def __post_init__(self) -> None:
+        if not 1 <= len(self.words) <= 200 or not self.words.isprintable() or self.words.startswith("-"):
+            raise ValueError("search for a part of a model's name, of at most 200 letters")
+
+
 LIST = Method("models.list", Empty, Models)
 DELETE = Method("models.delete", DeleteParams, Deleted)
 MOVE = Method(
     "models.move", MoveParams, Models
 )  # sets serve.models_folder and goes on in the background, see Models.move
+ON_DISK = Method("models.on_disk", DiskParams, Choices)
+SEARCH = Method("models.search", SearchParams, Choices)  # asks the hub, which takes seconds

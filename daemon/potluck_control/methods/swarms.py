@@ -14,6 +14,7 @@ class JoinedSwarm:
     num_blocks: int
     is_open: bool  # open to Petals peers, without members
     is_served: bool  # the one that this machine serves, or would
+    may_lead: bool = False  # the user founded it or is an admin, and may change its model
 
 
 @dataclass(frozen=True, slots=True)

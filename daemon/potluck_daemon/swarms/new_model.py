@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -59,14 +58,21 @@ class NewModel:
         return SwarmModel(self.name, self.num_blocks, self.revision, weights)
 
 
-async def find_model(wanted: str, environment: Mapping[str, str]) -> NewModel:
-    """Describe the model `wanted`: a folder, a name on the hub, or nothing for the demo model. Raises PotluckError."""
-    if not wanted:
+async def find_model(wanted: str, python: str, environment: Mapping[str, str]) -> NewModel:
+    """Describe the model `wanted`: a folder, a name on the hub, or nothing (or its name) for the demo model.
+
+    Args:
+        python: the engine's interpreter, which has what it takes to ask the hub, and its environment.
+
+    Raises:
+        PotluckError: it is no model that can be split, or the hub can't be asked.
+    """
+    if wanted in ("", DEMO_MODEL):
         folder = resource(DEMO_MODEL)
         return NewModel(DEMO_MODEL, num_blocks_of(folder), LOCAL_REVISION, files=str(folder))
     if wanted.startswith(("/", "~", ".")):
         return _in_folder(wanted)
-    return await _ask_hub(wanted, environment)
+    return await _ask_hub(wanted, python, environment)
 
 
 def _in_folder(wanted: str) -> NewModel:
@@ -77,13 +83,13 @@ def _in_folder(wanted: str) -> NewModel:
     return NewModel(folder.name, num_blocks_of(folder), LOCAL_REVISION, str(folder), str(folder))
 
 
-async def _ask_hub(name: str, environment: Mapping[str, str]) -> NewModel:
+async def _ask_hub(name: str, python: str, environment: Mapping[str, str]) -> NewModel:
     try:
-        async with started((sys.executable, "-c", _ASK, name), environment) as child, asyncio.timeout(ASK_TIMEOUT_S):
+        async with started((python, "-c", _ASK, name), environment) as child, asyncio.timeout(ASK_TIMEOUT_S):
             found = json.loads(await child.line())
     except TimeoutError:
         raise PotluckError(f"the hub did not answer in time about {name}", hint="try again") from None
-    except ValueError:
+    except (OSError, ValueError):
         raise PotluckError(f"cannot ask the hub about {name}", hint="potluck doctor") from None
     if "message" in found:
         raise PotluckError(str(found["message"]), hint=found.get("hint"))

@@ -19,7 +19,8 @@ from potluck_control.methods.models import Move, Progress, StoredModel
 from potluck.errors import PotluckError, UsageError
 from potluck_daemon.metering.meters import free_bytes, taken_bytes
 
-_PREFIX = "models--"
+PREFIX = "models--"
+"""How the folder of a model begins."""
 _PARTIAL = (".partial", ".incomplete")
 _RESERVE_BYTES = 1 << 30  # that stays free on the disk that models are moved to
 
@@ -33,7 +34,7 @@ def stored_models(folder: Path, swarms: dict[str, str], served: str) -> tuple[St
     """
     found = []
     for path in _folders(folder):
-        name = path.name.removeprefix(_PREFIX).replace("--", "/", 1)
+        name = path.name.removeprefix(PREFIX).replace("--", "/", 1)
         users = tuple(swarm for swarm, model in swarms.items() if model == name)
         sizes = (taken_bytes(path), _partial_bytes(path), _used_at(path))
         found.append(StoredModel(name, *sizes, swarms=users, is_served=name == served))
@@ -42,7 +43,7 @@ def stored_models(folder: Path, swarms: dict[str, str], served: str) -> tuple[St
 
 def delete_model(folder: Path, name: str) -> int:
     """Delete a model and return the bytes that were freed. Raises UsageError, PotluckError."""
-    path = next((path for path in _folders(folder) if path.name == _PREFIX + name.replace("/", "--")), None)
+    path = next((path for path in _folders(folder) if path.name == PREFIX + name.replace("/", "--")), None)
     if path is None:
         raise UsageError(f"{name} is not among the downloaded models", hint="potluck models list names them")
     return delete_folder(path)
@@ -147,7 +148,7 @@ class ModelMover:
 
 def _folders(folder: Path) -> list[Path]:
     try:
-        return sorted(path for path in folder.iterdir() if path.name.startswith(_PREFIX) and path.is_dir())
+        return sorted(path for path in folder.iterdir() if path.name.startswith(PREFIX) and path.is_dir())
     except OSError:
         return []
 

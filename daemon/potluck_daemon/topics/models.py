@@ -18,7 +18,9 @@ from potluck.tasks import cancel_and_wait
 from potluck_daemon.configuration import Configuration
 from potluck_daemon.metering.meters import free_bytes, taken_bytes
 from potluck_daemon.reporting.display import needs
+from potluck_daemon.swarms.model_choices import Lending, lending, on_disk, search
 from potluck_daemon.swarms.stored_models import ModelMover, check_target, delete_folder, delete_model, stored_models
+from potluck_daemon.topics.machine import find_devices
 from potluck_daemon.topics.topic import Topic, answers
 from potluck_daemon.view import DaemonView
 
@@ -71,6 +73,24 @@ class ModelsTopic(Topic):
             limit_bytes=settings.limits.disk_mb << 20,
         )
         return folder, stored
+
+    @answers(models.ON_DISK)
+    async def _on_disk(self, params: models.DiskParams) -> models.Choices:
+        configuration, lent = self._configuration, await self._lending()
+        folder, checkpoint = configuration.models_folder, configuration.settings.serve.checkpoint
+        found = await asyncio.to_thread(on_disk, folder, params.folder, checkpoint, lent)
+        return models.Choices(found, lent.memory_bytes)
+
+    @answers(models.SEARCH)
+    async def _search(self, params: models.SearchParams) -> models.Choices:
+        configuration, lent = self._configuration, await self._lending()
+        found = await search(params.words, configuration.engine_python, configuration.engine_environment(), lent)
+        return models.Choices(found, lent.memory_bytes)
+
+    async def _lending(self) -> Lending:
+        devices = await asyncio.to_thread(lambda: tuple(find_devices()))
+        limit = self._view.status().load.memory_limit_bytes
+        return lending(self._configuration.settings.serve, limit, devices)
 
     @answers(models.DELETE)
     async def _delete(self, params: models.DeleteParams) -> models.Deleted:

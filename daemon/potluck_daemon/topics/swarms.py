@@ -51,7 +51,7 @@ class SwarmsTopic(Topic):
         taken = configuration.swarms.load()
         if params.name in taken:
             raise UsageError(f"there is a swarm named {params.name} already", hint="choose another name")
-        model = await find_model(params.model, configuration.environment)
+        model = await self._find_model(params.model)
         swarm = new_swarm(params.name or free_name("home", taken), model.name, model.num_blocks, model.revision)
         if model.folder != configuration.settings.serve.checkpoint:
             await configuration.change({"serve.checkpoint": model.folder or None})
@@ -63,6 +63,10 @@ class SwarmsTopic(Topic):
             membership = configuration.swarms.learn(swarm.name, [open_door(membership, time.time())])
         return self._joined(membership)
 
+    async def _find_model(self, wanted: str) -> NewModel:
+        configuration = self._configuration
+        return await find_model(wanted, configuration.engine_python, configuration.engine_environment())
+
     @answers(swarms.CHOOSE_MODEL)
     async def _choose_model(self, params: swarms.ChooseModelParams) -> swarms.ModelChange:
         """Change the model of a swarm. Reading its files may take minutes, so that goes on in the background."""
@@ -72,7 +76,7 @@ class SwarmsTopic(Topic):
         served = configuration.swarm
         membership = configuration.swarms.find(params.swarm or (served.name if served is not None else None))
         await asyncio.to_thread(require_leader, membership, time.time())
-        model = await find_model(params.model, configuration.environment)
+        model = await self._find_model(params.model)
         self._change = swarms.ModelChange(membership.swarm.name, model.name, is_done=False)
         self._task = asyncio.create_task(self._change_model(membership, model))
         return self._change
@@ -143,12 +147,8 @@ class SwarmsTopic(Topic):
     async def _list(self, _: Empty) -> swarms.Swarms:
         served = self._configuration.swarm
         name = served.name if served is not None else None
-        return swarms.Swarms(
-            tuple(
-                swarms.JoinedSwarm(swarm.name, swarm.model, swarm.num_blocks, swarm.is_open, swarm.name == name)
-                for swarm in (joined.swarm for joined in self._configuration.swarms.load().values())
-            )
-        )
+        joined = self._configuration.swarms.load().values()
+        return swarms.Swarms(await asyncio.to_thread(lambda: tuple(_listed(item, name) for item in joined)))
 
     @answers(swarms.LEAVE)
     async def _leave(self, params: swarms.LeaveParams) -> swarms.Left:
@@ -160,3 +160,15 @@ class SwarmsTopic(Topic):
             await configuration.change({"serve.swarm": None})
         configuration.reload()
         return swarms.Left(params.name)
+
+
+def _listed(membership: Membership, served: str | None) -> swarms.JoinedSwarm:
+    swarm = membership.swarm
+    may_lead = not swarm.is_open
+    try:
+        require_leader(membership, time.time())
+    except UsageError:
+        may_lead = False
+    return swarms.JoinedSwarm(
+        swarm.name, swarm.model, swarm.num_blocks, swarm.is_open, swarm.name == served, may_lead=may_lead
+    )

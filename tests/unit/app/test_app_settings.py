@@ -7,10 +7,11 @@ from pathlib import Path
 
 import pytest
 from helpers.fake_link import FakeLink
-from helpers.screen import control, opened, picture, press, shown
+from helpers.screen import buttons, control, opened, picture, press, shown
 from potluck_app.pages.devices import Devices, choice, toggled
 from potluck_app.pages.limits import LimitsPage
 from potluck_app.pages.login import Login
+from potluck_app.pages.model_picker import ModelPicker, described
 from potluck_app.pages.models import ModelsPage
 from potluck_app.pages.page import Page
 from potluck_app.pages.share import Company, Share, SharePanel
@@ -21,17 +22,20 @@ from potluck_app.widgets.slider import LimitSlider
 from potluck_app.widgets.week_grid import WeekGrid
 from potluck_control.methods.machine import Device, DeviceList, LoginParams, LoginStart
 from potluck_control.methods.models import (
+    Choices,
     DeleteParams,
+    ModelChoice,
     Models,
     ModelsFolder,
     Need,
     Progress,
+    SearchParams,
     Served,
     StoredModel,
 )
 from potluck_control.methods.programs import PlacedProgram, PlaceParams, ProgramPlace, Programs, RunningProgram
 from potluck_control.methods.settings import Change, Changed, SetParams, SettingsPage
-from potluck_control.methods.swarms import JoinedSwarm, LeaveParams, Swarms
+from potluck_control.methods.swarms import ChooseModelParams, JoinedSwarm, LeaveParams, ModelChange, Swarms
 from potluck_control.schema import EngineStatus, LoadStatus, Status, UseStatus
 from potluck_control.states import Reason, State
 from potluck_daemon.settings.page import settings_page
@@ -39,7 +43,7 @@ from potluck_daemon.settings.schema import ServeSettings, Settings
 from potluck_daemon.settings.store import Loaded
 from PySide6.QtCore import QEvent, QPoint, QPointF, Qt
 from PySide6.QtGui import QColor, QMouseEvent, QWheelEvent
-from PySide6.QtWidgets import QCheckBox, QComboBox, QMessageBox, QSlider, QWidget
+from PySide6.QtWidgets import QCheckBox, QComboBox, QLineEdit, QMessageBox, QPushButton, QSlider, QWidget
 from pytestqt.qtbot import QtBot
 
 from potluck.errors import PotluckError
@@ -404,3 +408,80 @@ def test_another_swarm_is_served_and_one_is_left_after_a_question() -> None:
     assert link.named("swarms.leave") == []
     next(button for button in page.findChild(QMessageBox).buttons() if button.text() == "Leave").click()
     assert link.named("swarms.leave") == [LeaveParams("friday")]
+
+
+@pytest.mark.parametrize(
+    ("choice", "lines"),
+    [
+        (
+            ModelChoice("a/llama", "a/llama", 140 << 30, "llama3", 12, is_here=False, is_gated=True),
+            "Fits with 11 friends like you\n150 GB · licence llama3 · to be downloaded",
+        ),
+        (
+            ModelChoice("", "demo", 12_000_000, "", 1, is_here=True),
+            "Fits on this computer\n12 MB · licence unknown · on this computer",
+        ),
+        (ModelChoice("/x", "x", 0, "", 0, is_here=False), "size unknown · licence unknown · to be downloaded"),
+        (ModelChoice("/x", "x", 0, "mit", 2, is_here=True), "Fits with 1 friend like you\nsize unknown · licence mit"),
+    ],
+)
+def test_a_model_says_its_size_its_licence_and_how_many_friends_it_needs(choice: ModelChoice, lines: str) -> None:
+    assert described(choice).startswith(lines)
+
+
+@pytest.fixture
+def picking(qtbot: QtBot) -> tuple[ModelsPage, FakeLink]:
+    """The page Models of two swarms, one of them the user's own, with its picker open."""
+    friday = JoinedSwarm("friday", "a/llama", 80, False, True, may_lead=True)
+    sunday = JoinedSwarm("sunday", "demo", 12, False, False)
+    link = FakeLink({"models.list": MODELS, "swarms.list": Swarms((friday, sunday))})
+    page = ModelsPage(link)
+    qtbot.addWidget(page)
+    page.show()
+    page.refresh()
+    assert "Change the model of sunday" not in [item.accessibleName() for item in page.findChildren(QPushButton)]
+    press(page, "Change the model of friday")
+    return page, link
+
+
+def test_a_leader_gives_a_swarm_another_model_after_a_question(picking: tuple[ModelsPage, FakeLink]) -> None:
+    page, link = picking
+    link.answer("models.on_disk", Choices((ModelChoice("/x/new", "new", 9, "mit", 2, is_here=True),), 10))
+    press(page, "Choose new")
+    assert link.named("swarms.choose_model") == []
+    next(item for item in page.findChild(QMessageBox).buttons() if item.text() == "Change the model").click()
+    assert link.named("swarms.choose_model") == [ChooseModelParams("/x/new", "friday")]
+    link.answer("swarms.choose_model", ModelChange("friday", "new", is_done=False))
+    assert "Reading the files of new…" in shown(page)
+    page.refresh()
+    link.answer("swarms.model_change", ModelChange("friday", "new", problem="cannot reach the hub"))
+    assert "friday keeps its model. Cannot reach the hub." in shown(page)
+
+
+def test_a_swarm_that_has_its_new_model_says_so(picking: tuple[ModelsPage, FakeLink]) -> None:
+    page, link = picking
+    link.answer("models.on_disk", Choices((ModelChoice("", "demo", 9, "", 1, is_here=True),), 10))
+    press(page, "Choose demo")
+    link.answers["swarms.choose_model"] = ModelChange("friday", "demo")
+    next(item for item in page.findChild(QMessageBox).buttons() if item.text() == "Change the model").click()
+    assert "friday serves demo now. Members that are online follow within seconds." in shown(page)
+    assert "Choose demo" not in buttons(page)
+
+
+def test_the_hub_is_searched_with_enter_and_its_silence_is_explained(picking: tuple[ModelsPage, FakeLink]) -> None:
+    page, link = picking
+    words = page.findChild(ModelPicker).findChild(QLineEdit)
+    words.setText("llama")
+    words.returnPressed.emit()
+    assert link.named("models.search") == [SearchParams("llama")]
+    link.answer("models.on_disk", Choices((ModelChoice("", "demo", 9, "", 1, is_here=True),), 10))  # it was slower
+    assert "Searching Hugging Face…" in shown(page)
+    hint = "check the network connection, or choose a model on this computer"
+    link.fail("models.search", PotluckError("cannot reach the hub", hint=hint))
+    said = "Cannot reach the hub. Check the network connection, or choose a model on this computer."
+    assert said in shown(page)
+    words.clear()
+    press(page.findChild(ModelPicker), "Search")
+    link.answer("models.on_disk", Choices((), 10))
+    assert "No model has such a name." in shown(page)
+    assert said not in shown(page)

@@ -8,12 +8,14 @@ import os
 from pathlib import Path
 
 import pytest
-from helpers.own_daemon import Ask
+from helpers.hub_server import HubRepo, HubServer
+from helpers.own_daemon import Ask, asking, own_daemon
 from potluck_control.client import ControlError
 from potluck_control.engine_messages import EngineReport, Placed
 from potluck_control.methods import models, settings
-from potluck_control.methods.models import DeleteParams, MoveParams, Need, Served
+from potluck_control.methods.models import DeleteParams, MoveParams, Need, SearchParams, Served
 from potluck_control.methods.settings import Change, SetParams
+from potluck_control.places import Places
 from potluck_control.schema import SwarmStatus
 from potluck_daemon.daemon import Daemon
 from potluck_daemon.reporting.display import download, needs, served
@@ -227,3 +229,30 @@ def test_files_of_one_stretch_of_downloads_are_added_up() -> None:
     assert fetching.progress() is None
     with fetching.file(0, 7):
         assert fetching.progress() == (0, 7)
+
+
+async def test_models_on_the_hub_are_found_in_a_process_of_its_own(
+    places: Places, environment: dict[str, str], tmp_path: Path
+) -> None:
+    listing: dict[str, object] = {"safetensors": {"parameters": {"BF16": 1000}, "total": 1000}, "tags": ["license:mit"]}
+    with HubServer({"owner/llama": HubRepo(tmp_path, listing=listing)}) as hub:
+        async with own_daemon(places, environment | {"HF_ENDPOINT": hub.origin}) as daemon:
+            (found,) = (await asking(daemon)(models.SEARCH, SearchParams("llama"))).models
+    assert (found.model, found.bytes, found.licence, found.num_computers) == ("owner/llama", 2000, "mit", 1)
+
+
+async def test_a_search_without_a_network_says_so(places: Places, environment: dict[str, str]) -> None:
+    async with own_daemon(places, environment | {"HF_ENDPOINT": "http://127.0.0.1:9"}) as daemon:
+        with pytest.raises(ControlError, match="cannot reach the hub") as caught:
+            await asking(daemon)(models.SEARCH, SearchParams("llama"))
+    assert "on this computer" in str(caught.value.hint)
+
+
+async def test_a_search_with_an_engine_that_is_gone_says_so(ask: Ask, quiet: None, tmp_path: Path) -> None:
+    await ask(settings.SET, SetParams((Change("serve.python", str(tmp_path / "none")),)))
+    with pytest.raises(ControlError, match="cannot start"):
+        await ask(models.SEARCH, SearchParams("llama"))
+
+
+async def test_models_on_this_computer_are_offered(ask: Ask) -> None:
+    assert [item.name for item in (await ask(models.ON_DISK)).models] == ["demo-model"]

@@ -36,9 +36,9 @@ async def test_swarms_are_created_listed_and_left(ask: Ask, daemon: Daemon) -> N
     await ask(schema.CREATE, CreateParams(name="friends"))
     await ask(settings.SET, SetParams((Change("serve.swarm", "home"),)))
     listed = (await ask(swarms.LIST)).swarms
-    assert [(item.name, item.is_served, item.is_open) for item in listed] == [
-        ("home", True, False),
-        ("friends", False, False),
+    assert [(item.name, item.is_served, item.is_open, item.may_lead) for item in listed] == [
+        ("home", True, False, True),
+        ("friends", False, False, True),
     ]
     await ask(swarms.LEAVE, swarms.LeaveParams("home"))
     (left,) = (await ask(swarms.LIST)).swarms
@@ -83,7 +83,7 @@ async def test_a_swarm_changes_its_model_in_the_background(ask: Ask, daemon: Dae
     assert daemon.configuration.settings.serve.checkpoint == str(folder)
     assert daemon.configuration.launch is not None
     assert daemon.configuration.launch.checkpoint == str(folder)
-    await changed(ask, "")  # back to the demo model
+    await changed(ask, "demo-model")
     assert daemon.configuration.settings.serve.checkpoint == ""
 
 

@@ -1,0 +1,83 @@
+"""Searches a hub for models: `python -m potluck.checkpoint.search WORDS` prints those found, one JSON object a line.
+
+Knows neither torch nor transformers, so it starts in a second. Whether a model can be split is known once it is opened.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+
+from huggingface_hub import HfApi, ModelInfo, constants, get_session
+from huggingface_hub.errors import HfHubHTTPError
+
+from potluck.errors import PotluckError
+
+MAX_FOUND = 20
+_REACH_TIMEOUT_S = 8.0  # the library asks for half a minute before it says that nobody is there
+_FIELDS = ["gated", "safetensors", "tags"]
+_LICENCE = "license:"
+_BYTES = {"F64": 8, "I64": 8, "F32": 4, "I32": 4, "F16": 2, "BF16": 2, "I16": 2}  # of one number; 1 of all others
+
+
+@dataclass(frozen=True, slots=True)
+class FoundModel:
+    """A model on the hub. 0 and empty: the hub doesn't say."""
+
+    name: str
+    bytes: int  # of its tensors
+    num_parameters: int
+    licence: str
+    is_gated: bool  # its owner decides who may download it
+
+
+def search_hub(words: str) -> list[FoundModel]:
+    """Return generating models with safetensors whose names match, those downloaded most first. Blocks.
+
+    Raises:
+        PotluckError: the hub can't be reached, or refuses.
+    """
+    endpoint = os.environ.get("HF_ENDPOINT") or constants.ENDPOINT
+    try:
+        get_session().head(endpoint, timeout=_REACH_TIMEOUT_S)
+        found = HfApi(endpoint=endpoint).list_models(
+            search=words,
+            pipeline_tag="text-generation",
+            filter="safetensors",
+            sort="downloads",
+            limit=MAX_FOUND,
+            expand=_FIELDS,  # type: ignore[arg-type]
+        )
+        return [described(item) for item in found]
+    except HfHubHTTPError as error:
+        raise PotluckError(f"the hub answered {error.response.status_code}", hint="try again later") from error
+    except Exception as error:
+        is_network = type(error).__module__.split(".")[0] in ("httpx", "httpx2", "httpcore", "httpcore2")
+        if not is_network and not isinstance(error, OSError):
+            raise
+        hint = "check the network connection, or choose a model on this computer"
+        raise PotluckError("cannot reach the hub", hint=hint) from error
+
+
+def described(item: ModelInfo) -> FoundModel:
+    """Return what the hub says of a model."""
+    tags = item.tags or ()
+    licence = next((tag.removeprefix(_LICENCE) for tag in tags if tag.startswith(_LICENCE)), "")
+    numbers: Mapping[str, int] = item.safetensors.parameters if item.safetensors is not None else {}
+    num_bytes = sum(count * _BYTES.get(kind, 1) for kind, count in numbers.items())
+    return FoundModel(item.id, num_bytes, sum(numbers.values()), licence, bool(item.gated))
+
+
+def main() -> None:
+    try:
+        for found in search_hub(sys.argv[1]):
+            print(json.dumps(asdict(found)))
+    except PotluckError as error:
+        print(json.dumps({"message": error.message, "hint": error.hint}))
+
+
+if __name__ == "__main__":
+    main()
