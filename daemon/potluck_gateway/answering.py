@@ -77,7 +77,8 @@ class Answering:
         def put(part: Part | Waiting) -> None:
             if is_gone.is_set():
                 raise BrokenPipeError("the caller is gone")
-            tell(part)
+            if request.is_streamed:
+                tell(part)
 
         def run(index: int) -> None:
             if is_gone.is_set():

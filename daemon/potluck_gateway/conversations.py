@@ -43,6 +43,7 @@ class Conversations:
         self._keep_s = keep_s
         self._kept: list[Conversation] = []  # the one kept last is at the end
         self._lock = threading.Lock()
+        self._is_tended = False  # a timer will close old sessions
 
     def begin(self, prompt: list[int], num_tokens: int, max_wait_s: float | None) -> Conversation:
         """Return a session that has seen as much as possible of `prompt`, but not its last token.
@@ -59,7 +60,7 @@ class Conversations:
             found.session.rewind(min(shared, len(prompt) - 1))
             return found
         room = max(num_tokens, min(2 * num_tokens, self._model.longest_session()))
-        opened = self._model.session(max_length=room, max_wait_s=max_wait_s)
+        opened = self._model.session(max_length=room, max_wait_s=max_wait_s, together=True)
         return Conversation(opened.__enter__(), opened, room, max_wait_s, [])
 
     def keep(self, conversation: Conversation, tokens: list[int]) -> None:
@@ -69,9 +70,7 @@ class Conversations:
         with self._lock:
             self._kept.append(conversation)
         self.end_old()
-        timer = threading.Timer(self._keep_s, self.end_old)
-        timer.daemon = True
-        timer.start()
+        self._tend_later()
 
     def end_old(self) -> None:
         """Close the sessions that were kept for too long, and the oldest ones if there are too many."""
@@ -82,6 +81,22 @@ class Conversations:
             self._kept = young
         for conversation in old:
             conversation.close()
+
+    def _tend_later(self) -> None:
+        """Close old sessions when it is time, by one timer for all."""
+        with self._lock:
+            if self._is_tended or not self._kept:
+                return
+            self._is_tended = True
+            due_s = self._kept[0].kept_at + self._keep_s - time.monotonic()
+        timer = threading.Timer(max(due_s, 0.0), self._tend)
+        timer.daemon = True
+        timer.start()
+
+    def _tend(self) -> None:
+        self.end_old()
+        self._is_tended = False
+        self._tend_later()
 
     def _find(self, prompt: list[int], num_tokens: int, max_wait_s: float | None) -> tuple[Conversation | None, int]:
         """Return the kept conversation that goes on with `prompt`, and how many tokens they share.

@@ -52,6 +52,7 @@ class RemoteCache(Cache):  # type: ignore[misc]
         exact: bool | None = None,
         max_wait_s: float | None = None,
         prefix: Cache | None = None,
+        is_together: bool = False,
     ) -> None:
         """Store the settings; the first step opens the sessions.
 
@@ -62,6 +63,7 @@ class RemoteCache(Cache):  # type: ignore[misc]
             is_deferred: whether sessions wait for the second step, while the first one is computed without them.
             exact, max_wait_s: as in `SwarmClient.new_session`.
             prefix: trained keys and values before the first token, of all blocks of the model.
+            is_together: whether generations are decoded together with those of other such caches (`together.py`).
         """
         super().__init__(layers=[])
         self._exact = exact
@@ -71,6 +73,7 @@ class RemoteCache(Cache):  # type: ignore[misc]
         self._may_grow = may_grow or max_length is None
         self.is_deferred = is_deferred
         self.prefix = prefix
+        self.is_together = is_together
         self._prefix_tokens: int = 0 if prefix is None else prefix.get_seq_length()
         self._client = client
         self._inputs: _Inputs | None = None  # of a pass without sessions; they are opened with the next step
@@ -111,6 +114,20 @@ class RemoteCache(Cache):  # type: ignore[misc]
         parts = self._client.run(self._step_all(hidden, order, prompts if self._length == 0 else None))
         self._length += tokens
         return put_back(parts, hidden)
+
+    @property
+    def is_one_row(self) -> bool:
+        """Tell whether a session of a single row without padding has begun."""
+        return self._length > 0 and self._inputs is None and self._batch == 1 and not self._groups[0].start
+
+    async def step_row(self, hidden: Tensor) -> Tensor:
+        """Run new tokens [1, tokens, hidden_size] of a session that `is_one_row`, in the client's event loop."""
+        if not self._end.alive:
+            raise UsageError("this session is closed")
+        order, self._order = self._order, None
+        output = await self._sessions[0].step(hidden, self._length, order=order)
+        self._length += hidden.shape[1]
+        return output
 
     def note_inputs(
         self, hidden: Tensor, mask: Tensor | None, prompts: Tensor | None, adapter: OwnAdapter | None

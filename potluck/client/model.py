@@ -34,6 +34,7 @@ from potluck.client.remote import RemoteBlocks, refuse_copies
 from potluck.client.report import AuditReport, RouteReport
 from potluck.client.speculation import Drafter, ModelDrafter, OwnDrafter, speculate
 from potluck.client.swarm_client import SwarmClient
+from potluck.client.together import Together
 from potluck.errors import CheckpointError, UsageError
 from potluck.membership.joined import JoinedSwarms
 from potluck.membership.membership import Membership
@@ -185,6 +186,7 @@ class SwarmModel:
     _checkpoint: Checkpoint
     _head: Head | None  # loaded by the first generation with drafts
     _cache_name: str  # under which the family takes its cache
+    _together: Together
 
     @property
     def blocks(self) -> RemoteBlocks:
@@ -201,7 +203,7 @@ class SwarmModel:
 
     @contextmanager
     def session(
-        self, *, max_length: int, exact: bool | None = None, max_wait_s: float | None = None
+        self, *, max_length: int, exact: bool | None = None, max_wait_s: float | None = None, together: bool = False
     ) -> Iterator[Session]:
         """Open a session over several calls, of at most `max_length` tokens per row.
 
@@ -209,8 +211,11 @@ class SwarmModel:
             exact: servers never run it together with other sessions. That is slower, and the results equal those of an
                 idle server to the last bit. None takes `ClientConfig.exact`.
             max_wait_s: for blocks that nobody serves; None takes the model's.
+            together: decode drafting generations of several threads in common steps of the model's ends. That is
+                faster from two threads on, and any of them then calls the others' processors and streamers.
         """
-        made = self.new_cache(max_length, exact=exact, max_wait_s=max_wait_s)
+        made = RemoteCache(self._client, max_length, exact=exact, max_wait_s=max_wait_s, is_together=together)
+        self._routes = made.routes
         try:
             yield Session(made)
         finally:
@@ -304,7 +309,7 @@ class SwarmModel:
             drafter = self._drafter(*given, helpers, kwargs)
         if drafter is None:
             return super()._assisted_decoding(*given, streamer=streamer, **helpers, **kwargs)  # type: ignore[misc]
-        return speculate(self, drafter, *given, streamer, kwargs)
+        return speculate(self, drafter, *given, streamer, kwargs, self._together)
 
     def _drafter(
         self,
@@ -356,6 +361,7 @@ def attach(
     blocks.places = remote_places(layers.shown)
     decoder.register_forward_pre_hook(blocks.note_inputs, with_kwargs=True, prepend=True)
     model._cache_name = cache_name(decoder)
+    model._together = Together(weakref.proxy(model), decoder, client, model._cache_name)
     weakref.finalize(model, client.close)
     return model
 

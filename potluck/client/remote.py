@@ -19,6 +19,7 @@ from potluck.checkpoint.families import MAMBAS_CACHE_NAME, cache_name
 from potluck.client.cache import RemoteCache
 from potluck.client.own_adapters import OwnAdapter, RemotePlace, gather
 from potluck.client.rows import RowGroup, group_rows
+from potluck.client.together import JointCache
 from potluck.errors import UsageError
 from potluck.protocol.adapters import AdapterLayout
 from potluck.protocol.blocks import Span
@@ -72,7 +73,7 @@ class RemoteBlocks(nn.Module):
         self,
         hidden_states: Tensor,
         attention_mask: Tensor | None = None,
-        past_key_values: RemoteCache | None = None,
+        past_key_values: RemoteCache | JointCache | None = None,
     ) -> Tensor:
         """Run hidden states through the blocks.
 
@@ -83,6 +84,8 @@ class RemoteBlocks(nn.Module):
                 LoRA that peft put at these blocks.
         Returns: the shape of `hidden_states`.
         """
+        if isinstance(past_key_values, JointCache):
+            return past_key_values.step(hidden_states)
         device = hidden_states.device
         hidden = hidden_states if device.type == "cpu" else hidden_states.to("cpu")
         mask, prompts = _mask.get() if attention_mask is None else attention_mask, _prompts.get()
@@ -116,6 +119,8 @@ class RemoteBlocks(nn.Module):
         _refuse_outputs(config, kwargs)
         name = cache_name(module)
         cache, use_cache = kwargs.get(name), kwargs.get("use_cache")
+        if isinstance(cache, JointCache):
+            return args, kwargs
         if cache is not None and not isinstance(cache, RemoteCache):
             kwargs[name] = cache = RemoteCache(self.client, is_deferred=True, prefix=_prefix_in(cache))
         if cache is None and (config.use_cache if use_cache is None else use_cache):

@@ -22,6 +22,7 @@ from transformers.generation.utils import GenerateDecoderOnlyOutput
 from potluck.client.cache import RemoteCache
 from potluck.client.drafts import OF_A_MODEL, Drafted, Lookup, Payoff, StepTimes, guessed
 from potluck.client.head import HeadText
+from potluck.client.together import Decoding, Stepped, Together
 
 _KEPT = 0.8  # of what is known of the time that drafting takes
 
@@ -156,12 +157,14 @@ def speculate(
     config: Any,
     streamer: Any,
     model_kwargs: dict[str, Any],
+    together: Together,
 ) -> Any:
     """Generate for one row with a `RemoteCache`, and return what transformers' decoding methods return.
 
     Args:
         ids: [1, tokens], the prompt.
         processors, criteria, config, streamer, model_kwargs: as `generate` gives them to a decoding method.
+        together: the texts with which this one may be decoded.
     """
     cache = model_kwargs["past_key_values"]
     chosen = _Chosen(ids, processors, criteria, config, streamer)
@@ -172,22 +175,11 @@ def speculate(
         drafter.see(piece)
     drafter.note_prompt(sum(piece.shape[1] for piece in hidden), max(_compute_s(cache) - computed_s, 0.0))
     chosen.choose((), outputs.logits[:, -1:])
-    model_kwargs = model._update_model_kwargs_for_generation(outputs, model_kwargs)
-    while not chosen.is_done:
-        before = chosen.ids.shape[1]
-        drafted = drafter.draft(chosen.ids, config.max_length - before - 1)
-        began_s, computed_s = time.perf_counter(), _compute_s(cache)
-        with model.blocks.kept_outputs() as hidden:
-            outputs = model(**_inputs(model, chosen.ids, drafted, model_kwargs), return_dict=True)
-        took = Took(time.perf_counter() - began_s, max(_compute_s(cache) - computed_s, 0.0))
-        try:
-            chosen.choose(drafted, outputs.logits[:, -1 - len(drafted) :])
-        finally:
-            cache.crop(min(chosen.ids.shape[1] - 1 - cache.get_seq_length(), 0))
-        new = chosen.ids.shape[1] - before
-        drafter.see(hidden[0][:, :new])
-        drafter.note(chosen.ids, len(drafted), new - 1, took)
-        model_kwargs = model._update_model_kwargs_for_generation(outputs, model_kwargs, num_new_tokens=new)
+    steps = _decode(drafter, chosen, cache, config.max_length)
+    if together.takes(cache):
+        together.run(steps, cache)
+    else:
+        _decode_alone(model, steps, chosen, model._update_model_kwargs_for_generation(outputs, model_kwargs))
     if streamer is not None:
         streamer.end()
     if not config.return_dict_in_generate:
@@ -198,6 +190,38 @@ def speculate(
         logits=chosen.logits if config.output_logits else None,
         past_key_values=cache,
     )
+
+
+def _decode(drafter: Drafter, chosen: _Chosen, cache: RemoteCache, max_length: int) -> Decoding:
+    """Go on with a text until it ends."""
+    while not chosen.is_done:
+        before = chosen.ids.shape[1]
+        drafted = drafter.draft(chosen.ids, max_length - before - 1)
+        began_s, computed_s = time.perf_counter(), _compute_s(cache)
+        stepped = yield [int(chosen.ids[0, -1]), *drafted]
+        took = Took(time.perf_counter() - began_s, max(_compute_s(cache) - computed_s, 0.0))
+        try:
+            chosen.choose(drafted, stepped.logits)
+        finally:
+            cache.crop(min(chosen.ids.shape[1] - 1 - cache.get_seq_length(), 0))
+        new = chosen.ids.shape[1] - before
+        drafter.see(stepped.hidden[:, :new])
+        drafter.note(chosen.ids, len(drafted), new - 1, took)
+
+
+def _decode_alone(model: Any, steps: Decoding, chosen: _Chosen, model_kwargs: dict[str, Any]) -> None:
+    """Run the steps of a text one by one, with the inputs that `generate` would give the model."""
+    tokens = next(steps, None)
+    while tokens is not None:
+        before = chosen.ids.shape[1]
+        with model.blocks.kept_outputs() as hidden:
+            outputs = model(**_inputs(model, chosen.ids, tokens[1:], model_kwargs), return_dict=True)
+        try:
+            tokens = steps.send(Stepped(outputs.logits[:, -len(tokens) :], hidden[0]))
+        except StopIteration:
+            return
+        new = chosen.ids.shape[1] - before
+        model_kwargs = model._update_model_kwargs_for_generation(outputs, model_kwargs, num_new_tokens=new)
 
 
 def _faded(known_s: float, latest_s: float) -> float:

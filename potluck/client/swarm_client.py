@@ -94,6 +94,10 @@ class SwarmClient:
         """Run `work` in the client's loop and wait for it; Ctrl-C cancels it."""
         return self._loop.run(work)
 
+    def post(self, function: Callable[[], object]) -> None:
+        """Call `function` in the client's loop soon, from any thread."""
+        self._loop.post(function)
+
     def run_soon(self, make_work: Callable[[], Coroutine[Any, Any, None]]) -> None:
         """Run work in the client's loop without waiting; callable from finalisers, in any thread."""
         self._loop.post(lambda: self._background.start(make_work()))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -19,7 +20,11 @@ class FakeSession:
     def __init__(self, max_length: int) -> None:
         self.max_length = max_length
         self.position = 0
-        self.is_closed = False
+        self.closed = threading.Event()
+
+    @property
+    def is_closed(self) -> bool:
+        return self.closed.is_set()
 
     def rewind(self, position: int) -> None:
         assert position <= self.position
@@ -34,11 +39,11 @@ class FakeModel:
         return 1000
 
     @contextmanager
-    def session(self, *, max_length: int, max_wait_s: float | None) -> Iterator[FakeSession]:
+    def session(self, *, max_length: int, max_wait_s: float | None, together: bool) -> Iterator[FakeSession]:
         made = FakeSession(max_length)
         self.opened.append(made)
         yield made
-        made.is_closed = True
+        made.closed.set()
 
 
 @pytest.fixture
@@ -107,6 +112,21 @@ def test_few_sessions_are_kept_and_not_for_long(model: FakeModel) -> None:
     brief = Conversations(model, keep_s=0.0)
     turn(brief, FIRST)
     assert model.opened[-1].is_closed
+
+
+def test_one_timer_serves_all_kept_sessions(model: FakeModel) -> None:
+    kept, before = Conversations(model), threading.active_count()
+    for word in range(6):
+        turn(kept, [word] * 50)
+    assert threading.active_count() <= before + 1
+
+
+def test_a_kept_session_ends_without_another_turn(model: FakeModel) -> None:
+    kept = Conversations(model, keep_s=0.05)
+    turn(kept, FIRST)
+    turn(kept, [7] * 50)
+    for session in model.opened:
+        assert session.closed.wait(30)
 
 
 def test_shared_tokens_end_at_the_first_difference() -> None:

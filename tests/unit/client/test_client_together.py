@@ -1,0 +1,187 @@
+"""Texts of several threads share steps of the model's ends, get the tokens they would get alone, and fail alone."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+import torch
+from helpers.block_server import BlockServer
+from helpers.client_world import World, prompt, world
+from transformers import PreTrainedModel
+from transformers.generation.streamers import BaseStreamer
+
+from potluck.client.loop import LoopThread
+from potluck.client.together import Decoding, JointCache, Together
+from potluck.errors import PotluckError
+from potluck.protocol.codes import Code, RemoteError
+from potluck.protocol.messages import StepRequest
+
+TEXTS = [prompt(tokens=5 + 3 * seed, seed=seed) for seed in range(4)]
+OPTIONS = {"max_new_tokens": 10, "do_sample": False, "eos_token_id": None, "prompt_lookup_num_tokens": 8}
+
+
+class Streamer(BaseStreamer):
+    """Waits with the first new token until all threads have theirs; may raise at one of the new tokens."""
+
+    def __init__(self, start: threading.Barrier, fails_at: int = -1) -> None:
+        self._start, self._fails_at = start, fails_at
+        self.calls = 0
+
+    def put(self, value: torch.Tensor) -> None:
+        if self.calls == 1:
+            self._start.wait(60)
+        if self.calls == self._fails_at:
+            raise InterruptedError
+        self.calls += 1
+
+    def end(self) -> None: ...
+
+
+@contextmanager
+def counted(there: World) -> Iterator[list[int]]:
+    """Yield a list of the tokens that each step of the model's ends had."""
+    seen: list[int] = []
+    handle = there.model.get_output_embeddings().register_forward_hook(
+        lambda module, args, output: seen.append(args[0].shape[1])
+    )
+    yield seen
+    handle.remove()
+
+
+def generate(there: World, *, failing: int | None = None) -> list[torch.Tensor | Exception]:
+    """Let four threads write at once; each begins to decode when all have their first token."""
+    start = threading.Barrier(len(TEXTS))
+
+    def one(index: int) -> torch.Tensor | Exception:
+        streamer = Streamer(start, 4 if index == failing else -1)
+        with there.model.session(max_length=40, together=True) as session:
+            try:
+                made: torch.Tensor = there.model.generate(TEXTS[index], session=session, streamer=streamer, **OPTIONS)
+                return made
+            except (PotluckError, OSError) as error:
+                return error
+
+    with ThreadPoolExecutor(len(TEXTS)) as threads:
+        return list(threads.map(one, range(len(TEXTS))))
+
+
+def alone(local: PreTrainedModel) -> list[torch.Tensor]:
+    return [local.generate(text, max_new_tokens=10, do_sample=False, eos_token_id=None) for text in TEXTS]
+
+
+def test_texts_that_share_steps_get_the_tokens_that_they_would_get_alone(local: PreTrainedModel) -> None:
+    with world("0:2", "2:4") as there, counted(there) as seen:
+        got = generate(there)
+    for made, want in zip(got, alone(local), strict=True):
+        assert isinstance(made, torch.Tensor)
+        assert torch.equal(made, want)
+    steps = [tokens for tokens in seen if tokens > 1]
+    assert len(steps) >= 8, "the texts did not share steps"
+
+
+def test_a_text_that_its_streamer_ends_leaves_the_others_alone(local: PreTrainedModel) -> None:
+    with world("0:4") as there:
+        got = generate(there, failing=2)
+    assert isinstance(got[2], InterruptedError)
+    for index in (0, 1, 3):
+        assert torch.equal(got[index], alone(local)[index])  # type: ignore[arg-type]
+
+
+def test_the_error_of_one_session_reaches_its_own_thread_only(local: PreTrainedModel) -> None:
+    victim = TEXTS[2].shape[1] + 10  # only the longest text comes that far
+
+    def refuse(server: BlockServer, request: StepRequest) -> None:
+        if request.start_from_position is not None and request.start_from_position >= victim:
+            raise RemoteError(Code.BAD_REQUEST, "not this one")
+
+    with world("0:4", on_step=refuse) as there:
+        got = generate(there)
+    assert isinstance(got[3], PotluckError | RemoteError)
+    for index in (0, 1, 2):
+        assert torch.equal(got[index], alone(local)[index])  # type: ignore[arg-type]
+
+
+class Cache:
+    """A session whose answers come when `gate` allows."""
+
+    is_together = is_one_row = True
+
+    def __init__(self, gate: asyncio.Event | None = None) -> None:
+        self._gate = gate
+        self._length = 1
+
+    def get_seq_length(self) -> int:
+        return self._length
+
+    async def step_row(self, hidden: torch.Tensor) -> torch.Tensor:
+        if self._gate is not None:
+            async with asyncio.timeout(30):
+                await self._gate.wait()
+        self._length += hidden.shape[1]
+        return hidden + 1
+
+
+class Ends(torch.nn.Module):
+    """The ends of a model without blocks. `mixes`: its tokens see each other."""
+
+    device = torch.device("cpu")
+
+    def __init__(self, *, mixes: bool = False) -> None:
+        super().__init__()
+        self._mixes = mixes
+
+    def forward(self, input_ids: torch.Tensor, past_key_values: JointCache, **_: object) -> SimpleNamespace:
+        hidden = past_key_values.step(input_ids[..., None].float())
+        return SimpleNamespace(logits=hidden.cumsum(1) if self._mixes else hidden)
+
+
+@pytest.fixture
+def loop() -> Iterator[LoopThread]:
+    made = LoopThread("test")
+    made.start()
+    yield made
+    made.stop()
+
+
+def together(loop: LoopThread, model: Ends) -> Together:
+    client = SimpleNamespace(
+        run=loop.run, post=loop.post, run_soon=lambda make: loop.post(lambda: asyncio.ensure_future(make()))
+    )
+    return Together(model, model, client, "past_key_values")  # type: ignore[arg-type]
+
+
+def test_a_late_answer_holds_nobody_up(loop: LoopThread) -> None:
+    texts, gate = together(loop, Ends()), asyncio.Event()
+    done: list[str] = []
+
+    def steps(name: str, count: int) -> Decoding:
+        for token in range(count):
+            stepped = yield [token]
+            assert stepped.logits.item() == stepped.hidden.item() == token + 1
+        done.append(name)
+        loop.post(gate.set)
+
+    with ThreadPoolExecutor(2) as threads:
+        late = threads.submit(texts.run, steps("late", 2), Cache(gate))  # type: ignore[arg-type]
+        other = threads.submit(texts.run, steps("other", 5), Cache())  # type: ignore[arg-type]
+        other.result()
+        late.result()
+    assert done == ["other", "late"]
+
+
+def test_families_whose_ends_mix_tokens_decode_each_text_alone(loop: LoopThread) -> None:
+    assert together(loop, Ends()).takes(Cache())  # type: ignore[arg-type]
+    assert not together(loop, Ends(mixes=True)).takes(Cache())  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("family", ["gpt2", "bloom", "gemma2", "glm4", "qwen3_moe"])
+def test_ends_of_common_families_share_steps(family: str, family_folder: Callable[[str], Path]) -> None:
+    with world(folder=family_folder(family), num_blocks=6) as there, torch.inference_mode():
+        assert there.model._together.takes(Cache())
