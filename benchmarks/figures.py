@@ -1050,6 +1050,15 @@ FIGURES = {
             "kills, freezes and cut links between pushing servers (8; 200 in soak): tokens that differ; needs root",
         ),
         Figure(
+            "swarm_vs_offload",
+            "ratio",
+            "higher",
+            3,
+            "swarm_or_alone:over_offloading",
+            "a model four times one machine's memory: tokens a second of four such machines at 30 ms round trips and "
+            "100 Mbit/s over one of them that offloads, one row; needs root",
+        ),
+        Figure(
             "distance_error",
             "ratio",
             "lower",

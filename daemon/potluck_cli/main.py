@@ -48,6 +48,7 @@ COMMANDS = {
     "serve": "serve blocks of a model to a swarm",
     "generate": "let a swarm complete a prompt",
     "chat": "talk to a swarm's model",
+    "estimate": "tell whether this machine alone or the swarm is faster",
     "gateway": "let other programs here use the swarm through OpenAI's API",
     "swarm": "create, join and look at swarms",
     "bootstrap": "run a meeting point where members find a swarm",

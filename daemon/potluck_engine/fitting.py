@@ -17,7 +17,7 @@ from potluck.blocks import BlockSpan
 from potluck.blocks.accelerators import memory_of
 from potluck.blocks.arenas import KvShape
 from potluck.blocks.formats import block_nbytes
-from potluck.blocks.residency import Room
+from potluck.blocks.residency import Placement, Room, place
 from potluck.checkpoint import Checkpoint
 from potluck.checkpoint.families import decoder_class, decoder_of
 from potluck.errors import UsageError
@@ -164,6 +164,34 @@ def weight_room(checkpoint: Checkpoint, span: Span, spec: LaunchSpec, *, folder:
     )
 
 
+def alone(
+    checkpoint: Checkpoint, device: str, dtype: str, quantization: str, max_memory: str, *, folder: Path
+) -> Placement:
+    """Return where an engine that serves one person alone would keep all blocks of a model.
+
+    Nothing of the model is read.
+
+    Args:
+        max_memory: as the user limits weights, see `memory_limits`; empty: what an engine takes now.
+
+    Raises:
+        UsageError: the limits are too small, or there is no such device.
+    """
+    limits, named = parse_max_memory(max_memory), numbered(device)
+    free = memory_limit_bytes(device)  # raises for a device that is not there
+    in_ram = int(psutil.virtual_memory().available * _RAM_SHARE)
+    if device == "cpu" and named in limits:
+        in_ram = 0  # the user's limit is for weights wherever they are in RAM
+    room = Room(
+        device_bytes=limits.get(named, int(free * (1.0 - _WORK_SHARE))),
+        ram_bytes=limits.get("cpu", in_ram) if device != "cpu" else in_ram,
+        disk_bytes=0,
+        folder=folder,
+        is_guess=named not in limits,
+    )
+    return place([block_nbytes(layer, quantization) for layer in _empty_blocks(checkpoint, dtype)], room)
+
+
 def cache_tokens(blocks: BlockSpan, spec: LaunchSpec, *, max_blocks: int) -> int:
     """Return the room for sessions once the weights are loaded, from what is really free then.
 
@@ -231,12 +259,16 @@ def _free_disk_bytes(folder: Path) -> int:
 
 
 def _largest_block_bytes(checkpoint: Checkpoint, dtype: str, quantization: str) -> int:
-    """Compute the size from the architecture alone; nothing is read or downloaded."""
+    return max(block_nbytes(layer, quantization) for layer in _empty_blocks(checkpoint, dtype))
+
+
+def _empty_blocks(checkpoint: Checkpoint, dtype: str) -> list[torch.nn.Module]:
+    """Return the model's blocks without values, from the architecture alone; nothing is read or downloaded."""
     kind = getattr(torch, dtype)
     with torch.device("meta"):
         model = decoder_class(checkpoint.text_config)._from_config(checkpoint.text_config, dtype=kind)
     decoder, name = decoder_of(model, checkpoint.num_blocks)
-    return max(block_nbytes(layer, quantization) for layer in getattr(decoder, name))
+    return list(getattr(decoder, name))
 
 
 def _cache_bytes(checkpoint: Checkpoint, dtype: str, cache_quantization: str) -> int:

@@ -76,6 +76,12 @@ class Placement:
         return sum(size for home, size in zip(self.homes, self.sizes, strict=True) if not home.is_resident)
 
     @property
+    def disk_bytes(self) -> int:
+        """The part of them that comes from disk."""
+        homes = zip(self.homes, self.sizes, strict=True)
+        return sum(size for home, size in homes if not home.is_resident and home.origin is Tier.DISK)
+
+    @property
     def resident_bytes(self) -> int:
         return sum(self.sizes) - self.streamed_bytes
 

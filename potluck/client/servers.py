@@ -319,6 +319,11 @@ class Servers:
         route = self.best_known(span, _NO_NEEDS, unwanted=())
         return 1 if route is None else len(route.hops)
 
+    @property
+    def round_trips_s(self) -> dict[PeerId, float]:
+        """Seconds to each server whose distance is measured or estimated."""
+        return {**self._distances, **self._measured()}
+
     def replicas(self, span: Span, needs: Needs) -> list[RouteHop]:
         """Return the usable servers that can each serve all of `span` alone."""
         vantage, demands = self._vantage(()), self._demands(needs)
@@ -494,7 +499,7 @@ class Servers:
         doubted = frozenset(peer for peer in self._columns.index if self._is_doubted(peer, now))
         distrusted = {peer for peer in self._columns.index if self.is_distrusted(peer)}
         return Vantage(
-            rtts_s={**self._distances, **self._measured()},
+            rtts_s=self.round_trips_s,
             banned=self._bans.current(now) | distrusted | set(unwanted) | self._strays,
             strays=self._strays,
             slowness=self._slowness.current(now),

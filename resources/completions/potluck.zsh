@@ -20,6 +20,7 @@ _shtab_potluck_commands() {
     doctor:'Check this machine: daemon, packages, GPU and driver, memory, disk, clock, port, network and swarm. Each finding says what to do. The exit code is 1 if something does not work, else 0. Nothing is changed, and only the addresses in your invite are contacted.'
     drain:'Accept no new work, let open sessions end, then end the daemon: before an update, or before you switch the machine off. Sessions still open when the time is up continue on other servers. The command waits until the daemon has ended; Ctrl-C ends only the waiting, and `potluck resume` cancels the drain.'
     earnings:'Report points, tokens, people helped, time served, traffic and energy, today and in total, or for the last periods. Clients sign for points: one is a million parameter-tokens, so a token through a block of 200 million parameters is 200 points, a backward pass twice that. Points move your requests up the queue of those you served, and of those they trust. They are not money and cannot be bought or sold. Energy is measured if this machine can do that, else estimated; its cost uses your own price (limits.price_kwh).'
+    estimate:'Tell what a token of a swarm'"'"'s model costs on this machine alone, where weights that do not fit into memory are read from RAM or disk for each token, and through the swarm, where hidden states travel. Both are measured now, for some seconds each: nothing of the model is downloaded, and the swarm computes nothing. Embeddings and the head run here either way and are left out, and so are drafts, which help both.'
     gateway:'Let other programs on this computer use the swarm through OpenAI'"'"'s and Ollama'"'"'s APIs. The gateway listens on loopback only, at gateway.port. Each program needs a key, and whoever has one spends your points. The gateway ends after chat.end_after_s seconds without a request, unless it was started with --stay. gateway.start_with_daemon keeps it running always.'
     generate:'Let a swarm complete a prompt. The model'"'"'s embeddings and head run here, its blocks in the swarm. A running daemon keeps them ready for chat.end_after_s seconds, so that the next prompt is answered at once. The servers you use can read what you write, so never send secrets through people you do not trust.'
     history:'List every change of state with its reason, newest last: when Potluck served, when it stepped aside, and for what.'
@@ -282,6 +283,23 @@ _shtab_potluck_earnings_options=(
 
 # guard to ensure default positional specs are added only once per session
 _shtab_potluck_earnings_defaults_added=0
+
+_shtab_potluck_estimate_options=(
+  "(- : *)"{-h,--help}"[show this help message and exit]"
+  "--swarm[a swarm you joined (default\: your only swarm)]:SWARM:($(potluck completions swarms 2>/dev/null))"
+  "--invite-file[use the swarm of the invite in this file]:FILE:_files"
+  "--rows[texts at once (default\: 1)]:N:"
+  "--device[cpu, cuda, mps, ... (default\: the fastest)]:device:"
+  "--quantization[of the weights on this machine (default\: none)]:quantization:(none int8 int4)"
+  "--max-memory[such as cuda\:0\=10GiB,cpu\=20GiB, for weights (default\: what an engine would take now)]:DEVICE=SIZE,...:"
+  "--folder[on the disk that the weights would be read from (default\: a cache)]:DIR:_files"
+  "--max-wait[for layers that nobody serves, and a member that answers (default\: 2m)]:TIME:"
+  "--json[print JSON, for scripts]"
+  ":a model that a swarm of yours serves, or your folder of it:_files"
+)
+
+# guard to ensure default positional specs are added only once per session
+_shtab_potluck_estimate_defaults_added=0
 
 _shtab_potluck_gateway_options=(
   "(- : *)"{-h,--help}"[show this help message and exit]"
@@ -892,6 +910,7 @@ _shtab_potluck() {
         doctor) _arguments -C -s $_shtab_potluck_doctor_options ;;
         drain) _arguments -C -s $_shtab_potluck_drain_options ;;
         earnings) _arguments -C -s $_shtab_potluck_earnings_options ;;
+        estimate) _arguments -C -s $_shtab_potluck_estimate_options ;;
         gateway) _shtab_potluck_gateway ;;
         generate) _arguments -C -s $_shtab_potluck_generate_options ;;
         history) _arguments -C -s $_shtab_potluck_history_options ;;

@@ -6,7 +6,7 @@ STORIES = {
     "without an engine": ("install",),
     "alone": ("first-hour",),
     "among friends": (
-        *("friends", "python", "gateway", "earnings", "costs-and-privacy", "whose-prompts", "keys"),
+        *("friends", "alone-or-swarm", "python", "gateway", "earnings", "costs-and-privacy", "whose-prompts", "keys"),
         *("troubleshooting", "uninstall"),
     ),
 }

@@ -9,6 +9,7 @@ import transformers as hf
 from helpers.engine_peers import CHECKPOINT, SWARM
 from potluck_control.launch_spec import LaunchSpec, ServingLimits
 from potluck_engine.fitting import (
+    alone,
     cache_tokens,
     choose_dtype,
     memory_limit_bytes,
@@ -41,6 +42,14 @@ def test_more_blocks_fit_when_weights_take_fewer_bits(checkpoint: Checkpoint) ->
         for quantization in ("none", "int8", "int4")
     }
     assert fits == {"none": 7, "int8": 14, "int4": 23}
+
+
+@pytest.mark.parametrize(("max_memory", "num_from_disk"), [("", 0), ("cpu=100MiB", 26)])
+def test_a_machine_alone_reads_from_disk_what_its_memory_may_not_hold(
+    checkpoint: Checkpoint, max_memory: str, num_from_disk: int, tmp_path: Path
+) -> None:
+    placement = alone(checkpoint, "cpu", "bfloat16", "none", max_memory, folder=tmp_path)
+    assert placement.disk_bytes == num_from_disk * placement.sizes[0]
 
 
 @pytest.mark.parametrize("name", ["cuda:99", "mps:9", "quark", ""])

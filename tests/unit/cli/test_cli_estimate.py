@@ -1,0 +1,87 @@
+"""`potluck estimate`: which swarm it takes, what it says where it can't, and what people read."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from potluck_cli import estimate
+from potluck_cli.estimate import Estimate, EstimatedHop, HereEstimate, SwarmEstimate
+from potluck_cli.main import main
+
+from potluck.membership.joined import JoinedSwarms
+from potluck.protocol.blocks import Span
+from potluck.protocol.swarm import new_swarm
+from potluck.routing import NoRouteError
+
+HERE = HereEstimate("cpu", 40 << 30, 10 << 30, 0, 30 << 30, 1e10, 3e9, 1e9, True, 32.0, 0.031)
+SWARM = SwarmEstimate((EstimatedHop("12D3a", "anna", "0:4", 0.015, 0.001, 0.2),), 0.03, 0.001, 0.2, 0.231, 4.33)
+FOUND = Estimate("big-model", "friends", 1, HERE, SWARM, 138.5, 31_800.0, "swarm")
+
+
+@pytest.fixture
+def swarms(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> JoinedSwarms:
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path / "run"))
+    return JoinedSwarms()
+
+
+def error_of(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str]:
+    code = main(["estimate", *arguments])
+    return code, capsys.readouterr().err
+
+
+def test_without_a_swarm_it_says_so(swarms: JoinedSwarms, capsys: pytest.CaptureFixture[str]) -> None:
+    code, text = error_of(capsys, "big-model")
+    assert (code, "you joined no swarm yet" in text) == (2, True)
+
+
+def test_a_model_that_no_swarm_serves_is_named_with_those_that_are(
+    swarms: JoinedSwarms, capsys: pytest.CaptureFixture[str]
+) -> None:
+    swarms.create(new_swarm("friends", "big-model", 4), is_open=True)
+    code, text = error_of(capsys, "other-model")
+    assert code == 2
+    assert "no swarm of yours serves other-model" in text
+    assert "big-model" in text
+    code, text = error_of(capsys, "other-model", "--swarm", "friends")
+    assert (code, "friends serves big-model, not other-model" in text) == (2, True)
+
+
+def test_of_several_swarms_with_the_model_one_must_be_chosen(
+    swarms: JoinedSwarms, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name in ("friends", "family"):
+        swarms.create(new_swarm(name, "big-model", 4), is_open=True)
+    code, text = error_of(capsys, "big-model")
+    assert code == 2
+    assert "family, friends" in text or "friends, family" in text
+
+
+def test_blocks_that_nobody_serves_are_named(
+    swarms: JoinedSwarms, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    swarms.create(new_swarm("friends", "big-model", 4), is_open=True)
+
+    def nobody(*_: object) -> None:
+        raise NoRouteError((Span(1, 3),), {})
+
+    monkeypatch.setattr(estimate, "_here", lambda *_: HERE)
+    monkeypatch.setattr(estimate, "_through_swarm", nobody)
+    code, text = error_of(capsys, "big-model")
+    assert (code, "nobody serves the blocks 1:3" in text) == (3, True)
+
+
+def test_people_read_what_to_use_and_where_both_cost_the_same(
+    swarms: JoinedSwarms, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    swarms.create(new_swarm("friends", "big-model", 4), is_open=True)
+    monkeypatch.setattr(estimate, "_estimate", lambda *_: FOUND)
+    assert main(["estimate", "big-model"]) == 0
+    text = capsys.readouterr().out
+    assert "The swarm is 138.5 times as fast." in text
+    assert "round trips of 31800 ms" in text
+    assert "read from disk for each token" in text
+    assert main(["estimate", "big-model", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["use"] == "swarm"

@@ -1,0 +1,92 @@
+"""What a token costs on one machine and through a swarm, and where both cost the same."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import torch
+from helpers.server_records import server_of
+from potluck_engine import offload_probe
+from potluck_engine.offload_probe import Probed, probe
+from potluck_engine.token_cost import (
+    HopCost,
+    MachineRates,
+    SwarmCost,
+    break_even_round_trip_s,
+    offloaded_step_s,
+    swarm_step,
+)
+
+from potluck.blocks.residency import Placement, Room, place
+from potluck.errors import UsageError
+from potluck.protocol.blocks import PeerId, Span
+from potluck.routing import Route, RouteHop
+
+RATES = MachineRates(resident_bps=1000.0, ram_bps=100.0, disk_bps=10.0)
+
+
+def placed(device_bytes: int, ram_bytes: int) -> Placement:
+    return place([10] * 8, Room(device_bytes, ram_bytes, 0, Path("/nowhere")))
+
+
+@pytest.mark.parametrize(
+    ("placement", "expected_s"),
+    [
+        pytest.param(placed(80, 0), 0.08, id="everything fits"),
+        pytest.param(placed(40, 0), 6.0, id="six blocks from disk, two and two slots on the device"),
+        pytest.param(placed(40, 20), 4.2, id="two of them from RAM"),
+        pytest.param(placed(40, 60), 0.6, id="all of them from RAM"),
+    ],
+)
+def test_a_machine_alone_waits_for_what_it_fetches(placement: Placement, expected_s: float) -> None:
+    assert offloaded_step_s(placement, RATES) == pytest.approx(expected_s)
+
+
+def test_computing_hides_a_fetch_that_is_faster() -> None:
+    slow = MachineRates(resident_bps=1.0, ram_bps=100.0, disk_bps=10.0)
+    assert offloaded_step_s(placed(40, 0), slow) == pytest.approx(80.0)
+
+
+def test_a_step_through_the_swarm_is_the_way_around_its_ring() -> None:
+    speeds = {"inference_tps": 100.0, "forward_tps": 1000.0, "network_tps": 500.0}
+    one = server_of("a", 0, 4, beat={"pings_s": {PeerId("b"): 0.04}}, **speeds)
+    other = server_of("b", 4, 8, beat={"pings_s": {PeerId("a"): 0.04}}, **speeds)
+    route = Route((RouteHop(one, Span(0, 4)), RouteHop(other, Span(4, 8))))
+    rtts_s = {PeerId("a"): 0.02, PeerId("b"): 0.06}
+    cost = swarm_step(route, rtts_s, rows=1)
+    assert [hop.delay_s for hop in cost.hops] == pytest.approx([0.01, 0.02])
+    assert cost.back_s == pytest.approx(0.03)
+    assert (cost.transfer_s, cost.compute_s) == pytest.approx((2 / 500, 8 / 100))
+    many = swarm_step(route, rtts_s, rows=11)
+    assert (many.transfer_s, many.compute_s) == pytest.approx((22 / 500, 8 * (0.01 + 10 / 1000)))
+    assert many.delay_s == cost.delay_s
+
+
+def test_the_break_even_point_makes_both_equal() -> None:
+    hops = tuple(HopCost(PeerId(peer), 0.01, 0.005, 0.02) for peer in "abc")
+    even_s = break_even_round_trip_s(0.5, SwarmCost(hops, 0.01))
+    assert even_s is not None
+    far = SwarmCost(tuple(HopCost(hop.peer_id, even_s / 2, 0.005, 0.02) for hop in hops), even_s / 2)
+    assert far.step_s == pytest.approx(0.5)
+    assert break_even_round_trip_s(0.07, SwarmCost(hops, 0.01)) is None
+
+
+def test_the_probe_runs_the_engine_and_leaves_nothing_behind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(offload_probe, "_HIDDEN_SIZE", 128)
+    monkeypatch.setattr(offload_probe, "_LEAST_S", 0.0)
+    found = probe(tmp_path, device="cpu", dtype=torch.float32, quantization="none", rows=2)
+    assert min(found.rates.resident_bps, found.rates.ram_bps, found.rates.disk_bps) > 0
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_folder_that_cannot_be_written_to_is_refused(tmp_path: Path) -> None:
+    blocked = tmp_path / "file"
+    blocked.write_text("")
+    with pytest.raises(UsageError, match="cannot write"):
+        probe(blocked / "folder", device="cpu", dtype=torch.float32, quantization="none", rows=1)
+
+
+@pytest.mark.parametrize(("share", "is_real"), [(None, False), (0.5, False), (0.95, True)])
+def test_a_disk_that_was_not_read_does_not_count_as_measured(share: float | None, is_real: bool) -> None:
+    assert Probed(RATES, share).is_disk_real is is_real
