@@ -16,7 +16,7 @@ from potluck.blocks.adapters import PrivateAdapter
 from potluck.foreign import CallCoding, ForeignPeers, SessionCoding
 from potluck.membership.gate import MembersGate
 from potluck.p2p.network import Host, Stream
-from potluck.protocol.blocks import PeerId, Span
+from potluck.protocol.blocks import PeerId, PersonId, Span
 from potluck.protocol.codes import Code, RemoteError
 from potluck.protocol.messages import BackwardRequest, ForwardRequest, ServerInfo, TensorReply
 from potluck.tasks import cancel_and_wait
@@ -36,6 +36,7 @@ from potluck_engine.compute.call_scheduler import Pieces, Priority
 from potluck_engine.hearings import Hearings
 from potluck_engine.in_thread import in_thread_if_large
 from potluck_engine.inference import serve_session
+from potluck_engine.kept_passes import KEEP_S, PassKey
 from potluck_engine.loaded_blocks import Gradients
 from potluck_engine.memory.private_adapters import HeldAdapter
 from potluck_engine.pushing import Pushes
@@ -205,7 +206,7 @@ class Handlers:
             state.private.using(person, request.caller.private, request.span) as private,
             state.sessions.calling(request.span),
         ):
-            priority, pieces = self._work_of(request, adapter, private)
+            priority, pieces = self._work_of(request, person, adapter, private)
             computed = await state.calls.run(
                 priority, pieces, client=person, tokens=batch * tokens, timeout_s=state.limits.request_timeout_s
             )
@@ -219,13 +220,22 @@ class Handlers:
         return TensorReply(tensors, timing, found.adapter)
 
     def _work_of(
-        self, request: CallRequest, adapter: str | None, private: PrivateAdapter | None
+        self, request: CallRequest, person: PersonId, adapter: str | None, private: PrivateAdapter | None
     ) -> tuple[Priority, Pieces]:
         blocks, span, hidden, prompts = self.state.call_blocks, request.span, request.hidden, request.prompts
+        named = request.caller.private
+        key = PassKey(person, span, adapter, None if named is None else named.digest)
         if isinstance(request, ForwardRequest):
-            return Priority.FORWARD, lambda: blocks.adapted(adapter, blocks.forward(span, hidden, prompts, private))
+            keep_as = key if request.is_trained else None
+            if keep_as is not None:
+                asyncio.get_running_loop().call_later(KEEP_S + 1, blocks.kept.forget_old)
+            return Priority.FORWARD, lambda: blocks.adapted(
+                adapter, blocks.forward(span, hidden, prompts, private, keep_as=keep_as)
+            )
         grad = request.grad
-        return Priority.BACKWARD, lambda: blocks.adapted(adapter, blocks.backward(span, hidden, grad, prompts, private))
+        return Priority.BACKWARD, lambda: blocks.adapted(
+            adapter, blocks.backward(span, hidden, grad, prompts, private, kept_as=key)
+        )
 
     def _begin_large_call(self) -> None:
         if self._large_calls >= _MAX_LARGE_CALLS:

@@ -25,12 +25,13 @@ from potluck.blocks.heap import trim_heap
 from potluck.blocks.reshaping import part_of
 from potluck.protocol.blocks import Span
 from potluck.protocol.codes import Code, RemoteError
+from potluck_engine.kept_passes import KeptPasses, PassKey
 
 T = TypeVar("T")
 
 _BACKWARD_COST = 3  # the forward again, and twice its work for the gradients
 _KEPT_BYTES = 256 << 20
-"""Of intermediate results that a backward keeps from the forward to the gradients; more are computed twice."""
+"""Of intermediate results that all calls together keep from forwards to gradients; more are computed twice."""
 
 _MAX_PARTS = 64  # kept besides single blocks; a part costs some 50 KB of module objects a block
 
@@ -47,6 +48,7 @@ class LoadedBlocks:
         if whole.device.type == "cuda":
             self._stream = torch.cuda.Stream(whole.device)  # type: ignore[no-untyped-call]
         self._parts: OrderedDict[tuple[Span, bool], BlockSpan] = OrderedDict()  # by blocks, and whether it is open
+        self.kept: KeptPasses[list[_Recording]] = KeptPasses()
 
     @property
     def span(self) -> Span:
@@ -55,6 +57,7 @@ class LoadedBlocks:
     def change(self, whole: BlockSpan) -> None:
         """Use this span from now on, which shares weights with the one before. Any thread may call it."""
         self.whole, self._parts = whole, OrderedDict()
+        self.kept.forget()
 
     def free(self) -> None:
         """Give the memory of all weights back at once, to the system and to the device.
@@ -120,14 +123,22 @@ class LoadedBlocks:
         self._stream.synchronize()
 
     def forward(
-        self, span: Span, hidden: Tensor, prompts: Tensor | None, private: PrivateAdapter | None = None
+        self,
+        span: Span,
+        hidden: Tensor,
+        prompts: Tensor | None,
+        private: PrivateAdapter | None = None,
+        *,
+        keep_as: PassKey | None = None,
     ) -> Generator[None, None, Tensor]:
-        """Run a stateless forward.
+        """Run a stateless forward. With `keep_as`, keep what the gradients need for a `backward` that names it.
 
         Shapes: hidden [batch, tokens, hidden_size] any float, on the CPU; prompts [blocks, batch or 1, p, hidden_size];
         returns as hidden, in the blocks' dtype, on the CPU.
         """
         hidden, prompts = self._enter(hidden, prompts)
+        if keep_as is not None and self.kept.num_bytes < self.kept_bytes:
+            return (yield from self._forward_to_keep(keep_as, hidden, prompts, private))
         outputs = []
         for rows in _row_groups(hidden, len(span), self._budget()):
             current, some_prompts = hidden[rows], _rows_of(prompts, rows)
@@ -139,20 +150,48 @@ class LoadedBlocks:
         with torch.inference_mode():
             return (outputs[0] if len(outputs) == 1 else torch.cat(outputs)).cpu()
 
+    def _forward_to_keep(
+        self, key: PassKey, hidden: Tensor, prompts: Tensor | None, private: PrivateAdapter | None
+    ) -> Generator[None, None, Tensor]:
+        epoch, budget, num_bytes = self.kept.epoch, self._budget() // _BACKWARD_COST, 0
+        recordings: list[_Recording] = []
+        for rows in _row_groups(hidden, len(key.span), budget):
+            room = self.kept_bytes - self.kept.num_bytes - num_bytes
+            pieces = self._recorded(key.span, hidden[rows], _rows_of(prompts, rows), private, budget, room, is_all=True)
+            recordings.append((yield from pieces))
+            num_bytes += recordings[-1].num_bytes
+        output = torch.cat([each.output for each in recordings]).cpu()
+        if num_bytes:
+            self.kept.add(key, hidden, prompts, recordings, num_bytes=num_bytes, epoch=epoch)
+        return output
+
     def backward(
-        self, span: Span, hidden: Tensor, grad: Tensor, prompts: Tensor | None, private: PrivateAdapter | None = None
+        self,
+        span: Span,
+        hidden: Tensor,
+        grad: Tensor,
+        prompts: Tensor | None,
+        private: PrivateAdapter | None = None,
+        *,
+        kept_as: PassKey | None = None,
     ) -> Generator[None, None, Gradients]:
-        """Run a stateless backward: the forward again, then gradients, in pieces of some blocks.
+        """Run a stateless backward: the forward again, unless it was kept, then gradients, in pieces of some blocks.
 
         Shapes: hidden, grad and prompts as in `forward`; returns gradients shaped as what they belong to, on the CPU.
         """
         hidden, prompts = self._enter(hidden, prompts)
         grad, _ = self._enter(grad, None)
         budget = self._budget() // _BACKWARD_COST
+        kept = None if kept_as is None else self.kept.take(kept_as, hidden, prompts)
         found: list[Gradients] = []
-        for rows in _row_groups(hidden, len(span), budget):
-            pieces = self._backward_rows(span, hidden[rows], grad[rows], _rows_of(prompts, rows), private, budget)
-            found.append((yield from pieces))
+        for index, rows in enumerate(_row_groups(hidden, len(span), budget)):
+            some = _rows_of(prompts, rows)
+            if kept is None:
+                room = self.kept_bytes - self.kept.num_bytes
+                recording = yield from self._recorded(span, hidden[rows], some, private, budget, room)
+            else:
+                recording = kept[index]
+            found.append((yield from self._gradients(span, recording, grad[rows], some, private)))
         of_prompts = [each.prompts for each in found if each.prompts is not None]
         of_adapter = [each.adapter for each in found if each.adapter is not None]
         prompt_grad = None
@@ -162,32 +201,49 @@ class LoadedBlocks:
         adapter_grad = sum(of_adapter[1:], of_adapter[0]).cpu() if of_adapter else None
         return Gradients(torch.cat([each.hidden for each in found]).cpu(), prompt_grad, adapter_grad)
 
-    def _backward_rows(
+    def _recorded(
         self,
         span: Span,
         hidden: Tensor,
-        grad: Tensor,
         prompts: Tensor | None,
         private: PrivateAdapter | None,
         budget: int,
-    ) -> Generator[None, None, Gradients]:
+        room: int,
+        *,
+        is_all: bool = False,
+    ) -> Generator[None, None, _Recording]:
+        """Run the forward of some rows, and keep at most `room` bytes for their gradients.
+
+        Args:
+            is_all: whether the last group of blocks runs too, whose forward a backward runs with its gradients.
+        """
         groups = list(self._block_groups(hidden, span, budget))
-        inputs: list[Tensor | _Recorded] = []
-        current, room = hidden, self.kept_bytes
-        for blocks in groups[:-1]:
+        recording = _Recording(groups, [], hidden)
+        for blocks in groups if is_all else groups[:-1]:
             own = None if private is None else private.cut(blocks)
-            part = self.part(blocks, is_open=own is not None)
-            passed = _run_forward(part, current, _blocks_of(prompts, blocks, span), own, room)
-            room -= passed.num_bytes
-            inputs.append(passed if passed.num_bytes else current)
-            current = passed.output.detach()
+            part, current = self.part(blocks, is_open=own is not None), recording.output
+            passed = _run_forward(part, current, _blocks_of(prompts, blocks, span), own, room - recording.num_bytes)
+            recording.inputs.append(passed if passed.num_bytes else current)
+            recording.num_bytes += passed.num_bytes
+            recording.output = passed.output.detach()
             del passed
             yield
-        inputs.append(current)
+        if not is_all:
+            recording.inputs.append(recording.output)
+        return recording
+
+    def _gradients(
+        self,
+        span: Span,
+        recording: _Recording,
+        grad: Tensor,
+        prompts: Tensor | None,
+        private: PrivateAdapter | None,
+    ) -> Generator[None, None, Gradients]:
         prompt_grads: list[Tensor] = []
         adapter_grads: list[Tensor] = []
-        for blocks in reversed(groups):
-            before = inputs.pop()
+        for blocks in reversed(recording.groups):
+            before = recording.inputs.pop()
             if isinstance(before, _Recorded):
                 found = before.gradients(grad)
             else:
@@ -211,7 +267,7 @@ class LoadedBlocks:
 
     @property
     def kept_bytes(self) -> int:
-        """Return how many bytes of intermediate results a backward may keep between its pieces."""
+        """Return how many bytes of intermediate results may be kept for gradients."""
         return 0 if self.whole.weights.stream is not None else _KEPT_BYTES
 
     def backward_piece(
@@ -267,6 +323,21 @@ class _Recorded:
         hidden, prompts, adapter = (None if leaf is None else next(found) for leaf in self.leaves)
         assert hidden is not None
         return Gradients(hidden, prompts, adapter)
+
+
+@dataclass(slots=True)
+class _Recording:
+    """The forward of some rows, group of blocks by group.
+
+    Attributes:
+        inputs: for each group what its gradients need: what was recorded, or its input.
+        output: of the last group that ran.
+    """
+
+    groups: list[Span]
+    inputs: list[Tensor | _Recorded]
+    output: Tensor
+    num_bytes: int = 0
 
 
 def backward_of(

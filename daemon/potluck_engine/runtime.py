@@ -129,6 +129,7 @@ class EngineRuntime:
             state.blocks.restore()
             state.stage.paging.take_back()
         except torch.OutOfMemoryError as error:
+            state.call_blocks.kept.forget()
             state.blocks.free()
             raise UsageError("the device has no room for the blocks any more", hint="see what took it") from error
         return state.blocks.whole

@@ -1,7 +1,8 @@
 """Sends a batch through the servers as a pipeline: while one micro-batch is at the second server, the first server
 computes the next one. Micro-batches are whole rows, so each row gets the numbers that it would get by itself.
 
-Source: Huang et al. 2019 (GPipe). The servers recompute what a backward pass needs, as in its checkpoints.
+Source: Huang et al. 2019 (GPipe). Servers that kept too little for a backward pass compute the forward
+again, as in its checkpoints.
 """
 
 from __future__ import annotations
@@ -59,6 +60,8 @@ class Pipeline:
         span: Span,
         groups: tuple[RowGroup, ...],
         adapter: OwnAdapter | None = None,
+        *,
+        is_trained: bool = True,
     ) -> tuple[Tensor, list[MicroBatch]]:
         """Run [batch, tokens, hidden_size] through `span`; return the output and what `backward` takes.
 
@@ -66,6 +69,7 @@ class Pipeline:
             prompts: deep prompts [blocks of the span, batch or 1, prompt_tokens, hidden_size] or None.
             groups: the real tokens of the rows.
             adapter: the caller's own.
+            is_trained: whether `backward` follows.
         Raises: as `StatelessCalls.forward`.
         """
         num_servers = self._servers.expected_servers(span)
@@ -75,7 +79,7 @@ class Pipeline:
             (piece.take(hidden, piece.start, piece.end), None if prompts is None else _prompts_for(piece, prompts))
             for piece in pieces
         ]
-        passes = [self._stateless.forward(*given, span, adapter) for given in inputs]
+        passes = [self._stateless.forward(*given, span, adapter, is_trained=is_trained) for given in inputs]
         results = await side_by_side(passes, max_parallel=self._in_flight(num_servers))
         output = put_back([(piece, out, piece.start) for piece, (out, _) in zip(pieces, results, strict=True)], hidden)
         passed = [

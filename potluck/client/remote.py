@@ -107,7 +107,11 @@ class RemoteBlocks(nn.Module):
         groups = group_rows(mask, hidden.shape[0], hidden.shape[1])
         gathered = gather(self.places, self.span, None if cache is None else cache.prefix)
         own, values = _adapter_of(gathered), None if gathered is None else gathered[1]
-        outputs: Tensor = _ThroughTheSwarm.apply(hidden, prompts, values, own, self.client, self.span, groups)  # type: ignore[no-untyped-call]
+        is_trained = torch.is_grad_enabled() and any(
+            each is not None and each.requires_grad for each in (hidden, prompts, values)
+        )
+        given = hidden, prompts, values, own, self.client, self.span, groups, is_trained
+        outputs: Tensor = _ThroughTheSwarm.apply(*given)  # type: ignore[no-untyped-call]
         if cache is not None:
             cache.note_inputs(hidden.detach(), mask, None if prompts is None else prompts.detach(), own)
         return outputs.to(device)
@@ -195,8 +199,10 @@ class _ThroughTheSwarm(torch.autograd.Function):
         client: SwarmClient,
         span: Span,
         groups: tuple[RowGroup, ...],
+        is_trained: bool,
     ) -> Tensor:
-        output, ctx.passed = client.run(client.pipeline.forward(hidden, prompts, span, groups, adapter))
+        work = client.pipeline.forward(hidden, prompts, span, groups, adapter, is_trained=is_trained)
+        output, ctx.passed = client.run(work)
         ctx.client, ctx.span, ctx.prompts, ctx.adapter = client, span, prompts, adapter
         return output
 
@@ -205,7 +211,7 @@ class _ThroughTheSwarm(torch.autograd.Function):
     def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor | None, ...]:
         client: SwarmClient = ctx.client
         found = client.run(client.pipeline.backward(grads[0], ctx.passed, ctx.prompts, ctx.span, ctx.adapter))
-        return *found, None, None, None, None
+        return *found, None, None, None, None, None
 
 
 def _prefix_in(cache: Any) -> Cache:

@@ -1,7 +1,7 @@
 """Runs forward and backward passes through the swarm without a cache, for training and scoring.
 
-Servers keep nothing between the two passes: the client keeps the input of each server and sends it again with the
-gradient. In the forward pass a new route for the rest replaces a failed server; in the backward pass other servers
+Servers may forget everything between the two passes: the client keeps the input of each server and sends it again with
+the gradient. In the forward pass a new route for the rest replaces a failed server; in the backward pass other servers
 recompute its part.
 """
 
@@ -44,13 +44,19 @@ async def forward_at(
     hidden: Tensor,
     prompts: Tensor | None = None,
     adapter: OwnAdapter | None = None,
+    *,
+    is_trained: bool = False,
 ) -> Tensor:
-    """Run `hidden` through one server's part of a route, in one call. Raises RemoteError."""
+    """Run `hidden` through one server's part of a route, in one call. Raises RemoteError.
+
+    Args:
+        is_trained: whether its backward follows, for which the server may keep what it needs.
+    """
     tab = calls.signer.tab_of_calls(part.peer_id, part.span)
     own = None if adapter is None else adapter.part(part.span)
     introduced = calls.caller_for(part.server.record, part.span)
     caller = replace(introduced, receipt=tab.due(), private=None if own is None else own.id)
-    request = ForwardRequest(prefix, part.span, hidden, prompts=prompts, caller=caller)
+    request = ForwardRequest(prefix, part.span, hidden, prompts=prompts, caller=caller, is_trained=is_trained)
     reply = await calls.compute(part.server.record, request, own)
     tab.note(hidden.shape[0] * hidden.shape[1], reply.timing)
     return reply.tensors[0].to(hidden.dtype)
@@ -73,6 +79,7 @@ class StatelessCalls:
         adapter: OwnAdapter | None = None,
         *,
         needs: Needs = _NO_NEEDS,
+        is_trained: bool = False,
     ) -> tuple[Tensor, list[Leg]]:
         """Run [batch, tokens, hidden_size] through `span`.
 
@@ -80,6 +87,7 @@ class StatelessCalls:
             prompts: deep prompts [blocks of the span, batch or 1, prompt_tokens, hidden_size] or None.
             adapter: the caller's own.
             needs: demands on the servers, such as the same weights as before.
+            is_trained: whether `backward` follows.
         Returns: the output and the legs that `backward` needs.
         Raises:
             UsageError: no server takes so many tokens at once.
@@ -94,7 +102,9 @@ class StatelessCalls:
             part = route.pop(0)
             own_prompts = None if prompts is None else _cut(prompts, part.span, span)
             try:
-                output = await forward_at(self._calls, part, self._prefix, hidden, own_prompts, adapter)
+                output = await forward_at(
+                    self._calls, part, self._prefix, hidden, own_prompts, adapter, is_trained=is_trained
+                )
             except RemoteError as error:
                 failures.note(part, error)
                 rest = Span(part.span.start, span.end)
@@ -135,7 +145,9 @@ class StatelessCalls:
             except RemoteError as error:
                 failures.note(leg.hop, error)
                 needs = Needs(pins=leg.hop.pins)
-                _, again = await self.forward(leg.hidden, own_prompts, leg.hop.span, adapter, needs=needs)
+                _, again = await self.forward(
+                    leg.hidden, own_prompts, leg.hop.span, adapter, needs=needs, is_trained=True
+                )
                 todo += again
                 continue
             self._servers.note_success(leg.hop.peer_id)

@@ -54,11 +54,12 @@ class ForwardRequest:
     hidden: Tensor
     prompts: Tensor | None = None
     caller: Caller = field(default_factory=Caller)
+    is_trained: bool = False  # a backward with the same inputs follows
 
 
 @dataclass(frozen=True, slots=True)
 class BackwardRequest:
-    """Stateless backward of `span`; the server recomputes the forward.
+    """Stateless backward of `span`; the server recomputes the forward unless it kept what it needs of it.
 
     Shapes: hidden and grad [batch, tokens, hidden_size]; prompts as in ForwardRequest.
     """

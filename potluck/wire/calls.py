@@ -30,6 +30,8 @@ def encode_call(request: CallRequest) -> Iterator[tuple[Buffer, ...]]:
     if request.prompts is not None:
         tensors.append(to_wire(Role.PROMPTS, request.prompts))
     fields = target_fields(request.prefix, request.span, request.caller)
+    if isinstance(request, ForwardRequest) and request.is_trained:
+        fields[read.Field.IS_TRAINED] = True
     return split(write_message(tensors, fields))
 
 
@@ -54,7 +56,8 @@ class RequestJoiner(RequestParts):
         hidden = read_hidden(message.tensor(Role.HIDDEN), limits)
         prompts = read_prompts(message.tensor(Role.PROMPTS), hidden, num_blocks=len(span), limits=limits)
         if self._kind is ForwardRequest:
-            return ForwardRequest(prefix, span, hidden, prompts, caller)
+            is_trained = read.flag(message.fields, read.Field.IS_TRAINED)
+            return ForwardRequest(prefix, span, hidden, prompts, caller, is_trained)
         grad = message.tensor(Role.GRAD)
         if grad is None:
             raise WireError("a backward without a gradient")

@@ -68,6 +68,8 @@ class Field(IntEnum):
     SECRET = 64
     # steps
     ANSWER_TOKENS = 65  # how many of the last tokens the answer needs
+    # stateless calls
+    IS_TRAINED = 68  # a backward with the same inputs follows this forward
     # private adapters
     NAMES = 66  # of layers in a block
     PLACES = 67  # block, number of the name, rank, in_features, out_features, scale

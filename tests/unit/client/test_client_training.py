@@ -46,6 +46,14 @@ def test_large_batches_go_in_pieces_side_by_side(local: PreTrainedModel) -> None
         assert [request.hidden.shape[0] for request in there.servers[0].forwards] == [2, 2, 1]
 
 
+def test_servers_hear_whether_a_backward_follows(local: PreTrainedModel) -> None:
+    with world("0:2", "2:4") as there:
+        with torch.no_grad():
+            there.model(prompt(), use_cache=False)
+        assert_same_gradient(there, local, prompt())
+        assert [request.is_trained for request in there.servers[0].forwards] == [False, True]
+
+
 def test_a_large_batch_is_cut_so_that_the_second_server_works_beside_the_first(local: PreTrainedModel) -> None:
     there_at: list[tuple[int, type]] = []
     with world("0:2", "2:4", config=replace(QUICK, max_parallel_calls=1)) as there:

@@ -10,11 +10,12 @@ import torch
 from helpers.engine_peers import Client, Server, call, hidden_states, load, opening, serve, settle, until
 from helpers.fake_network import FakeHost
 from potluck_control.launch_spec import ServingLimits
+from potluck_engine.kept_passes import KEEP_S, KeptPasses, PassKey
 from potluck_engine.loaded_blocks import Gradients, LoadedBlocks
 from torch import Tensor
 
 from potluck.blocks import BlockSpan
-from potluck.protocol.blocks import Span
+from potluck.protocol.blocks import PersonId, Span
 from potluck.protocol.codes import Code, RemoteError
 from potluck.protocol.messages import BackwardRequest, Caller, ForwardRequest, StepRequest, TensorReply
 from potluck.protocol.records import span_digest
@@ -72,14 +73,7 @@ def _result(pieces: Generator[None, None, Gradients]) -> Gradients:
 def test_a_backward_keeps_what_fits_and_computes_the_rest_again(monkeypatch, kept_bytes, forwards):
     monkeypatch.setattr("potluck_engine.loaded_blocks._KEPT_BYTES", kept_bytes)
     span = Span(0, 4)
-    runs: list[Span] = []
-    forward = BlockSpan.forward
-
-    def noted(part: BlockSpan, *args: object) -> Tensor:
-        runs.append(part.span)
-        return forward(part, *args)
-
-    monkeypatch.setattr(BlockSpan, "forward", noted)
+    forward, runs = BlockSpan.forward, _noted_runs(monkeypatch)
     hidden, grad, prompts = (
         hidden_states(1, 6),
         hidden_states(1, 6, seed=1),
@@ -92,6 +86,75 @@ def test_a_backward_keeps_what_fits_and_computes_the_rest_again(monkeypatch, kep
     expected = torch.autograd.grad(forward(load(span), leaves[0], None, leaves[1]), leaves, grad)
     for got, want in zip((result.hidden, result.prompts), expected, strict=True):
         torch.testing.assert_close(got, want, rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize("has_prompts", [False, True])
+@pytest.mark.parametrize("room", [1 << 30, 60_000], ids=["all", "some"])
+async def test_a_forward_that_is_trained_is_not_computed_again(monkeypatch, network, blocks, room, has_prompts):
+    monkeypatch.setattr("potluck_engine.loaded_blocks._KEPT_BYTES", room)
+    hidden, grad = hidden_states(4, 6), hidden_states(4, 6, seed=1)
+    prompts = hidden_states(2, 3, seed=2).view(2, 1, 3, 64) if has_prompts else None
+    asked = BackwardRequest("golden", SPAN, hidden, grad, prompts)
+    async with serve(network, blocks=blocks, limits=ServingLimits(piece_tokens=18)) as server:
+        host, calls = network.start(), server.serving.calls
+        want = await backward(host, server, asked)
+        plain = await forward(host, server, ForwardRequest("golden", SPAN, hidden, prompts))
+        kept = server.serving.call_blocks.kept
+        assert kept.num_bytes == 0
+        output = await forward(host, server, ForwardRequest("golden", SPAN, hidden, prompts, is_trained=True))
+        assert torch.equal(output.tensors[0], plain.tensors[0])
+        assert 0 < kept.num_bytes <= room
+        runs = _noted_runs(monkeypatch)
+        got = await backward(host, server, asked)
+        assert len(runs) == 0 if room > 60_000 else runs
+        assert kept.num_bytes == 0
+        for mine, theirs in zip(got.tensors, want.tensors, strict=True):
+            assert torch.equal(mine, theirs)
+        assert calls.backward_tokens == 48
+
+
+async def test_only_the_same_inputs_of_the_same_person_find_a_kept_pass(monkeypatch, network, blocks):
+    hidden, grad = hidden_states(1, 6), hidden_states(1, 6, seed=1)
+    async with serve(network, blocks=blocks) as server:
+        host = network.start()
+        await forward(host, server, ForwardRequest("golden", SPAN, hidden, is_trained=True))
+        runs = _noted_runs(monkeypatch)
+        for who, inputs in ((network.start(), hidden), (host, hidden + 1e-3)):
+            await backward(who, server, BackwardRequest("golden", SPAN, inputs, grad))
+            assert runs, "it was given another's pass"
+            runs.clear()
+        server.serving.call_blocks.kept.forget()
+        await backward(host, server, BackwardRequest("golden", SPAN, hidden, grad))
+        assert runs
+
+
+def test_kept_passes_end_with_time_and_with_their_weights() -> None:
+    now = [0.0]
+    kept: KeptPasses[str] = KeptPasses(lambda: now[0])
+    key, hidden = PassKey(PersonId("p"), SPAN, None, None), torch.ones(1)
+    kept.add(key, hidden, None, "a", num_bytes=1, epoch=kept.epoch)
+    now[0] = KEEP_S - 1
+    kept.forget_old()
+    assert kept.num_bytes == 1
+    now[0] = KEEP_S
+    kept.forget_old()
+    assert kept.take(key, hidden, None) is None
+    began = kept.epoch
+    kept.forget()
+    kept.add(key, hidden, None, "b", num_bytes=1, epoch=began)
+    assert kept.num_bytes == 0
+
+
+def _noted_runs(monkeypatch) -> list[Span]:
+    runs: list[Span] = []
+    run = BlockSpan.forward
+
+    def noted(part: BlockSpan, *args: object) -> Tensor:
+        runs.append(part.span)
+        return run(part, *args)
+
+    monkeypatch.setattr(BlockSpan, "forward", noted)
+    return runs
 
 
 async def test_forward_of_one_piece_is_bit_equal(network, blocks):

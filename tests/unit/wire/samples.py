@@ -56,6 +56,7 @@ RECEIPT, COUNTERSIGNED = b"r" * RECEIPT_BYTES, b"c" * COUNTERSIGNED_BYTES
 OPENING = SessionOpening("m", Span(2, 4), 16, "id", 1.5, CALLER, exact=True, resume=True)
 TIMING = Timing(1.5, 2.5, 100, True, b"t" * TAB_BYTES, COUNTERSIGNED)
 FORWARD = ForwardRequest("m", Span(2, 4), HIDDEN, PROMPTS, CALLER)
+TRAINED = ForwardRequest("m", Span(2, 4), HIDDEN, is_trained=True)
 BACKWARD = BackwardRequest("m", Span(2, 4), HIDDEN, HIDDEN + 1, PROMPTS, CALLER)
 LAYOUT = AdapterLayout((AdapterPlace(2, "mlp.up", 1, 4, 3, 0.5), AdapterPlace(3, "mlp.up", 2, 4, 3, 2.0)))
 VALUES = torch.arange(21.0)
@@ -153,6 +154,9 @@ SAMPLES = {
     "answer": answer(ANSWER, b"".join(encode_step_reply(ANSWER)), lambda body: decode_step_reply(body, like=(2, 3, 4))),
     "forward": Sample(FORWARD, b"".join(*encode_call(FORWARD)), lambda body: read_request(ForwardRequest, body)),
     "backward": Sample(BACKWARD, b"".join(*encode_call(BACKWARD)), lambda body: read_request(BackwardRequest, body)),
+    "forward that is trained": Sample(
+        TRAINED, b"".join(*encode_call(TRAINED)), lambda body: read_request(ForwardRequest, body)
+    ),
     "reply to a forward": reply(TensorReply((HIDDEN,), TIMING), FORWARD),
     "reply to a backward": reply(TensorReply((HIDDEN, PROMPTS), Timing()), BACKWARD),
     "private adapter": Sample(UPLOAD, b"".join(*encode_upload(UPLOAD)), read_upload),
