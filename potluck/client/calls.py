@@ -66,6 +66,11 @@ class Calls:
         self._closing = BackgroundTasks()
         self._brought: OrderedDict[tuple[PeerId, bytes], asyncio.Future[None]] = OrderedDict()  # adapters at servers
 
+    @property
+    def pays_unsigned(self) -> bool:
+        """Return whether windows are paid for that a server doesn't sign: among people who know each other."""
+        return not self._host.is_public
+
     async def open_steps(self, record: ServerRecord) -> StepStream:
         """Open a stream for one session. Raises RemoteError UNREACHABLE."""
         foreign, protocol, coding = self._foreign, protocols.SESSION, _OWN_CODING

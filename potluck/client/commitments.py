@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from torch import Tensor
 
 from potluck.audit import WINDOW_TOKENS
-from potluck.audit.commitments import Commitment, Terms, WindowLog
+from potluck.audit.commitments import MAX_LEAVES, Commitment, Terms, WindowLog
 from potluck.audit.track_records import payable_tokens
 from potluck.protocol.codes import Code, RemoteError
 from potluck.protocol.messages import StepReply
@@ -36,15 +36,17 @@ class Commitments:
 
     Args:
         key: the server's public key.
+        pays_unsigned: servers of older versions, which sign nothing, are paid all the same.
     """
 
-    def __init__(self, terms: Terms, key: bytes) -> None:
+    def __init__(self, terms: Terms, key: bytes, *, pays_unsigned: bool = True) -> None:
         self.terms = terms
         self.held_back = 0  # tokens of all rows that are not paid yet, because their windows are not signed
+        self.owes = False  # the server did not sign a window that it had to sign
         self._signed_end = 0  # of each row
         self._key = key
         self._log = WindowLog()
-        self._signs = False  # servers of older versions don't
+        self._must_sign = not pays_unsigned  # or has begun to
         self._kept: deque[SignedWindows] = deque(maxlen=_MAX_KEPT)
 
     def stop(self) -> None:
@@ -59,9 +61,11 @@ class Commitments:
             RemoteError: BAD_REPLY if the server signed something else.
         """
         windows = self._log.note(start, travelling(inputs), travelling(reply.hidden))
-        self._signs = self._signs or reply.commitment is not None
+        self._must_sign = self._must_sign or reply.commitment is not None
         rows, tokens = inputs.shape[:2]
-        if self._log.is_broken or not self._signs:
+        if rows * len(windows) > MAX_LEAVES:  # neither does the server sign so many, nor any that follow
+            self._log.stop()
+        if self._log.is_broken or not self._must_sign:
             self.held_back = 0
             return
         self.held_back += rows * tokens
@@ -69,6 +73,7 @@ class Commitments:
             return
         signed, leaves = self._log.leaves(windows)
         if signed:
+            self.owes = reply.commitment is None
             if reply.commitment is None:
                 return
             commitment = Commitment.decode(reply.commitment)

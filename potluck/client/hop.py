@@ -132,8 +132,9 @@ class Hop:
                 await self._calls.bring(self._record, Target(self._opening.prefix, self.span), self._adapter)
             self._stream = await self._calls.open_steps(self._record)
             self._last_used_s = time.monotonic()
-            self._tab = self._calls.signer.open_tab(self.peer_id, self.span)
             self.commitments = self._new_commitments()
+            is_payable = self._record.is_ours or self._calls.pays_unsigned
+            self._tab = self._calls.signer.open_tab(self.peer_id, self.span) if is_payable else Tab()
 
     def _new_commitments(self) -> Commitments | None:
         record, key = self._record, public_key_of(self.peer_id)
@@ -143,7 +144,7 @@ class Hop:
         weights = span_digest(record.digests_of(self.span))
         adapter = opening.caller.adapter or ""
         terms = Terms(self._calls.swarm_id, self.span, weights, record.format, adapter, opening.exact)
-        return Commitments(terms, key)
+        return Commitments(terms, key, pays_unsigned=self._calls.pays_unsigned)
 
     def restart(self, prompts: Tensor | None) -> None:
         """Start again at position 0 in the same session at the server."""

@@ -56,6 +56,7 @@ class FakeNetwork:
     person_of: PersonOf = each_for_itself
     on_probation: Collection[PeerId] = ()
     places: Mapping[PeerId, str] = field(default_factory=dict)
+    is_public: bool = False
     docket: Docket = NO_DOCKET  # what all nodes know
     published: list[Statement] = field(default_factory=list)
     nodes: dict[PeerId, FakeHost] = field(default_factory=dict)
@@ -150,6 +151,10 @@ class FakeHost:
 
     def person_of(self, peer: PeerId, ticket: bytes = b"", /) -> PersonId | None:
         return self._network.person_of(peer, ticket)
+
+    @property
+    def is_public(self) -> bool:
+        return self._network.is_public
 
     def is_on_probation(self, peer: PeerId, /) -> bool:
         return peer in self._network.on_probation

@@ -236,3 +236,17 @@ def test_an_auditor_that_fails_costs_nobody_anything(local: PreTrainedModel) -> 
         settled(there)
         assert there.model.audits().unanswered
         assert said == []
+
+
+@pytest.mark.parametrize("is_public", [True, False])
+def test_servers_that_sign_nothing_come_last_in_public_swarms(is_public: bool) -> None:
+    long = {**SHORT, "max_new_tokens": 40}
+    with world("0:4", config=replace(PATIENT, audits="off")) as there:
+        there.network.is_public = is_public
+        fast = there.servers[0]
+        slow = there.add_server(Span(0, 4), inference_tps=1.0)
+        there.client.run(there.client.servers.refresh())
+        there.model.generate(prompt(), **long)
+        assert serving(there, 0) is fast
+        there.model.generate(prompt(), **long)
+        assert serving(there, 0) is (slow if is_public else fast)

@@ -7,7 +7,8 @@ import torch
 from potluck_engine.notary import SessionNotes
 from torch import Tensor
 
-from potluck.audit.commitments import Terms, WindowLog
+from potluck.audit import WINDOW_TOKENS
+from potluck.audit.commitments import MAX_LEAVES, Terms, WindowLog
 from potluck.client.commitments import Commitments
 from potluck.membership.identity import Identity
 from potluck.protocol.blocks import Span
@@ -23,9 +24,9 @@ ROWS, HIDDEN = 2, 5
 class Both:
     """A session as its client and its server see it."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, pays_unsigned: bool = True) -> None:
         self.server = SessionNotes(TERMS, SERVER, WindowLog())
-        self.client = Commitments(TERMS, SERVER.public_key)
+        self.client = Commitments(TERMS, SERVER.public_key, pays_unsigned=pays_unsigned)
         self.position = 0
 
     def step(self, tokens: int, *, answer: Tensor | None = None, signs: bool = True) -> None:
@@ -77,3 +78,18 @@ def test_servers_of_older_versions_are_paid_as_before() -> None:
     for _ in range(3):
         both.step(32, signs=False)
     assert both.client.held_back == both.client.held_back_at_end == 0
+
+
+def test_a_server_that_never_signs_is_not_paid_where_signatures_are_a_must() -> None:
+    both = Both(pays_unsigned=False)
+    both.step(31, signs=False)
+    assert not both.client.owes
+    both.step(33, signs=False)
+    assert both.client.owes
+    assert both.client.held_back == both.client.held_back_at_end == ROWS * 64
+
+
+def test_more_rows_than_a_signature_covers_are_paid_unsigned() -> None:
+    both = Both(pays_unsigned=False)
+    both.step(WINDOW_TOKENS * (MAX_LEAVES // ROWS + 1))
+    assert (both.client.held_back, both.client.owes) == (0, False)
