@@ -514,6 +514,14 @@ FIGURES = {
             "from opening the chat to its first token, the window having been open for 20 s; cold in `detail`",
         ),
         Figure(
+            "first_chat",
+            "s",
+            "lower",
+            60.0,
+            "first_chat:first_chat",
+            "from the installed icon to the first token of a chat without an invite, with local wheels; 2 clicks",
+        ),
+        Figure(
             "swarm_page",
             "KB",
             "lower",

@@ -63,6 +63,7 @@ class App(QObject):
         starter.ended.connect(lambda failure: self.window().away.show_failure(failure))
         self._window: MainWindow | None = None
         self._latest: Status | None = None
+        self._may_start = False
         self._away: tuple[str, Absence] | None = None
         self._agreement: Agreement | None = None
         self._updates: UpdatesState | None = None
@@ -88,6 +89,7 @@ class App(QObject):
         self.tray.show_messages(self._preferences.notifications)
         self._now_and_then.start()
         self._people_timer.start()
+        self._may_start = self._starter.is_unasked and not hidden
         self.link.is_calm = True  # until a window is seen
         self.link.start()
         if not hidden or not self.tray.has_host:
@@ -134,7 +136,7 @@ class App(QObject):
             self._look_at_version()
 
     def _show_status(self, status: Status) -> None:
-        self._latest, self._away = status, None
+        self._latest, self._away, self._may_start = status, None, False
         self.tray.show_status(status)
         if self._window is not None:
             self._window.show_status(status)
@@ -142,10 +144,13 @@ class App(QObject):
         self._tell(self._notifier.coverage(status, time.time()))
 
     def _show_away(self, reason: str, absence: Absence) -> None:
-        self._latest, self._away = None, (reason, absence)
+        starts = self._may_start and absence is Absence.GONE
+        self._latest, self._away, self._may_start = None, (reason, absence), False
         self.tray.show_status(None, reason if absence is not Absence.INCOMPATIBLE else "")
         if self._window is not None:
             self._window.show_away(reason, absence)
+        if starts:
+            self.window().away.start()
 
     def _show_disagreement(self, reason: str) -> None:
         self._show_away(reason, Absence.INCOMPATIBLE)
@@ -280,7 +285,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _daemon(socket: Path | None) -> tuple[Path | Line, Starter]:
     """Return the way to the daemon, and what starts it."""
     if sys.platform != "win32":
-        return socket or find_socket(), CommandStarter()
+        return socket or find_socket(), CommandStarter(is_unasked=socket is None)
     from potluck_app.windows.host import WslStarter
     from potluck_app.windows.wsl import Wsl
 

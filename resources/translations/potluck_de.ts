@@ -40,6 +40,10 @@
         <translation>Keine Grenze</translation>
     </message>
     <message>
+        <source>Above this, Potluck slows down, even if a graphics card computes.</source>
+        <translation>Darüber wird Potluck langsamer, auch wenn eine Grafikkarte rechnet.</translation>
+    </message>
+    <message>
         <source>Temperature limit</source>
         <translation>Temperaturgrenze</translation>
     </message>
@@ -3682,6 +3686,10 @@
         <source>Potluck was updated</source>
         <translation>Potluck wurde aktualisiert</translation>
     </message>
+    <message>
+        <source>Starting Potluck…</source>
+        <translation>Potluck startet …</translation>
+    </message>
 </context>
 <context>
     <name>BackupForm</name>
@@ -4279,6 +4287,10 @@
     <message>
         <source>Try it on this computer</source>
         <translation>Auf diesem Computer ausprobieren</translation>
+    </message>
+    <message>
+        <source>Trying it sets up the compute engine first. {sizes}</source>
+        <translation>Dafür wird erst die Rechenumgebung eingerichtet. {sizes}</translation>
     </message>
     <message>
         <source>Lend a swarm the power that you do not need.</source>
@@ -6117,6 +6129,10 @@
     <message>
         <source>Memory</source>
         <translation>Speicher</translation>
+    </message>
+    <message>
+        <source>These limits hold for each graphics card in use. Changing one here changes it for all.</source>
+        <translation>Diese Grenzen gelten für jede benutzte Grafikkarte. Änderst du hier eine, ändert sie sich für alle.</translation>
     </message>
     <message>
         <source>Not in use</source>

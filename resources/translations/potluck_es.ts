@@ -40,6 +40,10 @@
         <translation>Sin límite</translation>
     </message>
     <message>
+        <source>Above this, Potluck slows down, even if a graphics card computes.</source>
+        <translation>Por encima, Potluck va más despacio, aunque calcule una tarjeta gráfica.</translation>
+    </message>
+    <message>
         <source>Temperature limit</source>
         <translation>Límite de temperatura</translation>
     </message>
@@ -3682,6 +3686,10 @@
         <source>Potluck was updated</source>
         <translation>Potluck se ha actualizado</translation>
     </message>
+    <message>
+        <source>Starting Potluck…</source>
+        <translation>Potluck se está iniciando…</translation>
+    </message>
 </context>
 <context>
     <name>BackupForm</name>
@@ -4279,6 +4287,10 @@
     <message>
         <source>Try it on this computer</source>
         <translation>Probarlo en este ordenador</translation>
+    </message>
+    <message>
+        <source>Trying it sets up the compute engine first. {sizes}</source>
+        <translation>Para probarlo, primero se instala el motor de cálculo. {sizes}</translation>
     </message>
     <message>
         <source>Lend a swarm the power that you do not need.</source>
@@ -6117,6 +6129,10 @@
     <message>
         <source>Memory</source>
         <translation>Memoria</translation>
+    </message>
+    <message>
+        <source>These limits hold for each graphics card in use. Changing one here changes it for all.</source>
+        <translation>Estos límites valen para cada tarjeta gráfica en uso. Si cambias uno aquí, cambia para todas.</translation>
     </message>
     <message>
         <source>Not in use</source>

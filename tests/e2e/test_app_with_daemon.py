@@ -67,12 +67,10 @@ def is_another(daemon: DaemonProcess) -> bool:
         return False
 
 
-async def test_a_newcomer_starts_the_daemon_and_a_swarm_from_the_window(screen: Desktop) -> None:
+async def test_the_window_starts_the_daemon_by_itself_and_a_newcomer_a_swarm(screen: Desktop) -> None:
     with DaemonProcess(AT_FULL_SPEED, environment=screen.environment | SETTINGS) as daemon:
         daemon.stop()
         async with app(screen, daemon) as item:
-            await item.wait_tooltip("Potluck is not running")
-            await asyncio.to_thread(press, screen, "space")  # "Start Potluck"
             await item.wait_tooltip("No swarm joined yet")
             menu = {entry.label: entry.enabled for entry in await item.menu()}
             assert menu["Pause for an hour"] is False

@@ -30,7 +30,7 @@ from potluck_control.schema import (
 )
 from potluck_control.states import Reason, State
 from potluck_daemon.settings.page import settings_page
-from potluck_daemon.settings.schema import Settings
+from potluck_daemon.settings.schema import ServeSettings, Settings
 from potluck_daemon.settings.store import Loaded
 
 SWARM = SwarmStatus("friday", "demo", 4, span=(0, 2), coverage=(1, 1, 0, 1))
@@ -41,6 +41,7 @@ DAYS = EarningsSeries(Period.DAY, tuple(Earned(86400.0 * day, 86400.0 * (day + 1
 GAVE = ContributionSeries(Period.DAY, (Contribution(0, 0, 3600.0, 5, 1500.0, 0.3),))
 METERS = (EnergySource("nvml", "RTX 3090", True, 140.0), EnergySource("rapl", "processor", False, 0.0, "root only"))
 NOW = ContributionNow(GAVE.periods[0], GAVE.periods[0], 4, 9, 0.5, 140.0, METERS)
+TWO_CARDS = Settings(serve=ServeSettings(devices=("cuda:0", "cuda:1")))
 ANSWERS: dict[str, object] = {
     "activity.hour": LastHour((Minute(time.time(), 2.0, 50.0, 40.0),)),
     "earnings.summary": EARNINGS,
@@ -56,9 +57,18 @@ ANSWERS: dict[str, object] = {
     "gateway.status": GatewayStatus(GatewayState.READY, "http://127.0.0.1:8737/v1", "t", "friday", "demo"),
     "gateway.keys": KeyList((KeyInfo("blender", 10.0, 12, 3400, 20.0),)),
     "doctor.findings": Examination(),
-    "settings.get": settings_page(Loaded(Settings()), Path("/x/settings.toml"), {}),
+    "settings.get": settings_page(
+        Loaded(Settings(serve=ServeSettings(devices=("cuda:0", "cuda:1")))), Path("/x/settings.toml"), {}
+    ),
     "login.get": LoginStart(app=False, daemon=False),
-    "machine.get": DeviceList((Device("cpu", "Ryzen", 32 << 30, 30 << 30),), "cpu"),
+    "machine.get": DeviceList(
+        (
+            Device("cuda:0", "NVIDIA GeForce RTX 3090", 24 << 30, 20 << 30, 61.4, 180.2),
+            Device("cuda:1", "NVIDIA GeForce RTX 2060", 6 << 30, 5 << 30, 44.0, 12.0),
+            Device("cpu", "Ryzen", 32 << 30, 30 << 30, 55.0, 30.0),
+        ),
+        "cuda:0",
+    ),
     "models.list": Models(None, (), None, ModelsFolder("/x/hub", True, 0, 0, 9 << 30, 0), (), None),
     "models.on_disk": Choices(
         (

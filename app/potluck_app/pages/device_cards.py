@@ -85,17 +85,23 @@ class DeviceCards(QWidget):
         found = self._machine
         if found is None:
             return
+        at_keyboard = self.window().focusWidget()
+        focused = next((at for at, card in enumerate(self._cards) if card.switch is at_keyboard), None)
         for card in self._cards:
             self._page.forget(card.settings)
         self._cards = [self._card(device, found) for device in found.devices]
         note = self.tr("Several graphics cards share the layers. Choose none, and Potluck takes the fastest.")
-        head = (text("muted", said=note),) if len(found.devices) > 1 else ()
+        head = (text("muted", said=note),) if sum(device.name != CPU for device in found.devices) > 1 else ()
         self._list.show_content(holder(column(*head, *self._cards, spacing=theme.SPACE_L)))
         self._page.show_again()
+        self._page.order_tabs()
+        if focused is not None and focused < len(self._cards):
+            self._cards[focused].switch.setFocus()
 
     def _card(self, device: Device, found: DeviceList) -> _DeviceCard:
-        is_on = device.name in (self._chosen or {found.best})
-        card = _DeviceCard(self._page, device, is_on=is_on)
+        used = self._chosen or {found.best}
+        shares = device.name != CPU and sum(name != CPU for name in used) > 1
+        card = _DeviceCard(self._page, device, is_on=device.name in used, shares=shares)
         card.switch.setVisible(len(found.devices) > 1)
         card.switch.setEnabled(not self._is_fixed)
         card.switch.toggled.connect(partial(self._toggle, device.name))
@@ -117,9 +123,12 @@ class DeviceCards(QWidget):
 
 
 class _DeviceCard(Card):
-    """One device. `settings`: the rows of its limits, which a card of an unused device has not."""
+    """One device. `settings`: the rows of its limits, of which an unused device has only those that still hold.
 
-    def __init__(self, page: SettingsForm, device: Device, *, is_on: bool) -> None:
+    `shares`: its limits are those of other cards in use, too, so changing one changes all.
+    """
+
+    def __init__(self, page: SettingsForm, device: Device, *, is_on: bool, shares: bool) -> None:
         super().__init__()
         self.is_on = is_on
         self.switch = Switch()
@@ -130,11 +139,13 @@ class _DeviceCard(Card):
         self._heat, self._power = Figure(self.tr("Temperature")), Figure(self.tr("Power"))
         self._memory, self._bar = text("muted", kind=Type.CAPTION), ShareBar()
         self._bar.setAccessibleName(self.tr("Memory"))
-        rows = tuple(_limits(page, device)) if is_on else ()
+        rows = tuple(_limits(page, device, is_on=is_on))
+        note = self.tr("These limits hold for each graphics card in use. Changing one here changes it for all.")
+        shared = (text("muted", kind=Type.CAPTION, said=note),) if is_on and shares else ()
         self.settings = tuple(field for field, _ in rows)
         title = column(text(kind=Type.HEADING, said=device.title), self._how, spacing=0)
         figures, self._room = in_a_row(self._heat, self._power), holder(column(self._memory, self._bar, spacing=4))
-        self.fill("", row((title, 1), self.switch), figures, self._room, *(widget for _, widget in rows))
+        self.fill("", row((title, 1), self.switch), figures, self._room, *shared, *(widget for _, widget in rows))
         self.setAccessibleName(device.title)
 
     def show_device(self, device: Device, taken_bytes: int, limit_bytes: int, *, is_automatic: bool) -> None:
@@ -153,10 +164,10 @@ class _DeviceCard(Card):
             self._bar.show_shares(ours, theirs, limit, said)
 
 
-def _limits(page: SettingsForm, device: Device) -> Iterator[tuple[SettingRow, QWidget]]:
-    """Make a row with a slider for each limit of the device."""
+def _limits(page: SettingsForm, device: Device, *, is_on: bool) -> Iterator[tuple[SettingRow, QWidget]]:
+    """Make a row with a slider for each limit of the device; the processor's heat counts whatever computes."""
     is_gpu = device.name != CPU
-    if device.memory_bytes:
+    if is_on and device.memory_bytes:
         scale = SliderScale(1.0, max(device.memory_bytes / 1e9, 2.0), _HALF_GB)
         fits, help_text = (
             tr("All that fits"),
@@ -164,9 +175,11 @@ def _limits(page: SettingsForm, device: Device) -> Iterator[tuple[SettingRow, QW
         )
         yield page.slider(MEMORY, tr("Memory for Potluck"), help_text, scale, unit="GB", zero=fits, factor=MIB_IN_GB)
     slower, none = tr("Above this, Potluck slows down."), tr("No limit")
-    heat = GPU_HEAT if is_gpu else CPU_HEAT
-    yield page.slider(heat, tr("Temperature limit"), slower, _HEAT, unit="°C", zero=none)
-    if is_gpu:
+    if not is_gpu:
+        whatever = slower if is_on else tr("Above this, Potluck slows down, even if a graphics card computes.")
+        yield page.slider(CPU_HEAT, tr("Temperature limit"), whatever, _HEAT, unit="°C", zero=none)
+    elif is_on:
+        yield page.slider(GPU_HEAT, tr("Temperature limit"), slower, _HEAT, unit="°C", zero=none)
         yield page.slider(GPU_POWER, tr("Power limit"), slower, _POWER, unit="W", zero=none)
 
 

@@ -90,6 +90,10 @@ class EnginePanel(QWidget):
     def _show_error(self, error: Problem | None, *, has_button: bool) -> None:
         self._error.say(sentences.problem(error), self.tr("Try again") if has_button else "")
 
+    def begin(self) -> None:
+        """Set up what fits best, for those who have said that they want it."""
+        self._begin(BeginParams())
+
     def _begin(self, params: BeginParams) -> None:
         """A refusal is said where its button is."""
         self._last, self._is_choosing = params, False

@@ -8,7 +8,7 @@ from __future__ import annotations
 from potluck_control import schema
 from potluck_control.methods.setup import SetupState
 from potluck_control.schema import Status
-from potluck_control.states import State
+from potluck_control.states import Reason, State
 from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QProgressBar, QWidget
 
@@ -24,7 +24,7 @@ from potluck_app.widgets.button import Button
 from potluck_app.widgets.card import Card, Pot, Sign, text
 from potluck_app.widgets.layout import column, holder, row
 from potluck_app.widgets.theme import Type
-from potluck_app.words import layers, sentences
+from potluck_app.words import engine, layers, sentences
 
 _POT, _SIGN = 56, 24
 _WELCOME, _COMPUTE, _SWARM, _DEVICE, _GIVE, _START = range(6)
@@ -59,6 +59,7 @@ class FirstRunPage(Page):
         self._back = Button(self.tr("Back"), "back", "quiet")
         self._next, self._later = Button(self.tr("Continue"), "", "primary"), Button(self.tr("Later"), "", "quiet")
         self._try = Button(self.tr("Try it on this computer"), "chat")
+        self._download = text("muted", kind=Type.CAPTION)
         self._steps = (
             self._build_welcome(),
             Card("", self._computing),
@@ -79,6 +80,7 @@ class FirstRunPage(Page):
         before, self._status = self._status, status
         if before is None or (before.swarm is None) != (status.swarm is None):
             self._show_step()
+        self._end_trial()
 
     def refresh(self) -> None:
         for part in (self._computing, self._devices, self._giving, self._login):
@@ -111,10 +113,19 @@ class FirstRunPage(Page):
         was_ready, self._has_engine = not self._needs_engine, state.ready
         self._needs_engine = self._needs_engine or not state.ready
         self._is_computing_begun = state.ready or state.progress is not None
+        self._download.setText(self._trial_note(state))
         if state.ready and self._needs_engine:
             self._devices.refresh()
-        if (was_ready and self._needs_engine) or self._step == _COMPUTE:
+        if (was_ready and self._needs_engine) or self._step in (_WELCOME, _COMPUTE):
             self._show_step()
+        self._end_trial()
+
+    def _trial_note(self, state: SetupState) -> str:
+        """Return what trying it downloads; empty: nothing."""
+        if state.ready:
+            return ""
+        sizes = engine.sizes(state.plan.download_bytes, state.plan.disk_bytes)
+        return self.tr("Trying it sets up the compute engine first. {sizes}").format(sizes=sizes)
 
     def _show_step(self) -> None:
         said = (
@@ -138,7 +149,9 @@ class FirstRunPage(Page):
         is_waiting = self._step == _COMPUTE and not self._is_computing_begun
         self._later.setVisible(is_waiting)
         self._next.setVisible(not is_waiting and (self._step != _SWARM or self._is_member))
-        self._try.setVisible(self._step == _WELCOME and not self._is_member)
+        may_try = self._step == _WELCOME and not self._is_member
+        self._try.setVisible(may_try)
+        self._download.setVisible(may_try and bool(self._download.text()))
         self._next.setText(self.tr("Done") if self._step == _START else self.tr("Continue"))
         self._joining.setVisible(not self._is_member)
         self._joined.setVisible(self._is_member)
@@ -166,6 +179,13 @@ class FirstRunPage(Page):
             self._leave()
         else:
             self._go(_COMPUTE)
+            self._computing.begin()
+
+    def _end_trial(self) -> None:
+        """Lead those who try it to the chat once the engine is there and the daemon knows it: then it soon answers."""
+        is_known = self._status is not None and self._status.reason is not Reason.NO_ENGINE
+        if self._is_trying and self._step == _COMPUTE and self._has_engine and is_known:
+            self._leave()
 
     def _fail_trial(self, error: PotluckError) -> None:
         self._try.setEnabled(True)
@@ -198,6 +218,7 @@ class FirstRunPage(Page):
         self.column.addLayout(row(Pot(_POT, State.SERVING), (texts, 1), spacing=theme.SPACE_L))
         for widget in self._steps:
             self.column.addWidget(widget)
+        self.column.addWidget(self._download)
         self.column.addLayout(row(self._bar, (self._where, 1), self._back, self._try, self._later, self._next))
 
     def _build_welcome(self) -> QWidget:

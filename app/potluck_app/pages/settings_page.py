@@ -180,6 +180,7 @@ class SettingsForm(Page):
         self._back = changed.undo
         self._undo.say(self.tr("Saved."), self.tr("Undo"))
         self._show(changed.page)
+        self.order_tabs()
 
     def _take_back(self) -> None:
         back, self._back = self._back, ()

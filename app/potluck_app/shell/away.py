@@ -20,6 +20,7 @@ from potluck_app.widgets.theme import Type
 
 _POT = 64
 _LINES = 200  # of the log
+_STARTED_MS = 10_000  # in which a daemon that has started is found
 _PATIENCE_MS = 120_000  # longer than an update takes between one daemon and the next
 
 
@@ -46,13 +47,17 @@ class AwayPage(QWidget):
         self._title = text(kind=Type.TITLE)
         self._reason, self._progress, self._failure = text("muted"), text("muted"), text("error")
         self._button = Button(self.tr("Start Potluck"), "play", "primary")
-        self._button.clicked.connect(self._press)
+        self._button.clicked.connect(self.start)
         self._log_button, self._log = Button(self.tr("Show log"), "diagnostics"), LogView()
         self._log_button.clicked.connect(self._show_log)
         self._log.hide()
+        self._is_starting, self._said = False, ("", Absence.GONE, False)
         self._is_updating, self._patience = False, QTimer(self)
         self._patience.setSingleShot(True)
         self._patience.timeout.connect(self._button.show)
+        self._found = QTimer(self)
+        self._found.setSingleShot(True)
+        self._found.timeout.connect(self._stop_waiting)
         for widget in (self._title, self._reason, self._progress, self._failure):
             widget.setAlignment(Qt.AlignmentFlag.AlignCenter)
         self._progress.hide()
@@ -69,7 +74,11 @@ class AwayPage(QWidget):
         Args:
             is_updating: the daemon will come back by itself.
         """
+        self._said = reason, absence, is_updating
         is_running, self._absence = absence is Absence.INCOMPATIBLE, absence
+        if self._is_starting and not is_running:
+            return
+        self._button.setEnabled(True)
         is_hung = absence is Absence.HUNG
         self._button.setText(self.tr("Restart") if is_hung else self.tr("Start Potluck"))
         self._button.show_glyph("refresh" if is_hung else "play")
@@ -89,25 +98,44 @@ class AwayPage(QWidget):
             self._patience.start(_PATIENCE_MS)  # then somebody may start it, whatever became of the update
         self._is_updating = is_updating
 
+    def start(self) -> None:
+        """Start the daemon, or end one that hangs and start another, and say so."""
+        self._write_failure("")
+        self._found.stop()
+        self._is_starting = True
+        self._title.setText(self.tr("Starting Potluck…"))
+        self._reason.setText("")
+        self._button.setEnabled(False)
+        (self.restart_wanted if self._absence is Absence.HUNG else self.start_wanted).emit()
+
     def show_progress(self, sentence: str) -> None:
         """Show the present step of starting it; "" for none."""
         self._progress.setText(sentence)
         self._progress.setVisible(bool(sentence))
 
     def show_failure(self, message: str) -> None:
-        """Show why it does not start; "" if it does."""
+        """Show why it did not start; "" if it did."""
+        self._write_failure(message)
+        if message:
+            self._stop_waiting()
+        else:
+            self._found.start(_STARTED_MS)
+
+    def _write_failure(self, message: str) -> None:
         self.show_progress("")
         self._failure.setText(message)
         self._failure.setVisible(bool(message))
-        self._button.setEnabled(True)
 
-    def _press(self) -> None:
-        self.show_failure("")
-        self._button.setEnabled(False)
-        (self.restart_wanted if self._absence is Absence.HUNG else self.start_wanted).emit()
+    def _stop_waiting(self) -> None:
+        """Say again why no page is there, if it still isn't."""
+        if self._is_starting:
+            self._is_starting = False
+            reason, absence, is_updating = self._said
+            self.show_reason(reason, absence, is_updating=is_updating)
 
     def hideEvent(self, event: QHideEvent) -> None:  # noqa: N802 (Qt's name)
-        self.show_failure("")
+        self._is_starting = False
+        self._write_failure("")
         self._log.hide()
 
     def _show_log(self) -> None:

@@ -1,4 +1,4 @@
-"""Starts the daemon when somebody presses the button, and decides what happens to it when the app quits."""
+"""Starts the daemon when somebody opens the app or presses the button, and decides what happens to it when it quits."""
 
 from __future__ import annotations
 
@@ -11,10 +11,17 @@ from potluck_app.shell.link import DaemonLink
 
 
 class Starter(QObject):
-    """Starts the daemon. Signals: `progressed(str)` with the present step; `ended(str)` with the reason if it fails."""
+    """Starts the daemon. Signals: `progressed(str)` with the present step; `ended(str)` with the reason if it fails.
+
+    `is_unasked`: whoever opens the app need not press a button first, for nothing is installed by it.
+    """
 
     progressed = Signal(str)
     ended = Signal(str)
+
+    def __init__(self, *, is_unasked: bool = False) -> None:
+        super().__init__()
+        self.is_unasked = is_unasked
 
     def start(self) -> None:
         """Returns at once."""

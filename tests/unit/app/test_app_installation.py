@@ -177,14 +177,29 @@ def test_who_only_tries_it_out_gets_a_swarm_and_a_chat_with_one_click(qtbot: QtB
     assert not page.is_open
 
 
-def test_who_only_tries_it_out_sets_the_engine_up_first_and_hears_of_failures(qtbot: QtBot) -> None:
+def test_one_click_sets_the_engine_up_and_then_opens_the_chat(qtbot: QtBot) -> None:
     page, link = first_run(MISSING)
+    assert any(line.startswith("Trying it sets up the compute engine first. ") for line in shown(page))
     button(page, "Try it on this computer").click()
     link.fail("create", UsageError("the swarm home exists already", hint="leave it first"))
     assert "The swarm home exists already. Leave it first." in shown(page)
     button(page, "Try it on this computer").click()
     link.answer("create", Joined("home", "demo-model"))
-    button(page, "Download and install").click()
+    assert link.named("setup.begin") == [BeginParams()]
+    link.answer("setup.begin", FETCHING)
+    assert "Downloading torch (3 of 40)" in shown(page)
+    link.answers["setup.state"] = READY
+    page.show_status(replace(MEMBER, reason=Reason.NO_ENGINE))  # the daemon is about to start the engine
+    page.refresh()
+    assert "Compute engine" in shown(page)
+    with qtbot.waitSignals([page.chat_wanted, page.finished], order="strict"):
+        page.show_status(replace(MEMBER, reason=Reason.NONE))
+
+
+def test_who_goes_on_while_the_engine_is_made_waits_in_the_chat(qtbot: QtBot) -> None:
+    page, link = first_run(MISSING)
+    button(page, "Try it on this computer").click()
+    link.answer("create", Joined("home", "demo-model"))
     link.answer("setup.begin", FETCHING)
     with qtbot.waitSignals([page.chat_wanted, page.finished]):
         button(page, "Continue").click()

@@ -271,7 +271,7 @@ def sliders(page: QWidget, name: str) -> list[LimitSlider]:
 
 def test_a_slider_changes_the_setting_once_it_rests_and_a_refusal_stands_below_it(qtbot: QtBot) -> None:
     page, link = opened(LimitsPage, ANSWERS)
-    (memory,), (heat,) = sliders(page, "Memory for Potluck"), sliders(page, "Temperature limit")
+    (memory,), (heat, _) = sliders(page, "Memory for Potluck"), sliders(page, "Temperature limit")
     assert (memory.limit, heat.limit) == (0.0, 80.0)
     (box,) = [item for item in page.findChildren(NumberBox) if item.accessibleName() == "Memory for Potluck"]
     for _ in range(3):
@@ -291,9 +291,43 @@ def test_two_graphics_cards_in_use_share_their_limits() -> None:
     values = {"POTLUCK_SERVE_DEVICES": "cuda:0,cuda:1"}
     settings = settings_page(Loaded(Settings(serve=ServeSettings(devices=("cuda:0", "cuda:1")))), Path("/x"), values)
     page, _ = opened(LimitsPage, ANSWERS | {"settings.get": settings})
-    assert len(sliders(page, "Temperature limit")) == 2
-    assert all(slider.limit == 80.0 for slider in sliders(page, "Temperature limit"))
+    assert [slider.limit for slider in sliders(page, "Temperature limit")] == [80.0, 80.0, 90.0]
     assert not control(page, "Use RTX 2060").isEnabled(), "the environment fixes the devices"
+
+
+@pytest.mark.parametrize(("devices", "cards"), [(("cuda:0", "cuda:1"), 2), (("cuda:0",), 0), ((), 0)])
+def test_cards_that_share_their_limits_say_so(devices: tuple[str, ...], cards: int) -> None:
+    settings = settings_page(Loaded(Settings(serve=ServeSettings(devices=devices))), Path("/x"), {})
+    page, _ = opened(LimitsPage, ANSWERS | {"settings.get": settings})
+    note = "These limits hold for each graphics card in use. Changing one here changes it for all."
+    assert shown(page).count(note) == cards
+
+
+def test_the_processor_s_heat_has_a_limit_while_a_graphics_card_computes() -> None:
+    one_card = DeviceList((GPUS[0], MACHINE.devices[-1]), "cuda:0")
+    page, _ = opened(LimitsPage, ANSWERS | {"machine.get": one_card})
+    assert "Above this, Potluck slows down, even if a graphics card computes." in shown(page)
+    assert [slider.limit for slider in sliders(page, "Temperature limit")] == [80.0, 90.0]
+    assert not any("graphics cards share" in line for line in shown(page)), "there is only one"
+
+
+def test_the_keyboard_stays_at_a_device_s_switch_and_goes_on_to_its_limits(qtbot: QtBot) -> None:
+    page, link = opened(LimitsPage, ANSWERS)
+    qtbot.addWidget(page)
+    page.show()
+    second = control(page, "Use RTX 2060")
+    second.setFocus()
+    second.click()
+    both = settings_page(Loaded(Settings(serve=ServeSettings(devices=("cuda:0", "cuda:1")))), Path("/x"), {})
+    link.answer("settings.set", Changed(both, ()))
+    drawn = control(page, "Use RTX 2060")
+    assert drawn is not second
+    assert page.focusWidget() is drawn
+    qtbot.waitUntil(drawn.isVisible)
+    after = drawn.nextInFocusChain()
+    while not after.isVisible() or after.focusPolicy() is Qt.FocusPolicy.NoFocus:
+        after = after.nextInFocusChain()
+    assert after.accessibleName() == "Memory for Potluck"
 
 
 def test_the_wheel_does_not_move_a_slider() -> None:

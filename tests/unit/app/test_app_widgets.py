@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 from helpers.app_answers import PROBES
 from helpers.fake_link import FakeLink
-from helpers.screen import button, said
+from helpers.screen import button, said, shown
 from potluck_app.pages.first_run import FirstRunPage
 from potluck_app.pages.home import HomePage
 from potluck_app.pages.never import NeverYield
@@ -290,6 +290,19 @@ def test_the_window_shows_the_page_that_fits() -> None:
     window.show_status(YIELDED)
     assert isinstance(window.page, HomePage)
     assert "Giving way to hades2" in said(window.page)
+
+
+def test_a_daemon_that_starts_is_not_called_away_until_it_fails(qtbot: QtBot) -> None:
+    window = MainWindow(FakeLink())
+    window.show_away("Potluck is not running\nYour settings are safe.")
+    with qtbot.waitSignal(window.away.start_wanted):
+        window.away.start()
+    window.show_away("Potluck is not running\nYour settings are safe.")
+    assert shown(window.away)[0] == "Starting Potluck…"
+    assert not button(window.away, "Start Potluck").isEnabled()
+    window.away.show_failure("The disk is full.")
+    assert shown(window.away)[:1] + shown(window.away)[-1:] == ["Potluck is not running", "The disk is full."]
+    assert button(window.away, "Start Potluck").isEnabled()
 
 
 OLDEST = {"state": "yielded", "reason": "game", "text": "Giving way to hades2", "since": 1.0, "version": "0.1"}
