@@ -28,7 +28,7 @@ RECORD_FIELDS = (
     "start", "end", "revision", "dtype", "quantization", "digests", "max_batch_tokens", "max_length", "inference_tps",
     "forward_tps", "network_tps", "throughput_tps", "version", "public_name", "adapters", "using_relay",
     "target_start", "target_end", "window", "stored", "download_bps", "moves", "cache",
-    "private_adapter_bytes",
+    "private_adapter_bytes", "weights",
 )  # fmt: skip
 HEARTBEAT_FIELDS = ("state", "cache_tokens_left", "queued_tokens", "step_ms", "batch", "queue_ms", "record")
 LINKS_FIELDS = ("links",)
