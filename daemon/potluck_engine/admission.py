@@ -13,7 +13,7 @@ from potluck.membership.budgets import Budgets
 from potluck.protocol.adapters import find_adapter
 from potluck.protocol.blocks import PeerId, PersonId, Span
 from potluck.protocol.codes import Code, RemoteError
-from potluck.protocol.messages import Caller
+from potluck.protocol.messages import Caller, SessionOpening
 from potluck.protocol.receipts import swarm_id
 from potluck.protocol.records import NumberFormat, span_digest
 from potluck.protocol.swarm import Swarm
@@ -84,9 +84,10 @@ class Admission:
         if prefix != self._swarm.prefix or not self.kept.covers(span):
             raise RemoteError(Code.NOT_SERVED, f"blocks {span} are not served here, blocks {self.kept} are")
 
-    def terms(self, span: Span, form: NumberFormat, adapter: str | None, *, is_exact: bool) -> Terms:
-        """Return what windows of a session have in common that computes these blocks in this format."""
-        return Terms(self.swarm_id, span, self._digest_of(span), form, adapter or "", is_exact)
+    def terms(self, opening: SessionOpening, form: NumberFormat, adapter: str | None) -> Terms:
+        """Return what windows of a session have in common that computes in this format."""
+        weights = self._digest_of(opening.span)
+        return Terms(self.swarm_id, opening.span, weights, form, adapter or "", opening.exact, opening.packs)
 
     def _digest_of(self, span: Span) -> str:
         return span_digest(self._digests[span.start - self._span.start : span.end - self._span.start])

@@ -184,4 +184,5 @@ class Announcements:
             stored=self.stored,
             moves=config.span is None,
             private_adapter_bytes=private_bytes,
+            packing_error=self.speed.packing_error,
         )

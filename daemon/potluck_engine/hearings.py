@@ -30,6 +30,7 @@ from potluck.protocol.blocks import PeerId, PersonId
 from potluck.protocol.codes import Code, RemoteError
 from potluck.protocol.messages import Caller
 from potluck.wire.hearings import HearingJoiner, HearingRequest, encode_attestation
+from potluck.wire.packing import pack
 from potluck_engine.compute.call_scheduler import Priority
 from potluck_engine.in_thread import in_thread_if_large
 from potluck_engine.memory.session_memory import SessionMemory, SessionStep
@@ -111,7 +112,7 @@ class Hearings:
     async def _repeat(self, state: SpanState, request: HearingRequest, accuser: PersonId) -> Finding | None:
         terms, inputs = request.evidence.terms, request.inputs
         adapter = terms.adapter or None
-        widest = widest_limit(state.format, has_experts=state.has_experts)
+        widest = widest_limit(state.format, has_experts=state.has_experts, packs=terms.packs)
         if widest is None:
             return None
 
@@ -125,6 +126,8 @@ class Hearings:
                 timeout_s=state.limits.request_timeout_s,
             )
             steps = await _in_steps(state, request, accuser)
+        if terms.packs:  # the accused server's steps were rounded, too
+            steps = pack(steps).values
         prefill = computed.value[0, -WINDOW_TOKENS:]
         return await asyncio.to_thread(_compare, request.outputs[0], prefill, steps, widest)
 

@@ -20,6 +20,8 @@ from collections import deque
 from contextlib import ExitStack
 from dataclasses import replace
 
+from torch import Tensor
+
 from potluck.errors import PotluckError
 from potluck.foreign import SessionCoding
 from potluck.p2p.network import Stream
@@ -28,6 +30,7 @@ from potluck.protocol.buffers import Buffer
 from potluck.protocol.codes import Code, RemoteError
 from potluck.protocol.messages import StepReply, StepRequest, Timing
 from potluck.wire import sessions
+from potluck.wire.packing import can_pack, pack
 from potluck_engine.in_thread import in_thread_if_large, is_large
 from potluck_engine.memory.session_memory import SessionMemory, SessionStep
 from potluck_engine.pushing import Pushes, SessionPushes
@@ -94,7 +97,8 @@ def _open(state: SpanState, request: StepRequest, peer: PeerId, held: ExitStack)
     if opening is None or request.hidden is None:
         raise RemoteError(Code.BAD_REQUEST, "the first message must open a session")
     adapter = state.admission.check(opening.prefix, opening.span, opening.caller)
-    opening = replace(opening, caller=replace(opening.caller, adapter=adapter))
+    packs = opening.packs and not opening.exact and can_pack(request.hidden.shape[-1])
+    opening = replace(opening, caller=replace(opening.caller, adapter=adapter), packs=packs)
     if opening.resume:
         session = state.parking.take(peer, opening, request.hidden.shape[0])
         if session is None:
@@ -114,6 +118,7 @@ def _open(state: SpanState, request: StepRequest, peer: PeerId, held: ExitStack)
     alloc_timeout_s = min(opening.alloc_timeout_s, state.limits.alloc_timeout_s)
     session = ServedSession(opening.session_id, opening.max_length, alloc_timeout_s, memory)
     session.notes = state.notes_of(memory, opening)
+    session.packs = opening.packs
     return session
 
 
@@ -136,6 +141,7 @@ class SessionStream:
         self._answers: deque[tuple[Buffer, ...] | Signing] = deque()  # that have not left
         self._signing: Signing | None = None  # the latest answer that a thread signs
         self._sending: asyncio.Task[None] | None = None  # sends them
+        self._packing: asyncio.Task[None] | None = None  # a large output, whose step counts as running
         self._room = asyncio.Event()  # the client may send more
         self._room.set()
         self._task: asyncio.Task[object] | None = None
@@ -190,7 +196,7 @@ class SessionStream:
             timer.cancel()
         self._state.tabs.close_tab(self._tab)
         self._pushes.close()
-        for task in (self._sending, self._signing):
+        for task in (self._packing, self._sending, self._signing):
             if task is not None:
                 task.cancel()
         is_told = isinstance(self._why, RemoteError) and self._why.code is Code.DRAINING
@@ -281,12 +287,23 @@ class SessionStream:
 
     def _answered(self, step: SessionStep, error: PotluckError | None) -> None:
         """Answer a finished step; called in the loop."""
+        if error is not None:
+            self._running = None
+            self._finish(error if isinstance(error, RemoteError) else RemoteError(Code.INTERNAL, error.message))
+        elif not self.session.packs:
+            self._answer(step, step.result(), None)
+        elif is_large(step.result().nbytes):
+            self._packing = asyncio.create_task(self._answer_packed(step))
+        else:
+            self._answer(step, *pack(step.result()))
+
+    async def _answer_packed(self, step: SessionStep) -> None:
+        self._answer(step, *await asyncio.to_thread(pack, step.result()))
+
+    def _answer(self, step: SessionStep, output: Tensor, packed: Tensor | None) -> None:
         assert self._running is not None
         _, request, plan = self._running
         self._running = None
-        if error is not None:
-            self._finish(error if isinstance(error, RemoteError) else RemoteError(Code.INTERNAL, error.message))
-            return
         state, now = self._state, time.monotonic()
         self.session.position = plan.end
         self._heard_at = now
@@ -301,11 +318,12 @@ class SessionStream:
         )
         state.tabs.note(self._tab, step.rows * step.tokens, held_tokens=step.rows * plan.end)
         timing = state.tabs.say(self._tab, timing, is_named=request.opening is None)
-        output = step.result()
-        was_pushed = self._pushes.push(request, output)  # first: the next server waits for it
+        was_pushed = self._pushes.push(request, output, packed)  # first: the next server waits for it
         if request.answer_tokens is not None:
-            output = output[:, max(output.shape[1] - request.answer_tokens, 0) :]
-        reply = StepReply(output, timing, self._pushes.can_push, was_pushed, self._pushes.digest_for(request))
+            wanted = slice(max(output.shape[1] - request.answer_tokens, 0), None)
+            output, packed = output[:, wanted], None if packed is None else packed[:, wanted]
+        digest = self._pushes.digest_for(request)
+        reply = StepReply(output, timing, self._pushes.can_push, was_pushed, digest, packed=packed)
         if self._signing is not None or is_large(request.hidden.nbytes if request.hidden is not None else 0):
             self._signing = asyncio.create_task(self._signed_in_thread(self._signing, request, plan.start, reply))
             self._answers.append(self._signing)

@@ -5,16 +5,18 @@ Throughput is combined as stock servers do (protocol reference, 14.8), so that r
 
 from __future__ import annotations
 
+import math
 import statistics
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 
 from potluck.blocks import BlockSpan
 from potluck.blocks.accelerators import synchronize
 from potluck.blocks.plans import StepRow, plan_step
+from potluck.wire.packing import can_pack, relative_error
 from potluck_engine.compute.steps import StepCost
 
 _MEASURE_S = 0.05  # for each of the two measurements; at least one run each
@@ -29,6 +31,7 @@ class Speed:
     inference_tps: float  # single-token steps a second
     forward_tps: float  # tokens a second
     steps: tuple[tuple[int, float], ...] = ()  # tokens and seconds of steps through the whole span
+    packing_error: float | None = None  # see `ServerRecord`
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +53,18 @@ def measure_speed(blocks: BlockSpan) -> Speed:
         inference_tps=num_blocks / step_s,
         forward_tps=_FORWARD_TOKENS * num_blocks / forward_s,
         steps=((1, step_s), (_FORWARD_TOKENS, forward_s)),
+        packing_error=measure_packing(blocks),
     )
+
+
+def measure_packing(blocks: BlockSpan) -> float | None:
+    """Return by how much packing changes outputs of these blocks for random inputs; None: they cannot be packed."""
+    if not can_pack(blocks.hidden_size):
+        return None
+    hidden = torch.randn((1, _FORWARD_TOKENS, blocks.hidden_size), generator=torch.Generator().manual_seed(0))
+    with torch.inference_mode():
+        error = relative_error(blocks.forward(hidden.to(blocks.device, blocks.dtype), None).cpu())
+    return error if math.isfinite(error) else None
 
 
 def _ragged_step(blocks: BlockSpan) -> Callable[[int], object]:
@@ -82,7 +96,7 @@ def refreshed(speed: Speed, cost: StepCost, num_blocks: int) -> Speed:
     if not cost.points:
         return speed
     tokens, seconds = cost.points[-1]
-    return Speed(num_blocks / cost.of(1), tokens * num_blocks / seconds, speed.steps)
+    return replace(speed, inference_tps=num_blocks / cost.of(1), forward_tps=tokens * num_blocks / seconds)
 
 
 def is_news(before: float, after: float) -> bool:

@@ -171,7 +171,7 @@ class SessionPushes:
     def can_push(self) -> bool:
         return self._pusher is not None and self._pusher.is_open
 
-    def push(self, request: StepRequest, output: Tensor) -> bool:
+    def push(self, request: StepRequest, output: Tensor, packed: Tensor | None) -> bool:
         """Push the output of a step if the client asks for it; return whether it is on its way.
 
         It has the dtype of the input, which is the client's: the next server computes with what the client would send.
@@ -179,7 +179,7 @@ class SessionPushes:
         if request.push_number is None or self._pusher is None:
             return False
         assert request.hidden is not None
-        return self._pusher.push(request.push_number, output.to(request.hidden.dtype))
+        return self._pusher.push(request.push_number, output.to(request.hidden.dtype), packed)
 
     def close(self) -> None:
         if self._pushed_by is not None:
@@ -210,11 +210,11 @@ class Pusher:
     def is_open(self) -> bool:
         return self._stream is not None
 
-    def push(self, number: int, output: Tensor) -> bool:
-        """Send an output; return False if it cannot leave now."""
+    def push(self, number: int, output: Tensor, packed: Tensor | None = None) -> bool:
+        """Send an output, packed if it can be; return False if it cannot leave now."""
         if self._stream is None or len(self._leaving) >= _MAX_LEAVING:
             return False
-        pieces = encode_push(number, output)
+        pieces = encode_push(number, output, packed)
         try:
             if self._sending is not None:
                 self._leaving.append(pieces)

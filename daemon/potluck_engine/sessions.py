@@ -42,6 +42,7 @@ class ServedSession:
     position: int = 0
     waiting: deque[StepRequest] = field(default_factory=deque)
     notes: SessionNotes | None = None  # None: nothing is signed
+    packs: bool = False  # its outputs are rounded and leave packed
 
     def plan(self, request: StepRequest) -> StepRange:
         """Return where the step begins and ends.

@@ -170,7 +170,7 @@ class SpanState:
         """Return what a new session's windows are signed with."""
         if self.identity is None or memory.private is not None:  # nobody else could repeat what an adapter changed
             return None
-        terms = self.admission.terms(opening.span, self.format, memory.adapter, is_exact=opening.exact)
+        terms = self.admission.terms(opening, self.format, memory.adapter)
         return SessionNotes(terms, self.identity, WindowLog())
 
     @property

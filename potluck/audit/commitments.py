@@ -1,7 +1,7 @@
 """Lets a server sign what it computed, window by window, so that others can be shown it later.
 
 With the answer that completes a window of 32 tokens a server sends a signature of 64 bytes. What it signs, both sides
-compute from the values as they travelled: for each row a chain of hashes over all inputs so far, a hash of the window's
+compute from the decoded values: for each row a chain of hashes over all inputs so far, a hash of the window's
 outputs, and the sizes of the steps. Nothing can be added or left out afterwards, and nobody has to keep outputs for
 anybody. Directions for a fingerprint are drawn after the signature, so no error can be hidden from them.
 
@@ -43,6 +43,7 @@ class Terms:
         swarm: see `receipts.swarm_id`.
         weights: `span_digest` of the blocks.
         is_exact: the session shares no steps with others, and keeps keys and values as they are.
+        packs: the outputs are rounded as `potluck.wire.packing` does. Inputs and outputs are signed as decoded.
     """
 
     swarm: bytes
@@ -51,6 +52,7 @@ class Terms:
     format: NumberFormat
     adapter: str = ""
     is_exact: bool = False
+    packs: bool = False
 
     @property
     def digest(self) -> bytes:
@@ -58,7 +60,8 @@ class Terms:
         form = self.format
         texts = (self.weights, form.dtype, form.quantization, form.cache, self.adapter, str(self.is_exact))
         numbers = self.swarm.hex(), str(self.span.start), str(self.span.end)
-        return _hash("\0".join((*numbers, *texts)).encode())
+        packing = ("packs",) if self.packs else ()  # older peers know none
+        return _hash("\0".join((*numbers, *texts, *packing)).encode())
 
 
 @dataclass(frozen=True, slots=True)

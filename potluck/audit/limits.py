@@ -28,6 +28,10 @@ _ROUTED_QUANTIZED: Final = 0.5
 all tokens after it attend to that one. In 6 of 192 comparisons of honest windows of tiny models (mixtral and gpt-oss in
 int4) that led to an accusation at the limits learned, 0.10 and 0.14; windows differed by up to 0.25."""
 
+_PACKED: Final = 0.03
+"""What packing may add, which rounds outputs (`potluck.wire.packing`). It changes ordinary ones by 0.009. In the worst
+case one value of each 32 dwarfs the others, and half a step for each of these makes 0.026."""
+
 _NARROWEST: Final = 2e-3  # twice what the half-precision numbers of two fingerprints add
 _MARGIN: Final = 2.0  # windows of one model are rarely further apart than this times their median
 _WINDOWS: Final = 3  # of each person
@@ -57,27 +61,37 @@ class HonestDifferences:
         for people in self._found.values():
             people.pop(person, None)
 
-    def limit(self, kind: Hashable, form: NumberFormat) -> float | None:
-        """Return the largest difference of honest servers in this number format; None: it is not known."""
-        widest = widest_limit(form, has_experts=self._has_experts)
+    def limit(self, kind: Hashable, form: NumberFormat, *, packs: bool = False) -> float | None:
+        """Return the largest difference of honest servers in this number format; None: it is not known.
+
+        Args:
+            packs: see `Terms`.
+        """
+        widest = widest_limit(form, has_experts=self._has_experts, packs=packs)
         people = self._found[kind]
         if widest == _ROUTED_QUANTIZED:
             return widest
         if widest is None or len(people) < _FEWEST_PEOPLE:
             return widest
         usual = statistics.median(statistics.median(differences) for differences in people.values())
-        return min(max(_MARGIN * usual, _NARROWEST), widest)
+        return min(max(_MARGIN * usual, _PACKED if packs else _NARROWEST), widest)
 
 
-def widest_limit(form: NumberFormat, *, has_experts: bool = False) -> float | None:
-    """Return the limit for a model of which nothing is known yet; None: for a format of another implementation."""
+def widest_limit(form: NumberFormat, *, has_experts: bool = False, packs: bool = False) -> float | None:
+    """Return the limit for a model of which nothing is known yet; None: for a format of another implementation.
+
+    Args:
+        packs: see `Terms`.
+    """
     limit = _WIDEST.get(form.dtype)
     if limit is None or form.cache not in CACHE_QUANTIZATIONS:
         return None
     is_rounded = form.quantization != "none" and form.dtype != "float32"
-    if not is_rounded and form.cache != "int8":
-        return limit
-    return _ROUTED_QUANTIZED if has_experts else _WIDEST_QUANTIZED
+    if is_rounded or form.cache == "int8":
+        if has_experts:
+            return _ROUTED_QUANTIZED
+        limit = _WIDEST_QUANTIZED
+    return math.hypot(limit, _PACKED) if packs else limit
 
 
 def narrowest_limit(widest: float) -> float:

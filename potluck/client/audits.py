@@ -78,9 +78,9 @@ class _Case:
     rows: int  # of the session
     signed: SignedWindows | None  # by the server
 
-    def kind(self, form: NumberFormat) -> tuple[Span, NumberFormat]:
+    def kind(self, form: NumberFormat) -> tuple[Span, NumberFormat, bool]:
         """Return what the honest difference of steps in this format depends on, besides the model."""
-        return self.part.span, form
+        return self.part.span, form, self.opening.packs
 
     @property
     def needs(self) -> Needs:
@@ -174,7 +174,7 @@ class Audits:
         claimed = _fingerprint(case.outputs, seed)
         recomputed = _fingerprint(await self._prefill(case, auditor), seed)
         form = case.part.server.record.format
-        limit = self._honest.limit(case.kind(form), form)
+        limit = self._honest.limit(case.kind(form), form, packs=case.opening.packs)
         apart = difference(claimed, recomputed)
         opinion = compare(apart, limit)
         self.report.audited += 1
@@ -265,7 +265,7 @@ class Audits:
             found: what `judge_window` takes.
         """
         record = case.part.server.record
-        widest = widest_limit(record.format, has_experts=self._has_experts)
+        widest = widest_limit(record.format, has_experts=self._has_experts, packs=case.opening.packs)
         is_clear = judge_window(found, 0.0, math.inf if widest is None else widest) is Finding.WRONG
         if self._accuser is None or case.signed is None or not is_clear:
             return

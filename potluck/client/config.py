@@ -10,7 +10,7 @@ from potluck.client.receipts import Purse
 from potluck.errors import UsageError
 from potluck.p2p.joining import OnWaiting
 from potluck.protocol.blocks import PersonId
-from potluck.protocol.records import AUDITS
+from potluck.protocol.records import AUDITS, PACKINGS
 from potluck.routing import Patience
 
 log = logging.getLogger(__name__)
@@ -55,6 +55,7 @@ class ClientConfig:
     compute_dtype: str | None = None  # demanded of every server, e.g. "float32"; None: whatever most servers have
     quantization: str | None = None  # demanded likewise: "none", "int8", "int4"
     cache_quantization: str | None = None  # demanded likewise, of what sessions keep: "none", "int8"
+    packing: str = "auto"  # one of PACKINGS
     audits: str = "on"  # one of AUDITS
     distrusted: frozenset[PersonId] = frozenset()  # whose servers computed wrongly earlier and aren't used
     on_wrong: Callable[[str], None] = log_wrong  # told in words which server computed wrongly
@@ -62,6 +63,8 @@ class ClientConfig:
     adapter: str | None = None  # LoRA adapter to compute with: its name, its hash, or name@hash
 
     def __post_init__(self) -> None:
+        if self.packing not in PACKINGS:
+            raise UsageError(f"packing is one of {', '.join(PACKINGS)}, not {self.packing!r}")
         if self.audits not in AUDITS:
             raise UsageError(f"audits are one of {', '.join(AUDITS)}, not {self.audits!r}")
 

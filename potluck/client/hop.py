@@ -25,6 +25,7 @@ from potluck.client.calls import Calls, StepStream, Target
 from potluck.client.commitments import Commitments
 from potluck.client.history import History
 from potluck.client.own_adapters import AdapterPart
+from potluck.client.packing import speaks_packed
 from potluck.client.pieces import Course, Inflow, is_long, piece_tokens
 from potluck.client.receipts import Tab
 from potluck.client.report import HopReport
@@ -35,6 +36,7 @@ from potluck.protocol.codes import Code, RemoteError
 from potluck.protocol.messages import Awaited, PushLink, SessionOpening, StepReply, StepRequest
 from potluck.protocol.records import span_digest
 from potluck.routing import Pace, RouteHop
+from potluck.wire.packing import pack, pack_exactly
 from potluck.wire.pushes import digest_of
 
 _MESSAGE_TOKENS = 2048  # of a prompt at once, though servers take rows without a session whole
@@ -86,13 +88,18 @@ class Hop:
         history: History,
         is_replaceable: Callable[[Hop], bool],
         adapter: AdapterPart | None = None,
+        *,
+        is_fed_rounded: bool = False,
     ) -> None:
+        """`is_fed_rounded`: its inputs were rounded so that they can travel packed."""
         record = part.server.record
         self.part = part
         self.peer_id = record.peer_id
         self.span = part.span
         self.pins = part.pins  # a replacement must compute exactly this
         self.history = history
+        self.is_fed_rounded = is_fed_rounded
+        self.speaks_packed = speaks_packed(record)
         self.windows = Windows()
         self.commitments: Commitments | None = None  # what the server signed on this stream
         self.report = HopReport(record.peer_id, part.span, record.public_name, record.format)
@@ -143,7 +150,8 @@ class Hop:
             return None
         weights = span_digest(record.digests_of(self.span))
         adapter = opening.caller.adapter or ""
-        terms = Terms(self._calls.swarm_id, self.span, weights, record.format, adapter, opening.exact)
+        packs = opening.packs and self.speaks_packed
+        terms = Terms(self._calls.swarm_id, self.span, weights, record.format, adapter, opening.exact, packs)
         return Commitments(terms, key, pays_unsigned=self._calls.pays_unsigned)
 
     def restart(self, prompts: Tensor | None) -> None:
@@ -350,8 +358,16 @@ class Hop:
             self._cached += piece.shape[1]
             if self._cached > start:
                 output = reply.hidden[:, unwanted:] if unwanted else reply.hidden
-                outputs.append(output if output.dtype is piece.dtype else output.to(piece.dtype))
+                outputs.append(self._taken(output, piece.dtype))
         return outputs
+
+    def _taken(self, output: Tensor, dtype: torch.dtype) -> Tensor:
+        """Return an output as the session goes on with it; rounded, even if an older server didn't do it."""
+        output = output if output.dtype is dtype else output.to(dtype)
+        return pack(output).values if self._opening.packs and not self.speaks_packed else output
+
+    def _packed(self, piece: Tensor) -> Tensor | None:
+        return pack_exactly(piece) if self.is_fed_rounded and self.speaks_packed else None
 
     async def _send_pieces(
         self, course: Course, inflow: Inflow, flying: _Flying, sent: asyncio.Queue[_Sent | Exception | None]
@@ -416,7 +432,7 @@ class Hop:
             wanted = piece.end - max(course.start, piece.start)
             if wanted > 0:
                 output = reply.hidden[:, -wanted:]
-                take(piece.end - wanted, output.to(hidden.dtype), reply.was_pushed)
+                take(piece.end - wanted, self._taken(output, hidden.dtype), reply.was_pushed)
 
     def _request(
         self, piece: Tensor, position: int, push_number: int | None, answer_tokens: int | None = None
@@ -436,6 +452,7 @@ class Hop:
             push_to=self.pushes if "push_to" in untold else None,
             pushed_by=self.awaits if "pushed_by" in untold else None,
             answer_tokens=answer_tokens,
+            packed=self._packed(piece),
         )
 
     async def _announce(self, piece: _Sent, push_number: int | None) -> None:
@@ -481,7 +498,7 @@ class Hop:
 
         async def bring() -> None:
             self.missed_push |= is_pushed
-            await self._send(StepRequest(piece, awaited=awaited))
+            await self._send(StepRequest(piece, awaited=awaited, packed=self._packed(piece)))
 
         if not is_pushed:
             await bring()

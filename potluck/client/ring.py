@@ -86,4 +86,6 @@ class Ring:
 def _is_open(sender: Hop, receiver: Hop) -> bool:
     if sender.pushes is None or receiver.awaits is None or sender.pushes.secret != receiver.awaits.secret:
         return False
+    if sender.opening.packs and not (sender.speaks_packed and receiver.speaks_packed):
+        return False
     return sender.can_push and sender.is_told and receiver.is_told

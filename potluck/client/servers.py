@@ -10,11 +10,13 @@ import asyncio
 import contextlib
 import itertools
 import logging
+import math
 import random
 import time
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import pairwise
 from operator import itemgetter
 
 import numpy as np
@@ -22,6 +24,7 @@ import numpy as np
 from potluck.audit.track_records import has_record
 from potluck.client.config import ClientConfig
 from potluck.client.outages import Outages
+from potluck.client.packing import Way
 from potluck.client.quoting import Quotes, Quoting
 from potluck.client.recovery import NO_ANSWER, Bans, Verdict, judge
 from potluck.directory import Directory
@@ -35,6 +38,7 @@ from potluck.routing import (
     DRAWS,
     MOST_ASKED,
     STICKINESS,
+    UNKNOWN_RTT_S,
     Affinity,
     Needs,
     NoRouteError,
@@ -52,6 +56,7 @@ from potluck.routing import (
     reprice,
     shortlist,
 )
+from potluck.routing.latency import between_servers
 from potluck.routing.weights import with_other_weights
 from potluck.tasks import BackgroundTasks, cancel_and_wait
 
@@ -453,6 +458,22 @@ class Servers:
         self._distances = estimate_rtts(self._columns.servers, self._measured())
         with contextlib.suppress(NetworkError):
             self._places = await self._host.places()
+
+    def ways(self, servers: Sequence[LiveServer], hidden_size: int) -> list[Way]:
+        """Return the ways from here to the first server, from each to the next, and from the last one back.
+
+        A server measures its link to the internet, and some links to other servers.
+        """
+        known = {**self._distances, **self._measured()}
+        rtts_s = np.array([known.get(server.peer_id, UNKNOWN_RTT_S) for server in servers])
+        links = [server.record.network_tps * 16e-6 * hidden_size or math.inf for server in servers]
+        places = np.arange(len(servers))
+        between = between_servers(servers, rtts_s, places[:-1], places[1:])
+        pairs = [
+            Way(one.heartbeat.links_mbps.get(other.peer_id, min(mbps)), float(rtt_s))
+            for (one, other), mbps, rtt_s in zip(pairwise(servers), pairwise(links), between, strict=True)
+        ]
+        return [Way(links[0], float(rtts_s[0])), *pairs, Way(links[-1], float(rtts_s[-1]))]
 
     def _measured(self) -> dict[PeerId, float]:
         return {peer: rtt_s for peer, (rtt_s, _) in self._rtts.items()}

@@ -29,6 +29,7 @@ from potluck.client.flow import flow
 from potluck.client.history import History
 from potluck.client.hop import Hop, Parked, PushDiffers
 from potluck.client.own_adapters import OwnAdapter
+from potluck.client.packing import Load, choose_ways
 from potluck.client.pieces import Course, piece_tokens
 from potluck.client.recovery import Action, FaultCount, Verdict, judge
 from potluck.client.report import RouteReport
@@ -40,6 +41,7 @@ from potluck.protocol.blocks import PeerId, Span
 from potluck.protocol.codes import Code, RemoteError
 from potluck.protocol.messages import Awaited, SessionOpening
 from potluck.routing import Needs, Route, RouteHop, Variant
+from potluck.wire.packing import pack
 
 _log = logging.getLogger(__name__)
 
@@ -110,6 +112,8 @@ class InferenceSession:
         wait = Wait(self._config.max_wait_s)
         try:
             await self._leave_wrong(hidden.shape[0], wait)
+            if self._hops[0].is_fed_rounded:
+                hidden = pack(hidden).values
             await self._send_around(position, hidden)
             self._hops[0].history.append(hidden)
             output = await self._advance(position, wait)
@@ -134,7 +138,14 @@ class InferenceSession:
         finally:
             self._servers.end_wait(wait)
         self._servers.remember(beginning, route.parts)
-        self._put(slice(None), [self._new_hop(part, History()) for part in route.hops])
+        load = Load(rows * tokens, hidden.shape[2], hidden.element_size())
+        ways = self._servers.ways([part.server for part in route.hops], hidden.shape[2])
+        rounded = choose_ways(self._config, load, [part.server.record for part in route.hops], ways)
+        hops = [
+            self._new_hop(part, History(), is_fed_rounded=before, packs=after)
+            for part, (before, after) in zip(route.hops, pairwise(rounded), strict=True)
+        ]
+        self._put(slice(None), hops)
         # Streams are opened side by side; one that does not open is dealt with when its turn comes.
         await asyncio.gather(*(hop.open() for hop in self._hops), return_exceptions=True)
 
@@ -321,7 +332,15 @@ class InferenceSession:
     def _successor_hops(self, lost: Hop, route: Route) -> list[Hop]:
         """Return new hops for the blocks of `lost`, whose histories only hold their prompts."""
         prompts = lost.history.prompts
-        successors = [self._new_hop(part, History(_prompts_of(prompts, part.span, lost.span))) for part in route.hops]
+        successors = [
+            self._new_hop(
+                part,
+                History(_prompts_of(prompts, part.span, lost.span)),
+                is_fed_rounded=lost.is_fed_rounded and part is route.hops[0],
+                packs=lost.opening.packs and part is route.hops[-1],
+            )
+            for part in route.hops
+        ]
         for successor in successors:
             successor.report.replayed_tokens = lost.history.length
         return successors
@@ -387,7 +406,7 @@ class InferenceSession:
             brings_adapter=self._adapter is not None,
         )
 
-    def _new_hop(self, part: RouteHop, history: History) -> Hop:
+    def _new_hop(self, part: RouteHop, history: History, *, is_fed_rounded: bool, packs: bool) -> Hop:
         record = part.server.record
         own = None if self._adapter is None else self._adapter.part(part.span)
         opening = SessionOpening(
@@ -397,9 +416,10 @@ class InferenceSession:
             session_id=str(uuid.uuid4()),
             alloc_timeout_s=self._config.alloc_timeout_s,
             exact=self._config.exact,
+            packs=packs,
             caller=replace(self._calls.caller_for(record, part.span), private=None if own is None else own.id),
         )
-        return Hop(self._calls, part, opening, history, self._is_replaceable, own)
+        return Hop(self._calls, part, opening, history, self._is_replaceable, own, is_fed_rounded=is_fed_rounded)
 
     def _is_replaceable(self, hop: Hop) -> bool:
         """Tell whether others could take over from `hop`, by present knowledge."""

@@ -28,7 +28,7 @@ RECORD_FIELDS = (
     "start", "end", "revision", "dtype", "quantization", "digests", "max_batch_tokens", "max_length", "inference_tps",
     "forward_tps", "network_tps", "throughput_tps", "version", "public_name", "adapters", "using_relay",
     "target_start", "target_end", "window", "stored", "download_bps", "moves", "cache",
-    "private_adapter_bytes", "weights",
+    "private_adapter_bytes", "weights", "packing_error",
 )  # fmt: skip
 HEARTBEAT_FIELDS = ("state", "cache_tokens_left", "queued_tokens", "step_ms", "batch", "queue_ms", "record")
 LINKS_FIELDS = ("links",)
@@ -84,6 +84,7 @@ def record_to_fields(record: ServerRecord) -> dict[str, object]:
         "weights": bytes.fromhex(record.weights),
         "cache": record.format.cache,
         "private_adapter_bytes": record.private_adapter_bytes,
+        "packing_error": record.packing_error,
     }
 
 
@@ -127,6 +128,7 @@ def record_from_fields(peer_id: PeerId, fields: Mapping[object, object], *, num_
         moves=_flag(fields.get("moves", False)),
         private_adapter_bytes=_count(fields, "private_adapter_bytes", 0),
         weights=_weights(fields.get("weights", b"")),
+        packing_error=None if fields.get("packing_error") is None else _rate(fields.get("packing_error")),
     )
 
 

@@ -107,6 +107,7 @@ class SessionOpening:
     alloc_timeout_s: float = 0.0
     caller: Caller = field(default_factory=Caller)
     exact: bool = False  # never batched with other sessions: the numbers are those of a session alone
+    packs: bool = False  # round outputs as `potluck.wire.packing` does, and send them packed
     resume: bool = False  # go on with what this server kept of `session_id`; ROLLBACK if it kept nothing
 
 
@@ -148,6 +149,7 @@ class StepRequest:
     push_to: PushLink | None = None  # where outputs go from now on
     pushed_by: PushLink | None = None  # where awaited hidden states come from, from now on
     answer_tokens: int | None = None  # the answer needs only so many of the last tokens; None: all
+    packed: Tensor | None = None  # the same hidden states, to be sent instead, see `potluck.wire.packing`
 
     @property
     def is_closing(self) -> bool:
@@ -164,6 +166,7 @@ class StepReply:
     was_pushed: bool = False  # the output is on its way to the next server
     input_digest: bytes | None = None  # of hidden states that were pushed
     commitment: bytes | None = None  # to the windows that this answer completes, see `potluck.audit.commitments`
+    packed: Tensor | None = None  # the same hidden states, to be sent instead, see `potluck.wire.packing`
 
 
 @dataclass(frozen=True, slots=True)

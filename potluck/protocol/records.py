@@ -32,6 +32,10 @@ UNKNOWN = ""
 AUDITS = ("on", "known", "off")
 """Who may recompute windows of a client: any other member's server, only servers in use anyway, or nobody."""
 
+PACKINGS = ("auto", "on", "off")
+"""Where a client has hidden states packed: over slow links of servers that don't compute in float32, wherever servers
+can, or nowhere."""
+
 QUANTIZATIONS = ("none", "int8", "int4")
 """How an engine can hold the matrices of its blocks."""
 
@@ -81,6 +85,7 @@ class ServerRecord:
     weights: str = ""  # digest of the manifest that its files were checked by; empty: they were not
     moves: bool = False  # it goes where the swarm needs it; if not, its blocks were chosen for good
     private_adapter_bytes: int = 0  # the largest adapter that callers may bring; 0: none
+    packing_error: float | None = None  # of packed outputs, relative, see `potluck.wire.packing`; None: it can't pack
 
     def __post_init__(self) -> None:
         if self.target is None:

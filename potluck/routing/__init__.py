@@ -1,7 +1,7 @@
 """Chooses routes through the servers of a swarm. Pure: no clock, no network."""
 
 from potluck.routing.affinity import STICKINESS, Affinity, Parts
-from potluck.routing.candidates import exclusion
+from potluck.routing.candidates import UNKNOWN_RTT_S, exclusion
 from potluck.routing.latency import estimate_rtts
 from potluck.routing.pace import Pace, Patience, Slowness
 from potluck.routing.route import Needs, NoRouteError, Route, RouteHop, Vantage, Variant
@@ -21,6 +21,7 @@ __all__ = [
     "DRAWS",
     "MOST_ASKED",
     "STICKINESS",
+    "UNKNOWN_RTT_S",
     "Affinity",
     "Needs",
     "NoRouteError",

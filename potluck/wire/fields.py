@@ -68,6 +68,7 @@ class Field(IntEnum):
     SECRET = 64
     # steps
     ANSWER_TOKENS = 65  # how many of the last tokens the answer needs
+    CODEC = 60  # how the outputs of a session travel: a number of `WireTensor.codec`
     # stateless calls
     IS_TRAINED = 68  # a backward with the same inputs follows this forward
     # private adapters
@@ -83,7 +84,6 @@ class Field(IntEnum):
     FORMAT = 78  # dtype, quantisation, format of keys and values
     # reserved
     TREE = 59  # how speculative tokens follow each other
-    CODECS = 60  # encodings of tensors that the sender reads
 
 
 Fields = Mapping[object, object]

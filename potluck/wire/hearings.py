@@ -23,6 +23,7 @@ from potluck.wire.errors import WireError, refusing
 from potluck.wire.fields import MAX_ID_CHARS, MAX_NAME_CHARS, Field, Fields, target_fields
 from potluck.wire.limits import Limits
 from potluck.wire.message import RequestParts, Role, read_message, split, write_message
+from potluck.wire.packing import CODEC
 from potluck.wire.tensors import read_floats, read_hidden, to_wire, travelling
 
 _MAX_WINDOWS: Final = 1 << 20
@@ -56,6 +57,7 @@ def encode_hearing(request: HearingRequest) -> Iterator[tuple[Buffer, ...]]:
         Field.SWARM: terms.swarm,
         Field.FORMAT: [form.dtype, form.quantization, form.cache],
         Field.EXACT: terms.is_exact,
+        Field.CODEC: CODEC if terms.packs else 0,
     }
     tensors = [to_wire(Role.HIDDEN, request.inputs), to_wire(Role.OUTPUTS, request.outputs)]
     return split(write_message(tensors, fields))
@@ -124,6 +126,7 @@ def _read_terms(fields: Fields, span: Span, caller: Caller) -> Terms:
         format=NumberFormat(*(str(each)[:MAX_ID_CHARS] for each in form)),
         adapter=(caller.adapter or "")[:MAX_NAME_CHARS],
         is_exact=read.flag(fields, Field.EXACT),
+        packs=read.integer(fields, Field.CODEC) == CODEC,
     )
 
 

@@ -67,7 +67,7 @@ class WireTensor(NamedTuple):
     dtype: int  # a number of `potluck.wire.tensors`
     shape: tuple[int, ...]
     values: Buffer
-    codec: int = 0  # 0: plain values; others are reserved
+    codec: int = 0  # 0: plain values, 1: `potluck.wire.packing`; others are reserved
 
 
 @dataclass(slots=True)

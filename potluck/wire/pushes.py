@@ -32,7 +32,7 @@ class Pushed(NamedTuple):
 
     number: int
     hidden: Tensor
-    digest: bytes  # of the values as they came
+    digest: bytes  # of the decoded values
 
 
 class PushFields(TypedDict):
@@ -45,7 +45,7 @@ class PushFields(TypedDict):
 
 
 def digest_of(hidden: Tensor) -> bytes:
-    """Return a digest of the values as they travel."""
+    """Return a digest of the values, decoded if they travel packed."""
     return hashlib.blake2b(values_of(hidden), digest_size=DIGEST_BYTES).digest()
 
 
@@ -62,9 +62,9 @@ def decode_push_opening(body: Buffer) -> bytes:
     return secret
 
 
-def encode_push(number: int, hidden: Tensor) -> tuple[Buffer, ...]:
-    """Return an output in pieces."""
-    return write_message((to_wire(Role.HIDDEN, hidden),), number=number)
+def encode_push(number: int, hidden: Tensor, packed: Tensor | None = None) -> tuple[Buffer, ...]:
+    """Return an output in pieces; `packed` as in `to_wire`."""
+    return write_message((to_wire(Role.HIDDEN, hidden, packed),), number=number)
 
 
 @refusing(Code.BAD_REQUEST)

@@ -14,6 +14,7 @@ from potluck.wire.errors import WireError, refusing
 from potluck.wire.fields import MAX_ID_CHARS, Field, Fields, target_fields
 from potluck.wire.limits import Limits
 from potluck.wire.message import CAN_PUSH, WAS_PUSHED, Message, Role, read_message, write_message
+from potluck.wire.packing import CODEC
 from potluck.wire.pushes import DIGEST_BYTES, read_push_fields, write_push_fields
 from potluck.wire.tensors import read_floats, read_hidden, read_order, read_prompts, to_wire
 from potluck.wire.timings import read_timing, write_answer
@@ -26,7 +27,7 @@ def encode_step(request: StepRequest) -> tuple[Buffer, ...]:
     """Return one step in pieces."""
     if request.is_closing:
         return _CLOSING_MESSAGE
-    tensors = [] if request.hidden is None else [to_wire(Role.HIDDEN, request.hidden)]
+    tensors = [] if request.hidden is None else [to_wire(Role.HIDDEN, request.hidden, request.packed)]
     if request.prompts is not None:
         tensors.append(to_wire(Role.PROMPTS, request.prompts))
     if request.hypo_ids is not None:
@@ -99,7 +100,7 @@ def encode_step_reply(reply: StepReply) -> tuple[Buffer, ...]:
         extra[Field.INPUT_DIGEST] = reply.input_digest
     if reply.commitment is not None:
         extra[Field.COMMITMENT] = reply.commitment
-    return write_answer((to_wire(Role.HIDDEN, reply.hidden),), reply.timing, flags=flags, extra=extra)
+    return write_answer((to_wire(Role.HIDDEN, reply.hidden, reply.packed),), reply.timing, flags=flags, extra=extra)
 
 
 @refusing(Code.BAD_REPLY)
@@ -130,6 +131,7 @@ def _opening_fields(opening: SessionOpening) -> dict[int, object]:
         Field.SESSION_ID: opening.session_id,
         Field.ALLOC_TIMEOUT_S: float(opening.alloc_timeout_s),
         Field.EXACT: opening.exact,
+        Field.CODEC: CODEC if opening.packs else None,
         Field.RESUME: opening.resume,
     }
     return fields | {key: value for key, value in optional.items() if value}
@@ -147,6 +149,7 @@ def _read_opening(fields: Fields, limits: Limits) -> SessionOpening:
         session_id=read.text(fields, Field.SESSION_ID, MAX_ID_CHARS),
         alloc_timeout_s=read.number(fields, Field.ALLOC_TIMEOUT_S) or 0.0,
         exact=read.flag(fields, Field.EXACT),
+        packs=read.integer(fields, Field.CODEC) == CODEC,
         resume=read.flag(fields, Field.RESUME),
         caller=caller,
     )

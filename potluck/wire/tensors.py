@@ -19,6 +19,7 @@ from potluck.protocol.codes import Code
 from potluck.wire.errors import WireError
 from potluck.wire.limits import Limits
 from potluck.wire.message import Role, WireTensor
+from potluck.wire.packing import CODEC, can_pack, packed_bytes, unpack
 
 Shape = tuple[int | None, ...]
 """None matches any size."""
@@ -28,8 +29,11 @@ _INT64: Final = 16
 _NUMBERS: Final = {**{dtype: number for number, dtype in enumerate(_FLOATS)}, torch.int64: _INT64}
 
 
-def to_wire(role: Role, tensor: Tensor) -> WireTensor:
+def to_wire(role: Role, tensor: Tensor, packed: Tensor | None = None) -> WireTensor:
     """Encode a CPU tensor; float64 travels as float32.
+
+    Args:
+        packed: what decodes to the same values, and travels instead.
 
     The result refers to the tensor's memory, so the tensor must not change until the message is sent.
     """
@@ -40,6 +44,8 @@ def to_wire(role: Role, tensor: Tensor) -> WireTensor:
     number = _NUMBERS.get(tensor.dtype)
     if number is None:
         raise TypeError(f"{tensor.dtype} cannot be sent")
+    if packed is not None:
+        return WireTensor(role, number, tuple(tensor.shape), values_of(packed), CODEC)
     return WireTensor(role, number, tuple(tensor.shape), values_of(tensor))
 
 
@@ -66,9 +72,24 @@ def read_floats(tensor: WireTensor, shape: Shape) -> Tensor:
     size = tensor.shape
     if size != shape and not matches(size, shape):
         raise WireError(f"a tensor of shape {list(size)}, expected {spell(shape)}")
-    if tensor.codec or tensor.dtype >= len(_FLOATS):
+    if tensor.codec not in (0, CODEC) or tensor.dtype >= len(_FLOATS):
         raise WireError(f"floats of an unknown dtype {tensor.dtype} or codec {tensor.codec}")
+    if tensor.codec == CODEC:
+        return _packed_floats(tensor.values, _FLOATS[tensor.dtype], size)
     return finite_floats(tensor.values, _FLOATS[tensor.dtype], size)
+
+
+def _packed_floats(values: Buffer, dtype: torch.dtype, size: tuple[int, ...]) -> Tensor:
+    """Decode packed values. Raises WireError for another number of bytes, or what packing does not produce."""
+    if not can_pack(size[-1]):
+        raise WireError(f"packed tokens of {size[-1]} values")
+    packed = (*size[:-1], packed_bytes(size[-1]))
+    if len(values) != math.prod(packed):
+        raise WireError(f"{len(values)} bytes cannot be {list(size)} packed values")
+    tensor = unpack(plain_values(values, torch.uint8, len(values)).view(packed), size[-1]).to(dtype)
+    if not is_finite(tensor):
+        raise WireError("a packed tensor holds NaN or infinity")
+    return tensor
 
 
 def finite_floats(values: Buffer, dtype: torch.dtype, size: tuple[int, ...]) -> Tensor:

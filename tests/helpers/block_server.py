@@ -37,6 +37,7 @@ from potluck.protocol.swarm import Swarm
 from potluck.wire import protocols, sessions
 from potluck.wire.calls import RequestJoiner
 from potluck.wire.limits import Limits
+from potluck.wire.packing import pack
 from potluck.wire.questions import decode_quote_request, encode_quote
 
 _MAX_FRAME_BYTES = 64 << 20
@@ -67,6 +68,7 @@ class BlockServer:
     on_quote: Callable[[BlockServer], Quote] = lambda server: Quote(0, 0.0, 0.0, 100_000)  # may raise
     digests: tuple[str, ...] | None = None  # announced instead of the true ones
     tamper: Callable[[Tensor], Tensor] = lambda output: output
+    packing_error: float | None = None  # it packs if it says so
     dtype: str = "float32"
     cache: str = "none"  # what it announces of its keys and values
     parked: dict[str | None, KvCache] = field(default_factory=dict)  # of sessions that ended with DRAINING
@@ -106,6 +108,7 @@ class BlockServer:
             network_tps=1000.0,
             throughput_tps=100.0,
             version="test",
+            packing_error=self.packing_error,
         )
 
     async def announce(self, state: ServerState = ServerState.ONLINE) -> None:
@@ -170,7 +173,10 @@ class BlockServer:
             with torch.inference_mode():
                 output = blocks.forward(request.hidden.to(blocks.dtype), cache, request.prompts)
             timing = Timing(compute_ms=0.5, is_leaving=self.is_leaving)
-            reply = StepReply(self.tamper(output), timing)
+            output, packed = self.tamper(output), None
+            if opening.packs and self.packing_error is not None:
+                output, packed = pack(output)
+            reply = StepReply(output, timing, packed=packed)
             await stream.send(*sessions.encode_step_reply(reply))
 
     async def _quote(self, body: bytes, peer: PeerId) -> bytes:

@@ -95,3 +95,34 @@ def test_the_middle_server_dies(swarm: LocalSwarm, model: Any, local: PreTrained
     (route,) = model.last_route()
     assert [hop.span for hop in route.replaced] == [Span(1, 2)]
     assert sum(hop.pushed_steps for hop in (*route.hops, *route.replaced)) > 8
+
+
+def test_a_server_dies_in_a_packed_session(
+    swarm: LocalSwarm, local: PreTrainedModel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The replacement computes with the decoded values and rounds as the lost one did."""
+    swarm.add_engine(Span(2, 4)).wait_online()
+    travelled: list[bool] = []
+    packed = Hop._packed
+
+    def watch(hop: Hop, piece: torch.Tensor) -> torch.Tensor | None:
+        data = packed(hop, piece)
+        travelled.append(data is not None)
+        return data
+
+    monkeypatch.setattr(Hop, "_packed", watch)
+    config = ClientConfig(silence_before_ping_s=5.0, packing="on")
+    with AutoDistributedModelForCausalLM.from_pretrained(
+        str(CHECKPOINT), swarm=swarm.membership, config=config
+    ) as model:
+        with model.session(max_length=32) as session, torch.inference_mode():
+            rounded, plain = model(PROMPT, past_key_values=session.cache).logits, local(PROMPT).logits
+        apart = float((rounded - plain).norm() / plain.norm())
+        undisturbed = model.generate(PROMPT, **GREEDY)
+        generated = generate_while(model, 12, lambda: serving(swarm, model, 2).kill())
+        (route,) = model.last_route()
+    assert torch.equal(generated, undisturbed)
+    assert [hop.span for hop in route.replaced] == [Span(2, 4)]
+    assert sum(hop.pushed_steps for hop in (*route.hops, *route.replaced)) > 8
+    assert all(travelled)
+    assert 1e-5 < apart < 0.05

@@ -55,6 +55,13 @@ def test_an_unknown_format_has_no_limit_whatever_was_learned(form: NumberFormat)
     assert learned(0.01, 0.01, 0.01).limit(KIND, form) is None
 
 
+def test_packing_widens_the_limits_by_what_it_may_add() -> None:
+    assert widest_limit(FLOAT, packs=True) == pytest.approx(math.hypot(2e-3, 0.03))
+    assert widest_limit(PACKED, has_experts=True, packs=True) == 0.5
+    assert learned(0.01, 0.01, 0.01).limit(KIND, BRAIN, packs=True) == 0.03
+    assert learned(1.0, 1.0, 1.0).limit(KIND, BRAIN, packs=True) == widest_limit(BRAIN, packs=True)
+
+
 def test_three_people_make_the_limit_narrower_and_two_do_not() -> None:
     assert learned(0.01, 0.01).limit(KIND, BRAIN) == widest_limit(BRAIN)
     assert learned(0.01, 0.01, 0.01).limit(KIND, BRAIN) == pytest.approx(0.02)

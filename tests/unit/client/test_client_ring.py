@@ -15,6 +15,7 @@ from helpers.client_world import QUICK, prompt
 from helpers.engine_peers import Server, load, serve
 from helpers.fake_network import FakeHost, FakeNetwork
 from helpers.golden import CHECKPOINT
+from potluck_engine import inference
 from potluck_engine.pushing import Pusher, SessionPushes
 from transformers import PreTrainedModel
 
@@ -88,6 +89,7 @@ async def _announce(host: FakeHost, span: Span, digests: tuple[str, ...]) -> Non
         network_tps=1000.0,
         throughput_tps=100.0,
         version="test",
+        packing_error=0.008,
     )
     directory = Directory(host, SWARM, host.identity)
     await directory.announce(record)
@@ -109,16 +111,17 @@ class Seen:
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.sent: list[StepRequest] = []
-        self.pushed = 0
+        self.pushed = self.packed = 0
         real_send, real_push = hops.Hop._send, Pusher.push
 
         async def send(hop: Hop, request: StepRequest, *, has_reader: bool = False) -> None:
             self.sent.append(request)
             await real_send(hop, request, has_reader=has_reader)
 
-        def push(pusher: Pusher, number: int, output: torch.Tensor) -> bool:
-            was_pushed = real_push(pusher, number, output)
+        def push(pusher: Pusher, number: int, output: torch.Tensor, packed: torch.Tensor | None) -> bool:
+            was_pushed = real_push(pusher, number, output, packed)
             self.pushed += was_pushed
+            self.packed += was_pushed and packed is not None
             return was_pushed
 
         monkeypatch.setattr(hops.Hop, "_send", send)
@@ -169,10 +172,10 @@ def test_pieces_of_a_long_prompt_are_pushed(
     count = 0
     push = Pusher.push
 
-    def lose(pusher: Pusher, number: int, output: torch.Tensor) -> bool:
+    def lose(pusher: Pusher, number: int, output: torch.Tensor, packed: torch.Tensor | None) -> bool:
         nonlocal count
         count += output.shape[1] == 16
-        return push(pusher, number, output) if lost is None or count != 5 or output.shape[1] != 16 else True
+        return push(pusher, number, output, packed) if lost is None or count != 5 or output.shape[1] != 16 else True
 
     monkeypatch.setattr(Pusher, "push", lose)
     with ringed(*ROUTE, config=PATIENT if lost is None else QUICK) as there:
@@ -216,12 +219,37 @@ def test_a_server_that_dies_between_pushing_servers_changes_no_token(
     assert seen.pushed > 10
 
 
+@pytest.mark.parametrize("position", [0, 1, 2])
+def test_a_server_that_dies_in_a_packed_session_changes_no_token(
+    position: int, seen: Seen, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if position == 2:
+        monkeypatch.setattr(inference, "is_large", lambda num_bytes: True)  # packed in a thread
+
+    def kill_later(token: torch.Tensor) -> None:
+        tokens.append(token)
+        if len(tokens) == 8 and is_killed:
+            there.run(there.serving()[position].host.kill)
+
+    config, generated = replace(PATIENT, packing="on"), []
+    for is_killed in (False, True):
+        tokens: list[torch.Tensor] = []
+        streamer = SimpleNamespace(put=kill_later, end=lambda: None)
+        with ringed(*ROUTE, *ROUTE, config=config) as there:
+            generated.append(there.model.generate(prompt(), streamer=streamer, **GREEDY))
+            (route,) = there.model.last_route()
+            assert len(route.replaced) == is_killed
+    assert torch.equal(*generated)
+    assert seen.pushed == seen.packed > 10
+    assert all(request.packed is not None for request in seen.sent if request.hidden is not None)
+
+
 def test_a_push_that_does_not_come_is_brought_by_the_client_and_its_link_rests(
     local: PreTrainedModel, seen: Seen, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     lost: list[int] = []
 
-    def lose(pusher: Pusher, number: int, output: torch.Tensor) -> bool:
+    def lose(pusher: Pusher, number: int, output: torch.Tensor, packed: torch.Tensor | None) -> bool:
         lost.append(number)
         return True
 
@@ -237,7 +265,7 @@ def test_a_push_that_does_not_come_is_brought_by_the_client_and_its_link_rests(
 def test_servers_that_refuse_to_push_are_served_as_before(
     local: PreTrainedModel, seen: Seen, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(Pusher, "push", lambda pusher, number, output: False)
+    monkeypatch.setattr(Pusher, "push", lambda *of: False)
     with ringed(*ROUTE) as there:
         assert torch.equal(there.model.generate(prompt(), **GREEDY), local.generate(prompt(), **GREEDY))
     assert len(seen.sent) == 3 * GREEDY["max_new_tokens"]
@@ -249,9 +277,9 @@ def test_a_server_that_pushes_other_values_than_it_answers_is_found_out(
     lies: list[int] = []
     real = Pusher.push
 
-    def lie(pusher: Pusher, number: int, output: torch.Tensor) -> bool:
+    def lie(pusher: Pusher, number: int, output: torch.Tensor, packed: torch.Tensor | None) -> bool:
         lies.append(number)
-        return real(pusher, number, output + 1)
+        return real(pusher, number, output + 1, packed)
 
     monkeypatch.setattr(Pusher, "push", lie)
     with ringed("0:2", "2:4") as there:
@@ -290,6 +318,7 @@ class Told:
         self.pushes: PushLink | None = None
         self.can_push = False
         self.is_told = True
+        self.speaks_packed, self.opening = False, SimpleNamespace(packs=False)
 
     def link_from(self, link: PushLink) -> None:
         self.awaits, self.is_told = link, False

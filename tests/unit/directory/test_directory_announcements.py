@@ -91,7 +91,7 @@ async def test_others_read_what_a_server_announced(network: FakeNetwork, clock: 
     host = network.start(ME, record_checks=record_checks(swarm, clock))
     directory = Directory(host, swarm, ME, clock)
     moving: dict[str, Any] = {"target": Span(2, 7), "window": 6, "stored": frozenset({0, 1, 7}), "download_bps": 2e6}
-    held: dict[str, Any] = {"weights": "ab" * 32, "private_adapter_bytes": 5}
+    held: dict[str, Any] = {"weights": "ab" * 32, "private_adapter_bytes": 5, "packing_error": 0.0078125}
     mine = record(public_name="Kitchen PC", adapters=("org/lora",), using_relay=True, **moving, **held)
     load: dict[str, Any] = {"queued_tokens": 7, "step_ms": 2.5, "batch": 3, "queue_ms": 1.5}
     beat = beat_of(ME.peer_id, **load)
@@ -220,7 +220,7 @@ def test_a_spoiled_signature_is_dropped(clock: Clock) -> None:
         {"adapters": ["x"] * 65}, {"using_relay": 1}, {"sequence": None},
         {"target_end": 9}, {"target_start": 4}, {"target_start": None}, {"window": 3}, {"window": 9}, {"window": 5.0},
         {"stored": b"\0\0"}, {"stored": [1]}, {"stored": None}, {"download_bps": -1.0}, {"download_bps": math.nan},
-        {"weights": b"short"}, {"weights": "x"},
+        {"weights": b"short"}, {"weights": "x"}, {"packing_error": -1.0}, {"packing_error": math.inf},
     ],
 )  # fmt: skip
 def test_an_impossible_field_of_a_record_drops_it(clock: Clock, change: dict[str, Any]) -> None:
@@ -273,7 +273,7 @@ def test_what_older_servers_do_not_tell_has_a_default(clock: Clock) -> None:
     }
     read = record_from_fields(ME.peer_id, fields, num_blocks=8)
     assert (read.target, read.window, read.stored, read.download_bps) == (read.span, 4, frozenset(), 0.0)
-    assert (read.format.cache, read.weights) == ("none", "")
+    assert (read.format.cache, read.weights, read.packing_error) == ("none", "", None)
     told = heartbeat_to_fields(beat_of(ME.peer_id, batch=4, queue_ms=1.0))
     fields = {name: value for name, value in told.items() if name in HEARTBEAT_FIELDS[:4]}
     assert heartbeat_from_fields(ME.peer_id, fields) == beat_of(ME.peer_id)

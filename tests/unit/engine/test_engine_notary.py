@@ -22,7 +22,7 @@ class State:
 
     class admission:  # noqa: N801 (stands for an attribute)
         @staticmethod
-        def terms(*of: object, is_exact: bool) -> object:
+        def terms(*of: object) -> object:
             return of
 
 

@@ -53,7 +53,7 @@ HIDDEN = torch.arange(24.0).view(2, 3, 4)
 PROMPTS = torch.ones(2, 1, 2, 4)
 CALLER = Caller("lora@1", "d" * 16, b"d" * DELEGATION_BYTES, (b"v" * VOUCHER_BYTES,))
 RECEIPT, COUNTERSIGNED = b"r" * RECEIPT_BYTES, b"c" * COUNTERSIGNED_BYTES
-OPENING = SessionOpening("m", Span(2, 4), 16, "id", 1.5, CALLER, exact=True, resume=True)
+OPENING = SessionOpening("m", Span(2, 4), 16, "id", 1.5, CALLER, exact=True, packs=True, resume=True)
 TIMING = Timing(1.5, 2.5, 100, True, b"t" * TAB_BYTES, COUNTERSIGNED)
 FORWARD = ForwardRequest("m", Span(2, 4), HIDDEN, PROMPTS, CALLER)
 TRAINED = ForwardRequest("m", Span(2, 4), HIDDEN, is_trained=True)

@@ -23,7 +23,7 @@ from potluck.wire.tensors import travelling
 
 HIDDEN, TOKENS = 8, 64
 LIMITS = Limits(hidden_size=HIDDEN, num_blocks=4, max_batch_tokens=256, max_length=512, max_frame_bytes=1 << 20)
-TERMS = Terms(bytes(16), Span(0, 2), "0" * 16, NumberFormat("float32"), "adapter", is_exact=True)
+TERMS = Terms(bytes(16), Span(0, 2), "0" * 16, NumberFormat("float32"), "adapter", is_exact=True, packs=True)
 SERVER = Identity.generate()
 
 
@@ -55,6 +55,13 @@ def test_evidence_arrives_whole_and_sound() -> None:
     assert came.evidence.digest == sent.evidence.digest
     assert came.evidence.is_sound(SERVER.public_key)
     assert not came.evidence.is_sound(Identity.generate().public_key)
+
+
+def test_nobody_can_hide_from_a_juror_that_outputs_were_rounded() -> None:
+    sent = request()
+    assert read(written(sent)).evidence.terms.packs
+    plain = replace(sent, evidence=replace(sent.evidence, terms=replace(TERMS, packs=False)))
+    assert not read(written(plain)).evidence.is_sound(SERVER.public_key)
 
 
 @pytest.mark.parametrize("changed", ["inputs", "outputs"])

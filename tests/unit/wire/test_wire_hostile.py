@@ -102,6 +102,7 @@ def test_prompts_and_orders_that_do_not_fit_are_refused(extra: WireTensor) -> No
         (Field.SESSION_ID, "x" * 129),
         (Field.ALLOC_TIMEOUT_S, math.nan),
         (Field.EXACT, 1),
+        (Field.CODEC, "1"),
     ],
     ids=lambda value: str(value)[:20],
 )

@@ -1,0 +1,157 @@
+"""Where hidden states travel packed, and what a session does with them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+import torch
+from helpers.block_server import BlockServer
+from helpers.client_world import QUICK, prompt, world
+from transformers import PreTrainedModel
+
+from potluck.client.config import ClientConfig
+from potluck.client.hop import Hop
+from potluck.client.packing import MAX_ERROR, Load, Way, choose_ways, is_worth_packing, may_pack
+from potluck.errors import UsageError
+from potluck.protocol.blocks import PeerId, Span
+from potluck.protocol.messages import StepRequest
+from potluck.protocol.records import NumberFormat, ServerRecord
+from potluck.wire.packing import pack_exactly
+
+GREEDY = {"max_new_tokens": 8, "do_sample": False, "eos_token_id": None, "pad_token_id": 0}
+AUTO, ON, OFF = ClientConfig(), ClientConfig(packing="on"), ClientConfig(packing="off")
+PACKED = replace(QUICK, silence_before_ping_s=60.0, ping_timeout_s=60.0, packing="on")
+ERROR = {"packing_error": 0.008}
+PROMPT = Load(tokens=1000, hidden_size=4096, value_bytes=2)
+SLOW, FAST = Way(100.0, 0.05), Way(10_000.0, 0.001)
+
+
+def record(dtype: str = "bfloat16", error: float | None = 0.008) -> ServerRecord:
+    return ServerRecord(
+        peer_id=PeerId("a"),
+        span=Span(0, 1),
+        revision="main",
+        format=NumberFormat(dtype),
+        block_digests=("0" * 16,),
+        max_batch_tokens=2048,
+        max_length=512,
+        inference_tps=1.0,
+        forward_tps=1.0,
+        network_tps=1.0,
+        throughput_tps=1.0,
+        version="test",
+        packing_error=error,
+    )
+
+
+# -- decisions ---------------------------------------------------------------------------------------------------------
+
+
+def test_only_servers_of_sixteen_bits_pack_unless_the_user_says_so() -> None:
+    half, single = record(), record("float32")
+    assert may_pack(AUTO, 512, [half, half])
+    assert not may_pack(AUTO, 512, [half, single])
+    assert may_pack(ON, 512, [half, single])
+    assert not may_pack(OFF, 512, [half])
+    assert not may_pack(replace(ON, exact=True), 512, [half])
+    assert not may_pack(ON, 500, [half])
+
+
+@pytest.mark.parametrize("error", [None, 2 * MAX_ERROR])
+def test_servers_that_cannot_pack_or_lose_much_by_it_are_sent_plain_values(error: float | None) -> None:
+    assert not may_pack(ON, 512, [record(), record(error=error)])
+
+
+@pytest.mark.parametrize(
+    ("load", "way", "is_worth"),
+    [
+        (PROMPT, SLOW, True),
+        (replace(PROMPT, tokens=1), SLOW, True),  # long messages will come
+        (PROMPT, FAST, False),
+        (PROMPT, Way(10.0, 0.001), True),  # even for single tokens
+        (PROMPT, Way(100.0, 0.002), False),  # each token would come later
+        (PROMPT, Way(10_000.0, 0.2), False),
+        (replace(PROMPT, tokens=1, hidden_size=512), Way(1000.0, 0.1), False),
+        (PROMPT, Way(0.0, 0.1), True),
+    ],
+)
+def test_packing_pays_on_ways_that_are_slow_for_what_they_carry(load: Load, way: Way, is_worth: bool) -> None:
+    assert is_worth_packing(load, way) == is_worth
+
+
+def test_each_way_is_chosen_by_itself_and_both_its_ends_must_pack() -> None:
+    servers = [record(), record(), record(error=None)]
+    assert choose_ways(AUTO, PROMPT, servers, [SLOW, SLOW, SLOW, SLOW]) == [True, True, False, False]
+    assert choose_ways(AUTO, PROMPT, servers[:2], [FAST, SLOW, FAST]) == [False, True, False]
+    assert choose_ways(ON, PROMPT, servers[:1], [FAST, FAST]) == [True, True]
+
+
+def test_a_config_names_its_choices() -> None:
+    with pytest.raises(UsageError, match="packing is one of auto, on, off"):
+        ClientConfig(packing="sometimes")
+
+
+# -- sessions ----------------------------------------------------------------------------------------------------------
+
+
+def logits(model: Any, text: torch.Tensor) -> torch.Tensor:
+    with model.session(max_length=100) as session, torch.inference_mode():
+        return torch.cat([model(part, past_key_values=session.cache).logits for part in text.split(5, dim=1)], dim=1)
+
+
+@pytest.fixture
+def travelled(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
+    """Whether each message to a server was packed."""
+    found: list[bool] = []
+    packed = Hop._packed
+
+    def watch(hop: Hop, piece: torch.Tensor) -> torch.Tensor | None:
+        data = packed(hop, piece)
+        found.append(data is not None)
+        return data
+
+    monkeypatch.setattr(Hop, "_packed", watch)
+    return found
+
+
+def test_every_way_is_packed_and_the_logits_are_close(local: PreTrainedModel, travelled: list[bool]) -> None:
+    text = prompt(batch=2, tokens=20)
+    with world("0:1", "1:2", "2:4", config=PACKED, **ERROR) as there:
+        seen = logits(there.model, text)
+        assert all(pack_exactly(step.hidden) is not None for server in there.servers for step in server.steps)
+        assert all(server.steps[0].opening.packs for server in there.servers)
+    assert all(travelled)
+    with torch.inference_mode():
+        want = local(text).logits
+    assert 0 < float((seen - want).norm() / want.norm()) < 0.05
+
+
+def test_float32_servers_are_sent_plain_values_by_default(local: PreTrainedModel, travelled: list[bool]) -> None:
+    with world("0:2", "2:4", config=replace(PACKED, packing="auto"), **ERROR) as there:
+        assert torch.equal(there.model.generate(prompt(), **GREEDY), local.generate(prompt(), **GREEDY))
+    assert not any(travelled)
+
+
+@pytest.mark.parametrize("spans", [("2:4",), ("2:3", "3:4")])
+@pytest.mark.parametrize("is_older", [False, True])
+@pytest.mark.parametrize("victim", [0, 1])
+def test_a_replacement_computes_with_the_same_numbers(spans: tuple[str, ...], is_older: bool, victim: int) -> None:
+    """Also one that knows nothing of packing: it gets the decoded values, and the client rounds what it answers."""
+    text = prompt(tokens=40)
+    spans = tuple(f"{int(span[0]) - 2 + 2 * victim}:{int(span[2]) - 2 + 2 * victim}" for span in spans)
+    with world("0:2", "2:4", config=PACKED, **ERROR) as there:
+        want = there.model.generate(text, **GREEDY)
+        inputs = torch.cat([step.hidden for step in there.servers[victim].steps], dim=1)
+
+    def kill(server: BlockServer, request: StepRequest) -> None:
+        if len(server.steps) == 5:
+            server.host.kill()
+
+    with world("0:2", "2:4", config=PACKED, **ERROR) as there:
+        there.servers[victim].on_step = kill
+        options = {} if is_older else ERROR
+        others = [there.add_server(Span.parse(span), inference_tps=1.0, **options) for span in spans]
+        assert torch.equal(there.model.generate(text, **GREEDY), want)
+        assert torch.equal(torch.cat([step.hidden for step in others[0].steps], dim=1), inputs)

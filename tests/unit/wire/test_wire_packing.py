@@ -1,0 +1,176 @@
+"""Packed hidden states: how small they are, how close, that they decode to the same bits, and what is refused."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from torch import Tensor
+
+from potluck.protocol.messages import StepReply, StepRequest
+from potluck.wire.errors import WireError
+from potluck.wire.limits import Limits
+from potluck.wire.message import Role
+from potluck.wire.packing import CODEC, can_pack, pack, pack_exactly, packed_bytes, relative_error, unpack
+from potluck.wire.pushes import decode_push, digest_of, encode_push
+from potluck.wire.sessions import decode_step, decode_step_reply, encode_step, encode_step_reply
+from potluck.wire.tensors import read_floats, to_wire
+
+DTYPES = (torch.float32, torch.bfloat16, torch.float16)
+
+
+def with_outliers(hidden_size: int = 512, *, scale: float = 1.0, tokens: int = 6) -> Tensor:
+    """[2, tokens, hidden_size] float32 with eight channels that are 300 times as large as the others."""
+    generator = torch.Generator().manual_seed(hidden_size)
+    hidden = torch.randn(2, tokens, hidden_size, generator=generator)
+    hidden[..., torch.randperm(hidden_size, generator=generator)[:8]] *= 300
+    return hidden * scale
+
+
+def packed(hidden: Tensor) -> Tensor:
+    data = pack(hidden).data
+    assert data is not None
+    return data
+
+
+def test_a_value_takes_less_than_eight_and_a_half_bits() -> None:
+    assert packed(with_outliers(4096)).shape == (2, 6, packed_bytes(4096))
+    assert 8 * packed_bytes(4096) / 4096 < 8.3
+
+
+@pytest.mark.parametrize("scale", [1e-3, 1.0, 1.3, 1.6, 20.0])
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_values_stay_within_a_hundredth_whatever_their_size(scale: float, dtype: torch.dtype) -> None:
+    assert 0.001 < relative_error(with_outliers(scale=scale).to(dtype)) < 0.01
+
+
+def test_outliers_keep_their_digits_and_neighbours_keep_theirs() -> None:
+    hidden = with_outliers()
+    apart = (pack(hidden).values - hidden).abs()
+    assert float((apart / hidden.abs())[hidden.abs() > 100].max()) < 2e-5
+    assert float(apart[hidden.abs() < 5].max()) < 0.03
+
+
+SAMPLES = {
+    "outliers": with_outliers(),
+    "small": with_outliers(64, scale=1e-7),
+    "large": with_outliers(64, scale=100.0),
+    "zeros": torch.zeros(2, 64),
+    "negative zeros": -torch.zeros(2, 64),
+    "few values": torch.eye(64)[:3] * -0.0625,
+    "equal": torch.full((3, 128), -2.5),
+    "largest": torch.full((3, 64), 2.0**15),
+    "ties": torch.randint(-9, 9, (200, 64), generator=torch.Generator().manual_seed(0)).float(),
+    "signs": torch.randn(200, 128, generator=torch.Generator().manual_seed(1)).sign() * 63.5,
+}
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("name", SAMPLES)
+def test_what_was_packed_once_is_packed_again_without_loss(name: str, dtype: torch.dtype) -> None:
+    """So a replacement server and a juror compute with the same bits, however these travel."""
+    hidden = SAMPLES[name].clamp(-60_000, 60_000).to(dtype)
+    values, data = pack(hidden)
+    assert values.dtype is dtype
+    assert data is not None
+    assert torch.equal(unpack(data, hidden.shape[-1]).to(dtype), values)
+    again = pack_exactly(values)
+    assert again is not None
+    assert torch.equal(unpack(again, hidden.shape[-1]).to(dtype), values)
+    assert not (values.signbit() & (values == 0)).any()
+
+
+def test_other_values_are_not_taken_for_packed_ones() -> None:
+    assert pack_exactly(with_outliers()) is None
+    assert pack_exactly(with_outliers().double()) is None
+
+
+def test_decoding_is_a_matter_of_bits_alone() -> None:
+    """A token by hand: exponent -1, outliers of 256 and more in places 0 to 15, then int8 3, -2 and a finer block."""
+    upper = torch.arange(0x4380, 0x4390, dtype=torch.int16).view(torch.uint8)
+    places = torch.arange(16, dtype=torch.int16).view(torch.uint8)
+    exponents = torch.tensor([0x40], dtype=torch.uint8)  # the second block's is 4 less
+    values = torch.zeros(64, dtype=torch.int8)
+    values[0], values[16], values[17], values[32] = -1, 3, -2, 64
+    token = torch.cat((torch.tensor([0xFF], dtype=torch.uint8), upper, places, exponents, values.view(torch.uint8)))
+    found = unpack(token, 64)
+    assert found[:3].tolist() == [256 + 0xFF00 * 2.0**-15, 258, 260]
+    assert found[16:19].tolist() == [1.5, -1.0, 0.0]
+    assert found[32].item() == 2.0
+
+
+def test_rows_can_be_cut() -> None:
+    hidden = with_outliers()
+    assert torch.equal(unpack(packed(hidden)[1:, 2:4], 512), pack(hidden).values[1:, 2:4])
+    assert torch.equal(packed(hidden[:1, 3:]), packed(hidden)[:1, 3:])
+
+
+@pytest.mark.parametrize("far", [4e4, 1e31, float("inf"), float("nan")])
+def test_values_beyond_what_packing_holds_stay_as_they_are(far: float) -> None:
+    hidden = with_outliers(64)
+    hidden[0, 0, :20] = far
+    values, data = pack(hidden)
+    assert values is hidden
+    assert data is None
+
+
+def test_sizes_without_whole_blocks_are_not_packed() -> None:
+    assert [can_pack(size) for size in (0, 32, 64, 100, 4096, 1 << 16)] == [False, False, True, False, True, False]
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_a_packed_tensor_comes_back_as_its_values(dtype: torch.dtype) -> None:
+    values, data = pack(with_outliers(64).to(dtype))
+    sent = to_wire(Role.HIDDEN, values, data)
+    assert (sent.codec, sent.shape, len(sent.values)) == (CODEC, (2, 6, 64), 12 * packed_bytes(64))
+    assert torch.equal(read_floats(sent, (2, None, 64)), values)
+
+
+def test_steps_answers_and_pushes_bring_the_values() -> None:
+    limits = Limits(hidden_size=64, num_blocks=4, max_batch_tokens=64, max_length=64, max_frame_bytes=1 << 20)
+    values, data = pack(with_outliers(64))
+    step = b"".join(encode_step(StepRequest(values, start_from_position=0, packed=data)))
+    answer = b"".join(encode_step_reply(StepReply(values, packed=data)))
+    push = b"".join(encode_push(0, values, data))
+    pushed = decode_push(push, limits=limits)
+    assert torch.equal(pushed.hidden, values)
+    assert pushed.digest == digest_of(values)  # what the client would send plain
+    step_read = decode_step(step, limits=limits, first=False).hidden
+    assert step_read is not None
+    assert torch.equal(step_read, values)
+    assert torch.equal(decode_step_reply(answer, like=(2, 6, 64)).hidden, values)
+    assert max(len(step), len(answer), len(push)) < values.nbytes
+
+
+@pytest.mark.parametrize("fault", ["short", "order", "twice", "place", "exponent", "infinite", "nan", "codec", "size"])
+def test_bad_packed_values_are_refused(fault: str) -> None:
+    data = packed(with_outliers(64))
+    places = data[0, 0, 33:65]
+    match fault:
+        case "place":
+            places[-2:] = torch.tensor([64, 0], dtype=torch.uint8)
+        case "order":
+            places[:4] = places[[2, 3, 0, 1]]
+        case "twice":
+            places[2:4] = places[:2]
+        case "exponent":
+            data[1, 5, 0] = 10
+        case "infinite":
+            data[0, 0, 1:3] = torch.tensor([torch.inf], dtype=torch.bfloat16).view(torch.uint8)
+        case "nan":
+            data[0, 0, 1:3] = torch.tensor([torch.nan], dtype=torch.bfloat16).view(torch.uint8)
+    sent = to_wire(Role.HIDDEN, with_outliers(64), data)
+    match fault:
+        case "short":
+            sent = sent._replace(values=memoryview(sent.values)[:-1])
+        case "codec":
+            sent = sent._replace(codec=2)
+        case "size":
+            sent = sent._replace(shape=(2, 6, 60))
+    with pytest.raises(WireError):
+        read_floats(sent, (2, 6, sent.shape[-1]))
+
+
+def test_an_outlier_too_large_for_the_dtype_is_refused() -> None:
+    values, data = pack(with_outliers(64, scale=1e3))
+    with pytest.raises(WireError, match="infinity"):
+        read_floats(to_wire(Role.HIDDEN, values, data)._replace(dtype=2), (2, 6, 64))
