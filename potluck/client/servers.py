@@ -543,13 +543,14 @@ class Servers:
     def _is_doubted(self, peer: PeerId, now: float) -> bool:
         """Tell whether a server comes last.
 
-        It or its person's others failed us, it has not answered a ping yet, it did not sign its windows, or its person
+        It or its person's others failed us, it has not answered a ping yet, nobody could prove its lies, or its person
         is on probation. For this client, ten clean audits end that.
         """
         is_silent = peer in self._pinged and peer not in self._rtts
         person = self._host.person_of(peer)
         is_new = self._host.is_on_probation(peer) and (person is None or not has_record(self._clean[person]))
-        return is_silent or peer in self._unsigned or self._attempts.is_doubtful(peer, now) or is_new
+        is_unprovable = peer in self._unsigned or (self._host.is_public and not self._host.is_accountable(peer))
+        return is_silent or is_unprovable or self._attempts.is_doubtful(peer, now) or is_new
 
     def _demands(self, needs: Needs) -> Needs:
         """Add the user's demands on every server to a session's needs."""

@@ -57,6 +57,7 @@ class FakeNetwork:
     on_probation: Collection[PeerId] = ()
     places: Mapping[PeerId, str] = field(default_factory=dict)
     is_public: bool = False
+    of_one_run: Collection[PeerId] = ()  # nodes whose keys have no certificate
     docket: Docket = NO_DOCKET  # what all nodes know
     published: list[Statement] = field(default_factory=list)
     nodes: dict[PeerId, FakeHost] = field(default_factory=dict)
@@ -151,6 +152,9 @@ class FakeHost:
 
     def person_of(self, peer: PeerId, ticket: bytes = b"", /) -> PersonId | None:
         return self._network.person_of(peer, ticket)
+
+    def is_accountable(self, peer: PeerId, /) -> bool:
+        return peer not in self._network.of_one_run
 
     @property
     def is_public(self) -> bool:

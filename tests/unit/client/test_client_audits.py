@@ -250,3 +250,14 @@ def test_servers_that_sign_nothing_come_last_in_public_swarms(is_public: bool) -
         assert serving(there, 0) is fast
         there.model.generate(prompt(), **long)
         assert serving(there, 0) is (slow if is_public else fast)
+
+
+@pytest.mark.parametrize("is_public", [True, False])
+def test_servers_with_a_key_of_one_run_come_last_in_public_swarms(is_public: bool) -> None:
+    with world("0:4", config=replace(PATIENT, audits="off")) as there:
+        fast = there.servers[0]
+        slow = there.add_server(Span(0, 4), inference_tps=1.0)
+        there.network.is_public, there.network.of_one_run = is_public, {fast.peer_id}
+        there.client.run(there.client.servers.refresh())
+        there.model.generate(prompt(), **SHORT)
+        assert serving(there, 0) is (slow if is_public else fast)
