@@ -188,13 +188,17 @@ class Together:
             if text.answer is None:
                 text.answer = asyncio.ensure_future(text.cache.step_row(hidden))
         answers = [text.answer for text in texts if text.answer is not None]
+        with self._lock:
+            is_joined = len(self._texts) > len(texts)  # before the event was cleared
+        if is_joined:
+            return  # their tokens go to the servers at once
         if not any(answer.done() for answer in answers):
             newcomer = asyncio.ensure_future(self._newcomers.wait())
             waiting: list[asyncio.Future[Any]] = [*answers, newcomer]
             await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
             newcomer.cancel()
             if not any(answer.done() for answer in answers):
-                return  # the newcomers' tokens go to the servers at once
+                return
             first_s = time.monotonic() - began_s
             self._step_s = _KEPT * self._step_s + (1 - _KEPT) * first_s if self._step_s else first_s
         expected = [text for text in texts if text.answer is not None and not text.answer.done() and not text.is_late]
