@@ -118,8 +118,9 @@ class Album:
 async def walk(screen: Desktop, theme_name: str) -> None:
     """One machine through all states."""
     with _machine(screen, "0:8") as daemon:
-        daemon.stop()
         async with _app(screen, daemon, theme_name) as album:
+            await album.tray.wait_tooltip("No swarm")
+            await asyncio.to_thread(daemon.stop)  # an app that is opened without a daemon starts one
             await album.tray.wait_tooltip("not running")
             await album.window("away")
             await album.icon("not running")

@@ -77,7 +77,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         if name not in ("list", "edit"):
             action.add_argument("key", metavar="KEY", help="such as serve.num_blocks")
         if name == "set":
-            action.add_argument("value", metavar="VALUE", help="separate several texts by commas")
+            several = "separate several texts by commas; numbers may have a unit: 6GB, 80 °C, 20 Mbit/s"
+            action.add_argument("value", metavar="VALUE", nargs="+", help=several)
 
 
 def run(args: argparse.Namespace) -> int:
@@ -85,11 +86,12 @@ def run(args: argparse.Namespace) -> int:
     if args.action == "edit":
         _edit(path)
     elif args.action in ("set", "unset"):
-        if args.action == "set" and args.key in _FOLDERS:
-            for folder in args.value.split(","):
+        value = _typed(args.key, args.value) if args.action == "set" else None
+        if value is not None and args.key in _FOLDERS:
+            for folder in value.split(","):
                 check_folder(folder.strip())
         with _writing(path):
-            change_settings(find_places(), {args.key: args.value if args.action == "set" else None})
+            change_settings(find_places(), {args.key: value})
     chosen = [] if args.action == "edit" else list(entries()) if args.action == "list" else [entry_of(args.key)]
     loaded = load(path)
     found = tuple(
@@ -177,3 +179,12 @@ def _open_editor(path: Path) -> None:
         raise UsageError(f"cannot run the editor {editor!r}: {error.strerror}", hint="name one in EDITOR") from None
     if done.returncode != 0:
         raise UsageError(f"the editor {editor!r} ended with code {done.returncode}", hint="nothing was changed")
+
+
+def _typed(key: str, words: list[str]) -> str:
+    """Return a value, which is one word unless it is a number with its unit. Raises UsageError."""
+    if len(words) > 1 and not isinstance(entry_of(key).default, int | float):
+        raise UsageError(
+            f"{key} takes one value", hint="separate several texts by commas, and put quotes around spaces"
+        )
+    return " ".join(words)

@@ -294,6 +294,7 @@ _shtab_potluck_config_list___json_nargs=0
 _shtab_potluck_config_get__h_nargs=0
 _shtab_potluck_config_get___help_nargs=0
 _shtab_potluck_config_get___json_nargs=0
+_shtab_potluck_config_set_pos_1_nargs=+
 _shtab_potluck_config_set__h_nargs=0
 _shtab_potluck_config_set___help_nargs=0
 _shtab_potluck_config_set___json_nargs=0

@@ -225,7 +225,7 @@ _shtab_potluck_config_set_options=(
   "(- : *)"{-h,--help}"[show this help message and exit]"
   "--json[print JSON, for scripts]"
   ":such as serve.num_blocks:(serve.enabled serve.swarm serve.blocks serve.num_blocks serve.checkpoint serve.models_folder serve.device serve.devices serve.dtype serve.quantization serve.cache_quantization serve.adapters serve.private_adapters_mb serve.memory_limit_mb serve.max_memory serve.threads serve.name serve.listen serve.link_mbps serve.relay_for_others serve.find_nearby serve.python yield.gamemode yield.steam yield.wine yield.gamescope yield.full_screen yield.gpu_use yield.memory yield.other_users yield.same_gpu_only yield.always yield.never yield.busy_percent yield.likely_interval_s yield.quiet_certain_s yield.quiet_likely_s yield.end_engine_after_s yield.reserve_mb metrics.port metrics.address metrics.allow_remote when.hours when.only_when_idle when.idle_after_s when.active_percent when.on_battery when.on_metered limits.gpu_temperature_c limits.cpu_temperature_c limits.gpu_power_w limits.ram_mb limits.disk_free_mb limits.disk_mb limits.upload_mbps limits.download_mbps limits.upload_mb_day limits.download_mb_day limits.upload_mb_month limits.download_mb_month limits.cost_day limits.price_kwh limits.cpu_core_w limits.serving_w chat.end_after_s chat.max_tokens gateway.port gateway.start_with_daemon gateway.swarm gateway.at_once gateway.audits updates.check updates.url updates.key setup.index)"
-  ":separate several texts by commas:"
+  "(*):separate several texts by commas\; numbers may have a unit\: 6GB, 80 \°C, 20 Mbit\/s:"
 )
 
 # guard to ensure default positional specs are added only once per session

@@ -9,7 +9,7 @@ from potluck_control import schema
 from potluck_control.methods.setup import SetupState
 from potluck_control.schema import Status
 from potluck_control.states import Reason, State
-from PySide6.QtCore import Signal
+from PySide6.QtCore import QTimer, Signal
 from PySide6.QtWidgets import QProgressBar, QWidget
 
 from potluck.errors import PotluckError
@@ -185,6 +185,10 @@ class FirstRunPage(Page):
         """Lead those who try it to the chat once the engine is there and the daemon knows it: then it soon answers."""
         is_known = self._status is not None and self._status.reason is not Reason.NO_ENGINE
         if self._is_trying and self._step == _COMPUTE and self._has_engine and is_known:
+            QTimer.singleShot(0, self, self._finish_trial)  # the window is about to show this page
+
+    def _finish_trial(self) -> None:
+        if self._is_trying:
             self._leave()
 
     def _fail_trial(self, error: PotluckError) -> None:
@@ -192,9 +196,9 @@ class FirstRunPage(Page):
         self.notice.say(sentences.failure(error))
 
     def _leave(self) -> None:
-        if self._is_trying:
+        wants_chat, self._is_trying = self._is_trying, False
+        if wants_chat:
             self.chat_wanted.emit()
-        self._is_trying = False
         self._go(_WELCOME)
         self.finished.emit()
 

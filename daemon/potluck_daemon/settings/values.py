@@ -11,7 +11,7 @@ from potluck.errors import UsageError
 from potluck_daemon.settings.schema import SettingEntry, Settings, entries
 
 _DECIMAL_COMMA = re.compile(r"(\d+),(\d{1,2})(?!\d)")  # three digits could be thousands
-_SIZE = re.compile(r"(\d+(?:\.\d+)?) ?([kMGT])(i?)B")
+_SIZE = re.compile(r"(\d+(?:\.\d+)?) ?([kMGT])(i?)B", re.IGNORECASE)
 _TRUE, _FALSE = ("1", "true", "yes", "on"), ("0", "false", "no", "off")
 
 
@@ -101,11 +101,14 @@ def _number(entry: SettingEntry, kind: type, value: object) -> int | float:
 
 
 def _as_typed(entry: SettingEntry, text: str) -> str:
-    """Return a number as Python writes it: `0,32` as 0.32, and `6GB` in the MiB of its setting."""
+    """Return a number as Python writes it: `0,32` as 0.32, `80 °C` as 80, and `6GB` in the MiB of its setting."""
     text = _DECIMAL_COMMA.sub(r"\1.\2", text.strip())
     if entry.unit == "MiB" and (size := _SIZE.fullmatch(text)) is not None:
         base = 1024 if size[3] else 1000
-        return str(int(float(size[1]) * base ** ("kMGT".index(size[2]) + 1)) >> 20)
+        return str(int(float(size[1]) * base ** ("KMGT".index(size[2].upper()) + 1)) >> 20)
+    for unit in filter(None, (entry.unit, entry.unit.removeprefix("°"))):
+        if text.lower().endswith(unit.lower()):
+            return text[: -len(unit)].rstrip()
     return text
 
 

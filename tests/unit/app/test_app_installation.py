@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 from helpers.fake_link import FakeLink
 from helpers.screen import button, buttons, shown
+from potluck_app.pages.chat import ChatPage
 from potluck_app.pages.first_run import FirstRunPage
 from potluck_app.pages.home import HomePage
 from potluck_app.pages.installation import InstallationPage
@@ -194,6 +195,21 @@ def test_one_click_sets_the_engine_up_and_then_opens_the_chat(qtbot: QtBot) -> N
     assert "Compute engine" in shown(page)
     with qtbot.waitSignals([page.chat_wanted, page.finished], order="strict"):
         page.show_status(replace(MEMBER, reason=Reason.NONE))
+
+
+def test_the_window_opens_the_chat_once_the_engine_that_is_tried_is_there(qtbot: QtBot) -> None:
+    link = FakeLink({"setup.state": MISSING, "create": Joined("home", "demo-model"), "setup.begin": FETCHING})
+    window = MainWindow(link)
+    qtbot.addWidget(window)
+    window.show_status(NO_SWARM)
+    button(window, "Try it on this computer").click()
+    link.answers["setup.state"] = READY
+    window.show()
+    window.show_status(MEMBER)  # without an engine yet
+    assert isinstance(window.currentWidget(), FirstRunPage)
+    window.currentWidget().refresh()
+    window.show_status(replace(MEMBER, state=State.STARTING, reason=Reason.NONE))
+    qtbot.waitUntil(lambda: isinstance(window.page, ChatPage))
 
 
 def test_who_goes_on_while_the_engine_is_made_waits_in_the_chat(qtbot: QtBot) -> None:

@@ -220,10 +220,13 @@ def test_a_number_at_its_bound_is_taken_and_one_beyond_is_refused_with_the_range
 
 def test_numbers_are_taken_as_people_type_them() -> None:
     memory, price = entry_of("serve.memory_limit_mb"), entry_of("limits.price_kwh")
-    typed = ("2048", "6GB", "1.5 GiB", "512 MiB", "1,5 kB")
-    assert [convert(memory, text) for text in typed] == [2048, 5722, 1536, 512, 0]
+    typed = ("2048", "6GB", "6 gb", "1.5 GiB", "512 MiB", "1,5 kB")
+    assert [convert(memory, text) for text in typed] == [2048, 5722, 5722, 1536, 512, 0]
+    heat, speed = entry_of("limits.gpu_temperature_c"), entry_of("limits.upload_mbps")
+    assert [convert(heat, text) for text in ("80 °C", "80C", "80")] == [80.0] * 3
+    assert [convert(speed, text) for text in ("20 Mbit/s", "2,5mbit/s")] == [20.0, 2.5]
     assert [convert(price, text) for text in ("0,32", "0.32", " 1 ")] == [0.32, 0.32, 1.0]
-    for entry, text in ((memory, "6 GBs"), (price, "1,000"), (price, "6GB")):
+    for entry, text in ((memory, "6 GBs"), (price, "1,000"), (price, "6GB"), (heat, "80 W")):
         with pytest.raises(ValueError, match="expected a number"):
             convert(entry, text)
 
