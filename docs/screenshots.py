@@ -232,7 +232,7 @@ async def _pages(album: Album) -> None:
 async def _chat(album: Album, daemon: DaemonProcess) -> None:
     album.press(f"ctrl+{[entry.key for entry in SIDEBAR].index('chat') + 1}")
     await album.window("chat-empty")
-    album.type("Once upon a time there was")
+    album.type("What is Potluck?")
     album.press("Return")
     await asyncio.to_thread(_wait_for_gateway, daemon)
     await asyncio.sleep(ANSWER_S)
