@@ -132,9 +132,16 @@ def _audit(
     claims = _apart(is_wrong, recomputed)
     if compare(claims, _LIMIT) is not Opinion.DISAGREES:
         return None
-    third = truth.recompute(_person(choose_auditor(candidates, {audited, auditor}, seed)), audited, is_wrong=is_wrong)
+    asked, results = {audited, auditor}, []
+    for _ in range(2):
+        other = _person(choose_auditor(candidates, asked, seed))
+        results.append(truth.recompute(other, audited, is_wrong=is_wrong))
+        asked.add(other)
+    third, fourth = results
     found = Differences(claims, steps=_apart(is_wrong, third), prefills=_apart(recomputed, third), honest=0.0)
-    return _Found(settle(found, _LIMIT), auditor)
+    outsider = settle(found, _LIMIT)
+    lone = is_wrong if outsider is Outsider.AUDITED else recomputed
+    return _Found(Outsider.UNKNOWN if lone == fourth else outsider, auditor)
 
 
 def _person(peer: PeerId | None) -> PersonId:

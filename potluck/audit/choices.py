@@ -34,7 +34,7 @@ def choose_window(finished: Sequence[int], chance: float, rng: np.random.Generat
 
 
 def choose_auditor(
-    candidates: Iterable[tuple[PeerId, PersonId]], unwanted: Collection[PersonId], seed: bytes
+    candidates: Iterable[tuple[PeerId, PersonId]], unwanted: Collection[PersonId | None], seed: bytes
 ) -> PeerId | None:
     """Return the server that recomputes a window, or None. A person has one lot, however many servers they have."""
     allowed = [(peer, person) for peer, person in candidates if person not in unwanted]

@@ -233,6 +233,10 @@ class Audits:
         if outsider is Outsider.UNKNOWN:
             _log.warning("blocks %s: three servers computed different results", case.part.span)
             return
+        asked = {case.person, other, self._person_of(third.peer_id)}
+        if await self._is_backed(case, asked, seed, claimed if outsider is Outsider.AUDITED else recomputed, limit):
+            _log.warning("blocks %s: four servers are of two opinions", case.part.span)
+            return
         self.report.undecided -= 1
         if outsider is Outsider.AUDITED:
             self._leave(case.part.server.record, case.person)
@@ -246,6 +250,20 @@ class Audits:
         found = replace(found, claims=apart, steps=difference(repeated, steps), prefills=apart)
         part = replace(auditor, span=case.part.span)
         await self._accuse(replace(case, part=part, outputs=again, row=0, rows=1, signed=signed), found)
+
+    async def _is_backed(
+        self, case: _Case, asked: Collection[PersonId | None], seed: bytes, lone: Fingerprint, limit: float
+    ) -> bool:
+        """Return whether a fourth person's server computes what the lone server did: the other two may be a ring."""
+        fourth = self._choose(case, asked, seed, form=case.part.server.record.format)
+        if fourth is None:
+            return False
+        try:
+            prefill = _fingerprint(await self._prefill(case, fourth), seed)
+        except PotluckError as error:
+            _log.info("blocks %s: a fourth server did not answer: %s", case.part.span, error.message)
+            return False
+        return compare(difference(lone, prefill), limit) is Opinion.AGREES
 
     def _leave(self, record: ServerRecord, person: PersonId) -> None:
         self._clean.pop(person, None)
@@ -293,7 +311,7 @@ class Audits:
             _log.warning("blocks %s: others found what %s computed to be right", case.part.span, _name(record))
 
     def _choose(
-        self, case: _Case, unwanted: Collection[PersonId], seed: bytes, form: NumberFormat | None = None
+        self, case: _Case, unwanted: Collection[PersonId | None], seed: bytes, form: NumberFormat | None = None
     ) -> RouteHop | None:
         """Return a server of somebody else that can compute the case, or None.
 

@@ -261,3 +261,19 @@ def test_servers_with_a_key_of_one_run_come_last_in_public_swarms(is_public: boo
         there.client.run(there.client.servers.refresh())
         there.model.generate(prompt(), **SHORT)
         assert serving(there, 0) is (slow if is_public else fast)
+
+
+def test_two_liars_of_four_servers_deceive_nobody() -> None:
+    config, said = telling()
+    with world("0:2", *(("2:4",) * 4), config=config) as there:
+        there.model.generate(PROMPT, **SHORT)
+        settled(there)
+        honest = serving(there, 3)
+        liars = [each for each in there.servers if 3 in each.blocks.span and each is not honest][:2]
+        for liar in liars:
+            liar.tamper = lambda output: output * 2
+        for _ in range(8):
+            there.model.generate(PROMPT, **SHORT)
+            settled(there)
+        assert not {honest.peer_id} & set(there.model.audits().wrong_people)
+        assert all(honest.peer_id[-8:] not in each for each in said)
