@@ -1058,6 +1058,14 @@ FIGURES = {
             "kills, freezes and cut links between pushing servers (8; 200 in soak): tokens that differ; needs root",
         ),
         Figure(
+            "nat_zoo",
+            "pairs",
+            "lower",
+            0,
+            "nat_zoo:unconnected",
+            "pairs of homes behind routers of six kinds that cannot connect; needs root and nftables",
+        ),
+        Figure(
             "swarm_vs_offload",
             "ratio",
             "higher",

@@ -1,8 +1,9 @@
 """Finds out whether others can dial this node, by asking peers to try, and tries for peers that ask.
 
-A node that nobody can dial is started again behind relays: its bootstrap peers and other peers that can be dialled.
-Several peers try first, more than once, and what keeps them from trying doesn't count. Later the node asks again, and
-comes out when it can be dialled. Imports nothing heavy, because a bootstrap node answers as well.
+A node that nobody can dial is started again behind relays: the nearest of its bootstrap peers and of other peers that
+can be dialled. Whoever dials it has p2pd try them; nobody adds up both legs. Several peers try first, more than once,
+and what keeps them from trying doesn't count. Later the node asks again, and comes out when it can be dialled. Imports
+nothing heavy, because a bootstrap node answers as well.
 
 p2pd alone decides how generous its relay is: 128 KiB a connection until its own AutoNAT has seen incoming dials, and
 its flag for that loses a race within p2pd (measured, decision 0019). So a node that relays asks its callers to dial it
@@ -13,6 +14,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
@@ -38,7 +40,8 @@ _ASK_TIMEOUT_S = 15.0  # on an idle machine; longer than two failing dials and t
 _ROUNDS, _PAUSE_S = 3, 2.0  # of questions before a node goes behind a relay
 _VOUCH_TIMEOUT_S = 8.0
 _MAX_ANSWERS = 4  # at a time: each is a process for some seconds
-_MAX_RELAYS = 4
+_MAX_RELAYS, _MOST_PINGED = 4, 8
+_PING_TIMEOUT_S = 2.0  # a relay that takes longer is none to choose
 _FIRST_LOOK_S, _LAST_LOOK_S = 60.0, 1800.0  # between two looks whether it is still so
 
 
@@ -74,6 +77,8 @@ class DialledHost(Protocol):
 
     async def dial_anew(self, peer: PeerId, addrs: Sequence[str], *, seen_as: str = "") -> bool: ...
 
+    async def ping(self, peer: PeerId, *, timeout_s: float) -> float: ...
+
 
 def judge(answers: Iterable[bool | None]) -> ReachFinding:
     """Judge by the answers: half of the peers must reach this node, because a single one may have its own trouble."""
@@ -95,7 +100,13 @@ def relays_of(config: HostConfig, neighbours: Mapping[PeerId, tuple[str, ...]]) 
     """Return peers that may relay for this node: the bootstrap peers, then those that it dialled itself."""
     met = [f"{addrs[0]}/p2p/{peer}" for peer, addrs in neighbours.items() if addrs and "p2p-circuit" not in addrs[0]]
     known = {addr.rpartition("/p2p/")[2] for addr in config.bootstrap_peers}
-    return (*config.bootstrap_peers, *(addr for addr in met if addr.rpartition("/p2p/")[2] not in known))[:_MAX_RELAYS]
+    return (*config.bootstrap_peers, *(addr for addr in met if addr.rpartition("/p2p/")[2] not in known))
+
+
+def nearest(relays: Sequence[str], rtts_s: Mapping[PeerId, float]) -> tuple[str, ...]:
+    """Return the relays with the shortest round trips; those that did not answer come last, in their order."""
+    by_distance = sorted(relays, key=lambda addr: rtts_s.get(PeerId(addr.rpartition("/p2p/")[2]), math.inf))
+    return tuple(by_distance[:_MAX_RELAYS])
 
 
 class Reachability:
@@ -110,6 +121,7 @@ class Reachability:
         self._host = host
         self._pause_s = pause_s
         self.wants_vouching = relays
+        self._were_busy = False  # some of the peers that were asked last
         self._asking: set[PeerId] = set()
         self._num_answering = 0
 
@@ -118,15 +130,20 @@ class Reachability:
         await self._host.serve_unary(DIAL_BACK, self.answer)
 
     async def find_out(self) -> ReachFinding:
-        """Ask some connected peers, again if it seems that they can't reach this node. Never raises for answers."""
+        """Ask some connected peers, again if it seems that they can't reach this node, or if all were busy.
+
+        Never raises for answers.
+        """
         answers: dict[PeerId, bool | None] = {}
         for number in range(_ROUNDS):
             if number:
                 await asyncio.sleep(self._pause_s)
+            self._were_busy = False
             for peer, answer in (await self._ask_some()).items():
                 answers[peer] = answers.get(peer) or (answers.get(peer) if answer is None else answer)
             self.finding = judge(answers.values())
-            if self.finding.reach is not Reach.RELAYED:
+            is_open = self.finding.reach is Reach.UNKNOWN and self._were_busy
+            if self.finding.reach is not Reach.RELAYED and not is_open:
                 break
         return self.finding
 
@@ -168,6 +185,7 @@ class Reachability:
             body = encode_dial_back(DialBack(tuple(addr for addr in own if ip_of(addr)), seen_as))
             return decode_reachable(await self._host.call(peer, DIAL_BACK, body, timeout_s=timeout_s))
         except PotluckError as error:
+            self._were_busy |= isinstance(error, RemoteError) and error.code is Code.BUSY
             log.debug("a peer does not say whether it can dial us: %s", error)
             return None
         finally:
@@ -206,7 +224,21 @@ async def needed_relays(host: DialledHost, config: HostConfig, reachability: Rea
     if not is_relayed:
         return ()
     log.warning("%d of %d peers can dial this node: it goes behind a relay", finding.num_reached, finding.num_asked)
-    return relays_of(config, await host.neighbours())
+    relays = relays_of(config, await host.neighbours())[:_MOST_PINGED]
+    return nearest(relays, await _pinged(host, [PeerId(addr.rpartition("/p2p/")[2]) for addr in relays]))
+
+
+async def _pinged(host: DialledHost, peers: Sequence[PeerId]) -> dict[PeerId, float]:
+    """Return the round trips to peers that answer, in seconds."""
+
+    async def ping(peer: PeerId) -> float | None:
+        try:
+            return await host.ping(peer, timeout_s=stretched(_PING_TIMEOUT_S))
+        except PotluckError:
+            return None
+
+    found = await asyncio.gather(*map(ping, peers))
+    return {peer: rtt_s for peer, rtt_s in zip(peers, found, strict=True) if rtt_s is not None}
 
 
 def ip_of(addr: str) -> str:

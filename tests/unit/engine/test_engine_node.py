@@ -29,6 +29,9 @@ class Host:
     async def neighbours(self) -> Mapping[PeerId, tuple[str, ...]]:
         return {PeerId("friend"): ("/ip4/45.45.7.2/tcp/31330",)}
 
+    async def ping(self, peer: PeerId, *, timeout_s: float) -> float:
+        return 0.01
+
     async def move(self, relays: tuple[str, ...]) -> None:
         self.moves.append(relays)
 

@@ -7,7 +7,7 @@ from itertools import islice
 
 import pytest
 from helpers.fake_network import FakeHost, FakeNetwork
-from potluck_engine.reachability import Reach, Reachability, ReachFinding, is_local, judge, pauses_s, relays_of
+from potluck_engine.reachability import Reach, Reachability, ReachFinding, is_local, judge, nearest, pauses_s, relays_of
 
 from potluck.errors import NetworkError
 from potluck.membership.budgets import PERSON
@@ -95,11 +95,12 @@ async def test_a_node_that_was_reached_once_stays_direct() -> None:
     assert (await Reachability(home, relays=False, pause_s=0.0).find_out()).reach is Reach.DIRECT
 
 
-async def test_a_peer_that_is_too_busy_to_dial_does_not_count() -> None:
+async def test_a_peer_that_is_too_busy_to_dial_does_not_count_and_is_asked_again() -> None:
     home, public = await pair(open_port=False)
     public.is_busy = True
     await Reachability(public, relays=False).serve()
     assert await Reachability(home, relays=False, pause_s=0.0).find_out() == ReachFinding()
+    assert len(public.dialled) == 3
 
 
 def test_a_relayed_node_asks_again_less_and_less_often() -> None:
@@ -160,6 +161,12 @@ def test_relays_are_the_bootstrap_peers_and_then_who_was_met() -> None:
     met = {PeerId("Boot"): ("/ip4/45.45.7.1/tcp/1",), PeerId("Met"): ("/ip4/45.45.7.2/tcp/2",)}
     relayed = {PeerId("Far"): ("/ip4/45.45.7.1/tcp/1/p2p/Boot/p2p-circuit",)}
     assert relays_of(HostConfig(bootstrap_peers=(boot,)), met | relayed) == (boot, "/ip4/45.45.7.2/tcp/2/p2p/Met")
+
+
+def test_the_nearest_relays_are_taken_and_silent_ones_come_last() -> None:
+    relays = [f"/ip4/45.45.7.{number}/tcp/1/p2p/{name}" for number, name in enumerate("abcdef")]
+    rtts_s = {PeerId("b"): 0.2, PeerId("c"): 0.1, PeerId("f"): 0.05}
+    assert [addr[-1] for addr in nearest(relays, rtts_s)] == ["f", "c", "b", "a"]
 
 
 def test_a_network_within_one_machine_is_local() -> None:
