@@ -190,8 +190,10 @@ def _show(terminal: Terminal, event: EngineEvent) -> None:
             terminal.write(f"\r  {part_size(done, total)}" + ("\n" if done >= total else ""))
         case Placed(streamed_blocks=streamed, summary=summary) if streamed:
             terminal.line(summary[0].upper() + summary[1:])
-        case Measured(inference_tps, forward_tps):
+        case Measured(inference_tps, forward_tps, packing_error):
             terminal.line(f"Each block: {rounded(inference_tps)} steps/s, {rounded(forward_tps)} tokens/s forward")
+            if packing_error is not None:
+                terminal.line(f"Packed for slow links, its outputs differ by {100 * packing_error:.1f} %")
         case Online(_, _, span, seconds):
             online = terminal.styled("Online", Style.BOLD, Style.GREEN)
             terminal.line(f"{online} after {seconds:.1f} s, serving blocks {span}. Ctrl-C leaves the swarm.")

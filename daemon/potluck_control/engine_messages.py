@@ -142,6 +142,7 @@ class Measured:
 
     inference_tps: float
     forward_tps: float
+    packing_error: float | None = None  # by how much packed outputs differ, relative; None: they can't be packed
 
 
 @dataclass(frozen=True, slots=True)

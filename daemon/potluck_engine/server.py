@@ -298,7 +298,7 @@ class Engine:
         self._speeds.remember(speed_key(self.spec), speed)
         if self.node.sharing is not None:
             self.node.sharing.is_busy = lambda: state.compute.queued_tokens + state.calls.queued_tokens > 0
-        self._on_event(events.Measured(speed.inference_tps, speed.forward_tps))
+        self._on_event(events.Measured(speed.inference_tps, speed.forward_tps, speed.packing_error))
         await announcements.go_online(state, speed)
         self.node.measure(self._peers_to_measure)
         self.node.watch_reach(self._wait_idle, announcements.tell)

@@ -91,6 +91,31 @@ def test_a_proof_takes_a_liar_off_everybodys_map_and_a_false_accusation_costs_th
         assert servers._directory.exclusions.judgement.of(liar).is_silenced(time.time())
 
 
+def test_packed_windows_of_honest_servers_are_clean_and_a_false_accusation_is_refuted(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("potluck.client.audits.audit_chance", lambda clean: 1.0)
+    with LocalSwarm(CHECKPOINT, ()) as swarm:
+        own_key = ("--identity", str(swarm.folder / "founder.key"))
+        swarm.add_engine(WHOLE, name="Ana", options=own_key).wait_online()
+        for person in ("Bob", "Cem"):
+            swarm.join(person)
+        for engine in [swarm.add_engine_of(person, WHOLE) for person in ("Bob", "Cem")]:
+            engine.wait_online()
+        ann, _ = swarm.join("Ann")
+        config = ClientConfig(packing="on")
+        with AutoDistributedModelForCausalLM.from_pretrained(str(CHECKPOINT), swarm=ann, config=config) as model:
+            _generate_until(model, lambda: model.audits().audited > 1)
+            report = model.audits()
+            assert report.audited > 1
+            assert (report.wrong, report.undecided) == ([], 0)
+            monkeypatch.setattr("potluck.client.audits.compare", lambda apart, limit: Opinion.DISAGREES)
+            monkeypatch.setattr("potluck.client.audits.settle", lambda found, limit: Outsider.AUDITED)
+            monkeypatch.setattr("potluck.client.audits.judge_window", lambda *found: Finding.WRONG)
+            _generate_until(model, lambda: bool(model.audits().wrong))
+            assert len(model.audits().refuted) == 1
+
+
 def _generate_until(model: PreTrainedModel, is_over: Callable[[], bool]) -> None:
     for _ in range(ANSWERS):
         model.generate(PROMPT, **GREEDY)

@@ -20,8 +20,8 @@ from potluck_engine.pushing import Pusher, SessionPushes
 from transformers import PreTrainedModel
 
 from potluck.checkpoint import open_checkpoint
-from potluck.client import flow
 from potluck.client import hop as hops
+from potluck.client import pieces
 from potluck.client.config import ClientConfig
 from potluck.client.hop import Hop
 from potluck.client.model import attach
@@ -168,7 +168,7 @@ def test_pieces_of_a_long_prompt_are_pushed(
     local: PreTrainedModel, seen: Seen, monkeypatch: pytest.MonkeyPatch, lost: int | None
 ) -> None:
     """A piece that gets lost, and those after it, come from the client."""
-    monkeypatch.setattr(flow, "_LEAST_TOKENS", 16)
+    monkeypatch.setattr(pieces, "_LEAST_TOKENS", 16)
     count = 0
     push = Pusher.push
 

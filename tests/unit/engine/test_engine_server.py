@@ -61,6 +61,7 @@ async def test_engine_is_announced_while_it_serves_and_gone_afterwards(swarm):
         assert server.record.public_name == "me"
         assert server.record.block_digests == engine.state.blocks.whole.digests
         assert server.record.inference_tps > 0
+        assert 0.001 < (server.record.packing_error or 0) < 0.02  # measured on its own blocks
         assert server.heartbeat.cache_tokens_left >= CONFIG.limits.cache_tokens
     assert await swarm.seen() == {}
     assert [type(event) for event in swarm.events] == [Starting, Joining, Loading, Placed, Measured, Online, Offline]
