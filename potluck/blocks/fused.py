@@ -23,6 +23,8 @@ from typing import Any, Protocol
 
 from torch import Tensor, nn
 
+from potluck.checkpoint.families import CACHE_NAMES
+
 ACTIVATIONS = {"SiLU": False, "SiLUActivation": False, "GELUTanh": True}
 """Classes of activations -> whether it is the GELU by tanh, else silu."""
 
@@ -131,19 +133,16 @@ class FusedBlock:
         self._has_plain_mlp = code_of(type(layer.mlp).forward) in _known().mlps
         self._is_gelu = self._has_plain_mlp and ACTIVATIONS[type(_activation(layer.mlp)).__name__]
 
-    def __call__(
-        self, hidden: Tensor, *, position_embeddings: tuple[Tensor, Tensor], past_key_values: Any, **others: Any
-    ) -> Tensor:
+    def __call__(self, hidden: Tensor, *, position_embeddings: tuple[Tensor, Tensor], **others: Any) -> Tensor:
         """Shapes: hidden [1, tokens, hidden_size]; position_embeddings [1, tokens, rotated] each."""
         if self._most_tokens is not None and hidden.shape[1] > self._most_tokens:
-            output = self._layer(
-                hidden, position_embeddings=position_embeddings, past_key_values=past_key_values, **others
-            )
+            output = self._layer(hidden, position_embeddings=position_embeddings, **others)
             whole: Tensor = output[0] if isinstance(output, tuple) else output
             return whole
         form = self._form
         normed = self._normed(form.before_attention, hidden)
-        attended = self._attention(normed, position_embeddings, past_key_values)
+        cache = next(others[name] for name in CACHE_NAMES if name in others)
+        attended = self._attention(normed, position_embeddings, cache)
         attended = self._scaled(self._normed(form.after_attention, attended))
         if form.before_mlp is None:
             hidden = normed = hidden + attended

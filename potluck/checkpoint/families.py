@@ -44,8 +44,11 @@ NEEDS_A_MASK = frozenset({"mpt"})
 NEEDS_POSITIONS = frozenset({"bamba"})
 """Families whose loop counts each step's positions from 0 unless it is given them."""
 
-MAMBAS_CACHE_NAME = "cache_params"
-"""Under which name Mamba's families take their cache. They mask padding once: their generation passes no mask later."""
+MASKS_ONCE = frozenset({"falcon_mamba", "mamba", "mamba2", "xlstm"})
+"""Families that mask padding once: their generation passes no mask later."""
+
+CACHE_NAMES = ("cache", "cache_params", "past_key_values")
+"""Under which names decoders and layers take their cache: the first from Transformers 5.24 on, the second Mamba's."""
 
 _REFUSES_CACHES = frozenset({"minimax"})
 """Families whose loop refuses caches of other classes than its own, unless it is told not to use the one it gets."""
@@ -128,7 +131,8 @@ def decoder_class(text_config: Any) -> Any:
 
 def cache_name(decoder: nn.Module) -> str:
     """Return under which name a decoder takes its cache."""
-    return MAMBAS_CACHE_NAME if MAMBAS_CACHE_NAME in signature(decoder.forward).parameters else "past_key_values"
+    taken = signature(decoder.forward).parameters
+    return next((name for name in CACHE_NAMES if name in taken), CACHE_NAMES[-1])
 
 
 def takes_use_cache(config: Any) -> bool:

@@ -12,7 +12,7 @@ from torch import Tensor, nn
 from transformers import Cache
 from transformers.pytorch_utils import Conv1D
 
-from potluck.checkpoint.families import MAMBAS_CACHE_NAME
+from potluck.checkpoint.families import CACHE_NAMES
 from potluck.errors import UsageError
 
 
@@ -114,7 +114,7 @@ def _show_linear_layers(layer: nn.Module, shown: nn.Module, dtype: torch.dtype) 
 
 def _cache_in(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """Return the cache that the family's loop passes to its layers, under any name or position."""
-    for key in ("past_key_values", "layer_past", "past_key_value", MAMBAS_CACHE_NAME):
+    for key in (*CACHE_NAMES, "layer_past", "past_key_value"):
         if kwargs.get(key) is not None:
             return kwargs[key]
     return next((value for value in args if isinstance(value, Cache)), None)

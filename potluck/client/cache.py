@@ -167,6 +167,11 @@ class RemoteCache(Cache):  # type: ignore[misc]
     def is_initialized(self) -> bool:
         return self._length > 0
 
+    @property
+    def is_linear(self) -> list[bool]:
+        """Tell `generate` that a text can be cut where the session ends, whatever the blocks remember of it."""
+        return [False]
+
     def mask_so_far(self, new_tokens: int) -> Tensor | None:
         """Return the mask [batch, tokens so far and new] that continues the first one's padding; None: no padding."""
         if self._inputs is not None:

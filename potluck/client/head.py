@@ -21,6 +21,7 @@ from transformers.cache_utils import DynamicCache
 
 from potluck.blocks.span import build_empty
 from potluck.checkpoint.building import Filler, rebuild_buffers
+from potluck.checkpoint.families import cache_name
 from potluck.checkpoint.shards import Shard
 from potluck.checkpoint.source import Checkpoint
 from potluck.checkpoint.stored import stored_format
@@ -48,6 +49,7 @@ class Head:
     def __init__(self, decoder: nn.Module, parts: Mapping[str, Tensor], eps: float) -> None:
         """`decoder`: with one layer and nothing else. `parts`: by their names in the layout."""
         self._decoder = decoder
+        self._cache_name = cache_name(decoder)
         self._eh_proj = parts["eh_proj.weight"]  # [hidden_size, 2 * hidden_size]
         self._enorm, self._hnorm, self._norm = (parts[name] for name in _PARTS)  # [hidden_size] each
         self._eps = eps
@@ -56,7 +58,7 @@ class Head:
         """Append places to `cache` and return the block's output for them. Shapes: all [1, places, hidden_size]."""
         normed = torch.cat([self._normed(embeddings, self._enorm), self._normed(hidden, self._hnorm)], dim=-1)
         joined = nn.functional.linear(normed, self._eh_proj)
-        output: Tensor = self._decoder(inputs_embeds=joined, past_key_values=cache, use_cache=True)[0]
+        output: Tensor = self._decoder(inputs_embeds=joined, use_cache=True, **{self._cache_name: cache})[0]
         return output
 
     def before_logits(self, output: Tensor) -> Tensor:

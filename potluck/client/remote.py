@@ -15,7 +15,7 @@ from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
 from transformers import Cache
 
-from potluck.checkpoint.families import MAMBAS_CACHE_NAME, cache_name
+from potluck.checkpoint.families import CACHE_NAMES, MASKS_ONCE, cache_name
 from potluck.client.cache import RemoteCache
 from potluck.client.own_adapters import OwnAdapter, RemotePlace, gather
 from potluck.client.rows import RowGroup, group_rows
@@ -122,6 +122,9 @@ class RemoteBlocks(nn.Module):
         config: Any = module.config
         _refuse_outputs(config, kwargs)
         name = cache_name(module)
+        for other in CACHE_NAMES:  # Transformers renames older names, but later
+            if other != name and other in kwargs:
+                kwargs[name] = kwargs.pop(other)
         cache, use_cache = kwargs.get(name), kwargs.get("use_cache")
         if isinstance(cache, JointCache):
             return args, kwargs
@@ -137,7 +140,7 @@ class RemoteBlocks(nn.Module):
         _refuse_positions(kwargs.get("position_ids"), mask, 0 if cache is None else cache.get_seq_length())
         if cache is not None and mask is not None:
             mask = cache.without_prefix(mask)
-        if mask is None and cache is not None and name == MAMBAS_CACHE_NAME:
+        if mask is None and cache is not None and config.model_type in MASKS_ONCE:
             mask = cache.mask_so_far(_new_tokens(args, kwargs))
         _mask.set(mask)
         return args, kwargs

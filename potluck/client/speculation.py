@@ -19,6 +19,7 @@ import torch
 from torch import Tensor
 from transformers.generation.utils import GenerateDecoderOnlyOutput
 
+from potluck.checkpoint.families import CACHE_NAMES
 from potluck.client.cache import RemoteCache
 from potluck.client.drafts import OF_A_MODEL, Drafted, Lookup, Payoff, StepTimes, guessed
 from potluck.client.head import HeadText
@@ -128,7 +129,8 @@ class ModelDrafter:
         if not self._asked:
             return ()
         began_s = time.perf_counter()
-        if (given := self._candidates.assistant_kwargs).get("past_key_values") is None:  # later it goes on by itself
+        given = self._candidates.assistant_kwargs
+        if all(given.get(name) is None for name in CACHE_NAMES):  # later it goes on by itself
             self._candidates.assistant_kwargs = lengthened(given, ids.shape[1] - self._prompt_tokens)
         drafted: list[int] = self._candidates.get_candidates(ids)[0][0, ids.shape[1] :].tolist()
         self._draft_s = _faded(self._draft_s, time.perf_counter() - began_s)
@@ -166,7 +168,7 @@ def speculate(
         processors, criteria, config, streamer, model_kwargs: as `generate` gives them to a decoding method.
         together: the texts with which this one may be decoded.
     """
-    cache = model_kwargs["past_key_values"]
+    cache = model_kwargs[model._cache_name]
     chosen = _Chosen(ids, processors, criteria, config, streamer)
     computed_s = _compute_s(cache)
     with model.blocks.kept_outputs() as hidden:
