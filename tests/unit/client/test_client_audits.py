@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Iterable
 from dataclasses import replace
 
 import pytest
@@ -263,17 +264,23 @@ def test_servers_with_a_key_of_one_run_come_last_in_public_swarms(is_public: boo
         assert serving(there, 0) is (slow if is_public else fast)
 
 
-def test_two_liars_of_four_servers_deceive_nobody() -> None:
+def test_two_liars_of_four_servers_deceive_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
     config, said = telling()
-    with world("0:2", *(("2:4",) * 4), config=config) as there:
-        there.model.generate(PROMPT, **SHORT)
+    liars: set[PeerId] = set()
+
+    def liars_first(
+        candidates: Iterable[tuple[PeerId, PersonId]], unwanted: Collection[PersonId], seed: bytes
+    ) -> PeerId | None:
+        allowed = [peer for peer, person in candidates if person not in unwanted]
+        return min(allowed, key=lambda peer: peer not in liars, default=None)
+
+    monkeypatch.setattr("potluck.client.audits.choose_auditor", liars_first)
+    with world("0:4", *(("0:4",) * 3), config=config) as there, there.model.session(max_length=128) as session:
+        there.model.generate(prompt(tokens=5), session=session, **SHORT)
+        for each in [each for each in there.servers if each is not serving(there, 0)][:2]:
+            each.tamper = lambda output: output * 2
+            liars.add(each.peer_id)
+        there.model.generate(prompt(tokens=40), session=session, **SHORT)
         settled(there)
-        honest = serving(there, 3)
-        liars = [each for each in there.servers if 3 in each.blocks.span and each is not honest][:2]
-        for liar in liars:
-            liar.tamper = lambda output: output * 2
-        for _ in range(8):
-            there.model.generate(PROMPT, **SHORT)
-            settled(there)
-        assert not {honest.peer_id} & set(there.model.audits().wrong_people)
-        assert all(honest.peer_id[-8:] not in each for each in said)
+        report = there.model.audits()
+        assert (report.audited, report.undecided, report.wrong_people, said) == (1, 1, [], [])
