@@ -5,14 +5,17 @@ Servers compute real windows of random models in this process; what is found is 
 
 from __future__ import annotations
 
+import os
 import tempfile
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
-from itertools import permutations
+from itertools import permutations, repeat
+from multiprocessing import get_context
 from pathlib import Path
-from typing import Any
+from typing import TypeVar
 
 import numpy as np
 import torch
@@ -49,18 +52,20 @@ _SIZES = {
 }
 _LARGE = ("llama 2048", "mistral 2048")
 _CONTEXT_TOKENS = 24  # of the shortest row; the others are longer, each by another number
-_NOISE = {"float32": 0.01}  # of a token's length; elsewhere this times the honest difference:
+_NOISE = 0.01  # of a token's length; except in float32 this times the honest difference, if that is more:
 _TIMES_HONEST = 3.0
 _REVISION = 0.05  # relative change of each matrix in another revision
 _ADAPTER_RANK, _ADAPTER = 4, 0.2  # of the queries' spread
 _REPLACED = 0.01  # of a matrix
 
 
+_Found = TypeVar("_Found")
+
+
 @dataclass(frozen=True, slots=True)
 class _Model:
     """A checkpoint with its changed copies, by the lie of a server that serves them."""
 
-    name: str
     folder: Path
     changed: dict[str, Path]
     num_blocks: int
@@ -79,42 +84,82 @@ class _Honest:
 
 def caught(soak: bool) -> Measured:
     """The share of one audited window in which each lie is found, by the lowest kind of lie."""
-    windows = 32 if soak else 8
     found: defaultdict[str, list[bool]] = defaultdict(list)
     missed: defaultdict[str, list[str]] = defaultdict(list)
-    for model, form in _cases(FAMILIES + _LARGE[: None if soak else 1], soak):
-        for lie, outputs, honest in _lies(model, form, windows):
-            hits = [
-                verdict(
-                    outputs[row], honest.prefill[row], honest.prefill[row], honest.other_steps[row], honest.limit, row
-                )
-                is Outsider.AUDITED
-                for row in range(len(outputs))
-            ]
+    windows = 32 if soak else 8
+    for case in _in_children(_caught_of, FAMILIES + _LARGE[: None if soak else 1], windows, soak):
+        for lie, name, hits in case:
             found[lie] += hits
             if not all(hits):
-                missed[lie].append(f"{model.name} {_name(form)}: {sum(hits)}/{len(hits)}")
+                missed[lie].append(f"{sum(hits)}/{len(hits)} of {name}")
     shares = {lie: round(float(np.mean(hits)), 4) for lie, hits in found.items()}
     return Measured(min(shares.values()), {"shares": shares, "missed": dict(missed), "windows_a_case": windows})
 
 
 def false_alarms(soak: bool) -> Measured:
     """The honest servers among the audited ones and their auditors that are accused after the third opinion."""
-    wanted = 100_000 if soak else 900
+    wanted = 100_000 if soak else 1
     count: Counter[str] = Counter()
     accused: Counter[str] = Counter()
     while count["windows"] < wanted:
-        seed = count["rounds"]
+        for each, blamed in _in_children(_alarms_of, FAMILIES[:: 1 if soak else 2], count["rounds"], soak):
+            count += each
+            accused += blamed
         count["rounds"] += 1
-        for model, form in _cases(FAMILIES[:: 1 if soak else 2], soak):
+    bound = 3 / count["windows"]  # of the chance for one window, by the rule of three, if nobody was accused
+    return Measured(accused.total(), {**count, "bound_for_one_window": bound, "accused": dict(accused)})
+
+
+def _in_children(
+    of_family: Callable[[str, int, bool], _Found], names: Sequence[str], number: int, soak: bool
+) -> list[_Found]:
+    """Return what `of_family` returns for each family. Each core has a process of one thread: the models are tiny."""
+    spawn = get_context("spawn")
+    with ProcessPoolExecutor(os.cpu_count(), spawn, initializer=torch.set_num_threads, initargs=(1,)) as pool:
+        return list(pool.map(of_family, reversed(names), repeat(number), repeat(soak)))  # the slowest are the last
+
+
+def _caught_of(name: str, windows: int, soak: bool) -> list[tuple[str, str, list[bool]]]:
+    """Return each lie about each format of one family, and in which windows it was found."""
+    with _model(name) as model:
+        return [
+            (
+                lie,
+                f"{name} {_name(form)}: {_ranges(outputs, honest)}",
+                [_is_caught(outputs, honest, row) for row in range(windows)],
+            )
+            for form in (FORMATS if soak else _QUICK_FORMATS)
+            for lie, outputs, honest in _lies(model, form, windows)
+        ]
+
+
+def _is_caught(outputs: Outputs, honest: _Honest, row: int) -> bool:
+    prefill = honest.prefill[row]
+    return verdict(outputs[row], prefill, prefill, honest.other_steps[row], honest.limit, row) is Outsider.AUDITED
+
+
+def _ranges(outputs: Outputs, honest: _Honest) -> str:
+    """Say how far the liar's windows are off, how far honest ones are, and what the client allows."""
+    lies, others = (
+        [apart(*pair) for pair in zip(each, honest.prefill, strict=True)] for each in (outputs, honest.steps)
+    )
+    ranges = " and ".join(f"{min(each):.3f} to {max(each):.3f}" for each in (lies, others))
+    return f"liar and honest are {ranges} off, limit {honest.limit:.3f}"
+
+
+def _alarms_of(name: str, seed: int, soak: bool) -> tuple[Counter[str], Counter[str]]:
+    """Return counts of audits of honest servers of one family, and accusations by format."""
+    count: Counter[str] = Counter()
+    accused: Counter[str] = Counter()
+    with _model(name) as model:
+        for form in FORMATS if soak else _QUICK_FORMATS:
             server = LabServer(model.folder, form, [Span(0, model.num_blocks)])
             for outsider in _honest_audits(server, form, seed):
                 count["windows"] += 1
                 count["third opinions"] += outsider is not None
                 if outsider in (Outsider.AUDITED, Outsider.AUDITOR):
-                    accused[f"{model.name} {_name(form)}"] += 1
-    bound = 3 / count["windows"]  # of the chance for one window, by the rule of three, if nobody was accused
-    return Measured(accused.total(), {**count, "bound_for_one_window": bound, "accused": dict(accused)})
+                    accused[f"{name} {_name(form)}"] += 1
+    return count, accused
 
 
 def _honest_audits(server: LabServer, form: NumberFormat, seed: int) -> Iterator[Outsider | None]:
@@ -127,8 +172,8 @@ def _honest_audits(server: LabServer, form: NumberFormat, seed: int) -> Iterator
     prefill = server.prefill(rows)
     with threads(2):
         other_prefill = server.prefill(rows)
-        few = np.concatenate([server.decode(rows[:3]), server.decode(rows[3:])])
-    alone = server.decode(rows[:4], together=False)
+        alone = server.decode(rows[:4], together=False)
+    few = np.concatenate([server.decode(rows[:3]), server.decode(rows[3:])])
     steps = (server.decode(rows), few, np.concatenate([alone, few[4:]]))
     for audited, third in permutations(range(len(steps)), 2):
         for row in range(num_rows if 2 not in (audited, third) else 4):
@@ -136,14 +181,9 @@ def _honest_audits(server: LabServer, form: NumberFormat, seed: int) -> Iterator
             yield verdict(*windows, limit, int(some.integers(1 << 60)))
 
 
-def _cases(families: Sequence[str], soak: bool) -> Iterator[tuple[_Model, NumberFormat]]:
-    for name in families:
-        with _model(name, _SIZES if name in _LARGE else None) as model:
-            yield from ((model, form) for form in (FORMATS if soak else _QUICK_FORMATS))
-
-
 @contextmanager
-def _model(name: str, sizes: Mapping[str, Any] | None) -> Iterator[_Model]:
+def _model(name: str) -> Iterator[_Model]:
+    sizes = _SIZES if name in _LARGE else None
     with tempfile.TemporaryDirectory() as made:
         folder = save_random(name.partition(" ")[0], Path(made) / "honest", sizes)
         some = torch.Generator().manual_seed(1)
@@ -154,7 +194,7 @@ def _model(name: str, sizes: Mapping[str, Any] | None) -> Iterator[_Model]:
         }
         copies = {lie: changed_copy(folder, Path(made) / lie, change) for lie, change in changes.items()}
         num_blocks = sizes["num_hidden_layers"] if sizes else NUM_BLOCKS
-        yield _Model(name, folder, copies, num_blocks)
+        yield _Model(folder, copies, num_blocks)
 
 
 def _lies(model: _Model, form: NumberFormat, windows: int) -> Iterator[tuple[str, Outputs, _Honest]]:
@@ -166,7 +206,8 @@ def _lies(model: _Model, form: NumberFormat, windows: int) -> Iterator[tuple[str
     noise = some.standard_normal(honest.steps.shape).astype(np.float32) / np.sqrt(server.hidden_size)
     lengths = np.linalg.norm(honest.steps, axis=2, keepdims=True)
     usual = float(np.median([apart(*pair) for pair in zip(honest.steps, honest.prefill, strict=True)]))
-    yield "noise", honest.steps + noise * lengths * _NOISE.get(form.dtype, _TIMES_HONEST * usual), honest
+    share = _NOISE if form.dtype == "float32" else max(_NOISE, _TIMES_HONEST * usual)
+    yield "noise", honest.steps + noise * lengths * share, honest
     yield "zeros", np.zeros_like(honest.steps), honest
     yield "earlier answer", np.roll(honest.steps, 1, axis=0), honest
     middle = model.num_blocks // 2
@@ -183,7 +224,8 @@ def _honest(server: LabServer, form: NumberFormat, windows: int) -> _Honest:
     lengths = [_CONTEXT_TOKENS + 7 * row + WINDOW_TOKENS for row in range(windows)]
     rows = random_rows(server, lengths, 0)
     steps, prefill = server.decode(rows), server.prefill(rows)
-    other = np.concatenate([server.decode(rows[: windows // 2]), server.decode(rows[windows // 2 :])])
+    half = windows // 2
+    other = np.concatenate([server.decode(rows[:half]), server.decode(rows[half:])]) if server.shares_steps else steps
     return _Honest(rows, steps, other, prefill, _learned(server, form))
 
 

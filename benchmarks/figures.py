@@ -837,7 +837,7 @@ FIGURES = {
             "lower",
             0,
             "audits:false_alarms",
-            "honest servers accused in 900 audited windows (100,000 in soak): batches, alone, ragged, two threads",
+            "honest servers accused in some 800 audited windows (100,000 in soak): batches, alone, ragged, threads",
         ),
         Figure(
             "audit_overhead",
@@ -845,7 +845,7 @@ FIGURES = {
             "lower",
             1.01,
             "audit_overhead:audit_overhead",
-            "CPU time of a decode step with audits at the rate of known servers over one without, all processes",
+            "CPU time of a decode step with signatures and audits of known servers over one without, all processes",
         ),
         Figure(
             "liar_lifetime",
