@@ -29,7 +29,7 @@ _POLL_S = 0.05
 def first_chat(soak: bool) -> Measured:
     """Return the seconds from starting the menu entry's command; building and installing the package isn't counted."""
     wheels = engine_wheels()
-    with tempfile.TemporaryDirectory() as folder, desktop(window_manager=True) as screen:
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder, desktop(window_manager=True) as screen:
         home = Path(folder)
         with _installed(home, screen.environment | {"UV_FIND_LINKS": str(wheels), "UV_OFFLINE": "1"}) as environment:
             report = home / "report.json"
