@@ -88,6 +88,23 @@ _FAMILIES = {
 """Modules in transformers of the code that is rewritten here."""
 
 
+@dataclass(frozen=True, slots=True)
+class AttentionForm:
+    """What an attention does besides products.
+
+    Attributes:
+        norms_whole: queries and keys are normalised over all heads, if at all.
+        is_interleaved: neighbours are rotated rather than halves.
+        has_whole_tables: rotary tables have a number for each rotated dimension, not for each pair.
+        has_cap: scores are squeezed.
+    """
+
+    norms_whole: bool
+    is_interleaved: bool
+    has_whole_tables: bool
+    has_cap: bool
+
+
 class BlockOperations(Protocol):
     """What a block computes besides products with matrices and attention; a module for each kind of device."""
 
@@ -128,10 +145,10 @@ class FusedBlock:
         self._operations = operations
         self._most_tokens = most_tokens
         self._attention = FusedAttention(layer.self_attn, operations)
-        self._form = _known().layers[code_of(type(layer).forward)]
+        self._form = layer_form(layer)
         self._share = float(getattr(layer, "residual_multiplier", 1.0))
-        self._has_plain_mlp = code_of(type(layer.mlp).forward) in _known().mlps
-        self._is_gelu = self._has_plain_mlp and ACTIVATIONS[type(_activation(layer.mlp)).__name__]
+        self._has_plain_mlp = has_plain_mlp(layer)
+        self._is_gelu = self._has_plain_mlp and is_gelu(layer.mlp)
 
     def __call__(self, hidden: Tensor, *, position_embeddings: tuple[Tensor, Tensor], **others: Any) -> Tensor:
         """Shapes: hidden [1, tokens, hidden_size]; position_embeddings [1, tokens, rotated] each."""
@@ -178,29 +195,25 @@ class FusedAttention:
     def __init__(self, attention: Any, operations: BlockOperations) -> None:
         self._attention = attention
         self._operations = operations
-        known, home = _known(), import_module(type(attention).__module__)
-        self._norms_whole = known.attentions[code_of(type(attention).forward)]
-        self._is_interleaved = known.rotations[_rotation_code(home)]
-        self._has_whole_tables = "_apply_rotary_emb" not in vars(home)  # gpt-oss has only the first half
-        self._has_cap = "softcap=self.attn_logit_softcapping" in code_of(type(attention).forward)
+        self._form = attention_form(attention)
 
     def __call__(self, normed: Tensor, tables: tuple[Tensor, Tensor], cache: Any) -> Tensor:
         attention, tokens = self._attention, normed.shape[1]
         query, key, value = (part.view(tokens, -1, attention.head_dim) for part in self._projected(normed))
-        if hasattr(attention, "q_norm") and not self._norms_whole:
+        if hasattr(attention, "q_norm") and not self._form.norms_whole:
             query = self._operations.add_and_norm(query.contiguous(), None, attention.q_norm)[1]
             key = self._operations.add_and_norm(key.contiguous(), None, attention.k_norm)[1]
         if getattr(attention, "use_rope", True):
-            rotated = tables[0].shape[-1] if self._has_whole_tables else 2 * tables[0].shape[-1]
+            rotated = tables[0].shape[-1] if self._form.has_whole_tables else 2 * tables[0].shape[-1]
             self._operations.rotate(
-                query, key, tables[0][0], tables[1][0], rotated, is_interleaved=self._is_interleaved
+                query, key, tables[0][0], tables[1][0], rotated, is_interleaved=self._form.is_interleaved
             )
         key, value = (tensor.transpose(0, 1)[None] for tensor in (key, value))
         view, _ = cache.update(key, value, attention.layer_idx)
         output = view.attend(
             query.transpose(0, 1)[None],
             attention.scaling,
-            getattr(attention, "attn_logit_softcapping", None) if self._has_cap else None,
+            getattr(attention, "attn_logit_softcapping", None) if self._form.has_cap else None,
             getattr(attention, "sinks", None),
         )
         result: Tensor = attention.o_proj(output.reshape(1, tokens, -1))
@@ -214,7 +227,7 @@ class FusedAttention:
             sizes = [count * attention.head_dim for count in (heads, kv_heads, kv_heads)]
             return attention.qkv_proj(normed).split(sizes, dim=-1)  # type: ignore[no-any-return]
         parts = self._operations.project(normed, attention.q_proj, attention.k_proj, attention.v_proj)
-        if not self._norms_whole:
+        if not self._form.norms_whole:
             return parts
         query = self._operations.add_and_norm(parts[0].contiguous(), None, attention.q_norm)[1]
         return query, self._operations.add_and_norm(parts[1].contiguous(), None, attention.k_norm)[1], parts[2]
@@ -241,8 +254,33 @@ def can_be_fused(layer: nn.Module) -> bool:
     norms += [getattr(attention, name) for name in ("q_norm", "k_norm") if hasattr(attention, name)]
     if not all(norm is not None and code_of(type(norm).forward) in known.norms for norm in norms):
         return False
-    is_plain = code_of(type(mlp).forward) in known.mlps
-    return not is_plain or type(_activation(mlp)).__name__ in ACTIVATIONS
+    return not has_plain_mlp(layer) or type(_activation(mlp)).__name__ in ACTIVATIONS
+
+
+def layer_form(layer: Any) -> LayerForm:
+    """Return the names of the norms of a layer that can be fused."""
+    return _known().layers[code_of(type(layer).forward)]
+
+
+def attention_form(attention: Any) -> AttentionForm:
+    """Return the form of the attention of a layer that can be fused."""
+    known, home, code = _known(), import_module(type(attention).__module__), code_of(type(attention).forward)
+    return AttentionForm(
+        norms_whole=known.attentions[code],
+        is_interleaved=known.rotations[_rotation_code(home)],
+        has_whole_tables="_apply_rotary_emb" not in vars(home),  # gpt-oss has only the first half
+        has_cap="softcap=self.attn_logit_softcapping" in code,
+    )
+
+
+def has_plain_mlp(layer: Any) -> bool:
+    """Return whether a layer's feed-forward part is known and has no experts."""
+    return code_of(type(layer.mlp).forward) in _known().mlps
+
+
+def is_gelu(mlp: Any) -> bool:
+    """Return whether a plain feed-forward part activates by gelu by tanh, else by silu."""
+    return ACTIVATIONS[type(_activation(mlp)).__name__]
 
 
 def norm_form(norm: Any) -> NormForm:

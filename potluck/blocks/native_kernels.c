@@ -11,15 +11,9 @@
  * Prefetches go to the second cache: those to the first made AMD's Zen 4 a tenth slower.
  */
 
-#include <immintrin.h>
-#include <math.h>
-#include <stdint.h>
-#include <string.h>
+#include "native_kernels.h"
 
-#define GROUP 32
 #define TOKENS_TOGETHER 4
-#define QUERIES_TOGETHER 4
-#define MOST_DIM 512 /* of a key or value */
 #define LEAST_SIZE 1e-36f /* 127 over less than a third of this is infinite */
 #define CODES_AHEAD 2048 /* bytes of an int4 matrix to fetch in advance */
 #define LEVELS_AHEAD 4 /* groups */
@@ -28,28 +22,6 @@
 #define PAIRS "avx2,fma,avx512f,avx512bw,avx512bf16"
 #endif
 #define WIDE "avx2,fma,avx512f,avx512bw,avx512vnni,avx512vbmi"
-#define EXPORT __attribute__((visibility("default")))
-
-static inline float widened(uint16_t value) {
-    uint32_t bits = (uint32_t)value << 16;
-    float number;
-    memcpy(&number, &bits, sizeof number);
-    return number;
-}
-
-/* Round to nearest, ties to even, as torch does. */
-static inline uint16_t narrowed(float number) {
-    uint32_t bits;
-    memcpy(&bits, &number, sizeof bits);
-    if (number != number) return 0x7FC0;
-    return (uint16_t)((bits + 0x7FFF + ((bits >> 16) & 1)) >> 16);
-}
-
-__attribute__((target("avx2,fma"))) static inline float summed(__m256 eight) {
-    __m128 sum = _mm_add_ps(_mm256_castps256_ps128(eight), _mm256_extractf128_ps(eight, 1));
-    sum = _mm_add_ps(sum, _mm_movehl_ps(sum, sum));
-    return _mm_cvtss_f32(_mm_add_ss(sum, _mm_movehdup_ps(sum)));
-}
 
 EXPORT int potluck_kernels_run_here(void) { return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"); }
 
@@ -342,7 +314,7 @@ EXPORT __attribute__((target("avx2,fma"))) void potluck_int8_product(
     }
 }
 
-/* Multiply `tokens` rows of x, at most TOKENS_TOGETHER, with one row of a bfloat16 matrix. x: see `spread`. */
+/* Multiply `tokens` rows of x, at most TOKENS_TOGETHER, with one row of a bfloat16 matrix. x: see `potluck_spread`. */
 __attribute__((target("avx2,fma"), always_inline)) static inline void multiply_bfloat16(
     const uint16_t *weights, const float *x, float *result, int64_t columns, const int tokens) {
     const __m256i upper = _mm256_set1_epi32((int)0xFFFF0000);
@@ -363,7 +335,7 @@ __attribute__((target("avx2,fma"), always_inline)) static inline void multiply_b
 }
 
 /* Widen x, with the eight even numbers of each 16 before the eight odd ones. */
-static void spread(const uint16_t *x, float *wide, int64_t numbers) {
+void potluck_spread(const uint16_t *x, float *wide, int64_t numbers) {
     for (int64_t start = 0; start < numbers; start += 16)
         for (int i = 0; i < 16; i++) wide[start + i % 2 * 8 + i / 2] = widened(x[start + i]);
 }
@@ -425,7 +397,7 @@ EXPORT __attribute__((target("avx2,fma"))) void potluck_bfloat16_product(
         return;
     }
 #endif
-    spread(x, scratch, tokens * columns);
+    potluck_spread(x, scratch, tokens * columns);
 #pragma omp parallel for num_threads(threads) if (threads > 1)
     for (int64_t row = 0; row < rows; row++) {
         for (int64_t token = 0; token < tokens; token += TOKENS_TOGETHER) {
@@ -444,19 +416,24 @@ EXPORT __attribute__((target("avx2,fma"))) void potluck_bfloat16_product(
     }
 }
 
-/* Load 16 numbers of a key or value: those with even places, and those with odd ones. */
+/* Load 16 numbers of a key or value: those with even places, and those with odd ones; in FLOATS the first and last 8. */
 __attribute__((target("avx2,fma"), always_inline)) static inline void load_pairs(
-    const char *slot, int64_t i, __m256 *even, __m256 *odd, const int is_int8) {
-    if (is_int8) {
+    const char *slot, int64_t i, __m256 *even, __m256 *odd, const int form) {
+    if (form == FLOATS) {
+        *even = _mm256_loadu_ps((const float *)slot + i);
+        *odd = _mm256_loadu_ps((const float *)slot + i + 8);
+        _mm_prefetch(slot + 4 * i + 2 * AHEAD, _MM_HINT_T1);
+    } else if (form == CODES) {
         __m256i pairs = _mm256_cvtepi8_epi16(_mm_loadu_si128((const __m128i *)(slot + i)));
         *even = _mm256_cvtepi32_ps(_mm256_srai_epi32(_mm256_slli_epi32(pairs, 16), 16));
         *odd = _mm256_cvtepi32_ps(_mm256_srai_epi32(pairs, 16));
+        _mm_prefetch(slot + i + 2 * AHEAD, _MM_HINT_T1);
     } else {
         __m256i pairs = _mm256_loadu_si256((const __m256i *)(slot + 2 * i));
         *even = _mm256_castsi256_ps(_mm256_slli_epi32(pairs, 16));
         *odd = _mm256_castsi256_ps(_mm256_and_si256(pairs, _mm256_set1_epi32((int)0xFFFF0000)));
+        _mm_prefetch(slot + 2 * i + 2 * AHEAD, _MM_HINT_T1);
     }
-    _mm_prefetch(slot + (is_int8 ? i : 2 * i) + 2 * AHEAD, _MM_HINT_T1);
 }
 
 /* Return what the codes of a slot in int8 are multiplied by. See slots.py. */
@@ -466,63 +443,100 @@ static inline float scale_of(const char *slot, int64_t dim) {
     return widened(bits);
 }
 
+/* Replace scores by e to the power of their distance from the greatest; return the sum. */
+__attribute__((target("avx2,fma"))) static float weighted(float *scores, int64_t tokens, float greatest) {
+    const __m256 most = _mm256_set1_ps(greatest);
+    __m256 sum = _mm256_setzero_ps();
+    int64_t token = 0;
+    for (; token + 8 <= tokens; token += 8) {
+        __m256 some = exponential(_mm256_sub_ps(_mm256_loadu_ps(scores + token), most));
+        _mm256_storeu_ps(scores + token, some);
+        sum = _mm256_add_ps(sum, some);
+    }
+    float total = summed(sum);
+    for (; token < tokens; token++) total += scores[token] = expf(scores[token] - greatest);
+    return total;
+}
+
 /* Let `queries` heads of one token, at most QUERIES_TOGETHER, attend to the keys and values they share.
  *
- * query and output: [queries][dim]; keys and values: `tokens` slots, so many bytes apart, in bfloat16 or int8. scores:
- * room for QUERIES_TOGETHER * tokens floats. sums: the log-sum-exp of each query's scores. */
+ * wide: [queries][key_dim], spread unless `form` is FLOATS. output: [queries][value_dim]. keys and values: slots in
+ * `form`, so many bytes apart, of which `runs` lists the first and the number of each stretch. scores: room for
+ * QUERIES_TOGETHER * tokens floats, for the tokens of all runs. sums: the log-sum-exp of each query's scores. */
 __attribute__((target("avx2,fma"), always_inline)) static inline void attend(
-    const uint16_t *query, const char *keys, const char *values, float *output, float *sums, float *scores,
-    int64_t tokens, int64_t key_dim, int64_t value_dim, int64_t key_stride, int64_t value_stride, float scale,
-    const int queries, const int is_int8) {
-    float wide[QUERIES_TOGETHER * MOST_DIM], greatest[QUERIES_TOGETHER], totals[QUERIES_TOGETHER];
+    const float *wide, const char *keys, const char *values, const int64_t *runs, int64_t num_runs, float *output,
+    float *sums, float *scores, int64_t tokens, int64_t key_dim, int64_t value_dim, int64_t key_stride,
+    int64_t value_stride, float scale, const int queries, const int form) {
+    float greatest[QUERIES_TOGETHER], totals[QUERIES_TOGETHER];
     __m256 sum[QUERIES_TOGETHER * MOST_DIM / 8];
-    spread(query, wide, queries * key_dim);
-    for (int which = 0; which < queries; which++) greatest[which] = -INFINITY, totals[which] = 0;
-    for (int64_t token = 0; token < tokens; token++) {
-        const char *key = keys + token * key_stride;
-        const float factor = is_int8 ? scale * scale_of(key, key_dim) : scale;
-        __m256 dots[QUERIES_TOGETHER];
-        for (int which = 0; which < queries; which++) dots[which] = _mm256_setzero_ps();
-        for (int64_t i = 0; i < key_dim; i += 16) {
-            __m256 even, odd;
-            load_pairs(key, i, &even, &odd, is_int8);
-            for (int which = 0; which < queries; which++) {
-                const float *some = wide + which * key_dim + i;
-                dots[which] = _mm256_fmadd_ps(even, _mm256_loadu_ps(some), dots[which]);
-                dots[which] = _mm256_fmadd_ps(odd, _mm256_loadu_ps(some + 8), dots[which]);
+    for (int which = 0; which < queries; which++) greatest[which] = -INFINITY;
+    int64_t token = 0;
+    for (int64_t run = 0; run < num_runs; run++) {
+        const char *key = keys + runs[2 * run] * key_stride;
+        for (int64_t end = token + runs[2 * run + 1]; token < end; token++, key += key_stride) {
+            const float factor = form == CODES ? scale * scale_of(key, key_dim) : scale;
+            __m256 dots[QUERIES_TOGETHER];
+            for (int which = 0; which < queries; which++) dots[which] = _mm256_setzero_ps();
+            for (int64_t i = 0; i < key_dim; i += 16) {
+                __m256 even, odd;
+                load_pairs(key, i, &even, &odd, form);
+                for (int which = 0; which < queries; which++) {
+                    const float *some = wide + which * key_dim + i;
+                    dots[which] = _mm256_fmadd_ps(even, _mm256_loadu_ps(some), dots[which]);
+                    dots[which] = _mm256_fmadd_ps(odd, _mm256_loadu_ps(some + 8), dots[which]);
+                }
             }
-        }
-        for (int which = 0; which < queries; which++) {
-            float score = scores[which * tokens + token] = summed(dots[which]) * factor;
-            greatest[which] = score > greatest[which] || score != score ? score : greatest[which];
+            for (int which = 0; which < queries; which++) {
+                float score = scores[which * tokens + token] = summed(dots[which]) * factor;
+                greatest[which] = score > greatest[which] || score != score ? score : greatest[which];
+            }
         }
     }
     for (int which = 0; which < queries; which++)
-        for (int64_t token = 0; token < tokens; token++) {
-            float *score = scores + which * tokens + token;
-            totals[which] += *score = expf(*score - greatest[which]);
-        }
+        totals[which] = weighted(scores + which * tokens, tokens, greatest[which]);
     int64_t width = value_dim / 8;
     for (int64_t i = 0; i < queries * width; i++) sum[i] = _mm256_setzero_ps();
-    for (int64_t token = 0; token < tokens; token++) {
-        const char *value = values + token * value_stride;
-        const float factor = is_int8 ? scale_of(value, value_dim) : 1.0f;
-        for (int64_t i = 0; i < value_dim; i += 16) {
-            __m256 even, odd;
-            load_pairs(value, i, &even, &odd, is_int8);
-            for (int which = 0; which < queries; which++) {
-                __m256 weight = _mm256_set1_ps(scores[which * tokens + token] * factor);
-                __m256 *here = sum + which * width + i / 8;
-                here[0] = _mm256_fmadd_ps(even, weight, here[0]);
-                here[1] = _mm256_fmadd_ps(odd, weight, here[1]);
+    token = 0;
+    for (int64_t run = 0; run < num_runs; run++) {
+        const char *value = values + runs[2 * run] * value_stride;
+        for (int64_t end = token + runs[2 * run + 1]; token < end; token++, value += value_stride) {
+            const float factor = form == CODES ? scale_of(value, value_dim) : 1.0f;
+            for (int64_t i = 0; i < value_dim; i += 16) {
+                __m256 even, odd;
+                load_pairs(value, i, &even, &odd, form);
+                for (int which = 0; which < queries; which++) {
+                    __m256 weight = _mm256_set1_ps(scores[which * tokens + token] * factor);
+                    __m256 *here = sum + which * width + i / 8;
+                    here[0] = _mm256_fmadd_ps(even, weight, here[0]);
+                    here[1] = _mm256_fmadd_ps(odd, weight, here[1]);
+                }
             }
         }
     }
     for (int which = 0; which < queries; which++) {
         const float *numbers = (const float *)(sum + which * width);
-        for (int64_t i = 0; i < value_dim; i++)
-            output[which * value_dim + i] = numbers[i / 16 * 16 + i % 2 * 8 + i % 16 / 2] / totals[which];
+        float *own = output + which * value_dim;
+        if (form == FLOATS)
+            for (int64_t i = 0; i < value_dim; i++) own[i] = numbers[i] / totals[which];
+        else
+            for (int64_t i = 0; i < value_dim; i++) own[i] = numbers[i / 16 * 16 + i % 2 * 8 + i % 16 / 2] / totals[which];
         sums[which] = greatest[which] + logf(totals[which]);
+    }
+}
+
+__attribute__((target("avx2,fma"))) void potluck_attend(
+    const float *wide, const char *keys, const char *values, const int64_t *runs, int64_t num_runs, float *output,
+    float *sums, float *scores, int64_t tokens, int64_t key_dim, int64_t value_dim, int64_t key_stride,
+    int64_t value_stride, float scale, int queries, int form) {
+#define CASE_ATTEND(number, kind)                                                                                       \
+    case QUERIES_TOGETHER * kind + number - 1:                                                                         \
+        attend(wide, keys, values, runs, num_runs, output, sums, scores, tokens, key_dim, value_dim, key_stride,       \
+               value_stride, scale, number, kind);                                                                     \
+        break;
+    switch (QUERIES_TOGETHER * form + queries - 1) {
+        CASE_ATTEND(1, HALVES) CASE_ATTEND(2, HALVES) CASE_ATTEND(3, HALVES) CASE_ATTEND(4, HALVES)
+        CASE_ATTEND(1, CODES) CASE_ATTEND(2, CODES) CASE_ATTEND(3, CODES) CASE_ATTEND(4, CODES)
+        CASE_ATTEND(1, FLOATS) CASE_ATTEND(2, FLOATS) CASE_ATTEND(3, FLOATS) CASE_ATTEND(4, FLOATS)
     }
 }
 
@@ -534,21 +548,18 @@ EXPORT __attribute__((target("avx2,fma"))) void potluck_attention(
     const uint16_t *query, const char *keys, const char *values, float *output, float *sums, float *scratch,
     int64_t heads, int64_t group, int64_t tokens, int64_t key_dim, int64_t value_dim, int64_t key_head_stride,
     int64_t key_stride, int64_t value_head_stride, int64_t value_stride, float scale, int is_int8, int threads) {
+    const int64_t whole[2] = {0, tokens};
 #pragma omp parallel for num_threads(threads) if (threads > 1)
     for (int64_t head = 0; head < heads; head++) {
         for (int64_t first = 0; first < group; first += QUERIES_TOGETHER) {
             int64_t at = head * group + first;
             int count = group - first < QUERIES_TOGETHER ? (int)(group - first) : QUERIES_TOGETHER;
-#define CASE_ATTEND(number, form)                                                                                 \
-    case 2 * number + form:                                                                                       \
-        attend(query + at * key_dim, keys + head * key_head_stride, values + head * value_head_stride,            \
-               output + at * value_dim, sums + at, scratch + head * QUERIES_TOGETHER * tokens, tokens, key_dim,   \
-               value_dim, key_stride, value_stride, scale, number, form);                                         \
-        break;
-            switch (2 * count + !!is_int8) {
-                CASE_ATTEND(1, 0) CASE_ATTEND(2, 0) CASE_ATTEND(3, 0) CASE_ATTEND(4, 0)
-                CASE_ATTEND(1, 1) CASE_ATTEND(2, 1) CASE_ATTEND(3, 1) CASE_ATTEND(4, 1)
-            }
+            float wide[QUERIES_TOGETHER * MOST_DIM];
+            potluck_spread(query + at * key_dim, wide, count * key_dim);
+            potluck_attend(
+                wide, keys + head * key_head_stride, values + head * value_head_stride, whole, 1,
+                output + at * value_dim, sums + at, scratch + head * QUERIES_TOGETHER * tokens, tokens, key_dim,
+                value_dim, key_stride, value_stride, scale, count, is_int8 ? CODES : HALVES);
         }
     }
 }
@@ -624,24 +635,6 @@ EXPORT __attribute__((target("avx2,fma"))) void potluck_rotate(
             }
         }
     }
-}
-
-/* e to the power of x, right to 2e-7 of itself, where the result is a normal number. Source: Cephes. */
-__attribute__((target("avx2,fma"))) static inline __m256 exponential(__m256 x) {
-    x = _mm256_max_ps(_mm256_set1_ps(-87.0f), _mm256_min_ps(_mm256_set1_ps(88.0f), x)); /* keeps what is no number */
-    __m256 twos = _mm256_round_ps(
-        _mm256_mul_ps(x, _mm256_set1_ps(1.44269504f)), _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
-    x = _mm256_fnmadd_ps(twos, _mm256_set1_ps(0.693359375f), x);
-    x = _mm256_fnmadd_ps(twos, _mm256_set1_ps(-2.12194440e-4f), x);
-    __m256 sum = _mm256_set1_ps(1.9875691500e-4f);
-    sum = _mm256_fmadd_ps(sum, x, _mm256_set1_ps(1.3981999507e-3f));
-    sum = _mm256_fmadd_ps(sum, x, _mm256_set1_ps(8.3334519073e-3f));
-    sum = _mm256_fmadd_ps(sum, x, _mm256_set1_ps(4.1665795894e-2f));
-    sum = _mm256_fmadd_ps(sum, x, _mm256_set1_ps(1.6666665459e-1f));
-    sum = _mm256_fmadd_ps(sum, x, _mm256_set1_ps(5.0000001201e-1f));
-    sum = _mm256_add_ps(_mm256_fmadd_ps(sum, _mm256_mul_ps(x, x), x), _mm256_set1_ps(1));
-    __m256i exponent = _mm256_slli_epi32(_mm256_cvtps_epi32(twos), 23);
-    return _mm256_castsi256_ps(_mm256_add_epi32(_mm256_castps_si256(sum), exponent));
 }
 
 /* output [tokens, width] = silu(gate) * up, rounded after each; tokens of gate and up lie a stride apart. */

@@ -1,8 +1,8 @@
 """Compiles what blocks compute for few tokens, for this processor: products, attention, and the rest.
 
-The code is `native_kernels.c`. It is compiled when it is first needed, in about a second, into a folder
-that only this user can write to and that is removed at once. Without a compiler, and on processors other than x86 with
-AVX2, there are no such kernels. docs/decisions/0009 has the measurements.
+The code is `native_kernels.c` and `native_steps.c`. It is compiled when it is first needed, in a few seconds, into a
+folder that only this user can write to and that is removed at once. Without a compiler, and on processors other than
+x86 with AVX2, there are no such kernels. docs/decisions/0009 has the measurements.
 """
 
 from __future__ import annotations
@@ -23,16 +23,16 @@ from potluck.blocks.kernel_support import NoKernels
 from potluck.blocks.native_check import wrong_kernel
 from potluck.blocks.native_library import NativeKernels
 
-_SOURCE = Path(__file__).with_suffix(".c")
+_SOURCES = [Path(__file__).with_name(name) for name in ("native_kernels.c", "native_steps.c")]
 _FLAGS = ("-O3", "-shared", "-fPIC", "-fopenmp", "-fvisibility=hidden")
-_COMPILER_TIMEOUT_S = 120.0  # it takes one second on an idle machine
+_COMPILER_TIMEOUT_S = 120.0  # it takes five seconds of a processor's time
 
 log = logging.getLogger(__name__)
 
 
 def runs_natively(device: torch.device, dtype: torch.dtype) -> bool:
     """Return whether native kernels are expected for blocks of this kind, so that their absence is worth a word."""
-    return device.type == "cpu" and dtype is torch.bfloat16
+    return device.type == "cpu" and dtype in (torch.bfloat16, torch.float32)
 
 
 def native_kernels() -> NativeKernels | None:
@@ -77,6 +77,6 @@ def _find() -> NativeKernels | NoKernels:
 def _compiled(compiler: str) -> ctypes.CDLL:
     with tempfile.TemporaryDirectory(prefix="potluck-") as folder:  # mode 0700
         target = Path(folder) / "native_kernels.so"
-        command = [compiler, *_FLAGS, "-o", str(target), str(_SOURCE), "-lm"]
+        command = [compiler, *_FLAGS, "-o", str(target), *map(str, _SOURCES), "-lm"]
         subprocess.run(command, check=True, capture_output=True, timeout=_COMPILER_TIMEOUT_S)
         return ctypes.CDLL(str(target))  # it stays mapped after its file is removed

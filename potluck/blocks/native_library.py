@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -15,7 +16,10 @@ NATIVE_ROWS = 32
 GROUP = 32
 """Values of a row of x that share a scale, and of a row in int4 that share levels: 5 bits a value in bfloat16."""
 
-_MOST_DIM, _QUERIES_TOGETHER = 512, 4  # as in the code
+MOST_DIM = 512
+"""Of a key or value that natively computed attention takes."""
+
+_QUERIES_TOGETHER = 4  # as in the code
 _POINTER, _SIZE = ctypes.c_void_p, ctypes.c_int64
 
 
@@ -55,6 +59,26 @@ class NativeKernels:
         self._silu_times = library.potluck_silu_times
         self._silu_times.argtypes = (*[_POINTER] * 3, *[_SIZE] * 4)
         self._silu_times.restype = None
+
+        self._room_for = library.potluck_room_for
+        self._room_for.argtypes = (_POINTER, *[_SIZE] * 3)
+        self._room_for.restype = _SIZE
+        self._run_blocks = library.potluck_run_blocks
+        self._run_blocks.argtypes = (_POINTER, _SIZE, *[_POINTER] * 3)
+        self._run_blocks.restype = None
+
+    def run_blocks(
+        self, blocks: ctypes.Array[Any], span: slice, step: ctypes.Structure, hidden: Tensor, most: int
+    ) -> None:
+        """Run hidden [tokens, width] through some of the blocks in place. See `native_steps`.
+
+        Args:
+            most: tokens that a token sees at most.
+        """
+        first = ctypes.addressof(blocks) + span.start * ctypes.sizeof(blocks) // len(blocks)
+        count = span.stop - span.start
+        room = torch.empty(self._room_for(first, count, hidden.shape[0], most), dtype=torch.float32)
+        self._run_blocks(first, count, ctypes.addressof(step), hidden.data_ptr(), room.data_ptr())
 
     def add_and_norm(
         self,
@@ -118,8 +142,10 @@ class NativeKernels:
         size = keys.element_size()
         strides = [size * stride for stride in (*keys.stride()[1:3], *values.stride()[1:3])]
         query = query.contiguous()
-        output, sums = torch.empty((1, heads, group, value_dim)), torch.empty((1, heads, group))
-        scratch = torch.empty(heads * _QUERIES_TOGETHER * tokens)
+        output, sums, scratch = (  # another thread that builds a model changes the default dtype
+            torch.empty(shape, dtype=torch.float32)
+            for shape in ((1, heads, group, value_dim), (1, heads, group), (heads * _QUERIES_TOGETHER * tokens,))
+        )
         self._attention(
             *(tensor.data_ptr() for tensor in (query, keys, values, output, sums, scratch)),
             *(heads, group, tokens, key_dim, value_dim, *strides),
@@ -161,7 +187,7 @@ class NativeKernels:
 
 def can_attend(keys: Tensor, values: Tensor) -> bool:
     """Return whether `NativeKernels.attention` takes keys and values of such shapes, where there is one."""
-    is_right = all(dim % 16 == 0 and dim <= _MOST_DIM for dim in _dims(keys, values))
+    is_right = all(dim % 16 == 0 and dim <= MOST_DIM for dim in _dims(keys, values))
     is_right = is_right and keys.stride(3) == values.stride(3) == 1
     return is_right and keys.dtype in (torch.bfloat16, torch.int8) and keys.device.type == "cpu"
 

@@ -163,6 +163,27 @@ def pages_of(tokens: int) -> int:
     return -(-tokens // PAGE_TOKENS)
 
 
+def slots_in(runs: Iterable[Run], skip: int, count: int) -> list[tuple[int, int]]:
+    """Return (first slot, number of slots) for `count` tokens of these pages after the first `skip`.
+
+    Raises:
+        ValueError: the pages hold fewer tokens, or `skip` is negative.
+    """
+    found = []
+    if skip < 0:
+        raise ValueError("the pages begin after the tokens")
+    for start, pages in runs:
+        size = pages * PAGE_TOKENS
+        if skip < size and count > 0:
+            taken = min(size - skip, count)
+            found.append((start * PAGE_TOKENS + skip, taken))
+            count -= taken
+        skip = max(skip - size, 0)
+    if count > 0:
+        raise ValueError(f"the pages lack room for {count} tokens")
+    return found
+
+
 def _split(runs: tuple[Run, ...], count: int) -> tuple[tuple[Run, ...], tuple[Run, ...]]:
     """Return the first `count` pages of the runs, and the rest."""
     for index, (start, size) in enumerate(runs):

@@ -8,7 +8,7 @@ after its last.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import replace
 from typing import Any
 
@@ -23,8 +23,9 @@ from potluck.blocks.decode_graphs import Agree, DecodeGraphs, GraphRecorder
 from potluck.blocks.fused import fused_layers
 from potluck.blocks.kernel_support import NoKernels
 from potluck.blocks.kv import KvLayout, KvMemory, LayerGroup
+from potluck.blocks.native_steps import MOST_TOKENS, CannotRunWhole, WholeBlocks
 from potluck.blocks.paged import PagedCache, multiply_quantised, restore_quantised, step_tensors
-from potluck.blocks.pages import PAGE_TOKENS, Run
+from potluck.blocks.pages import PAGE_TOKENS, Run, slots_in
 from potluck.blocks.plans import PlannedRow, StepPlan
 from potluck.blocks.slots import encoded
 from potluck.blocks.step_tensors import StepTensors
@@ -65,7 +66,7 @@ class _GroupStep:
         slots: list[int] = []
         for row in rows:
             first_page, runs = row.tables[group]
-            for slot, count in _tokens_of(runs, row.position - first_page * PAGE_TOKENS, row.tokens):
+            for slot, count in slots_in(runs, row.position - first_page * PAGE_TOKENS, row.tokens):
                 slots.extend(range(slot, slot + count))
         self._slots = torch.tensor(slots, device=self._arena.keys.device)
         self._is_int8 = memory.layout.is_int8
@@ -82,7 +83,7 @@ class _GroupStep:
         keys, values = self._places
         runs = [
             (keys.narrow(3, slot, count).unbind(0), values.narrow(3, slot, count).unbind(0))
-            for slot, count in _tokens_of(pages, oldest - first_page * PAGE_TOKENS, wanted)
+            for slot, count in slots_in(pages, oldest - first_page * PAGE_TOKENS, wanted)
         ]
         return RowView(row.tokens, runs, mask)
 
@@ -123,6 +124,7 @@ class RaggedRunner:
         self.is_native = False
         self.no_kernels: NoKernels | None = None
         self._graphs: DecodeGraphs | None = None
+        self._whole: WholeBlocks | None = None
 
     def use_kernels(self, weights: SpanWeights, agree: Agree = bool) -> None:
         """Use the device's own kernels in later steps, and CUDA graphs for decode where nothing is streamed.
@@ -142,15 +144,34 @@ class RaggedRunner:
             weights.before_moves.append(self._graphs.forget)
 
     def use_native(self, weights: SpanWeights) -> None:
-        """Compute a few tokens in C in later steps, besides products and attention, which always do where they can."""
+        """Compute a few tokens of bfloat16 blocks in C in later steps, besides products and attention, which always do
+        where they can.
+        """
         self.is_native = True
         if weights.stream is None:
             self._called = fused_layers(self.layers, native_blocks, native_blocks.MOST_TOKENS)
 
+    def use_whole(self, weights: SpanWeights) -> NoKernels | None:
+        """Run whole blocks in C in later steps of very few tokens, if these blocks can; return what keeps C from it."""
+        if weights.stream is None:
+            try:
+                self._whole = WholeBlocks(self.layers, self.layout, self.calls)
+            except CannotRunWhole as error:
+                return error.no_kernels
+        return None
+
+    def use_parts(self) -> None:
+        """Run no whole blocks in later steps; nothing else changes."""
+        self._whole = None
+
+    @property
+    def is_whole(self) -> bool:
+        return self._whole is not None
+
     def use_plain(self) -> None:
         """Let the layers run their own code in later steps."""
         restore_quantised(self.layers)
-        self._called, self._graphs = list(self.layers), None
+        self._called, self._graphs, self._whole = list(self.layers), None, None
         self.has_kernels = self.is_native = False
 
     @property
@@ -160,12 +181,14 @@ class RaggedRunner:
 
     @property
     def _ways(self) -> str:
-        if not (self.has_kernels or self.is_native):
+        if not (self.has_kernels or self.is_native or self.is_whole):
             return "plain" if self.no_kernels is None else f"plain: {self.no_kernels.reason}"
         fused = sum(called is not layer for called, layer in zip(self._called, self.layers, strict=True))
+        if self.is_whole:
+            fused = len(self.layers)
         has_graphs = self._graphs is not None and not self._graphs.has_failed and not self.layout.is_int8
         kind = "fused" if fused == len(self.layers) else f"{fused} of {len(self.layers)} blocks fused"
-        if self.is_native:
+        if self.is_native or self.is_whole:
             return f"native kernels, {kind}" if fused else "native kernels"
         return f"{kind if fused else 'kernels'}, {'graphs' if has_graphs else 'no graphs'}"
 
@@ -211,6 +234,10 @@ class RaggedRunner:
     ) -> Tensor:
         """Run some of the rows, whose tokens `hidden` holds, through blocks that all of them cover."""
         chosen = [plan.rows[row] for row in rows]
+        is_small = hidden.shape[0] <= MOST_TOKENS and not prompts and all(row.adapter is None for row in chosen)
+        if self._whole is not None and is_small:
+            with suppress(CannotRunWhole):
+                return self._whole.run(blocks, chosen, hidden, memory)
         cache: RaggedCache | PagedCache
         if self.has_kernels and not memory.layout.is_int8:
             tensors = step_tensors(memory, chosen, blocks, hidden.device)
@@ -270,19 +297,6 @@ def _segments(rows: Sequence[PlannedRow]) -> tuple[Segment, ...]:
             start = segments.pop().start
         segments.append(Segment(start, end, row.adapter))
     return tuple(segments)
-
-
-def _tokens_of(runs: tuple[Run, ...], skip: int, count: int) -> list[tuple[int, int]]:
-    """Return (slot, count) for `count` tokens of these pages after the first `skip`."""
-    found = []
-    for start, pages in runs:
-        size = pages * PAGE_TOKENS
-        if skip < size and count > 0:
-            taken = min(size - skip, count)
-            found.append((start * PAGE_TOKENS + skip, taken))
-            count -= taken
-        skip = max(skip - size, 0)
-    return found
 
 
 def _add_prompts(hidden: Tensor, plan: StepPlan, rows: list[int], prompts: Mapping[int, Tensor], block: int) -> None:

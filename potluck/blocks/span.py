@@ -123,6 +123,7 @@ class BlockSpan:
         *,
         has_kernels: bool,
         is_native: bool,
+        is_whole: bool,
         no_kernels: NoKernels | None,
         bytes_per_token: int,
     ) -> None:
@@ -132,7 +133,8 @@ class BlockSpan:
         """
         self.bytes_per_token = bytes_per_token
         if layout is not None:
-            self._runner = runner_of(self.loop, self.adapters, layout, has_kernels=has_kernels, is_native=is_native)
+            ways = {"has_kernels": has_kernels, "is_native": is_native, "is_whole": is_whole}
+            self._runner = runner_of(self.loop, self.adapters, layout, **ways)
             self._runner.no_kernels = no_kernels
 
     def digests_of(self, span: Span) -> tuple[str, ...]:
@@ -157,6 +159,11 @@ class BlockSpan:
     def is_native(self) -> bool:
         """True if a CPU computes few tokens in C besides products."""
         return self._runner is not None and self._runner.is_native
+
+    @property
+    def is_whole(self) -> bool:
+        """True if a CPU runs whole blocks in C for very few tokens."""
+        return self._runner is not None and self._runner.is_whole
 
     @property
     def no_kernels(self) -> NoKernels | None:

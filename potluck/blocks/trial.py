@@ -140,7 +140,7 @@ def _try_ragged(loop: FamilyLoop, adapters: Adapters, cache: KvCache, heard: Hea
 
 @torch.inference_mode()
 def runner_of(
-    loop: FamilyLoop, adapters: Adapters, layout: KvLayout, *, has_kernels: bool, is_native: bool
+    loop: FamilyLoop, adapters: Adapters, layout: KvLayout, *, has_kernels: bool, is_native: bool, is_whole: bool
 ) -> RaggedRunner:
     """Return the runner for blocks that passed a trial in other spans. It is cheap: no layer computes.
 
@@ -155,6 +155,8 @@ def runner_of(
         runner.use_kernels(loop.weights)
     if is_native:
         runner.use_native(loop.weights)
+    if is_whole:
+        runner.use_whole(loop.weights)
     return runner
 
 
@@ -179,15 +181,30 @@ def _try_kernels(runner: RaggedRunner, loop: FamilyLoop, heard: Heard, agree: Ag
 
 def _try_native(runner: RaggedRunner, loop: FamilyLoop, heard: Heard) -> NoKernels | None:
     """Compute few tokens in C if that gives the family's numbers; if not, log and return the reason."""
-    if native_kernels() is None:
-        return why_not_native()
-    runner.use_native(loop.weights)
+    if loop.dtype is torch.bfloat16:
+        if native_kernels() is None:
+            return why_not_native()
+        runner.use_native(loop.weights)
+        failure = _why_wrong(runner, heard)
+        if failure is not None:
+            runner.use_plain()
+            log.warning("blocks of %s run their own code: fused, %s", loop.decoder.config.model_type, failure)
+            return NoKernels(f"fused blocks fail: {failure}")
+    problem = runner.use_whole(loop.weights)
+    failure = _why_wrong(runner, heard) if runner.is_whole else None
+    if failure is not None:
+        runner.use_parts()
+        log.warning("blocks of %s do not run whole: %s", loop.decoder.config.model_type, failure)
+        return None if runner.is_native else NoKernels(f"whole blocks fail: {failure}")
+    return problem
+
+
+def _why_wrong(runner: RaggedRunner, heard: Heard) -> Exception | None:
+    """Return why the runner does not compute the family's numbers in C, or None."""
     try:
         _compare(runner, heard)
-    except (NotRaggedError, AttributeError, LookupError, RuntimeError, TypeError, ValueError) as error:
-        runner.use_plain()
-        log.warning("blocks of %s run their own code: fused, %s", loop.decoder.config.model_type, error)
-        return NoKernels(f"fused blocks fail: {error}")
+    except (NotRaggedError, ArithmeticError, AttributeError, LookupError, RuntimeError, TypeError, ValueError) as error:
+        return error
     return None
 
 

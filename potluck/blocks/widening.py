@@ -19,7 +19,7 @@ class Widener:
     """
 
     def __init__(self) -> None:
-        self._keys = self._values = torch.empty(0)
+        self._keys = self._values = torch.empty(0, dtype=torch.float32)
 
     def widen(self, keys: Tensor, values: Tensor) -> Iterator[tuple[int, Tensor, Tensor]]:
         """Yield (first head, keys, values) for groups of heads; each overwrites the one before.
@@ -37,7 +37,7 @@ class Widener:
 
 def _grown(kept: Tensor, like: Tensor, heads: int) -> Tensor:
     needed = heads * like.shape[2] * like.shape[3]
-    return kept if kept.numel() >= needed else torch.empty(needed)
+    return kept if kept.numel() >= needed else torch.empty(needed, dtype=torch.float32)
 
 
 def _copied(kept: Tensor, source: Tensor) -> Tensor:

@@ -167,8 +167,13 @@ FAMILIES: dict[str, Callable[[], Any]] = {
 
 def save_random(family: str, folder: Path, *, shard: str = "60KB", seed: int = 0) -> Path:
     """Write a random model of a family; weights are wide enough that a wrong mask or position changes the output."""
+    return save_config(FAMILIES[family](), folder, shard=shard, seed=seed)
+
+
+def save_config(config: Any, folder: Path, *, shard: str = "60KB", seed: int = 0) -> Path:
+    """Write a random model of this configuration; see `save_random`."""
     torch.manual_seed(seed)
-    model = AutoModelForCausalLM.from_config(FAMILIES[family](), dtype=torch.float32)
+    model = AutoModelForCausalLM.from_config(config, dtype=torch.float32)
     for parameter in model.parameters():
         if parameter.dim() > 1:
             parameter.data.normal_(0, 0.2)

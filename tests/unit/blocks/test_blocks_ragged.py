@@ -127,7 +127,7 @@ def test_a_cache_in_int8_costs_little_and_is_for_no_kernel_of_a_gpu(
     has_kernels: bool, family: str, family_folder: FolderOf
 ) -> None:
     blocks = load_span(open_checkpoint(str(family_folder(family))), SPAN, cache_quantization="int8")
-    assert blocks.step_ways == "plain, cache in int8"
+    assert blocks.step_ways.endswith(", cache in int8")
     assert blocks.layout is not None
     assert blocks.bytes_per_token == blocks.layout.bytes_per_token(torch.int8)
     assert blocks._runner is not None

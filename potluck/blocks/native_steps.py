@@ -1,0 +1,367 @@
+"""Runs whole blocks for a few tokens in one call into C, from the normalised input to the last sum.
+
+Calling a fused block's operations one by one (see `fused`) costs more than they compute when the caches of a processor
+hold something else: an engine that waits for its next step finds little of its own there. Weights, shapes and the
+places of keys and values are written down once; a step only brings positions, slots and rotary tables.
+
+float32 and bfloat16 blocks qualify, also with matrices in int8 or int4, if their code is known to `fused` and they have
+neither experts, sinks nor caps on scores. The trial compares them with the family's own code.
+
+C trusts what it is given, so this module checks every shape, number format and address first: those of weights when
+they are written down and when one of them has moved, those of hidden states, pages and tables at each step. What does
+not fit runs operation by operation, where torch checks it.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from array import array
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from potluck.blocks.adapters import AdaptedLinear
+from potluck.blocks.arenas import KvShape
+from potluck.blocks.calls import Call, LayerCalls
+from potluck.blocks.formats import Int8Matrix, NativeLinear, QuantizedLinear
+from potluck.blocks.fused import attention_form, can_be_fused, has_plain_mlp, is_gelu, layer_form, norm_form
+from potluck.blocks.kernel_support import NoKernels
+from potluck.blocks.kv import KvLayout, KvMemory
+from potluck.blocks.native_kernels import native_kernels, why_not_native
+from potluck.blocks.native_library import GROUP, MOST_DIM, NATIVE_ROWS, NativeKernels
+from potluck.blocks.pages import PAGE_TOKENS, slots_in
+from potluck.blocks.plans import PlannedRow
+from potluck.protocol.blocks import Span
+
+MOST_TOKENS = 4
+"""For more tokens, products are bound by arithmetic, and torch's or those of `native_kernels` are called one by one."""
+
+_COLUMNS = 16  # matrices and heads have a multiple of so many
+_FORMS = {torch.bfloat16: 0, torch.int8: 1, torch.float32: 2}  # of keys and values
+_FLOATS, _HALVES, _EIGHT_BITS, _FOUR_BITS = range(4)  # of matrices
+_INTEGER, _FLAG = ctypes.c_int64, ctypes.c_int32
+_POINTER, _FLOAT = ctypes.c_void_p, ctypes.c_float
+
+
+class _Matrix(ctypes.Structure):
+    _fields_ = (
+        *((name, _POINTER) for name in ("weight", "scales", "bias")),
+        *((name, _INTEGER) for name in ("rows", "columns", "half", "form")),
+    )
+
+
+class _Norm(ctypes.Structure):
+    _fields_ = (("weight", _POINTER), ("epsilon", _FLOAT), ("rounds_first", _FLAG), ("plus_one", _FLAG))
+
+
+_MATRICES = ("query", "key", "value", "output", "gate", "up", "down")
+_NORMS = ("before_attention", "after_attention", "before_mlp", "after_mlp", "query_norm", "key_norm")
+_SIZES = ("width", "inner", "heads", "kv_heads", "dim", "rotated", "group", "place", "tables")
+
+
+class _Block(ctypes.Structure):
+    """A block as `native_steps.c` reads it."""
+
+    _fields_ = (
+        *((name, _Matrix) for name in _MATRICES),
+        *((name, _Norm) for name in _NORMS),
+        *((name, _INTEGER) for name in _SIZES),
+        *((name, _FLOAT) for name in ("scale", "share")),
+        *((name, _FLAG) for name in ("norms_whole", "is_interleaved", "is_gelu")),
+    )
+
+
+_STRIDES = tuple(f"{part}{of}_stride" for part in ("key", "value") for of in ("_place", "_head", ""))
+
+
+class _Seen(ctypes.Structure):
+    _fields_ = (
+        *((name, _POINTER) for name in ("slots", "firsts", "runs", "keys", "values")),
+        *((name, _INTEGER) for name in (*_STRIDES, "form")),
+    )
+
+
+class _Tables(ctypes.Structure):
+    _fields_ = (("cosines", _POINTER), ("sines", _POINTER), ("stride", _INTEGER), ("is_wide", _INTEGER))
+
+
+class _Step(ctypes.Structure):
+    _fields_ = (
+        *((name, _POINTER) for name in ("seen", "tables")),
+        *((name, _INTEGER) for name in ("tokens", "most_seen", "is_half", "is_wide", "in_pairs", "threads")),
+    )
+
+
+class CannotRunWhole(Exception):  # noqa: N818 (not an error)
+    """These blocks, or this step, must run operation by operation.
+
+    Attributes:
+        no_kernels: why, if C could run them here.
+    """
+
+    def __init__(self, no_kernels: NoKernels | None = None) -> None:
+        super().__init__()
+        self.no_kernels = no_kernels
+
+
+@dataclass(frozen=True, slots=True)
+class _Written:
+    """The blocks as C reads them, for a KV memory whose layers have these homes.
+
+    Attributes:
+        weights: tensors whose addresses C has, and these addresses. A tensor holds its memory as long as it says so.
+        homes: of the memory, which replaces them when it is reshaped.
+        kinds: layers whose rotary tables differ from one another.
+        rotated: numbers of a head that the tables of each kind rotate.
+    """
+
+    blocks: ctypes.Array[_Block]
+    weights: list[tuple[Tensor, int]]
+    homes: object
+    kinds: list[int]
+    rotated: list[int]
+
+    @property
+    def is_current(self) -> bool:
+        return all(tensor.data_ptr() == address for tensor, address in self.weights)
+
+
+class WholeBlocks:
+    """Runs steps of few tokens through the layers of one span, whose weights are not streamed."""
+
+    def __init__(self, layers: nn.ModuleList, layout: KvLayout, calls: LayerCalls) -> None:
+        """Raises CannotRunWhole if one of the layers has something that C has no code for."""
+        is_right = layout.dtype in (torch.float32, torch.bfloat16) and layout.device.type == "cpu"
+        if not is_right or not calls.is_direct:
+            raise CannotRunWhole
+        self._layers, self._calls = layers, calls
+        self._span, self._dtype = layout.span, layout.dtype
+        self._shapes = [layer.shape for layer in layout.layers]
+        self._written: _Written | None = None
+        widths = {_block_of(*each, self._dtype, []).width for each in zip(layers, self._shapes, strict=True)}
+        if len(widths) != 1:
+            raise CannotRunWhole
+        self._width = widths.pop()
+        kernels = native_kernels()  # compiled only where they are of use
+        if kernels is None:
+            raise CannotRunWhole(why_not_native())
+        self._kernels: NativeKernels = kernels
+
+    def run(self, span: Span, rows: Sequence[PlannedRow], hidden: Tensor, memory: KvMemory) -> Tensor:
+        """Return the outputs of blocks `span` for the tokens of these rows, at most `MOST_TOKENS`, without adapters.
+
+        Shapes: hidden and result [tokens, hidden_size].
+
+        Raises:
+            CannotRunWhole: nothing has changed. Run the step operation by operation, which checks what does not fit.
+            ValueError: the pages of a row don't hold its tokens. Nothing has changed.
+        """
+        positions = [position for row in rows for position in range(row.position, row.position + row.tokens)]
+        tokens = len(positions)
+        is_right = hidden.dtype is self._dtype and hidden.device.type == "cpu" and 0 < tokens <= MOST_TOKENS
+        is_right = is_right and hidden.shape == (tokens, self._width)
+        if not is_right or memory.layout.span != self._span or not self._span.covers(span):
+            raise CannotRunWhole
+        calls = self._calls.make(hidden[None], torch.tensor([positions]), None)
+        written = self._written
+        if written is None or written.homes is not memory.homes or not written.is_current:
+            written = self._written = self._write(calls, memory)
+        used = {memory.homes[block - self._span.start][0] for block in span}
+        kept: list[Any] = []  # what C reads lives as long as this
+        seen = (_Seen * len(memory.used_groups))()
+        most_seen = 0
+        for here, group in zip(seen, memory.used_groups, strict=True):
+            if group in used:
+                most_seen = max(_see(here, memory, group, rows, kept), most_seen)
+        tables = (_Tables * len(written.kinds))()
+        for table, layer, rotated in zip(tables, written.kinds, written.rotated, strict=True):
+            _point(table, calls[layer], (1, tokens, rotated), kept)
+        step = _Step(
+            *(ctypes.addressof(numbers) for numbers in (seen, tables)),
+            *(tokens, most_seen, self._dtype is torch.bfloat16),
+            *(self._kernels.is_wide, self._kernels.in_pairs, torch.get_num_threads()),
+        )
+        output = hidden.clone(memory_format=torch.contiguous_format)
+        chosen = slice(span.start - self._span.start, span.end - self._span.start)
+        self._kernels.run_blocks(written.blocks, chosen, step, output, most_seen)
+        return output
+
+    def _write(self, calls: Sequence[Call], memory: KvMemory) -> _Written:
+        weights: list[tuple[Tensor, int]] = []
+        blocks = (_Block * len(self._layers))()
+        kinds: list[int] = []
+        rotated: list[int] = []
+        for index, (layer, shape) in enumerate(zip(self._layers, self._shapes, strict=True)):
+            block = _block_of(layer, shape, self._dtype, weights)
+            table = calls[index][1]["position_embeddings"]
+            same = (kind for kind, other in enumerate(kinds) if calls[other][1]["position_embeddings"] is table)
+            block.tables = next(same, len(kinds))
+            if block.tables == len(kinds):
+                kinds.append(index)
+                rotated.append(table[0].shape[-1])
+            if block.rotated:
+                block.rotated = rotated[block.tables]
+            group, block.place = memory.homes[index]
+            arena = memory.arena_of(group)
+            block.group = memory.used_groups.index(group)
+            is_right = arena.shape == shape and 0 <= block.place < arena.depth
+            if not is_right or block.rotated % 2 or block.rotated > block.dim:
+                raise CannotRunWhole
+            blocks[index] = block
+        return _Written(blocks, weights, memory.homes, kinds, rotated)
+
+
+def _block_of(layer: Any, shape: KvShape, dtype: torch.dtype, held: list[tuple[Tensor, int]]) -> _Block:
+    """Return a block without its place in a KV memory. Raises CannotRunWhole for a layer that C has no code for.
+
+    Args:
+        shape: of the layer's keys and values.
+        held: gets the weights and their addresses.
+    """
+    _refuse_unknown(layer)
+    attention, mlp = layer.self_attn, layer.mlp
+    form, how = layer_form(layer), attention_form(attention)
+    dim, kv_heads = attention.head_dim, shape.kv_heads
+    width, wide, inner = attention.o_proj.out_features, attention.o_proj.in_features, mlp.down_proj.in_features
+    heads, narrow = wide // dim, kv_heads * dim
+    is_right = heads * dim == wide and kv_heads > 0 and heads % kv_heads == 0
+    if not is_right or shape != KvShape(kv_heads, dim, dim) or dim % _COLUMNS or not 0 < dim <= MOST_DIM:
+        raise CannotRunWhole
+    block = _Block(
+        width=width,
+        inner=inner,
+        heads=heads,
+        kv_heads=kv_heads,
+        dim=dim,
+        rotated=int(getattr(attention, "use_rope", True)),
+        scale=attention.scaling,
+        share=float(getattr(layer, "residual_multiplier", 1.0)),
+        norms_whole=how.norms_whole,
+        is_interleaved=how.is_interleaved,
+        is_gelu=is_gelu(mlp),
+    )
+    matrices = {"output": (attention.o_proj, width, wide), "down": (mlp.down_proj, width, inner)}
+    if hasattr(attention, "qkv_proj"):
+        matrices["query"] = (attention.qkv_proj, wide + 2 * narrow, width)
+    else:
+        matrices["query"] = (attention.q_proj, wide, width)
+        matrices["key"], matrices["value"] = (attention.k_proj, narrow, width), (attention.v_proj, narrow, width)
+    if hasattr(mlp, "gate_up_proj"):
+        matrices["gate"] = (mlp.gate_up_proj, 2 * inner, width)
+    else:
+        matrices["gate"], matrices["up"] = (mlp.gate_proj, inner, width), (mlp.up_proj, inner, width)
+    for name, matrix in matrices.items():
+        setattr(block, name, _matrix_of(*matrix, dtype, held))
+    names = (form.before_attention, form.after_attention, form.before_mlp, form.after_mlp)
+    norms = [(None if name is None else getattr(layer, name), width) for name in names]
+    lengths = (wide, narrow) if how.norms_whole else (dim, dim)
+    own = [getattr(attention, name, None) for name in ("q_norm", "k_norm")]
+    if (own[0] is None) != (own[1] is None):
+        raise CannotRunWhole
+    for name, (norm, length) in zip(_NORMS, [*norms, *zip(own, lengths, strict=True)], strict=True):
+        if norm is not None:
+            setattr(block, name, _norm_of(norm, length, dtype, held))
+    return block
+
+
+def _refuse_unknown(layer: nn.Module) -> None:
+    """Raise CannotRunWhole for a layer with experts, sinks, caps or other code, or with modules that were changed.
+
+    A part of a layer that is split over devices has another `forward`.
+    """
+    attention: Any = getattr(layer, "self_attn", None)
+    if not can_be_fused(layer) or not has_plain_mlp(layer):
+        raise CannotRunWhole
+    form = attention_form(attention)
+    if form.has_cap or getattr(attention, "sinks", None) is not None or not form.has_whole_tables:
+        raise CannotRunWhole
+    for module in layer.modules():
+        is_wrapped = "forward" in vars(module) and module is not layer  # the layer's own says what its loop heard
+        if is_wrapped or module._forward_hooks or module._forward_pre_hooks:
+            raise CannotRunWhole
+
+
+def _matrix_of(module: Any, rows: int, columns: int, dtype: torch.dtype, held: list[tuple[Tensor, int]]) -> _Matrix:
+    """Return a linear module's matrix, [rows, columns]. Raises CannotRunWhole."""
+    if isinstance(module, AdaptedLinear):
+        module = module.base
+    bias = None if module.bias is None else _address(module.bias, (rows,), dtype, held)
+    if type(module) in (nn.Linear, NativeLinear) and columns % _COLUMNS == 0:
+        form = _HALVES if dtype is torch.bfloat16 else _FLOATS
+        return _Matrix(_address(module.weight, (rows, columns), dtype, held), None, bias, rows, columns, 0, form)
+    if not isinstance(module, QuantizedLinear) or dtype is not torch.bfloat16 or columns % GROUP:
+        raise CannotRunWhole
+    matrix = module.matrix
+    if isinstance(matrix, Int8Matrix):
+        codes = _address(matrix.codes, (rows, columns), torch.int8, held)
+        scales = _address(matrix.scales, (rows,), dtype, held)
+        return _Matrix(codes, scales, bias, rows, columns, 0, _EIGHT_BITS)
+    together = matrix.rows_together
+    if together <= 0 or together % NATIVE_ROWS:
+        raise CannotRunWhole
+    packs = -(-rows // together)
+    codes = _address(matrix.codes, (packs, columns, together // 2), torch.uint8, held)
+    levels = _address(matrix.levels, (columns // GROUP, packs * together, 2), dtype, held)
+    return _Matrix(codes, levels, bias, rows, columns, together // 2, _FOUR_BITS)
+
+
+def _norm_of(norm: Any, length: int, dtype: torch.dtype, held: list[tuple[Tensor, int]]) -> _Norm:
+    """Return an RMS norm of so many numbers. Raises CannotRunWhole."""
+    form = norm_form(norm)
+    epsilon = norm.variance_epsilon if hasattr(norm, "variance_epsilon") else norm.eps
+    return _Norm(_address(norm.weight, (length,), dtype, held), epsilon, form.rounds_first, form.plus_one)
+
+
+def _address(tensor: Tensor, shape: tuple[int, ...], dtype: torch.dtype, held: list[tuple[Tensor, int]]) -> int:
+    """Return where a weight lies, and note it. Raises CannotRunWhole if the weight is not as C reads it."""
+    is_right = tuple(tensor.shape) == shape and tensor.dtype is dtype
+    if not is_right or not tensor.is_contiguous() or tensor.device.type != "cpu":
+        raise CannotRunWhole
+    held.append((tensor, tensor.data_ptr()))
+    return tensor.data_ptr()
+
+
+def _point(table: _Tables, call: Call, shape: tuple[int, int, int], kept: list[Any]) -> None:
+    """Let C read a layer's rotary tables, [1, tokens, rotated] each. Raises CannotRunWhole."""
+    cosines, sines = (each.contiguous() for each in call[1]["position_embeddings"])
+    is_right = cosines.dtype is sines.dtype and cosines.dtype in (torch.bfloat16, torch.float32)
+    if not is_right or tuple(cosines.shape) != shape or sines.shape != cosines.shape or cosines.device.type != "cpu":
+        raise CannotRunWhole
+    kept.append((cosines, sines))
+    table.cosines, table.sines = cosines.data_ptr(), sines.data_ptr()
+    table.stride, table.is_wide = cosines.shape[-1], cosines.dtype is torch.float32
+
+
+def _see(here: _Seen, memory: KvMemory, group: int, rows: Sequence[PlannedRow], kept: list[Any]) -> int:
+    """Let C read and write where the rows' tokens are in a group's arena; return the most tokens that one sees.
+
+    Raises:
+        CannotRunWhole: C has no code for the number format of the arena.
+        ValueError: the pages don't hold the tokens, or are none of the arena's.
+    """
+    arena, of_group = memory.arena_of(group), memory.groups[group]
+    keys, values = arena.tensors  # [places, kv_heads, slots, dim]
+    if keys.dtype not in _FORMS or values.dtype is not keys.dtype or keys.stride(3) != 1 or values.stride(3) != 1:
+        raise CannotRunWhole
+    slots, firsts, runs = array("q"), array("q", (0,)), array("q")
+    most_seen = 0
+    for row in rows:
+        first_page, pages = row.tables[group]
+        if any(start < 0 or (start + count) * PAGE_TOKENS > keys.shape[2] for start, count in pages):
+            raise ValueError("a row has pages that the memory lacks")
+        for position in range(row.position, row.position + row.tokens):
+            oldest = of_group.first_visible(position)
+            for stretch in slots_in(pages, oldest - first_page * PAGE_TOKENS, position + 1 - oldest):
+                runs.extend(stretch)
+            slots.append(runs[-2] + runs[-1] - 1)
+            firsts.append(len(runs) // 2)
+            most_seen = max(most_seen, position + 1 - oldest)
+    kept.append((slots, firsts, runs))
+    here.slots, here.firsts, here.runs = (numbers.buffer_info()[0] for numbers in (slots, firsts, runs))
+    here.keys, here.values, here.form = keys.data_ptr(), values.data_ptr(), _FORMS[keys.dtype]
+    for name, stride in zip(_STRIDES, (*keys.stride()[:3], *values.stride()[:3]), strict=True):
+        setattr(here, name, stride * keys.element_size())
+    return most_seen
