@@ -172,7 +172,7 @@ def _honest_audits(server: LabServer, form: NumberFormat, seed: int) -> Iterator
     prefill = server.prefill(rows)
     with threads(2):
         other_prefill = server.prefill(rows)
-        alone = server.decode(rows[:4], together=False)
+    alone = server.decode(rows[:4], together=False)
     few = np.concatenate([server.decode(rows[:3]), server.decode(rows[3:])])
     steps = (server.decode(rows), few, np.concatenate([alone, few[4:]]))
     for audited, third in permutations(range(len(steps)), 2):
