@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import subprocess
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
@@ -175,6 +176,30 @@ def test_no_kernel_is_used_if_one_is_wrong(monkeypatch: pytest.MonkeyPatch, capl
     assert kernels is not None
     monkeypatch.undo()
     assert wrong_kernel(kernels) is None
+
+
+def test_the_library_is_compiled_once_and_again_if_it_is_damaged(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    runs: list[list[str]] = []
+    run = subprocess.run
+
+    def counted(command: list[str], **kwargs: Any) -> subprocess.CompletedProcess[bytes]:
+        runs.append(command)
+        return run(command, **kwargs)
+
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    monkeypatch.setattr(subprocess, "run", counted)
+    compiled = []
+    for _ in range(3):
+        runs.clear()
+        assert isinstance(native_kernels._found.__wrapped__(), NativeKernels)
+        compiled.append(sum("-o" in command for command in runs))
+        (kept,) = (tmp_path / "potluck" / "kernels").iterdir()
+        if len(compiled) == 2:
+            kept.write_bytes(kept.read_bytes()[:-1000])
+    assert compiled == [1, 0, 1]
+    assert kept.stat().st_mode & 0o777 == 0o600
 
 
 def test_a_missing_compiler_is_named_where_it_matters(
