@@ -59,10 +59,12 @@ def packed_bytes(hidden_size: int) -> int:
 def pack(hidden: Tensor) -> Packed:
     """Round hidden states to values that can be packed, and pack them.
 
-    Values of 32,768 and more that are no outliers leave them as they are.
+    Values of 32,768 and more that are no outliers leave them as they are; hidden states of no tokens are not packed.
 
     Shapes: hidden [..., hidden_size], finite.
     """
+    if hidden.numel() == 0:
+        return Packed(hidden, None)
     size = hidden.shape[-1]
     values = hidden.detach().reshape(-1, size).to(torch.float32, copy=True)
     tokens = len(values)
@@ -107,8 +109,10 @@ def unpack(data: Tensor, size: int) -> Tensor:
     Shapes: data uint8 [..., packed_bytes(size)] -> [..., size].
 
     Raises:
-        WireError: exponents, places or outliers that packing does not produce.
+        WireError: no token, or exponents, places or outliers that packing does not produce.
     """
+    if data.numel() == 0:
+        raise WireError("no packed token")
     rows = data.reshape(-1, data.shape[-1])
     top = rows[:, :1].view(torch.int8).to(torch.int32)
     upper, places = _int16(rows[:, 1:_HEAD_BYTES]).chunk(2, dim=-1)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import threading
+from dataclasses import replace
 
 import pytest
 import torch
@@ -15,6 +16,7 @@ from potluck_control.launch_spec import ServingLimits
 from potluck.protocol.blocks import Span
 from potluck.protocol.codes import Code, RemoteError
 from potluck.protocol.messages import StepRequest
+from potluck.wire.packing import pack
 from potluck.wire.sessions import decode_step_reply
 
 
@@ -161,6 +163,15 @@ async def test_empty_steps_open_and_keep_a_session_alive(network, blocks):
         await client.step(StepRequest(hidden_states(1, 3)))
         reply = await client.step(StepRequest(hidden_states(1, 0)))
         assert reply.hidden.shape == (1, 0, 64)
+
+
+async def test_empty_steps_of_a_session_that_packs_are_answered_too(network, blocks):
+    async with serve(network, blocks=blocks) as server:
+        packing = replace(opening(), packs=True)
+        client = await first_step(network.start(), server, StepRequest(hidden_states(1, 0), packing))
+        reply = await client.step(StepRequest(hidden_states(1, 3)))
+        assert torch.equal(pack(reply.hidden).values, reply.hidden)
+        await client.close()
 
 
 async def test_replies_tell_what_the_step_cost_and_what_is_left(network, blocks):

@@ -174,3 +174,9 @@ def test_an_outlier_too_large_for_the_dtype_is_refused() -> None:
     values, data = pack(with_outliers(64, scale=1e3))
     with pytest.raises(WireError, match="infinity"):
         read_floats(to_wire(Role.HIDDEN, values, data)._replace(dtype=2), (2, 6, 64))
+
+
+def test_hidden_states_of_no_tokens_are_not_packed() -> None:
+    assert pack(torch.empty(1, 0, 64)).data is None
+    with pytest.raises(WireError, match="no packed token"):
+        unpack(torch.empty(1, 0, packed_bytes(64), dtype=torch.uint8), 64)
