@@ -187,6 +187,11 @@ class Together:
         for text, hidden in zip(texts, inputs, strict=True):
             if text.answer is None:
                 text.answer = asyncio.ensure_future(text.cache.step_row(hidden))
+        await self._wait(texts, began_s)
+        for text in texts:  # an answer that comes from now on is not in the packed row
+            text.is_answered = text.answer is not None and text.answer.done()
+
+    async def _wait(self, texts: Sequence[_Text], began_s: float) -> None:
         answers = [text.answer for text in texts if text.answer is not None]
         with self._lock:
             is_joined = len(self._texts) > len(texts)  # before the event was cleared
@@ -217,6 +222,7 @@ class _Text:
         self.tokens: Sequence[int] = ()  # of the step
         self.position = 0  # of the first one
         self.answer: asyncio.Future[Tensor] | None = None  # to the step; belongs to the client's event loop
+        self.is_answered = False  # the answer is in the packed row
         self.is_late = False  # others have waited for it once
         self.is_done = False
         self._steps = steps
@@ -225,14 +231,10 @@ class _Text:
     def begin(self) -> None:
         self._take(lambda: next(self._steps))
 
-    @property
-    def is_answered(self) -> bool:
-        return self.answer is not None and self.answer.done()
-
     def go_on(self, logits: Tensor) -> None:
         """Choose tokens with the answer that came, or raise its error within `steps`."""
         assert self.answer is not None
-        answer, self.answer, self.is_late = self.answer, None, False
+        answer, self.answer, self.is_answered, self.is_late = self.answer, None, False, False
         try:
             hidden = answer.result()
         except Exception as error:
@@ -277,5 +279,6 @@ class _Packed(JointCache):
 def _output(text: _Text, like: Tensor) -> Tensor:
     """Return what the servers answered, or `like` if the answer isn't there or is an error."""
     answer = text.answer
-    is_good = answer is not None and answer.done() and not answer.cancelled() and answer.exception() is None
-    return answer.result() if is_good and answer is not None else like
+    if answer is None or not text.is_answered or answer.cancelled() or answer.exception() is not None:
+        return like
+    return answer.result()

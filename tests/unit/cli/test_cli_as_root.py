@@ -30,6 +30,7 @@ LINES = {  # at least one a command; `setup` and `service` must not get as far a
     "leave": ["leave"],
     "members": ["members", "members backup {out}", "members restore {backup}"],
     "models": ["models list"],
+    "estimate": ["estimate demo-model"],
     "programs": ["programs list"],
     "history": ["history"],
     "earnings": ["earnings"],

@@ -129,16 +129,22 @@ class Cache:
 
 
 class Ends(torch.nn.Module):
-    """The ends of a model without blocks. `mixes`: its tokens see each other."""
+    """The ends of a model without blocks.
+
+    mixes: its tokens see each other.
+    after_blocks: called with the number of tokens when the answers that count in a step are there.
+    """
 
     device = torch.device("cpu")
 
-    def __init__(self, *, mixes: bool = False) -> None:
+    def __init__(self, *, mixes: bool = False, after_blocks: Callable[[int], None] = lambda _: None) -> None:
         super().__init__()
         self._mixes = mixes
+        self._after_blocks = after_blocks
 
     def forward(self, input_ids: torch.Tensor, past_key_values: JointCache, **_: object) -> SimpleNamespace:
         hidden = past_key_values.step(input_ids[..., None].float())
+        self._after_blocks(input_ids.shape[1])
         return SimpleNamespace(logits=hidden.cumsum(1) if self._mixes else hidden)
 
 
@@ -174,6 +180,30 @@ def test_a_late_answer_holds_nobody_up(loop: LoopThread) -> None:
         other.result()
         late.result()
     assert done == ["other", "late"]
+
+
+def test_an_answer_that_comes_within_a_step_counts_in_the_next_one(loop: LoopThread) -> None:
+    gate = asyncio.Event()
+
+    def bring_the_late_answer(tokens: int) -> None:
+        if tokens == 2:
+            loop.post(gate.set)
+            loop.run(asyncio.sleep(0.05))
+
+    texts = together(loop, Ends(after_blocks=bring_the_late_answer))
+
+    def late() -> Decoding:
+        stepped = yield [7]
+        assert stepped.logits.item() == stepped.hidden.item() == 8
+
+    def other() -> Decoding:
+        while not gate.is_set():
+            yield [1]
+
+    with ThreadPoolExecutor(2) as threads:
+        runs = (late(), Cache(gate)), (other(), Cache())
+        for each in [threads.submit(texts.run, *run) for run in runs]:  # type: ignore[arg-type]
+            each.result()
 
 
 def test_families_whose_ends_mix_tokens_decode_each_text_alone(loop: LoopThread) -> None:
