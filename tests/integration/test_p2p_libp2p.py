@@ -411,8 +411,11 @@ async def test_of_too_many_streams_some_are_refused_and_the_rest_closed(
     for stream in streams:
         await outcome(stream.send(b"x"))  # some are closed already
     answers = Counter([await outcome(stream.receive(timeout_s=WAIT_S)) for stream in streams])
-    assert (answers[b"x"], answers[Code.BUSY], answers[None]) == (2, 3, 4)
     await many.close()
+    assert answers[b"x"] == 2
+    assert answers[Code.BUSY] + answers[None] == 7
+    assert answers[Code.BUSY] >= 3  # one more when an earlier refusal has been read meanwhile
+    assert answers[None] >= 1
 
 
 async def test_closing_ends_p2pd(folder: Path) -> None:
