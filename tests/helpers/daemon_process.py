@@ -13,6 +13,7 @@ import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
+import platformdirs
 import psutil
 from potluck_control import schema
 from potluck_control.client import ControlClient, DaemonAwayError
@@ -47,6 +48,10 @@ class DaemonProcess:
         self.settings_file.parent.mkdir(parents=True)
         self.write_settings(settings)
         (self.folder / "run").mkdir(mode=0o700)
+        kernels = platformdirs.user_cache_path("potluck") / "kernels"  # compiled once for all tests
+        kernels.mkdir(mode=0o700, parents=True, exist_ok=True)
+        (self.folder / "cache" / "potluck").mkdir(mode=0o700, parents=True)
+        (self.folder / "cache" / "potluck" / "kernels").symlink_to(kernels)
 
     def __enter__(self) -> DaemonProcess:
         self.start()
