@@ -26,7 +26,7 @@ from potluck.protocol.blocks import Span
 _HIDDEN, _NUM_BLOCKS = 512, 4
 _PEOPLE = ("Anne", "Ben")  # and the founder
 _TOKENS = 96  # of one answer
-_TURNS = 1  # answers of each side in a pair
+_TURNS = 2  # answers of each side in a pair
 _MOST_WARMING = 120  # prompts
 _QUIET = 5  # prompts in a row without an audit
 _WARMING_TOKENS = 10 * WINDOW_TOKENS  # of a prompt, so that nearly each has a window audited

@@ -120,8 +120,9 @@ class StepScheduler:
         self._jobs[job] = None
         self._arrived.append(job)
         self.queued_tokens += tokens
-        pace = self._paces.get(job.session)
-        if pace is not None and pace.is_away:
+        if not job.is_decode:  # a session is not waited for, nor spared, because of its own prefill
+            self._paces.pop(job.session, None)
+        elif (pace := self._paces.get(job.session)) is not None and pace.is_away:
             pace.came_back(now)
         was_awaited = job.is_decode and job.session in self._awaited
         self._awaited.discard(job.session)

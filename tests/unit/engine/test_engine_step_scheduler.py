@@ -95,6 +95,14 @@ def test_prefill_stays_bounded_while_a_decoding_session_is_away_and_not_after_it
     assert counts(queue.next(0.1, COST))["prefill"] == 500
 
 
+def test_a_session_that_decoded_last_does_not_bound_its_own_prefill():
+    queue = scheduler()
+    ready(queue, job("chat"))
+    run(queue, queue.next(0.0, COST), 0.0)
+    ready(queue, job("chat", tokens=500))
+    assert counts(queue.next(0.1, COST)) == {"chat": 500}
+
+
 def test_clients_share_a_prefill_budget_equally_however_many_sessions_they_open():
     queue = scheduler(step_tokens=120)
     ready(queue, *(job(f"greedy {i}", "greedy", tokens=100) for i in range(5)), job("modest", "modest", tokens=100))
