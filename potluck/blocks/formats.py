@@ -21,6 +21,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 from transformers.pytorch_utils import Conv1D
 
+from potluck.blocks import widening
 from potluck.blocks.heap import trim_heap
 from potluck.blocks.native_kernels import native_kernels
 from potluck.blocks.native_library import GROUP, NATIVE_ROWS
@@ -28,7 +29,7 @@ from potluck.errors import CheckpointError, UsageError
 from potluck.protocol.records import QUANTIZATIONS
 
 _MIN_ROWS = 64  # smaller matrices are gates and routers: converting them saves little and changes much
-_BFLOAT16_KERNEL_TOKENS = 3  # for more, torch is as fast
+_BFLOAT16_KERNEL_TOKENS = 16  # for more, torch is as fast, or `widening`
 _INT8_KERNEL_TOKENS = 16  # for more, restoring the matrix is faster (measured with AVX-512, hidden 2048)
 _INT4_KERNEL_TOKENS = 128  # restoring int4 takes longer
 _CHUNK_ROWS = 128  # converted at a time, which limits the memory needed besides a block and its codes
@@ -58,11 +59,11 @@ class Int8Matrix(nn.Module):
                 return native.int8(x, self.codes, self.scales)
             flat = x.reshape(-1, x.shape[-1])
             return torch._weight_int8pack_mm(flat, self.codes, self.scales).view(*x.shape[:-1], -1)
-        return functional.linear(x, self.codes.to(x.dtype)) * self.scales
+        return widening.product(x, self.codes) * self.scales
 
     def product_grad(self, grad: Tensor) -> Tensor:
         """Return the gradient of x [..., columns] from that of the product [..., rows]."""
-        return (grad * self.scales) @ self.codes.to(grad.dtype)
+        return widening.product_grad(grad * self.scales, self.codes)
 
     def rows(self, start: int, end: int) -> Tensor:
         """Return rows [start, end) as numbers."""
@@ -114,11 +115,11 @@ class Int4Matrix(nn.Module):
             packed = self.codes.view(self.levels.shape[1], -1)
             output = torch._weight_int4pack_mm_for_cpu(flat, packed, GROUP, self.levels)
             return output[:, : self.num_rows].reshape(*x.shape[:-1], self.num_rows)
-        return functional.linear(x, self.rows(0, self.num_rows))
+        return widening.product(x, self.rows(0, self.num_rows))
 
     def product_grad(self, grad: Tensor) -> Tensor:
         """Return the gradient of x [..., columns] from that of the product [..., rows]."""
-        return grad @ self.rows(0, self.num_rows)
+        return widening.product_grad(grad, self.rows(0, self.num_rows))
 
     def rows(self, start: int, end: int) -> Tensor:
         """Return rows [start, end) as numbers; `start` must be the first row of a block."""
@@ -169,14 +170,23 @@ class QuantizedLinear(nn.Module):
 
 
 class NativeLinear(nn.Linear):
-    """A linear layer whose bfloat16 matrix `native_kernels` multiply for few tokens."""
+    """A linear layer in bfloat16, whose weight is not trained: `native_kernels` multiply few tokens."""
 
     def forward(self, x: Tensor) -> Tensor:
-        native = native_kernels() if _is_for_kernel(x, _BFLOAT16_KERNEL_TOKENS) else None
-        if native is None or (x.requires_grad and torch.is_grad_enabled()):
-            return super().forward(x)
-        output = native.bfloat16(x, self.weight)
+        if x.requires_grad and torch.is_grad_enabled():
+            output: Tensor = _Product.apply(x, self)  # type: ignore[no-untyped-call]
+        else:
+            output = self.product(x)
         return output if self.bias is None else output + self.bias
+
+    def product(self, x: Tensor) -> Tensor:
+        """Return x [..., columns] times the transposed matrix: [..., rows]."""
+        native = native_kernels() if _is_for_kernel(x, _BFLOAT16_KERNEL_TOKENS) else None
+        return widening.product(x, self.weight) if native is None else native.bfloat16(x, self.weight)
+
+    def product_grad(self, grad: Tensor) -> Tensor:
+        """Return the gradient of x [..., columns] from that of the product [..., rows]."""
+        return widening.product_grad(grad, self.weight)
 
 
 class QuantizedExperts(nn.Module):
@@ -192,10 +202,10 @@ class QuantizedExperts(nn.Module):
 
 
 class _Product(torch.autograd.Function):
-    """A product that saves nothing for the backward pass, which restores the matrix again."""
+    """A product that saves nothing for the backward pass, which restores or widens the matrix again."""
 
     @staticmethod
-    def forward(ctx: Any, x: Tensor, matrix: Matrix) -> Tensor:
+    def forward(ctx: Any, x: Tensor, matrix: Matrix | NativeLinear) -> Tensor:
         ctx.matrix = matrix
         return matrix.product(x)
 
@@ -234,7 +244,7 @@ def quantize_block(block: nn.Module, quantization: str, *, is_for_cpu: bool = Tr
 
 
 def multiply_natively(block: nn.Module) -> None:
-    """Let `native_kernels` multiply few tokens by a block's bfloat16 matrices, which stay as they are."""
+    """Multiply by a block's bfloat16 matrices in the fastest way of this CPU. They stay as they are."""
     for module in block.modules():
         if type(module) is nn.Linear and module.weight.dtype is torch.bfloat16 and module.in_features % 16 == 0:
             module.__class__ = NativeLinear  # others hold the module itself

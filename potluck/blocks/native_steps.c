@@ -6,7 +6,8 @@
 #include "native_kernels.h"
 
 #define AHEAD 1024 /* numbers of a float matrix to fetch in advance */
-#define MOST_TOKENS 4
+#define TOKENS_TOGETHER 4 /* of a float product, with so many rows of the matrix: twelve sums fit into registers */
+#define ROWS_TOGETHER 3
 #define FAST __attribute__((target("avx2,fma")))
 #define LEAST_SCALE 1e-30f /* as in slots.py */
 
@@ -59,35 +60,50 @@ static inline float number_at(const void *numbers, int64_t i, int is_half) {
     return is_half ? widened(((const uint16_t *)numbers)[i]) : ((const float *)numbers)[i];
 }
 
-/* Multiply `tokens` rows of x with one row of a float matrix; columns is a multiple of 16. */
+/* Multiply `tokens` rows of x with `count` rows of a float matrix; columns is a multiple of 16. Each product is summed in
+ * the same order, whatever stands beside it. result: [TOKENS_TOGETHER][ROWS_TOGETHER]. */
 __attribute__((target("avx2,fma"), always_inline)) static inline void multiply_floats(
-    const float *weights, const float *x, float *result, int64_t columns, const int tokens) {
-    __m256 some[MOST_TOKENS], others[MOST_TOKENS];
-    for (int token = 0; token < tokens; token++) some[token] = others[token] = _mm256_setzero_ps();
-    for (int64_t column = 0; column < columns; column += 16) {
-        __m256 first = _mm256_loadu_ps(weights + column), second = _mm256_loadu_ps(weights + column + 8);
-        _mm_prefetch((const char *)(weights + column + AHEAD), _MM_HINT_T1);
-        for (int token = 0; token < tokens; token++) {
-            const float *here = x + token * columns + column;
-            some[token] = _mm256_fmadd_ps(first, _mm256_loadu_ps(here), some[token]);
-            others[token] = _mm256_fmadd_ps(second, _mm256_loadu_ps(here + 8), others[token]);
+    const float *weights, const float *x, float *result, int64_t columns, const int count, const int tokens) {
+    __m256 sums[TOKENS_TOGETHER][ROWS_TOGETHER];
+    for (int token = 0; token < tokens; token++)
+        for (int row = 0; row < count; row++) sums[token][row] = _mm256_setzero_ps();
+    for (int64_t start = 0; start < columns; start += 16) {
+        for (int row = 0; row < count; row++)
+            _mm_prefetch((const char *)(weights + row * columns + start + AHEAD), _MM_HINT_T1);
+        for (int64_t column = start; column < start + 16; column += 8) {
+            __m256 some[ROWS_TOGETHER];
+            for (int row = 0; row < count; row++) some[row] = _mm256_loadu_ps(weights + row * columns + column);
+            for (int token = 0; token < tokens; token++) {
+                const __m256 here = _mm256_loadu_ps(x + token * columns + column);
+                for (int row = 0; row < count; row++)
+                    sums[token][row] = _mm256_fmadd_ps(some[row], here, sums[token][row]);
+            }
         }
     }
-    for (int token = 0; token < tokens; token++) result[token] = summed(_mm256_add_ps(some[token], others[token]));
+    for (int token = 0; token < tokens; token++)
+        for (int row = 0; row < count; row++) result[token * ROWS_TOGETHER + row] = summed(sums[token][row]);
 }
 
 FAST static void float_product(
     const Matrix *matrix, const float *x, float *output, int64_t stride, int64_t tokens, int threads) {
+    const int64_t columns = matrix->columns;
 #pragma omp parallel for num_threads(threads) if (threads > 1)
-    for (int64_t row = 0; row < matrix->rows; row++) {
-        const float *weights = (const float *)matrix->weight + row * matrix->columns;
-        float result[MOST_TOKENS] = {0};
-#define CASE_FLOATS(number) \
-    case number: multiply_floats(weights, x, result, matrix->columns, number); break;
-        switch (tokens) {
-            CASE_FLOATS(1) CASE_FLOATS(2) CASE_FLOATS(3) CASE_FLOATS(4)
+    for (int64_t row = 0; row < matrix->rows; row += ROWS_TOGETHER) {
+        const float *weights = (const float *)matrix->weight + row * columns;
+        const int64_t count = matrix->rows - row < ROWS_TOGETHER ? matrix->rows - row : ROWS_TOGETHER;
+        for (int64_t token = 0; token < tokens; token += TOKENS_TOGETHER) {
+            const int64_t here = tokens - token < TOKENS_TOGETHER ? tokens - token : TOKENS_TOGETHER;
+            const float *some = x + token * columns;
+            float result[TOKENS_TOGETHER * ROWS_TOGETHER] = {0};
+#define CASE_FLOATS(count, tokens) \
+    case 4 * count + tokens: multiply_floats(weights, some, result, columns, count, tokens); break;
+#define CASES_FLOATS(count) \
+    CASE_FLOATS(count, 1) CASE_FLOATS(count, 2) CASE_FLOATS(count, 3) CASE_FLOATS(count, 4)
+            switch (4 * count + here) { CASES_FLOATS(1) CASES_FLOATS(2) CASES_FLOATS(3) }
+            for (int64_t which = 0; which < here; which++)
+                for (int64_t at = 0; at < count; at++)
+                    output[(token + which) * stride + row + at] = result[which * ROWS_TOGETHER + at];
         }
-        for (int64_t token = 0; token < tokens; token++) output[token * stride + row] = result[token];
     }
 }
 

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from potluck.blocks import BlockSpan, formats, load_span
+from potluck.blocks import BlockSpan, formats, load_span, widening
 from potluck.blocks import native_kernels as native_module
 from potluck.blocks.formats import Int4Matrix, Int8Matrix, NativeLinear, QuantizedLinear, block_nbytes, quantize_block
 from potluck.blocks.kernel_support import NoKernels
@@ -153,7 +153,7 @@ def linear(*, bias: bool = True) -> nn.Linear:
 @needs_compiler
 @pytest.mark.parametrize("bias", [True, False])
 @pytest.mark.parametrize("threads", [1, 2])
-@pytest.mark.parametrize("tokens", [1, 2, 3, 4])
+@pytest.mark.parametrize("tokens", [1, 2, 16, 17])
 @torch.inference_mode()
 def test_a_bfloat16_matrix_is_multiplied_as_by_torch(
     bias: bool, threads: int, tokens: int, monkeypatch: pytest.MonkeyPatch
@@ -174,7 +174,7 @@ def test_a_bfloat16_matrix_is_multiplied_as_by_torch(
         found = block(x)
     finally:
         torch.set_num_threads(before)
-    assert used == ([tokens] if tokens < 4 else [])
+    assert used == ([tokens] if tokens < 17 else [])
     assert found.shape == (1, tokens, 100)
     assert error(found, wanted) < 5e-3
 
@@ -222,6 +222,28 @@ def test_only_bfloat16_layers_are_multiplied_natively() -> None:
     block = nn.Sequential(linear().float(), nn.Linear(40, 8, dtype=torch.bfloat16))
     formats.multiply_natively(block)
     assert not any(isinstance(module, NativeLinear) for module in block)
+
+
+@pytest.mark.parametrize("capability", ["AVX2", "AVX512"])
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16, torch.float32])
+def test_products_are_right_whatever_the_processor_multiplies_fast(
+    dtype: torch.dtype, capability: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(torch.backends.cpu, "get_cpu_capability", lambda: capability)
+    monkeypatch.setattr(widening, "_PIECE", 48 * 7)  # several pieces, and a rest
+    weight = random(100, 48, dtype=dtype)
+    x, grad = (random(2, 5, size, seed=size, dtype=dtype) for size in (48, 100))
+    found, back = widening.product(x, weight), widening.product_grad(grad, weight)
+    assert found.dtype is back.dtype is dtype
+    assert error(found, x.float() @ weight.float().T) < 5e-3
+    assert error(back, grad.float() @ weight.float()) < 5e-3
+
+
+def test_codes_are_multiplied_as_the_numbers_that_they_are(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(torch.backends.cpu, "get_cpu_capability", lambda: "AVX2")
+    codes = torch.arange(-127, 113, dtype=torch.int8).view(5, 48)
+    x = random(20, 48, dtype=torch.bfloat16)
+    assert error(widening.product(x, codes), x.float() @ codes.float().T) < 5e-3
 
 
 @pytest.mark.parametrize("kind", MATRICES)

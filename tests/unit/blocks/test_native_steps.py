@@ -22,7 +22,8 @@ from potluck.blocks.formats import QuantizedLinear
 from potluck.blocks.kernel_support import NoKernels
 from potluck.blocks.kv import KvMemory, KvSequence
 from potluck.blocks.native_library import NativeKernels
-from potluck.blocks.native_steps import CannotRunWhole, WholeBlocks
+from potluck.blocks.native_steps import MOST_TOKENS, CannotRunWhole, WholeBlocks
+from potluck.blocks.pages import PAGE_TOKENS
 from potluck.blocks.plans import StepPlan, StepRow, plan_step
 from potluck.blocks.ragged import RaggedRunner
 from potluck.checkpoint import open_checkpoint
@@ -164,13 +165,14 @@ def test_blocks_that_c_has_no_code_for_run_operation_by_operation(family: str, f
     assert not load(family_folder(family), torch.float32).is_whole
 
 
-def test_a_token_s_output_does_not_depend_on_the_rows_beside_it(family_folder: FolderOf) -> None:
+@pytest.mark.parametrize("count", [2, 7, MOST_TOKENS])
+def test_a_token_s_output_does_not_depend_on_the_rows_beside_it(count: int, family_folder: FolderOf) -> None:
     blocks = load(family_folder("llama"), torch.float32)
-    memory = blocks.new_memory(64)
-    hidden = random_hidden(2, blocks)
-    rows = [memory.new_sequence() for _ in range(3)]
-    alone = run(blocks, memory, rows[:1], [1], hidden[:1])
-    assert torch.equal(alone, run(blocks, memory, rows[1:], [1, 1], hidden)[:1])
+    memory = blocks.new_memory(2 * count * PAGE_TOKENS)
+    hidden = random_hidden(count, blocks)
+    rows = [memory.new_sequence() for _ in range(2 * count)]
+    alone = [run(blocks, memory, [row], [1], hidden[at : at + 1]) for at, row in enumerate(rows[:count])]
+    assert torch.equal(torch.cat(alone), run(blocks, memory, rows[count:], [1] * count, hidden))
 
 
 @pytest.mark.parametrize("cache_quantization", ["none", "int8"])
