@@ -67,7 +67,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     which.add_argument("--num-blocks", type=positive, metavar="N", help="how many blocks (default: as many as fit)")
     add_node(parser, port=0)
     parser.add_argument("--name", help="name that the swarm sees")
-    parser.add_argument("--identity", type=Path, metavar="FILE", help="key file (default: a new identity each time)")
+    parser.add_argument(
+        "--identity",
+        type=Path,
+        metavar="FILE",
+        help="key file (default: a new identity each time, which earns nothing in a public swarm)",
+    )
     parser.add_argument(
         "--max-memory",
         type=max_memory,

@@ -105,6 +105,7 @@ class Engine:
         self._changed_file = ""  # that the daemon knows of; empty: all are right
         self._is_wrong = False  # others proved that this engine answered wrongly, and the span was given up
         self._lacks_files = False  # the span was given up, and comes back when its files are right
+        self._is_offloaded = False  # somebody else needs the device, until `restore`
         self._load_at = 0.0  # not before this time, monotonic
         self._broken: asyncio.Queue[PotluckError] = asyncio.Queue()  # why no blocks can be served any more
         self._changing = asyncio.Lock()  # one of offload, restore, reload and the loss of a device at a time
@@ -197,6 +198,7 @@ class Engine:
         """
         await self._in_service().mover.stop()
         async with self._changing:
+            self._is_offloaded = True
             phase = self._in_service()
             blocks = phase.state.blocks
             phase.state.parking.is_open = blocks.is_restorable
@@ -208,10 +210,12 @@ class Engine:
     async def restore(self) -> None:
         """Take the weights again, or load them anew, and return to the swarm; if files changed, once they are right.
 
-        Raises PotluckError, as `start`.
+        An excluded engine returns when that time is over. Raises PotluckError, as `start`.
         """
         async with self._changing:
-            await self._bring_back(self._in_service())
+            self._is_offloaded = False
+            if not self._is_wrong and self.node.directory.case_against_me() is None:
+                await self._bring_back(self._in_service())  # otherwise `_watch_verdicts` does what is due
 
     async def wait_lost(self) -> None:
         """Return when the peer-to-peer process ended by itself: then nobody can reach this engine any more.
@@ -391,7 +395,7 @@ class Engine:
             file = await self._files.look(weights.origins)
             is_news = file != self._changed_file
             if self._lacks_files:
-                if not file and time.monotonic() >= self._load_at:
+                if not file and not self._is_offloaded and time.monotonic() >= self._load_at:
                     async with self._changing:
                         await self._bring_back(self._in_service())
             elif weights.stream is not None and await _is_unreadable(weights.stream, is_suspect=is_news and file != ""):
@@ -419,6 +423,8 @@ class Engine:
         while True:
             await asyncio.sleep(INTERVAL_S)
             case = self.node.directory.case_against_me()
+            if self._is_offloaded:
+                continue
             if case is not None and not self._is_wrong:
                 await self._give_up_as_wrong(case)
             elif case is None and self._is_wrong:
@@ -436,7 +442,9 @@ class Engine:
             until_s = self.node.directory.exclusions.ends_at(self.node.peer_id)
             people = len({opinion.person for opinion in case.opinions if opinion.finding is Finding.WRONG})
             log.error("%d people repeated what this computer computed and found it wrong", people)
-            if not phase.state.admission.leaving:
+            if phase.state.admission.leaving:  # it was offloaded: only sessions are left
+                phase.state.stage.paging.close_all()
+            else:
                 await phase.mover.stop()
                 await self._refuse_new(phase)
                 await asyncio.gather(self._leave_directory(phase), self.runtime.give_up(phase.state, closes_all=True))

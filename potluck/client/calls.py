@@ -14,14 +14,14 @@ from typing import Any, NamedTuple, TypeVar
 
 from potluck.client.config import ClientConfig
 from potluck.client.own_adapters import AdapterPart
-from potluck.client.receipts import Unsigned
+from potluck.client.receipts import Tab, Unsigned
 from potluck.foreign import ForeignPeers, SessionCoding
 from potluck.p2p.network import Host, Stream
 from potluck.protocol.blocks import PeerId, Span
 from potluck.protocol.codes import Code, RemoteError
 from potluck.protocol.messages import AdapterUpload, Caller, ForwardRequest, StepReply, StepRequest, TensorReply
 from potluck.protocol.records import ServerRecord
-from potluck.routing import Patience
+from potluck.routing import Patience, RouteHop
 from potluck.tasks import BackgroundTasks
 from potluck.wire import protocols, sessions
 from potluck.wire.adapters import encode_upload
@@ -70,6 +70,19 @@ class Calls:
     def pays_unsigned(self) -> bool:
         """Return whether windows are paid for that a server doesn't sign: among people who know each other."""
         return not self._host.is_public
+
+    def open_tab(self, part: RouteHop) -> Tab:
+        """Return a new tab for one stream to a server."""
+        return self.signer.open_tab(part.peer_id, part.span) if self._may_pay(part) else Tab()
+
+    def tab_of_calls(self, part: RouteHop) -> Tab:
+        """Return the tab of all stateless calls to a server through this span."""
+        return self.signer.tab_of_calls(part.peer_id, part.span) if self._may_pay(part) else Tab()
+
+    def _may_pay(self, part: RouteHop) -> bool:
+        """Return whether a server is paid: in a public swarm, only if others could be shown that it lied."""
+        is_provable = part.server.record.is_ours and self._host.is_accountable(part.peer_id)
+        return is_provable or not self._host.is_public
 
     async def open_steps(self, record: ServerRecord) -> StepStream:
         """Open a stream for one session. Raises RemoteError UNREACHABLE."""

@@ -140,8 +140,7 @@ class Hop:
             self._stream = await self._calls.open_steps(self._record)
             self._last_used_s = time.monotonic()
             self.commitments = self._new_commitments()
-            is_payable = self._record.is_ours or self._calls.pays_unsigned
-            self._tab = self._calls.signer.open_tab(self.peer_id, self.span) if is_payable else Tab()
+            self._tab = self._calls.open_tab(self.part)
 
     def _new_commitments(self) -> Commitments | None:
         record, key = self._record, public_key_of(self.peer_id)

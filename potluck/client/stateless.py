@@ -52,7 +52,7 @@ async def forward_at(
     Args:
         is_trained: whether its backward follows, for which the server may keep what it needs.
     """
-    tab = calls.signer.tab_of_calls(part.peer_id, part.span)
+    tab = calls.tab_of_calls(part)
     own = None if adapter is None else adapter.part(part.span)
     introduced = calls.caller_for(part.server.record, part.span)
     caller = replace(introduced, receipt=tab.due(), private=None if own is None else own.id)
@@ -134,7 +134,7 @@ class StatelessCalls:
         while todo:
             leg = todo.pop()
             own_prompts = None if prompts is None else _cut(prompts, leg.hop.span, span)
-            tab = self._calls.signer.tab_of_calls(leg.hop.peer_id, leg.hop.span)
+            tab = self._calls.tab_of_calls(leg.hop)
             own = None if adapter is None else adapter.part(leg.hop.span)
             introduced = self._calls.caller_for(leg.hop.server.record, leg.hop.span)
             caller = replace(introduced, receipt=tab.due(), private=None if own is None else own.id)

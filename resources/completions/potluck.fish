@@ -274,7 +274,7 @@ complete -c potluck -n '_shtab_potluck_using serve' -l host -x -d 'to listen on;
 complete -c potluck -n '_shtab_potluck_using serve' -l announce -x -d 'address to tell others, instead of all addresses of this machine; repeatable'
 complete -c potluck -n '_shtab_potluck_using serve' -l verbose -d 'log to standard error'
 complete -c potluck -n '_shtab_potluck_using serve' -l name -x -d 'name that the swarm sees'
-complete -c potluck -n '_shtab_potluck_using serve' -l identity -xka "(__fish_complete_path (commandline -ct))" -d 'key file (default: a new identity each time)'
+complete -c potluck -n '_shtab_potluck_using serve' -l identity -xka "(__fish_complete_path (commandline -ct))" -d 'key file (default: a new identity each time, which earns nothing in a public swarm)'
 complete -c potluck -n '_shtab_potluck_using serve' -l max-memory -x -d 'such as cuda:0=10GiB,cpu=20GiB; blocks beyond it are streamed from RAM or disk (default: what fits)'
 complete -c potluck -n '_shtab_potluck_using serve' -l device -x -d 'cpu, cuda, cuda:1, mps, ... (default: cpu)'
 complete -c potluck -n '_shtab_potluck_using serve' -l devices -x -d 'use several together: cuda:0,cuda:1'

@@ -683,7 +683,7 @@ _shtab_potluck_serve_options=(
   "*--announce[address to tell others, instead of all addresses of this machine\; repeatable]:MULTIADDR:"
   "--verbose[log to standard error]"
   "--name[name that the swarm sees]:name:"
-  "--identity[key file (default\: a new identity each time)]:FILE:_files"
+  "--identity[key file (default\: a new identity each time, which earns nothing in a public swarm)]:FILE:_files"
   "--max-memory[such as cuda\:0\=10GiB,cpu\=20GiB\; blocks beyond it are streamed from RAM or disk (default\: what fits)]:DEVICE=SIZE,...:"
   "--device[cpu, cuda, cuda\:1, mps, ... (default\: cpu)]:device:"
   "--devices[use several together\: cuda\:0,cuda\:1]:DEVICE,...:"

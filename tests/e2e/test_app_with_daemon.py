@@ -17,15 +17,31 @@ from pathlib import Path
 
 import pytest
 import pytest_asyncio
+import torch
+from helpers import lying_engine
 from helpers.asking import somebody_asking
 from helpers.daemon_process import DaemonProcess
 from helpers.desk import AT_FULL_SPEED, SETTINGS
 from helpers.desktop import Desktop, ended
 from helpers.games import steam_game
+from helpers.golden import CHECKPOINT
 from helpers.tray_host import TrayHost, TrayItem, eventually
 from potluck_control import schema
 from potluck_control.client import DaemonAwayError
 from potluck_control.states import Reason, State
+
+from benchmarks.local_swarm import LocalSwarm
+from potluck import AutoDistributedModelForCausalLM
+from potluck.protocol.blocks import Span
+from potluck.routing import Needs
+
+WHOLE = Span(0, 4)
+BROKEN = """
+[serve]
+checkpoint = "{checkpoint}"
+blocks = "0:4"
+python = "{python}"
+"""
 
 pytestmark = [
     pytest.mark.asyncio(loop_scope="module"),
@@ -165,3 +181,57 @@ async def test_a_killed_daemon_is_shown_as_away_until_it_is_back(tray: TrayItem,
     assert menu["Resume"] is False
     await asyncio.to_thread(daemon.start)
     await tray.wait_tooltip("serving")
+
+
+async def test_a_computer_that_others_prove_wrong_says_so_and_stops_serving(
+    screen: Desktop, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("potluck.client.audits.audit_chance", lambda clean: 1.0)
+    python = tmp_path / "python"  # its engine computes wrongly, as with a broken GPU
+    python.write_text(f'#!/bin/sh\nexec {sys.executable} {lying_engine.__file__} {sys.executable} "$@"\n')
+    python.chmod(0o755)
+    settings = AT_FULL_SPEED + BROKEN.format(checkpoint=CHECKPOINT, python=python)
+    with (
+        LocalSwarm(CHECKPOINT, ()) as swarm,
+        DaemonProcess(settings, environment=screen.environment | SETTINGS) as daemon,
+    ):
+        add_honest_servers(swarm)
+        daemon.client.call(schema.JOIN, schema.JoinParams(swarm.invite))
+        serving = await asyncio.to_thread(daemon.wait_state, State.SERVING)
+        async with app(screen, daemon, "--hidden") as item:
+            await item.wait_tooltip("Serving layers 1–4")
+            left = await asyncio.to_thread(servers_after_a_proof, swarm)
+            found = await asyncio.to_thread(daemon.wait_for, lambda status: status.reason is Reason.FOUND_WRONG)
+            await item.wait_tooltip("2 people found that this computer computes wrongly")
+        assert left == {"Ana", "Bob", "Cem"}
+        assert found.state is State.ERROR
+        assert found.engine.pid == serving.engine.pid  # it stopped by itself
+        assert any("2 people repeated what this computer computed" in notice for notice in found.notices)
+        assert "Not serving" in daemon.command("status").stdout
+
+
+def add_honest_servers(swarm: LocalSwarm) -> None:
+    """Three people with a server each: one to audit, and two more for a proof."""
+    own_key = ("--identity", str(swarm.folder / "founder.key"))
+    engines = [swarm.add_engine(WHOLE, name="Ana", options=own_key)]
+    for person in ("Bob", "Cem"):
+        swarm.join(person)
+        engines.append(swarm.add_engine_of(person, WHOLE))
+    for engine in engines:
+        engine.wait_online()
+
+
+def servers_after_a_proof(swarm: LocalSwarm) -> set[str]:
+    """Use the swarm until a server is proven wrong; return whose servers are left on the map."""
+    prompt = torch.arange(3, 10)[None]
+    options = {"max_new_tokens": 40, "do_sample": False, "eos_token_id": None, "pad_token_id": 0}
+    ann, _ = swarm.join("Ann")
+    with AutoDistributedModelForCausalLM.from_pretrained(str(CHECKPOINT), swarm=ann) as model:
+        for _ in range(12):  # the auditor is drawn, so a few may pass before
+            model.generate(prompt, **options)
+            model._client.run(model._client.audits._background.wait())
+            if model.audits().proven:
+                break
+        servers = model._client.servers
+        model._client.run(servers.refresh())
+        return {hop.server.record.public_name for hop in servers.replicas(WHOLE, Needs())}

@@ -13,6 +13,7 @@ from torch import Tensor
 from transformers import PreTrainedModel
 
 from potluck.client.config import ClientConfig
+from potluck.client.receipts import Tab
 from potluck.client.recovery import Action, Verdict
 from potluck.errors import UsageError
 from potluck.protocol.blocks import PeerId, PersonId, Span
@@ -262,6 +263,23 @@ def test_servers_with_a_key_of_one_run_come_last_in_public_swarms(is_public: boo
         there.client.run(there.client.servers.refresh())
         there.model.generate(prompt(), **SHORT)
         assert serving(there, 0) is (slow if is_public else fast)
+
+
+@pytest.mark.parametrize("is_public", [True, False])
+def test_servers_with_a_key_of_one_run_are_not_paid_in_public_swarms(
+    is_public: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with world("0:4", config=replace(PATIENT, audits="off")) as there:
+        calls, paid = there.client.calls, set[PeerId]()
+        for method in ("open_tab", "tab_of_calls"):
+            monkeypatch.setattr(calls.signer, method, lambda server, span: (paid.add(server), Tab())[1])
+        there.network.is_public, there.network.of_one_run = is_public, {there.servers[0].peer_id}
+        there.model.generate(prompt(), **SHORT)
+        there.model(prompt())
+        assert bool(paid) is not is_public
+        there.network.of_one_run = ()
+        there.model.generate(prompt(), **SHORT)
+        assert paid
 
 
 def test_two_liars_of_four_servers_deceive_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
