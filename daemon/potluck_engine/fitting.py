@@ -20,6 +20,7 @@ from potluck.blocks.formats import block_nbytes
 from potluck.blocks.residency import Placement, Room, place
 from potluck.checkpoint import Checkpoint
 from potluck.checkpoint.families import decoder_class, decoder_of
+from potluck.checkpoint.stored import packing_of
 from potluck.errors import UsageError
 from potluck.protocol.blocks import Span
 from potluck_engine.ranks.devices import check_devices, num_memories, numbered, parse_max_memory, threads_each
@@ -104,7 +105,7 @@ def num_blocks_that_fit(
     """Return how many blocks fit into the limit with the cache of their sessions; at least one, at most all."""
     for_blocks = limit_bytes * (1.0 - _WORK_SHARE)
     for_sessions = _cache_bytes(checkpoint, dtype, cache_quantization) * limits.cache_tokens
-    each = _largest_block_bytes(checkpoint, dtype, quantization) + for_sessions
+    each = max(_block_sizes(checkpoint, dtype, quantization)) + for_sessions
     return min(max(int(for_blocks // each), 1), checkpoint.num_blocks)
 
 
@@ -189,7 +190,7 @@ def alone(
         folder=folder,
         is_guess=named not in limits,
     )
-    return place([block_nbytes(layer, quantization) for layer in _empty_blocks(checkpoint, dtype)], room)
+    return place(_block_sizes(checkpoint, dtype, quantization), room)
 
 
 def cache_tokens(blocks: BlockSpan, spec: LaunchSpec, *, max_blocks: int) -> int:
@@ -258,8 +259,9 @@ def _free_disk_bytes(folder: Path) -> int:
     return shutil.disk_usage(there).free
 
 
-def _largest_block_bytes(checkpoint: Checkpoint, dtype: str, quantization: str) -> int:
-    return max(block_nbytes(layer, quantization) for layer in _empty_blocks(checkpoint, dtype))
+def _block_sizes(checkpoint: Checkpoint, dtype: str, quantization: str) -> list[int]:
+    packing = packing_of(checkpoint.config)
+    return [block_nbytes(layer, quantization, packing) for layer in _empty_blocks(checkpoint, dtype)]
 
 
 def _empty_blocks(checkpoint: Checkpoint, dtype: str) -> list[torch.nn.Module]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from pathlib import Path
 
 import torch
@@ -14,6 +15,7 @@ from potluck.blocks.parallel import Ranks
 from potluck.checkpoint import Checkpoint, open_checkpoint
 from potluck.checkpoint.adapter_files import open_adapter
 from potluck.checkpoint.source import open_folder
+from potluck.checkpoint.stored import packing_of
 from potluck.errors import CheckpointError, PotluckError, UsageError
 from potluck.manifest import Manifest, Manifests, has_model, make_manifest
 from potluck.protocol.blocks import Span
@@ -22,6 +24,8 @@ from potluck_engine import fitting
 from potluck_engine.measure import Speed, measure_speed
 from potluck_engine.pinned_files import MemberSource, PinnedFiles, other_weights
 from potluck_engine.weights_folder import fetched, manifests, own_folder, shared_folder
+
+log = logging.getLogger(__name__)
 
 _MANIFEST_S, _LONG_S = 5.0, 120.0  # to wait for a member who has the manifest
 _DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16, "float16": torch.float16}
@@ -103,6 +107,8 @@ def load(checkpoint: Checkpoint, span: Span, config: LaunchSpec, ranks: Ranks | 
         raise UsageError(f"the device {config.device!r} cannot be used", hint="try --device cpu") from error
     torch.set_num_threads(config.threads)
     opened = [open_adapter(name, num_blocks=checkpoint.num_blocks) for name in config.adapters]
+    if config.quantization == "none" and packing_of(checkpoint.config) is not None:
+        log.info("expanding weights that are stored in few bits; serve.quantization int4 keeps those of 4 bits")
     room = fitting.weight_room(checkpoint, span, config, folder=user_places().cache / "blocks")
     if ranks is not None:
         room = fitting.share_of_room(room, ranks.rank, ranks.size, is_shared=config.device == "cpu")

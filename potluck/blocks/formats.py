@@ -6,14 +6,16 @@ frees or counts a block's tensors need not know of them. docs/decisions/0009 exp
 torchao.
 
 int8: one symmetric scale for each row. int4: 16 levels between the least and the greatest of each group of 32 values.
+Where GPTQ or AWQ made a checkpoint, int4 is its own codes and groups, value for value.
 """
 
 from __future__ import annotations
 
 import copy
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import torch
@@ -25,6 +27,7 @@ from potluck.blocks import widening
 from potluck.blocks.heap import trim_heap
 from potluck.blocks.native_kernels import native_kernels
 from potluck.blocks.native_library import GROUP, NATIVE_ROWS
+from potluck.checkpoint.packed import PackedMatrix, PackedRows, Packing
 from potluck.errors import CheckpointError, UsageError
 from potluck.protocol.records import QUANTIZATIONS
 
@@ -34,6 +37,18 @@ _INT8_KERNEL_TOKENS = 16  # for more, restoring the matrix is faster (measured w
 _INT4_KERNEL_TOKENS = 128  # restoring int4 takes longer
 _CHUNK_ROWS = 128  # converted at a time, which limits the memory needed besides a block and its codes
 _OTHER_ROWS = 64  # rows packed together where no kernel needs another number
+
+
+class _Numbers:
+    """A matrix that is not quantised yet, with the attributes of a `PackedMatrix`."""
+
+    group, order = GROUP, None
+
+    def __init__(self, weight: Tensor) -> None:
+        self.shape, self._weight = weight.shape, weight
+
+    def levels(self, start: int, end: int) -> tuple[Tensor, Tensor]:
+        return _to_levels(self._weight[start:end].float(), self._weight.dtype)
 
 
 class Int8Matrix(nn.Module):
@@ -75,42 +90,59 @@ class Int8Matrix(nn.Module):
 
 
 class Int4Matrix(nn.Module):
-    """A matrix [rows, columns] in 16 levels for each group of `GROUP` columns.
+    """A matrix [rows, columns] in 16 levels for each group of `GROUP` columns, or of a multiple of so many.
 
     `codes` [row blocks, columns, half of a block's rows] uint8 has the first half of a block's rows in the low nibbles
     and the second half in the high ones, as PyTorch's kernel for CPUs requires. The last block is padded with rows of
-    zeros. `levels` [groups, rows, 2]: the distance between levels, and the value of code 8.
+    zeros. `levels` [groups, rows, 2]: the distance between levels, and the value of code 8. If a checkpoint stored the
+    codes, these are in float32, because scales and zero points are exact in nothing less; they are held as int32 then,
+    because modules take the dtype of their first number for that of the computation. `order` [columns] int32: which
+    column stands at each place; None if all are in their own.
+
+    Args:
+        dtype: of numbers; by default that of `weight`.
     """
 
-    def __init__(self, weight: Tensor, rows_together: int) -> None:
+    def __init__(
+        self, weight: Tensor | PackedMatrix | PackedRows, rows_together: int, dtype: torch.dtype | None = None
+    ) -> None:
         super().__init__()
         self.num_rows, columns = weight.shape
         self.rows_together = rows_together
         num_blocks = math.ceil(self.num_rows / rows_together)
         half = rows_together // 2
-        codes = torch.zeros((num_blocks, columns, half), dtype=torch.uint8, device=weight.device)
-        levels = torch.zeros(
-            (columns // GROUP, num_blocks * rows_together, 2), dtype=weight.dtype, device=weight.device
-        )
+        source = _Numbers(weight) if isinstance(weight, Tensor) else weight
+        device, held = (weight.device, weight.dtype) if isinstance(weight, Tensor) else ("cpu", torch.float32)
+        self.group, self.dtype = source.group, dtype or held
+        codes = torch.zeros((num_blocks, columns, half), dtype=torch.uint8, device=device)
+        levels = torch.zeros((columns // self.group, num_blocks * rows_together, 2), dtype=held, device=device)
         blocks_at_once = max(_CHUNK_ROWS // rows_together, 1)
         for block in range(0, num_blocks, blocks_at_once):
-            rows = slice(block * rows_together, (block + blocks_at_once) * rows_together)
-            some = weight[rows].float()
-            if some.shape[0] % rows_together:
-                some = functional.pad(some, (0, 0, 0, -some.shape[0] % rows_together))
-            values, levels[:, rows] = _to_levels(some, weight.dtype)
-            values = values.view(-1, rows_together, columns)
+            start, end = (min(each * rows_together, self.num_rows) for each in (block, block + blocks_at_once))
+            values, levels[:, start:end] = source.levels(start, end)
+            values = functional.pad(values, (0, 0, 0, (start - end) % rows_together)).view(-1, rows_together, columns)
             packed = values[:, :half] | values[:, half:] << 4
             codes[block : block + blocks_at_once] = packed.transpose(1, 2)
         self.codes = nn.Parameter(codes, requires_grad=False)
-        self.levels = nn.Parameter(levels, requires_grad=False)
+        is_exact = isinstance(weight, PackedMatrix | PackedRows)
+        self.levels = nn.Parameter(levels.view(torch.int32) if is_exact else levels, requires_grad=False)
+        self.order = None if source.order is None else nn.Parameter(source.order, requires_grad=False)
+
+    @property
+    def level_numbers(self) -> Tensor:
+        """Return `levels` as numbers, in the memory where they are held."""
+        return self.levels.view(torch.float32) if self.levels.dtype is torch.int32 else self.levels
+
+    def arranged(self, x: Tensor) -> Tensor:
+        """Return x [..., columns] with its columns in the order of the codes."""
+        return x if self.order is None else x.index_select(-1, self.order)
 
     def product(self, x: Tensor) -> Tensor:
         """Return x [..., columns] times the transposed matrix: [..., rows]."""
         is_for_kernel = _is_for_kernel(x, _INT4_KERNEL_TOKENS)
         if is_for_kernel and self.rows_together % NATIVE_ROWS == 0 and (native := native_kernels()) is not None:
-            return native.int4(x, self.codes, self.levels, self.num_rows)
-        if is_for_kernel and self.rows_together == _kernel_rows():
+            return native.int4(self.arranged(x), self.codes, self.levels, self.num_rows)
+        if is_for_kernel and self.rows_together == _kernel_rows() and self.levels.dtype is x.dtype:
             flat = x.reshape(-1, x.shape[-1])
             packed = self.codes.view(self.levels.shape[1], -1)
             output = torch._weight_int4pack_mm_for_cpu(flat, packed, GROUP, self.levels)
@@ -126,16 +158,18 @@ class Int4Matrix(nn.Module):
         half = self.rows_together // 2
         codes = self.codes[start // self.rows_together : math.ceil(end / self.rows_together)]
         num_blocks, columns, _ = codes.shape
-        steps, middles = self.levels[:, start : start + num_blocks * self.rows_together].permute(2, 1, 0).unsqueeze(-1)
-        values = torch.empty((num_blocks, self.rows_together, columns), dtype=self.levels.dtype, device=codes.device)
+        levels = self.level_numbers[:, start : start + num_blocks * self.rows_together]
+        steps, middles = levels.permute(2, 1, 0).unsqueeze(-1)
+        values = torch.empty((num_blocks, self.rows_together, columns), dtype=levels.dtype, device=codes.device)
         values[:, :half] = (codes & 15).transpose(1, 2)
         values[:, half:] = (codes >> 4).transpose(1, 2)
-        whole = values.view(-1, columns // GROUP, GROUP).sub_(8).mul_(steps).add_(middles)
-        return whole.view(-1, columns)[: end - start]
+        whole = values.view(-1, columns // self.group, self.group).sub_(8).mul_(steps).add_(middles)
+        whole = whole.view(-1, columns)[: end - start].to(self.dtype)
+        return whole if self.order is None else torch.empty_like(whole).index_copy_(1, self.order.long(), whole)
 
     @staticmethod
-    def nbytes_of(rows: int, columns: int, itemsize: int) -> int:
-        return rows * (columns // 2 + 2 * itemsize * columns // GROUP)
+    def nbytes_of(rows: int, columns: int, itemsize: int, group: int = GROUP) -> int:
+        return rows * (columns // 2 + 2 * itemsize * columns // group)
 
 
 Matrix = Int8Matrix | Int4Matrix
@@ -222,6 +256,56 @@ def check_quantization(quantization: str, *, num_ranks: int = 1) -> None:
         raise UsageError(f"{quantization} weights cannot be split over several devices", hint="serve on one device")
 
 
+def hold_packed(
+    block: nn.Module,
+    tensors: Mapping[str, Tensor],
+    packing: Packing,
+    dtype: torch.dtype,
+    merged: Mapping[str, Sequence[Sequence[str]]] = MappingProxyType({}),
+    *,
+    is_for_cpu: bool = True,
+) -> dict[str, str]:
+    """Let linear layers and experts hold a checkpoint's own codes, value for value.
+
+    Returns which packed matrices are held, and in place of which parameter. Others must be expanded: those with codes
+    of 8 bits or with groups that don't have a multiple of `GROUP` columns, and experts in act-order.
+
+    Args:
+        tensors: of the block, by their names in it.
+        merged: parameters of experts, and for each expert the names of the matrices that it consists of.
+        is_for_cpu: see `quantize_block`.
+
+    Raises:
+        CheckpointError: a packed matrix is damaged.
+    """
+    modules = dict(block.named_modules())
+    held = {}
+    for path in packing.paths(tensors):
+        linear = modules.get(path)
+        if type(linear) is not nn.Linear:
+            continue
+        packed = packing.matrix(path, tensors)
+        if not _can_hold(packed) or packed.shape != linear.weight.shape:
+            continue
+        matrix = Int4Matrix(packed, _rows_together(is_for_cpu=is_for_cpu), dtype)
+        home, _, name = path.rpartition(".")
+        sizes = linear.in_features, linear.out_features
+        setattr(modules[home], name, QuantizedLinear(matrix, linear.bias, *sizes))
+        held[path] = f"{path}.weight"
+    for parameter, experts in merged.items():
+        home, _, name = parameter.rpartition(".")
+        parent: Any = modules.get(home)
+        if getattr(parent, "is_transposed", True):
+            continue
+        num_experts, rows, columns = getattr(parent, name).shape
+        paths = [path for expert in experts for path in expert]
+        stacked = PackedRows([packing.matrix(path, tensors) for path in paths])
+        if _can_hold(stacked) and len(experts) == num_experts and stacked.shape == (num_experts * rows, columns):
+            _hold_experts(parent, name, Int4Matrix(stacked, math.gcd(rows, _OTHER_ROWS), dtype), rows)
+            held |= dict.fromkeys(paths, parameter)
+    return held
+
+
 def quantize_block(block: nn.Module, quantization: str, *, is_for_cpu: bool = True) -> None:
     """Replace the matrices of a filled block in place, freeing each original before the next one is converted.
 
@@ -234,7 +318,8 @@ def quantize_block(block: nn.Module, quantization: str, *, is_for_cpu: bool = Tr
     if quantization == "none":
         return
     targets = list(_targets(block))
-    if not targets:
+    kinds = QuantizedLinear | QuantizedExperts
+    if not targets and not any(isinstance(module, kinds) for module in block.modules()):
         raise CheckpointError(
             f"no weights of these blocks can be held in {quantization}", hint="serve without quantization"
         )
@@ -250,15 +335,25 @@ def multiply_natively(block: nn.Module) -> None:
             module.__class__ = NativeLinear  # others hold the module itself
 
 
-def block_nbytes(block: nn.Module, quantization: str) -> int:
-    """Return the bytes of a block's parameters once quantised; the block may be on meta."""
+def block_nbytes(block: nn.Module, quantization: str, packing: Packing | None = None) -> int:
+    """Return the bytes of a block's parameters once quantised, about; the block may be on meta.
+
+    Args:
+        packing: of the checkpoint, whose matrices `hold_packed` takes in int4.
+    """
     total = sum(int(parameter.nbytes) for parameter in block.parameters())
     if quantization == "none":
         return total
-    kind = Int8Matrix if quantization == "int8" else Int4Matrix
     for target in _targets(block):
         weight = target.weight
-        total += kind.nbytes_of(weight.numel() // weight.shape[-1], weight.shape[-1], weight.itemsize) - weight.nbytes
+        rows, columns = weight.numel() // weight.shape[-1], weight.shape[-1]
+        if quantization == "int8":
+            nbytes = Int8Matrix.nbytes_of(rows, columns, weight.itemsize)
+        elif packing is not None:
+            nbytes = Int4Matrix.nbytes_of(rows, columns, torch.float32.itemsize, packing.group or columns)
+        else:
+            nbytes = Int4Matrix.nbytes_of(rows, columns, weight.itemsize)
+        total += nbytes - weight.nbytes
     return total
 
 
@@ -303,19 +398,31 @@ def _replace(target: _Target, quantization: str, *, is_for_cpu: bool) -> None:
     parent, weight = target.parent, target.weight.detach()
     is_expert, (rows, columns) = weight.dim() == 3, weight.shape[-2:]
     flat = weight.reshape(-1, columns)
-    usual = _OTHER_ROWS if not is_for_cpu else _kernel_rows() or _OTHER_ROWS
-    rows_together = math.gcd(rows, _OTHER_ROWS) if is_expert else usual
+    rows_together = math.gcd(rows, _OTHER_ROWS) if is_expert else _rows_together(is_for_cpu=is_for_cpu)
     matrix = Int8Matrix(flat) if quantization == "int8" else Int4Matrix(flat, rows_together)
     old: Any = getattr(parent, target.name)
     if not is_expert:
         setattr(parent, target.name, QuantizedLinear(matrix, old.bias, columns, rows))
         old.weight = None
         return
-    delattr(parent, target.name)
-    setattr(parent, target.name, QuantizedExperts(matrix, rows))
+    _hold_experts(parent, target.name, matrix, rows)
+
+
+def _can_hold(packed: PackedMatrix | PackedRows) -> bool:
+    return packed.bits <= 4 and packed.group > 0 and packed.group % GROUP == 0
+
+
+def _hold_experts(parent: Any, name: str, matrix: Matrix, rows: int) -> None:
+    """Put a quantised matrix in place of an experts' parameter; `rows` are those of one expert."""
+    delattr(parent, name)
+    setattr(parent, name, QuantizedExperts(matrix, rows))
     config: Any = copy.copy(parent.config)
     config._experts_implementation = "eager"  # the family's own loop, which uses one expert's matrix at a time
     parent.config = config
+
+
+def _rows_together(*, is_for_cpu: bool) -> int:
+    return _OTHER_ROWS if not is_for_cpu else _kernel_rows() or _OTHER_ROWS
 
 
 def _to_levels(weight: Tensor, dtype: torch.dtype) -> tuple[Tensor, Tensor]:

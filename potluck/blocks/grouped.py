@@ -22,7 +22,7 @@ from transformers.integrations.moe import _default_apply_gate
 
 from potluck.blocks import kernels
 from potluck.blocks.block_kernels import activate_times
-from potluck.blocks.formats import Int8Matrix, Matrix, QuantizedExperts
+from potluck.blocks.formats import Int4Matrix, Int8Matrix, Matrix, QuantizedExperts
 from potluck.blocks.fused import ACTIVATIONS
 from potluck.blocks.native_library import GROUP
 
@@ -63,6 +63,8 @@ def dense_product(x: Tensor, matrix: Matrix, bias: Tensor | None) -> Tensor | No
     if len(flat) > _MOST_DENSE_TOKENS or not _can_read(matrix):
         return None
     sorted_by = Sorted(_numbers(len(flat), x.device), _end(len(flat), x.device))
+    if isinstance(matrix, Int4Matrix):
+        flat = matrix.arranged(flat)
     output = product(flat, _quantised(matrix, matrix.num_rows, is_transposed=False), sorted_by, bias)
     return output.view(*x.shape[:-1], -1)
 
@@ -85,6 +87,7 @@ class Held:
     Attributes:
         inner, outer: sizes of the input and the output of one expert.
         strides: of experts, rows and columns; for int4 as the kernel describes.
+        group: columns that share levels in int4.
     """
 
     numbers: Tensor
@@ -94,6 +97,7 @@ class Held:
     strides: tuple[int, int, int]
     form: int
     is_transposed: bool
+    group: int = GROUP
 
 
 def sort_by_expert(chosen: Tensor, num_experts: int) -> Sorted:
@@ -142,6 +146,7 @@ def product(
         FORM=held.form,
         TOGETHER=_COLUMNS,
         GROUP=GROUP,
+        SHARED=held.group,
         IS_TRANSPOSED=held.is_transposed,
         HAS_BIAS=bias is not None,
         HAS_WEIGHTS=weights is not None,
@@ -177,7 +182,7 @@ def _quantised(matrix: Matrix, rows: int, *, is_transposed: bool) -> Held:
     if isinstance(matrix, Int8Matrix):
         return Held(matrix.codes, matrix.scales, inner, outer, (rows * columns, columns, 1), _INT8, is_transposed)
     strides = (rows * columns // 2, _COLUMNS // 2, matrix.levels.shape[1])
-    return Held(matrix.codes, matrix.levels, inner, outer, strides, _INT4, is_transposed)
+    return Held(matrix.codes, matrix.level_numbers, inner, outer, strides, _INT4, is_transposed, matrix.group)
 
 
 def _gated(experts: Any, gate_up: Tensor) -> Tensor:

@@ -293,12 +293,13 @@ def grouped_product(
     EXPERTS_PAD: tl.constexpr,
     TILE: tl.constexpr,
     COLUMNS: tl.constexpr,
+    SHARED: tl.constexpr,
 ):
     """Multiply TILE rows that chose the same expert by COLUMNS outputs of its matrix.
 
     FORM is 0 for numbers, 1 for int8 and 2 for int4 (see `potluck.blocks.formats`), whose `column_stride` is the
-    number of rows with levels. In int4 TOGETHER equals COLUMNS: a block of rows is one program's outputs, or, if
-    IS_TRANSPOSED, what one round of the loop reads.
+    number of rows with levels, which SHARED columns have in common. In int4 TOGETHER equals COLUMNS: a block of rows is
+    one program's outputs, or, if IS_TRANSPOSED, what one round of the loop reads.
     """
     half: tl.constexpr = COLUMNS // 2
     tile = tl.program_id(0)
@@ -329,7 +330,7 @@ def grouped_product(
                         mask=is_column[None, :],
                         other=0,
                     )
-                    level = scales + column[None, :] // GROUP * column_stride * 2
+                    level = scales + column[None, :] // SHARED * column_stride * 2
                     level += (expert.to(tl.int64) * inner + start + halves[:, None]) * 2
                     for part in tl.static_range(2):
                         steps = tl.load(level + part * half * 2, mask=is_column[None, :], other=0.0)
@@ -349,7 +350,7 @@ def grouped_product(
                         matrix + first // 2 * inner + (start + inside[:, None]) * row_stride + halves[None, :]
                     )
                     some = tl.load(row_of + start + inside[None, :], mask=is_row[:, None], other=0.0)
-                    here = level + start // GROUP * column_stride * 2
+                    here = level + start // SHARED * column_stride * 2
                     steps, middles = tl.load(here).to(tl.float32), tl.load(here + 1).to(tl.float32)
                     w = ((codes & 15).to(tl.float32) - 8.0) * steps + middles
                     low += tl.dot(some, w.to(some.dtype), input_precision="tf32x3")

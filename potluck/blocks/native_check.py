@@ -39,12 +39,14 @@ def _results(kernels: NativeKernels) -> Iterator[tuple[str, Tensor, Tensor]]:
     x, weight, wide = random(_TOKENS, _COLUMNS), random(_ROWS, _COLUMNS), random(_TOKENS, _COLUMNS)
     yield "bfloat16", kernels.bfloat16(x, weight), x.float() @ weight.float().T
     eight = torch.randint(-127, 128, (_ROWS, _COLUMNS), generator=generator, dtype=torch.int8)
-    scales, levels = weight[:, 0].abs() / 127, random(_COLUMNS // GROUP, _ROWS, 2)
+    scales = weight[:, 0].abs() / 127
     yield "int8", kernels.int8(x, eight, scales), x.float() @ (eight * scales.float()[:, None]).T
     for together in (NATIVE_ROWS, 2 * NATIVE_ROWS):  # each may have code of its own
         shape = (_ROWS // together, _COLUMNS, together // 2)
         four = torch.randint(0, 256, shape, generator=generator, dtype=torch.uint8)
-        yield "int4", kernels.int4(x, four, levels, _ROWS), x.float() @ _int4_matrix(four, levels).T
+        for levels in (random(_COLUMNS // GROUP, _ROWS, 2), random(1, _ROWS, 2).float()):
+            held = levels.view(torch.int32) if levels.dtype is torch.float32 else levels
+            yield "int4", kernels.int4(x, four, held, _ROWS), x.float() @ _int4_matrix(four, levels).T
     query, keys, values = random(1, _HEADS, 1, _DIM), random(1, _HEADS, 9, _DIM), random(1, _HEADS, 9, _DIM)
     wanted = functional.scaled_dot_product_attention(query.float(), keys.float(), values.float(), scale=0.2)
     yield "attention", kernels.attention(query, keys, values, 0.2)[0], wanted
@@ -66,5 +68,5 @@ def _int4_matrix(codes: Tensor, levels: Tensor) -> Tensor:
     """Return the numbers of a matrix, [rows, columns]. Shapes: see `potluck.blocks.formats.Int4Matrix`."""
     values = torch.cat((codes & 15, codes >> 4), dim=2).transpose(1, 2).float() - 8
     steps, middles = levels.float().permute(2, 1, 0).unsqueeze(-1)
-    whole: Tensor = values.reshape(_ROWS, -1, GROUP) * steps + middles
+    whole: Tensor = values.reshape(_ROWS, len(levels), -1) * steps + middles
     return whole.view(_ROWS, -1)

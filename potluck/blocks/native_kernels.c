@@ -75,14 +75,31 @@ __attribute__((target("avx2,fma"))) static inline __m256i beside(const uint8_t *
     return _mm256_set_m128i(_mm_unpackhi_epi8(first, second), _mm_unpacklo_epi8(first, second));
 }
 
+/* Load distances and middles of eight rows: pairs in bfloat16, or in float if `are_floats`. */
+__attribute__((target("avx2,fma"), always_inline)) static inline void load_levels(
+    const char *levels, __m256 *steps, __m256 *middles, const int are_floats) {
+    if (are_floats) {
+        const __m256 first = _mm256_loadu_ps((const float *)levels), later = _mm256_loadu_ps((const float *)levels + 8);
+        const __m256d even = _mm256_castps_pd(_mm256_shuffle_ps(first, later, 0x88));
+        const __m256d odd = _mm256_castps_pd(_mm256_shuffle_ps(first, later, 0xDD));
+        *steps = _mm256_castpd_ps(_mm256_permute4x64_pd(even, 0xD8));
+        *middles = _mm256_castpd_ps(_mm256_permute4x64_pd(odd, 0xD8));
+    } else {
+        const __m256i packed = _mm256_loadu_si256((const __m256i *)levels);
+        *steps = _mm256_castsi256_ps(_mm256_slli_epi32(packed, 16));
+        *middles = _mm256_castsi256_ps(_mm256_and_si256(packed, _mm256_set1_epi32((int)0xFFFF0000)));
+    }
+}
+
 /* Multiply `tokens` rows of x, at most TOKENS_TOGETHER, with 16 low and 16 high rows of a block of the matrix.
  *
- * codes: the block's bytes from the first of the 16 rows on. levels: [groups, all rows, 2], from the first low row on.
- * result: [tokens][32], low rows first. */
+ * codes: the block's bytes from the first of the 16 rows on. levels: [groups, all rows, 2], from the first low row on,
+ * in bfloat16 or float; `shared` groups of x have the same. result: [tokens][32], low rows first. */
 __attribute__((target("avx2,fma"), always_inline)) static inline void multiply_int4(
-    const uint8_t *codes, const uint16_t *levels, const int8_t *x, const float *scales, const float *sums,
-    float *result, int64_t columns, int64_t padded_rows, int64_t half, const int tokens) {
-    const __m256i low_bits = _mm256_set1_epi8(15), upper = _mm256_set1_epi32((int)0xFFFF0000);
+    const uint8_t *codes, const char *levels, const int8_t *x, const float *scales, const float *sums, float *result,
+    int64_t columns, int64_t padded_rows, int64_t half, int64_t shared, const int are_floats, const int tokens) {
+    const __m256i low_bits = _mm256_set1_epi8(15);
+    const int64_t pair_bytes = are_floats ? 8 : 4;
     const __m256 eight = _mm256_set1_ps(8);
     int64_t groups = columns / GROUP;
     __m256 total[TOKENS_TOGETHER][4];
@@ -119,12 +136,11 @@ __attribute__((target("avx2,fma"), always_inline)) static inline void multiply_i
                     whole[token][part] = stretch ? _mm256_add_epi32(whole[token][part], wide[part]) : wide[part];
             }
         }
-        const uint16_t *here = levels + group * padded_rows * 2;
+        const char *here = levels + group / shared * padded_rows * pair_bytes;
         for (int part = 0; part < 4; part++) {
-            const uint16_t *pairs = here + ((part & 1) * 8 + (part >> 1) * half) * 2;
-            __m256i packed = _mm256_loadu_si256((const __m256i *)pairs);
-            __m256 steps = _mm256_castsi256_ps(_mm256_slli_epi32(packed, 16));
-            __m256 least = _mm256_fnmadd_ps(eight, steps, _mm256_castsi256_ps(_mm256_and_si256(packed, upper)));
+            __m256 steps, middles;
+            load_levels(here + ((part & 1) * 8 + (part >> 1) * half) * pair_bytes, &steps, &middles, are_floats);
+            __m256 least = _mm256_fnmadd_ps(eight, steps, middles);
             for (int token = 0; token < tokens; token++) {
                 __m256 scale = _mm256_set1_ps(scales[token * groups + group]);
                 __m256 sum = _mm256_set1_ps(sums[token * groups + group]);
@@ -142,22 +158,24 @@ __attribute__((target("avx2,fma"), always_inline)) static inline void multiply_i
  * An instruction multiplies four columns of 16 rows, whose bytes are brought together first. Sums start at -8 times the
  * sum of x, so that only the value of code 8 is left to add. */
 __attribute__((target(WIDE), always_inline)) static inline void multiply_int4_wide(
-    const uint8_t *codes, const uint16_t *levels, const int8_t *x, const float *scales, const float *sums,
-    float *result, int64_t columns, int64_t padded_rows, const int tokens) {
+    const uint8_t *codes, const char *levels, const int8_t *x, const float *scales, const float *sums, float *result,
+    int64_t columns, int64_t padded_rows, int64_t shared, const int are_floats, const int tokens) {
     const __m512i low_bits = _mm512_set1_epi8(15), upper = _mm512_set1_epi32((int)0xFFFF0000);
+    const int64_t pair_bytes = are_floats ? 8 : 4;
     const __m512i columns_apart = _mm512_set1_epi32(0x60402000), more = _mm512_set1_epi8(16);
     const __m512i row_numbers = _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
     const __m512i first_rows =
         _mm512_or_si512(columns_apart, _mm512_mullo_epi32(row_numbers, _mm512_set1_epi32(0x01010101)));
     const __m512i later_rows = _mm512_add_epi8(first_rows, more);
+    const __m512i evens = _mm512_slli_epi32(row_numbers, 1), odds = _mm512_or_si512(evens, _mm512_set1_epi32(1));
     int64_t groups = columns / GROUP;
     __m512 total[TOKENS_TOGETHER][4];
     for (int token = 0; token < tokens; token++)
         for (int part = 0; part < 4; part++) total[token][part] = _mm512_setzero_ps();
     for (int64_t group = 0; group < groups; group++) {
-        const uint16_t *here = levels + group * padded_rows * 2;
+        const char *here = levels + group / shared * padded_rows * pair_bytes;
         for (int part = 0; part < 4; part++) /* each group's levels lie on another page */
-            _mm_prefetch((const char *)(here + LEVELS_AHEAD * padded_rows * 2 + part * 32), _MM_HINT_T1);
+            _mm_prefetch(here + (LEVELS_AHEAD * padded_rows + part * 16) * pair_bytes, _MM_HINT_T1);
         __m512i whole[TOKENS_TOGETHER][4];
         for (int token = 0; token < tokens; token++)
             for (int part = 0; part < 4; part++)
@@ -185,9 +203,15 @@ __attribute__((target(WIDE), always_inline)) static inline void multiply_int4_wi
             }
         }
         for (int part = 0; part < 4; part++) {
-            __m512i packed = _mm512_loadu_si512(here + part * 32);
-            __m512 steps = _mm512_castsi512_ps(_mm512_slli_epi32(packed, 16));
-            __m512 middles = _mm512_castsi512_ps(_mm512_and_si512(packed, upper));
+            const char *pairs = here + part * 16 * pair_bytes;
+            __m512i packed = _mm512_loadu_si512(pairs), odd = packed;
+            if (are_floats) {
+                const __m512i later = _mm512_loadu_si512(pairs + 64);
+                odd = _mm512_permutex2var_epi32(packed, odds, later);
+                packed = _mm512_permutex2var_epi32(packed, evens, later);
+            }
+            __m512 steps = _mm512_castsi512_ps(are_floats ? packed : _mm512_slli_epi32(packed, 16));
+            __m512 middles = _mm512_castsi512_ps(are_floats ? odd : _mm512_and_si512(packed, upper));
             for (int token = 0; token < tokens; token++) {
                 __m512 scale = _mm512_set1_ps(scales[token * groups + group]);
                 __m512 sum = _mm512_set1_ps(sums[token * groups + group]);
@@ -203,21 +227,23 @@ __attribute__((target(WIDE), always_inline)) static inline void multiply_int4_wi
 
 /* Compute what `potluck_int4_product` does for one block of 64 rows, of x as codes. */
 __attribute__((target(WIDE))) static void int4_blocks_wide(
-    const uint8_t *codes, const uint16_t *levels, const int8_t *x, const float *scales, const float *sums,
-    uint16_t *output, int64_t tokens, int64_t rows, int64_t columns, int64_t padded_rows, int64_t block) {
+    const uint8_t *codes, const char *levels, const int8_t *x, const float *scales, const float *sums,
+    uint16_t *output, int64_t tokens, int64_t rows, int64_t columns, int64_t padded_rows, int64_t block, int64_t shared,
+    int are_floats) {
     int64_t groups = columns / GROUP, first = block * 64;
     int inside = rows - first < 64 ? (int)(rows - first) : 64;
     for (int64_t token = 0; token < tokens; token += TOKENS_TOGETHER) {
         float result[TOKENS_TOGETHER * 64] = {0};
         int count = tokens - token < TOKENS_TOGETHER ? (int)(tokens - token) : TOKENS_TOGETHER;
-#define CASE_WIDE(number)                                                                                \
-    case number:                                                                                         \
-        multiply_int4_wide(codes + block * columns * 32, levels + first * 2, x + token * columns,        \
-                           scales + token * groups, sums + token * groups, result, columns, padded_rows, \
-                           number);                                                                      \
+#define CASE_WIDE(number, kind)                                                                                       \
+    case TOKENS_TOGETHER * kind + number - 1:                                                                         \
+        multiply_int4_wide(codes + block * columns * 32, levels + first * (kind ? 8 : 4), x + token * columns,        \
+                           scales + token * groups, sums + token * groups, result, columns, padded_rows, shared,      \
+                           kind, number);                                                                             \
         break;
-        switch (count) {
-            CASE_WIDE(1) CASE_WIDE(2) CASE_WIDE(3) CASE_WIDE(4)
+        switch (TOKENS_TOGETHER * are_floats + count - 1) {
+            CASE_WIDE(1, 0) CASE_WIDE(2, 0) CASE_WIDE(3, 0) CASE_WIDE(4, 0)
+            CASE_WIDE(1, 1) CASE_WIDE(2, 1) CASE_WIDE(3, 1) CASE_WIDE(4, 1)
         }
         for (int which = 0; which < count; which++)
             for (int i = 0; i < inside; i++)
@@ -227,12 +253,14 @@ __attribute__((target(WIDE))) static void int4_blocks_wide(
 
 /* Compute output [tokens, rows] = x [tokens, columns] times the transposed matrix, all in bfloat16 but the codes.
  *
- * codes [blocks, columns, half], levels [columns / GROUP, blocks * 2 * half, 2]; half is a multiple of 16.
+ * codes [blocks, columns, half], levels [columns / group, blocks * 2 * half, 2], in float if `are_floats`; half is a
+ * multiple of 16, and group of GROUP.
  * scratch: (columns + 2 * 4 * columns / GROUP) * tokens bytes, aligned for floats.
  * is_wide: use AVX-512 where half is 32. */
 EXPORT __attribute__((target("avx2,fma"))) void potluck_int4_product(
-    const uint16_t *x, const uint8_t *codes, const uint16_t *levels, uint16_t *output, void *scratch, int64_t tokens,
-    int64_t rows, int64_t columns, int64_t half, int is_wide, int threads) {
+    const uint16_t *x, const uint8_t *codes, const void *levels, uint16_t *output, void *scratch, int64_t tokens,
+    int64_t rows, int64_t columns, int64_t half, int64_t group, int are_floats, int is_wide, int threads) {
+    int64_t shared = group / GROUP;
     int64_t groups = columns / GROUP, blocks = (rows + 2 * half - 1) / (2 * half), strips = half / 16;
     float *scales = scratch, *sums = scales + tokens * groups;
     int8_t *quantised = (int8_t *)(sums + tokens * groups);
@@ -240,7 +268,8 @@ EXPORT __attribute__((target("avx2,fma"))) void potluck_int4_product(
     if (half == 32 && is_wide) {
 #pragma omp parallel for num_threads(threads) if (threads > 1)
         for (int64_t block = 0; block < blocks; block++)
-            int4_blocks_wide(codes, levels, quantised, scales, sums, output, tokens, rows, columns, blocks * 64, block);
+            int4_blocks_wide(codes, levels, quantised, scales, sums, output, tokens, rows, columns, blocks * 64, block,
+                             shared, are_floats);
         return;
     }
 #pragma omp parallel for num_threads(threads) if (threads > 1)
@@ -250,13 +279,15 @@ EXPORT __attribute__((target("avx2,fma"))) void potluck_int4_product(
         for (int64_t token = 0; token < tokens; token += TOKENS_TOGETHER) {
             float result[TOKENS_TOGETHER * 32] = {0};
             int count = tokens - token < TOKENS_TOGETHER ? (int)(tokens - token) : TOKENS_TOGETHER;
-#define CASE_INT4(number)                                                                                                  \
-    case number:                                                                                                      \
-        multiply_int4(bytes, levels + first * 2, quantised + token * columns, scales + token * groups,                     \
-                 sums + token * groups, result, columns, blocks * 2 * half, half, number);                            \
+#define CASE_INT4(number, kind)                                                                                       \
+    case TOKENS_TOGETHER * kind + number - 1:                                                                         \
+        multiply_int4(bytes, (const char *)levels + first * (kind ? 8 : 4), quantised + token * columns,              \
+                      scales + token * groups, sums + token * groups, result, columns, blocks * 2 * half, half,       \
+                      shared, kind, number);                                                                          \
         break;
-            switch (count) {
-                CASE_INT4(1) CASE_INT4(2) CASE_INT4(3) CASE_INT4(4)
+            switch (TOKENS_TOGETHER * are_floats + count - 1) {
+                CASE_INT4(1, 0) CASE_INT4(2, 0) CASE_INT4(3, 0) CASE_INT4(4, 0)
+                CASE_INT4(1, 1) CASE_INT4(2, 1) CASE_INT4(3, 1) CASE_INT4(4, 1)
             }
             for (int which = 0; which < count; which++)
                 for (int i = 0; i < 32; i++) {

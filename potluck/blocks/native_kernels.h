@@ -64,8 +64,8 @@ void potluck_attend(
 
 /* Products of x [tokens, columns] with transposed matrices [rows, columns], in bfloat16; see native_kernels.c. */
 void potluck_int4_product(
-    const uint16_t *x, const uint8_t *codes, const uint16_t *levels, uint16_t *output, void *scratch, int64_t tokens,
-    int64_t rows, int64_t columns, int64_t half, int is_wide, int threads);
+    const uint16_t *x, const uint8_t *codes, const void *levels, uint16_t *output, void *scratch, int64_t tokens,
+    int64_t rows, int64_t columns, int64_t half, int64_t group, int are_floats, int is_wide, int threads);
 void potluck_int8_product(
     const uint16_t *x, const int8_t *codes, const uint16_t *row_scales, uint16_t *output, void *scratch, int64_t tokens,
     int64_t rows, int64_t columns, int threads);

@@ -14,7 +14,7 @@ NATIVE_ROWS = 32
 """`NativeKernels.int4` takes matrices that pack a multiple of so many rows together."""
 
 GROUP = 32
-"""Values of a row of x that share a scale, and of a row in int4 that share levels: 5 bits a value in bfloat16."""
+"""Values of a row of x that share a scale, and the fewest of a row in int4 that share levels: 5 bits in bfloat16."""
 
 MOST_DIM = 512
 """Of a key or value that natively computed attention takes."""
@@ -40,7 +40,7 @@ class NativeKernels:
         self._int8.argtypes = (*[_POINTER] * 5, *[_SIZE] * 3, ctypes.c_int)
         self._int8.restype = None
         self._int4 = library.potluck_int4_product
-        self._int4.argtypes = (*[_POINTER] * 5, *[_SIZE] * 4, ctypes.c_int, ctypes.c_int)
+        self._int4.argtypes = (*[_POINTER] * 5, *[_SIZE] * 5, *[ctypes.c_int] * 3)
         self._int4.restype = None
 
         self._bfloat16 = library.potluck_bfloat16_product
@@ -177,10 +177,11 @@ class NativeKernels:
     def int4(self, x: Tensor, codes: Tensor, levels: Tensor, rows: int) -> Tensor:
         """Return x [..., columns] times the transposed matrix, [..., rows]. See `Int4Matrix`."""
         _, columns, half = codes.shape
+        group, are_floats = columns // levels.shape[0], levels.dtype is torch.int32
         x, output, scratch = _buffers(x, rows)
         self._int4(
             *(tensor.data_ptr() for tensor in (x, codes, levels, output, scratch)),
-            *(x.numel() // columns, rows, columns, half, self.is_wide, torch.get_num_threads()),
+            *(x.numel() // columns, rows, columns, half, group, are_floats, self.is_wide, torch.get_num_threads()),
         )
         return output
 

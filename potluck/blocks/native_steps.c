@@ -16,7 +16,9 @@ enum { FLOAT_MATRIX, BFLOAT16_MATRIX, INT8_MATRIX, INT4_MATRIX };
 /* Fields as in native_steps.py. */
 typedef struct {
     const void *weight, *scales, *bias; /* no bias: null */
+    const int32_t *order;               /* of an int4 matrix's columns; null: their own */
     int64_t rows, columns, half, form;  /* no matrix: rows is 0; half: of an int4 matrix's rows that are packed together */
+    int64_t group, are_floats;          /* of an int4 matrix's levels */
 } Matrix;
 
 typedef struct {
@@ -117,7 +119,12 @@ FAST static void product(
     } else {
         uint16_t *narrow = (uint16_t *)scratch, *result = narrow + tokens * columns;
         void *rest = scratch + (2 * tokens * (columns + rows) + 63) / 64 * 64;
-        for (int64_t i = 0; i < tokens * columns; i++) narrow[i] = narrowed(x[i]);
+        if (matrix->order == NULL)
+            for (int64_t i = 0; i < tokens * columns; i++) narrow[i] = narrowed(x[i]);
+        else
+            for (int64_t token = 0; token < tokens; token++)
+                for (int64_t column = 0; column < columns; column++)
+                    narrow[token * columns + column] = narrowed(x[token * columns + matrix->order[column]]);
         if (matrix->form == BFLOAT16_MATRIX)
             potluck_bfloat16_product(
                 narrow, matrix->weight, result, rest, tokens, rows, columns, (int)step->in_pairs, threads);
@@ -127,7 +134,7 @@ FAST static void product(
         else
             potluck_int4_product(
                 narrow, matrix->weight, matrix->scales, result, rest, tokens, rows, columns, matrix->half,
-                (int)step->is_wide, threads);
+                matrix->group, (int)matrix->are_floats, (int)step->is_wide, threads);
         for (int64_t token = 0; token < tokens; token++)
             for (int64_t row = 0; row < rows; row++)
                 output[token * stride + row] = widened(result[token * rows + row]);

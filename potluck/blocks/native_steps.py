@@ -48,8 +48,8 @@ _POINTER, _FLOAT = ctypes.c_void_p, ctypes.c_float
 
 class _Matrix(ctypes.Structure):
     _fields_ = (
-        *((name, _POINTER) for name in ("weight", "scales", "bias")),
-        *((name, _INTEGER) for name in ("rows", "columns", "half", "form")),
+        *((name, _POINTER) for name in ("weight", "scales", "bias", "order")),
+        *((name, _INTEGER) for name in ("rows", "columns", "half", "form", "group", "are_floats")),
     )
 
 
@@ -291,21 +291,32 @@ def _matrix_of(module: Any, rows: int, columns: int, dtype: torch.dtype, held: l
     bias = None if module.bias is None else _address(module.bias, (rows,), dtype, held)
     if type(module) in (nn.Linear, NativeLinear) and columns % _COLUMNS == 0:
         form = _HALVES if dtype is torch.bfloat16 else _FLOATS
-        return _Matrix(_address(module.weight, (rows, columns), dtype, held), None, bias, rows, columns, 0, form)
+        return _Matrix(_address(module.weight, (rows, columns), dtype, held), None, bias, None, rows, columns, 0, form)
     if not isinstance(module, QuantizedLinear) or dtype is not torch.bfloat16 or columns % GROUP:
         raise CannotRunWhole
     matrix = module.matrix
     if isinstance(matrix, Int8Matrix):
         codes = _address(matrix.codes, (rows, columns), torch.int8, held)
         scales = _address(matrix.scales, (rows,), dtype, held)
-        return _Matrix(codes, scales, bias, rows, columns, 0, _EIGHT_BITS)
-    together = matrix.rows_together
-    if together <= 0 or together % NATIVE_ROWS:
+        return _Matrix(codes, scales, bias, None, rows, columns, 0, _EIGHT_BITS)
+    together, group = matrix.rows_together, matrix.group
+    if together <= 0 or together % NATIVE_ROWS or group <= 0 or group % GROUP or columns % group:
         raise CannotRunWhole
     packs = -(-rows // together)
     codes = _address(matrix.codes, (packs, columns, together // 2), torch.uint8, held)
-    levels = _address(matrix.levels, (columns // GROUP, packs * together, 2), dtype, held)
-    return _Matrix(codes, levels, bias, rows, columns, together // 2, _FOUR_BITS)
+    are_floats = matrix.levels.dtype is torch.int32
+    kind = torch.int32 if are_floats else dtype
+    levels = _address(matrix.levels, (columns // group, packs * together, 2), kind, held)
+    order = None if matrix.order is None else _order_of(matrix.order, columns, held)
+    return _Matrix(codes, levels, bias, order, rows, columns, together // 2, _FOUR_BITS, group, are_floats)
+
+
+def _order_of(order: Tensor, columns: int, held: list[tuple[Tensor, int]]) -> int:
+    """Return where the order of a matrix's columns lies. Raises CannotRunWhole if it has others."""
+    address = _address(order, (columns,), torch.int32, held)
+    if not 0 <= int(order.min()) <= int(order.max()) < columns:
+        raise CannotRunWhole
+    return address
 
 
 def _norm_of(norm: Any, length: int, dtype: torch.dtype, held: list[tuple[Tensor, int]]) -> _Norm:

@@ -16,7 +16,7 @@ from torch import Tensor, nn
 
 from potluck.blocks.adapters import Adapters
 from potluck.blocks.cache import KvCache, Remembered, keys_and_values
-from potluck.blocks.formats import block_nbytes, check_quantization, multiply_natively, quantize_block
+from potluck.blocks.formats import block_nbytes, check_quantization, hold_packed, multiply_natively, quantize_block
 from potluck.blocks.kernel_support import NoKernels
 from potluck.blocks.kv import KvLayout, KvMemory
 from potluck.blocks.loop import FamilyLoop
@@ -39,9 +39,10 @@ from potluck.checkpoint.families import (
     refuse_unsplittable,
     slice_config,
 )
+from potluck.checkpoint.packed import Packing
 from potluck.checkpoint.shards import ReadTensors, Shard
 from potluck.checkpoint.source import Checkpoint
-from potluck.checkpoint.stored import stored_format
+from potluck.checkpoint.stored import packing_of, stored_format
 from potluck.checkpoint.tensors import digest_tensors
 from potluck.errors import UsageError
 from potluck.protocol.adapters import AdapterLayout, PrefixPlace
@@ -267,25 +268,31 @@ def load_span(
     reader = _BlockReader(checkpoint, names)
     shared: list[BlockDigest] | None = None
     if ranks is None:
-        sizes = [block_nbytes(layer, quantization) for layer in layers]
+        sizes = [block_nbytes(layer, quantization, packing_of(checkpoint.config)) for layer in layers]
     else:
         sizes = [part_nbytes(layer) for layer in layers]
         shared = shared_digests(len(names), reader.digest, ranks)
     weights = SpanWeights(layers, sizes, first_block=span.start, device=torch.device(device), room=room)
     digests = []
+    is_for_cpu = torch.device(device).type == "cpu"
     for index, block in enumerate(names):
         read = reader.read(index)
         digests.append(digest_tensors(read) if shared is None else shared[index].checked(read))
-        filler.fill({f"{stack_name}.{index}.{rest}": read[name] for name, rest in block.items()})
+        tensors = {rest: read[name] for name, rest in block.items()}
+        if quantization == "int4" and isinstance(stored, Packing):
+            merged = _merged(filler, stored, tensors, f"{stack_name}.{index}.")
+            held = hold_packed(layers[index], tensors, stored, dtype, merged, is_for_cpu=is_for_cpu)
+            tensors = stored.others(tensors, held)
+            filler.missing.difference_update(f"{stack_name}.{index}.{name}" for name in held.values())
+        filler.fill({f"{stack_name}.{index}.{rest}": tensor for rest, tensor in tensors.items()})
         if ranks is not None:
             keep_local(layers[index])
-        is_for_cpu = torch.device(device).type == "cpu"
         quantize_block(layers[index], quantization, is_for_cpu=is_for_cpu)
         if is_for_cpu and ranks is None:
             multiply_natively(layers[index])
         filler.check(f"{stack_name}.{index}.")
         weights.take(index, digests[index], read)
-        del read  # before the next block is read
+        del read, tensors  # before the next block is read
     filler.finish()
     weights.finish()
     if adapters is not None:
@@ -320,6 +327,17 @@ def build_empty(checkpoint: Checkpoint, span: Span, dtype: torch.dtype) -> tuple
     model_config = decoder.config
     decoder.config = slice_config(model_config, span.start, span.end)
     return decoder, layers, stack_name, model_config
+
+
+def _merged(filler: Filler, packing: Packing, tensors: Mapping[str, Tensor], prefix: str) -> dict[str, list[list[str]]]:
+    """Return a block's parameters of experts and the packed matrices of each expert, all by names within the block."""
+    merged = filler.merged(f"{prefix}{path}.weight" for path in packing.paths(tensors))
+    return {
+        parameter.removeprefix(prefix): [
+            [name.removeprefix(prefix).removesuffix(".weight") for name in expert] for expert in experts
+        ]
+        for parameter, experts in merged.items()
+    }
 
 
 class _BlockReader:

@@ -8,18 +8,27 @@ result.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 from transformers.conversion_mapping import get_model_conversion_mapping
-from transformers.core_model_loading import convert_and_load_state_dict_in_model
+from transformers.core_model_loading import (
+    Concatenate,
+    MergeModulelist,
+    WeightConverter,
+    WeightRenaming,
+    convert_and_load_state_dict_in_model,
+    dot_natural_key,
+    rename_source_key,
+)
 from transformers.modeling_utils import LoadStateDictConfig
 from transformers.quantizers import HfQuantizer
 from transformers.utils import logging
 
+from potluck.checkpoint.packed import Packing
 from potluck.errors import CheckpointError
 
 _POISON_INT = -(2**31)
@@ -54,19 +63,24 @@ class Filler:
         stored: undoes the quantization of the checkpoint, see `potluck.checkpoint.stored`.
     """
 
-    def __init__(self, model: Any, dtype: torch.dtype, device: str, stored: HfQuantizer | None = None) -> None:
+    def __init__(
+        self, model: Any, dtype: torch.dtype, device: str, stored: HfQuantizer | Packing | None = None
+    ) -> None:
         self._model = model
         self._device = device
+        self._packing = stored if isinstance(stored, Packing) else None
         self._settings: dict[str, Any] = {
             "dtype": dtype,
             "device_map": {"": device},
             "dtype_plan": model._get_dtype_plan(dtype),
-            "hf_quantizer": stored,
+            "hf_quantizer": None if isinstance(stored, Packing) else stored,
         }
         self.missing = set(model.state_dict().keys())
 
     def fill(self, tensors: Mapping[str, Tensor]) -> None:
         """Load `tensors`, by their names in the checkpoint. Raises CheckpointError for wrong shapes or names."""
+        if self._packing is not None:
+            tensors = self._packing.expanded(tensors, self._settings["dtype"])
         mapping = get_model_conversion_mapping(self._model, hf_quantizer=self._settings["hf_quantizer"])
         config = LoadStateDictConfig(**self._settings, weight_mapping=mapping)
         with _no_progress_bar():
@@ -81,11 +95,40 @@ class Filler:
         if info.conversion_errors or info.error_msgs:
             problem = next(iter(info.conversion_errors.values()), None) or info.error_msgs[0]
             raise CheckpointError(f"a tensor cannot be converted: {str(problem).strip().splitlines()[-1]}")
-        if info.unexpected_keys:
+        unexpected = sorted(name for name in info.unexpected_keys if not self._is_no_bias(name, tensors))
+        if unexpected:
             raise CheckpointError(
-                f"the checkpoint has {sorted(info.unexpected_keys)[0]}, which the model does not know",
+                f"the checkpoint has {unexpected[0]}, which the model does not know",
                 hint="config.json and the tensors belong to different models",
             )
+
+    def _is_no_bias(self, name: str, tensors: Mapping[str, Tensor]) -> bool:
+        """Return whether this is a bias of zeros, which GPTQ's packages store for matrices without one."""
+        is_bias = self._packing is not None and name.endswith(".bias") and name in tensors
+        return is_bias and not bool(tensors[name].any())
+
+    def merged(self, names: Iterable[str]) -> dict[str, list[tuple[str, ...]]]:
+        """Return which of these tensors `fill` merges into one parameter of experts.
+
+        Maps the parameter to the names of each expert's parts, whose rows follow one another.
+        """
+        mapping = get_model_conversion_mapping(self._model)
+        renamings = [entry for entry in mapping if isinstance(entry, WeightRenaming)]
+        converters = [entry for entry in mapping if isinstance(entry, WeightConverter)]
+        wanted = self._model.state_dict()
+        found: dict[str, dict[str, list[str]]] = {}
+        for name in sorted(names, key=dot_natural_key):
+            target, source = rename_source_key(name, renamings, converters, self._model.base_model_prefix, wanted)
+            if source is not None:
+                found.setdefault(target, {}).setdefault(source, []).append(name)
+        merged = {}
+        for target, sources in found.items():
+            converter = next(each for each in converters if sources.keys() <= set(each.source_patterns))
+            steps = [(type(step), getattr(step, "dim", None)) for step in converter.operations]
+            parts = [sources.get(source, []) for source in converter.source_patterns]
+            if steps == [(MergeModulelist, 0), (Concatenate, 1)][: len(parts)] and len(set(map(len, parts))) == 1:
+                merged[target] = list(zip(*parts, strict=True))
+        return merged
 
     def check(self, prefix: str = "") -> None:
         """Raise CheckpointError if a tensor whose name begins with `prefix` was never filled."""

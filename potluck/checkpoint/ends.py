@@ -176,7 +176,8 @@ def _names_of_ends(checkpoint: Checkpoint, model: Any, stack_name: str) -> dict[
         if of_a_block.search(name):
             continue
         plain = _WRAPPER.sub(r"\1", name)
-        renamed, _ = rename_source_key(plain, renamings, [], model.base_model_prefix, wanted)
+        whole = re.sub(r"\.qweight$", ".weight", plain)
+        renamed, _ = rename_source_key(whole, renamings, [], model.base_model_prefix, wanted)
         if renamed in wanted:
             names[name] = plain
     return names

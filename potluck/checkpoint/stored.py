@@ -1,8 +1,8 @@
 """Checkpoints that are stored quantised: which formats are read, and why others are refused.
 
 Formats that transformers can restore while loading (FP8, MXFP4, compressed-tensors) are restored one block at a time by
-its own conversions. The blocks then compute like any others and can be held in fewer bits again, see `formats`. Formats
-that need the kernels of one library are refused by name.
+its own conversions, GPTQ and AWQ by `packed`. The blocks then compute like any others and can be held in fewer bits
+again, see `formats`. Formats that need the kernels of one library are refused by name.
 """
 
 from __future__ import annotations
@@ -14,29 +14,26 @@ from torch import Tensor
 from transformers.quantizers import HfQuantizer
 from transformers.quantizers.auto import AutoHfQuantizer
 
+from potluck.checkpoint.packed import METHODS, Packing
 from potluck.errors import CheckpointError
 
 _READ = frozenset({"fp8", "mxfp4", "mxfp8", "compressed-tensors"})
-_NEEDS = {
-    "awq": "kernels of the gptqmodel package",
-    "gptq": "kernels of the gptqmodel package",
-    "bitsandbytes": "kernels of the bitsandbytes package",
-}
-_HINT = "choose a checkpoint in bfloat16, float16 or FP8; --quantization holds its weights in fewer bits"
+_NEEDS = {"bitsandbytes": "kernels of the bitsandbytes package"}
+_HINT = "choose a checkpoint in bfloat16, float16, FP8, GPTQ or AWQ; --quantization holds its weights in fewer bits"
 
 
-def stored_format(config: Any) -> HfQuantizer | None:
+def stored_format(config: Any) -> HfQuantizer | Packing | None:
     """Return what undoes the quantization of a checkpoint, or None if it is not quantised.
 
     Raises:
         CheckpointError: the format is not supported, or needs a package that is not installed.
     """
-    said = getattr(config, "quantization_config", None) or getattr(
-        config.get_text_config(decoder=True), "quantization_config", None
-    )
+    packing = packing_of(config)
+    if packing is not None:
+        return packing
+    said = _said(config)
     if not said:
         return None
-    said = said if isinstance(said, dict) else said.to_dict()
     method = said.get("quant_method")
     if method not in _READ:
         why = f"which needs {_NEEDS[method]}" if method in _NEEDS else "which is not supported"
@@ -57,8 +54,24 @@ def stored_format(config: Any) -> HfQuantizer | None:
         ) from error
 
 
+def packing_of(config: Any) -> Packing | None:
+    """Return how GPTQ or AWQ packed the matrices of a checkpoint, if one of them did. Raises CheckpointError."""
+    said = _said(config)
+    return Packing.of(said) if said.get("quant_method") in METHODS else None
+
+
 def refuse_packed_ends(tensors: Mapping[str, Tensor]) -> None:
     """Raise CheckpointError if an embedding, norm or head is stored in fewer than 16 bits for each value."""
     for name, tensor in tensors.items():
-        if tensor.itemsize < 2:
+        if tensor.itemsize < 2 or name.endswith(".qweight"):
             raise CheckpointError(f"{name} is stored quantised, which is supported for blocks alone", hint=_HINT)
+
+
+def _said(config: Any) -> dict[str, Any]:
+    said = getattr(config, "quantization_config", None) or getattr(
+        config.get_text_config(decoder=True), "quantization_config", None
+    )
+    if not said:
+        return {}
+    found: dict[str, Any] = said if isinstance(said, dict) else said.to_dict()
+    return found

@@ -2774,6 +2774,14 @@
         <translation>dieses Modell liegt quantisiert vor ({format}), {why}</translation>
     </message>
     <message>
+        <source>this checkpoint is stored quantised ({format}) in the layout {what}, which is not supported</source>
+        <translation>dieses Modell ist quantisiert gespeichert ({format}), in der Anordnung {what}, die nicht unterstützt wird</translation>
+    </message>
+    <message>
+        <source>choose one in the usual layout: gptq or gptq_v2, or gemm of AWQ</source>
+        <translation>wähle eines in der üblichen Anordnung: gptq oder gptq_v2, oder gemm von AWQ</translation>
+    </message>
+    <message>
         <source>this checkpoint is stored quantised ({format}), and the package that reads it is not installed</source>
         <translation>dieses Modell liegt quantisiert vor ({format}), und das Paket, das es liest, fehlt</translation>
     </message>
@@ -2810,8 +2818,8 @@
         <translation>Kernel des Pakets {what}</translation>
     </message>
     <message>
-        <source>choose a checkpoint in bfloat16, float16 or FP8; --quantization holds its weights in fewer bits</source>
-        <translation>wähle ein Modell in bfloat16, float16 oder FP8; --quantization hält seine Gewichte in weniger Bits</translation>
+        <source>choose a checkpoint in bfloat16, float16, FP8, GPTQ or AWQ; --quantization holds its weights in fewer bits</source>
+        <translation>wähle ein Modell in bfloat16, float16, FP8, GPTQ oder AWQ; --quantization hält seine Gewichte in weniger Bits</translation>
     </message>
     <message>
         <source>its layers need the tokens besides the hidden states</source>

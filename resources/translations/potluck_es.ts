@@ -2774,6 +2774,14 @@
         <translation>este modelo está cuantizado ({format}), {why}</translation>
     </message>
     <message>
+        <source>this checkpoint is stored quantised ({format}) in the layout {what}, which is not supported</source>
+        <translation>este modelo está guardado cuantizado ({format}), en la disposición {what}, que no se admite</translation>
+    </message>
+    <message>
+        <source>choose one in the usual layout: gptq or gptq_v2, or gemm of AWQ</source>
+        <translation>elige uno en la disposición habitual: gptq o gptq_v2, o gemm de AWQ</translation>
+    </message>
+    <message>
         <source>this checkpoint is stored quantised ({format}), and the package that reads it is not installed</source>
         <translation>este modelo está cuantizado ({format}) y falta el paquete que lo lee</translation>
     </message>
@@ -2810,8 +2818,8 @@
         <translation>núcleos del paquete {what}</translation>
     </message>
     <message>
-        <source>choose a checkpoint in bfloat16, float16 or FP8; --quantization holds its weights in fewer bits</source>
-        <translation>elige un modelo en bfloat16, float16 o FP8; --quantization guarda sus pesos en menos bits</translation>
+        <source>choose a checkpoint in bfloat16, float16, FP8, GPTQ or AWQ; --quantization holds its weights in fewer bits</source>
+        <translation>elige un modelo en bfloat16, float16, FP8, GPTQ o AWQ; --quantization guarda sus pesos en menos bits</translation>
     </message>
     <message>
         <source>its layers need the tokens besides the hidden states</source>

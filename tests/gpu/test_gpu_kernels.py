@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 import torch
+from helpers.packed_files import Layout
 from torch import Tensor, nn
 
 pytest.importorskip("triton")
@@ -25,6 +26,7 @@ from potluck.blocks.paged_attention import paged_attention  # noqa: E402
 from potluck.blocks.pages import PAGE_TOKENS  # noqa: E402 (triton may be missing)
 from potluck.blocks.plans import PlannedRow  # noqa: E402
 from potluck.blocks.step_tensors import PagedRows, StepMemory, num_pages_of  # noqa: E402
+from potluck.checkpoint.packed import Packing  # noqa: E402
 from potluck.protocol.blocks import Span  # noqa: E402
 
 # The interpreter computes with numpy, which warns of infinities that are meant.
@@ -248,3 +250,13 @@ def test_a_dense_int4_matrix_whose_rows_fill_no_block_is_multiplied_as_held() ->
     output = dense_product(x, matrix, bias)
     assert output is not None
     torch.testing.assert_close(output, x @ matrix.rows(0, 100).T + bias, rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize("layout", [Layout(group=64, acts_in_order=True), Layout("awq", group=96)], ids=["gptq", "awq"])
+def test_a_checkpoints_own_codes_are_multiplied_as_held(layout: Layout) -> None:
+    tensors, _ = layout.pack(104, 192)
+    packed = Packing.of(layout.config).matrix("a", {f"a.{part}": each for part, each in tensors.items()})
+    matrix, x = Int4Matrix(packed, 64, torch.float32).to(DEVICE), torch.randn(1, 3, 192, device=DEVICE)
+    output = dense_product(x, matrix, None)
+    assert output is not None
+    torch.testing.assert_close(output, x @ packed.numbers(torch.float32).to(DEVICE).T, rtol=1e-4, atol=1e-4)

@@ -115,7 +115,14 @@ def experts(dtype: torch.dtype, form: int, *, tile: int, is_transposed: bool = F
     types |= {"order": "*i64", "ends": "*i64"}
     types |= dict.fromkeys(("x_stride", "expert_stride", "row_stride", "column_stride"), "i32")
     types |= dict.fromkeys(("share", "num_experts", "inner", "outer"), "i32")
-    constants = {"FORM": form, "TOGETHER": 64, "GROUP": 32, "IS_TRANSPOSED": is_transposed, "EXPERTS_PAD": 128}
+    constants = {
+        "FORM": form,
+        "TOGETHER": 64,
+        "GROUP": 32,
+        "SHARED": 32,
+        "IS_TRANSPOSED": is_transposed,
+        "EXPERTS_PAD": 128,
+    }
     constants |= {"HAS_BIAS": is_transposed, "HAS_WEIGHTS": is_transposed, "TILE": tile, "COLUMNS": 64}
     return Job(kernels.grouped_product, types, constants, {"num_warps": 4})
 

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from shutil import copytree
 from typing import Any
 
 import pytest
 import torch
 from helpers.adapters import save_adapter
 from helpers.golden import CHECKPOINT
+from helpers.packed_files import Layout, pack_checkpoint
 from helpers.streamers import At
 from peft import PeftModel
 from transformers import AutoModelForCausalLM
@@ -63,6 +65,24 @@ def test_a_client_chooses_the_format_and_a_session_never_changes_it() -> None:
                 anything.generate(PROMPT, streamer=kill, **GREEDY)
             anything.generate(PROMPT, **GREEDY)  # a session that begins may take what is left
             assert formats_of(anything) == [PACKED if chosen == PLAIN else PLAIN]
+
+
+def test_a_gptq_checkpoint_is_served_in_its_own_four_bits_and_as_numbers(tmp_path: Path) -> None:
+    folder, whole = copytree(CHECKPOINT, tmp_path / "packed"), tmp_path / "whole"
+    pack_checkpoint(folder, Layout(acts_in_order=True), whole=whole)
+    spans = (Span(0, 2), Span(2, 4))
+    with LocalSwarm(folder, [WHOLE]) as swarm:
+        for span in spans:
+            swarm.add_engine(span, options=("--quantization", "int4", "--dtype", "float32")).wait_online()
+        model = AutoModelForCausalLM.from_pretrained(whole, dtype=torch.float32).eval()
+        wanted = model.generate(input_ids=PROMPT, **GREEDY)
+        for quantization, hops in (("int4", 2), ("none", 1)):
+            demands = {"config": IMPATIENT, "quantization": quantization}
+            with AutoDistributedModelForCausalLM.from_pretrained(
+                str(folder), swarm=swarm.membership, **demands
+            ) as client:
+                assert torch.equal(client.generate(PROMPT, **GREEDY), wanted)
+                assert formats_of(client) == [NumberFormat("float32", quantization)] * hops
 
 
 def test_an_adapter_is_found_used_and_never_mistaken_for_another_of_its_name(tmp_path: Path) -> None:

@@ -74,6 +74,10 @@ MODELS = (
     QT_TRANSLATE_NOOP("", "there is no folder {path}"),
     QT_TRANSLATE_NOOP("", "this checkpoint is stored quantised ({format}), {why}"),
     QT_TRANSLATE_NOOP(
+        "", "this checkpoint is stored quantised ({format}) in the layout {what}, which is not supported"
+    ),
+    QT_TRANSLATE_NOOP("", "choose one in the usual layout: gptq or gptq_v2, or gemm of AWQ"),
+    QT_TRANSLATE_NOOP(
         "", "this checkpoint is stored quantised ({format}), and the package that reads it is not installed"
     ),
     QT_TRANSLATE_NOOP("", "this model cannot be split: {why} ({what})"),
@@ -85,7 +89,7 @@ MODELS = (
     QT_TRANSLATE_NOOP("", "which is not supported"),
     QT_TRANSLATE_NOOP("", "kernels of the {what} package"),
     QT_TRANSLATE_NOOP(
-        "", "choose a checkpoint in bfloat16, float16 or FP8; --quantization holds its weights in fewer bits"
+        "", "choose a checkpoint in bfloat16, float16, FP8, GPTQ or AWQ; --quantization holds its weights in fewer bits"
     ),
     QT_TRANSLATE_NOOP("", "its layers need the tokens besides the hidden states"),
     QT_TRANSLATE_NOOP("", "its layers share keys and values across the whole depth"),

@@ -187,7 +187,7 @@ def test_configurations_that_cannot_be_used_are_refused(folder: Path, changes: d
     ("changes", "message"),
     [
         ({"model_type": "t5"}, "t5 cannot be split: .* encoder"),
-        ({"quantization_config": {"quant_method": "gptq"}}, "quantised .gptq., which needs kernels of the gptqmodel"),
+        ({"quantization_config": {"quant_method": "bitsandbytes"}}, "which needs kernels of the bitsandbytes package"),
         ({"quantization_config": {"quant_method": "own"}}, "quantised .own., which is not supported"),
         ({"quantization_config": {"quant_method": "fp8", "scale_fmt": 3}}, "quantization_config is not valid"),
         *(({"model_type": family}, f"{family} cannot be split") for family in ("gemma3n_text", "zamba2")),
