@@ -24,6 +24,7 @@ from potluck.audit.commitments import Terms
 from potluck.client.calls import Calls, StepStream, Target
 from potluck.client.commitments import Commitments
 from potluck.client.history import History
+from potluck.client.openings import OpenRivals, unless_overtaken
 from potluck.client.own_adapters import AdapterPart
 from potluck.client.packing import speaks_packed
 from potluck.client.pieces import Course, Inflow, is_long, piece_tokens
@@ -35,7 +36,7 @@ from potluck.protocol.blocks import PeerId, Span
 from potluck.protocol.codes import Code, RemoteError
 from potluck.protocol.messages import Awaited, PushLink, SessionOpening, StepReply, StepRequest
 from potluck.protocol.records import span_digest
-from potluck.routing import Pace, RouteHop
+from potluck.routing import Pace, RouteHop, opening_silence_s
 from potluck.wire.packing import pack, pack_exactly
 from potluck.wire.pushes import digest_of
 
@@ -107,6 +108,7 @@ class Hop:
         self.is_leaving = False  # by its last answer
         self.was_given = False  # the server got the step that failed
         self.parked: Parked | None = None  # kept by a server that left
+        self.open_rivals: OpenRivals | None = None  # asked at most once, if the first answer is late
         self._record = record
         self._calls = calls
         self._opening = opening
@@ -164,6 +166,7 @@ class Hop:
         """Continue with what the server kept, so that it only lacks the inputs since then."""
         self._opening = replace(self._opening, session_id=parked.session_id, resume=True)
         self._cached = parked.tokens
+        self.open_rivals = None  # they would have to be given everything
 
     def roll_back(self, position: int) -> None:
         """Forget the tokens from `position` on, here and, with the next step, at the server."""
@@ -529,9 +532,14 @@ class Hop:
         is_short = not is_prompt and piece.shape[1] <= _SHORT_TOKENS
         patience = self.pace.patience(self._calls.patience) if is_short else self._calls.patience
         with self._forgiving_pauses():
-            reply = await self._stream.answer(
+            answering = self._stream.answer(
                 tuple(piece.shape), patience, lambda: self._is_replaceable(self), on_late, answer_tokens=answer_tokens
             )
+            open_rivals, self.open_rivals = self.open_rivals, None
+            if open_rivals is None:
+                reply = await answering
+            else:
+                reply = await unless_overtaken(answering, self._opening_silence_s(piece), self, open_rivals)
             if reply is None:
                 raise RemoteError(Code.UNREACHABLE, "the server closed the session")
         began_s = max(began_s, self._last_used_s)  # several may be in flight
@@ -544,6 +552,10 @@ class Hop:
             self.pace.add(self._last_used_s - began_s)
         self.report.add(tokens=tokens, wall_ms=1000 * (self._last_used_s - began_s), timing=reply.timing)
         return reply
+
+    def _opening_silence_s(self, piece: Tensor) -> float:
+        compute_s = piece.shape[0] * piece.shape[1] * len(self.span) / max(self._record.forward_tps, 1.0)
+        return opening_silence_s(self.part.cost_s, compute_s, piece.nbytes)
 
     @contextlib.contextmanager
     def _forgiving_pauses(self) -> Iterator[None]:

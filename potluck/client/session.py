@@ -28,6 +28,7 @@ from potluck.client.config import ClientConfig
 from potluck.client.flow import flow
 from potluck.client.history import History
 from potluck.client.hop import Hop, Parked, PushDiffers
+from potluck.client.openings import Overtaken
 from potluck.client.own_adapters import OwnAdapter
 from potluck.client.packing import Load, choose_ways
 from potluck.client.pieces import Course, piece_tokens
@@ -242,7 +243,8 @@ class InferenceSession:
                 now, verdict = time.monotonic(), judge(error)
                 wait.note_failure(error, now)
                 attempts.note(verdict, was_given=hop.was_given)
-                await self._recover(index, error, verdict, wait, is_last_try=attempts.is_enough(wait.left_s(now)))
+                is_last_try = attempts.is_enough(wait.left_s(now)) and not isinstance(error, Overtaken)
+                await self._recover(index, error, verdict, wait, is_last_try=is_last_try)
                 continue
             self._servers.note_success(hop.peer_id)
             if leader is not None and hop.missed_push:
@@ -320,7 +322,7 @@ class InferenceSession:
             return
         if verdict.for_this_session or verdict.action is not Action.REPLACE:
             self._unwanted |= {hop.peer_id}
-        successors = self._successions.take(hop)
+        successors = error.rivals if isinstance(error, Overtaken) else self._successions.take(hop)
         if successors is None:
             self._successions.call_off()
             needs = self._needs(hop.history.batch, hop.pins)
@@ -385,18 +387,27 @@ class InferenceSession:
         if not must_go and not leaver.pace.is_worth(route.cost_s):
             return None
         successors = self._successor_hops(leaver, route)
-        successors[0].history.append(given)
-        try:
-            for successor, follower in pairwise([*successors, None]):
-                assert successor is not None
-                output = await successor.catch_up(0 if follower else given.shape[1] - 1)
-                if follower:
-                    follower.history.append(output)
-        except BaseException:
-            for successor in successors:
-                successor.abandon()
-            raise
+        await _feed(successors, given)
         return successors
+
+    async def _open_rivals(self, late: Hop) -> list[Hop] | None:
+        """Open the session at the next best servers, too, with a token that they take back."""
+        needs, unwanted = self._needs(late.history.batch, late.pins), self._unwanted | {late.peer_id}
+        route = self._servers.best_known(late.span, needs, unwanted=unwanted)
+        if route is None:
+            return None
+        _log.info("blocks %s: the first answer is late; opening the session elsewhere, too", late.span)
+        rivals = self._successor_hops(late, route)
+        for rival in rivals:
+            rival.open_rivals = None
+        try:
+            await _feed(rivals, late.history.between(0, max(late.history.prompt_tokens, 1)))
+        except RemoteError as error:
+            _log.info("blocks %s: no other server answers either: %s", late.span, error.message)
+            return None
+        for rival in rivals:
+            rival.restart(rival.history.prompts)
+        return rivals
 
     def _needs(self, batch: int, pins: Mapping[int, Variant] | None = None) -> Needs:
         return Needs(
@@ -419,7 +430,10 @@ class InferenceSession:
             packs=packs,
             caller=replace(self._calls.caller_for(record, part.span), private=None if own is None else own.id),
         )
-        return Hop(self._calls, part, opening, history, self._is_replaceable, own, is_fed_rounded=is_fed_rounded)
+        hop = Hop(self._calls, part, opening, history, self._is_replaceable, own, is_fed_rounded=is_fed_rounded)
+        if own is None and record.forward_tps > 0:  # bringing somebody's adapter takes long
+            hop.open_rivals = self._open_rivals
+        return hop
 
     def _is_replaceable(self, hop: Hop) -> bool:
         """Tell whether others could take over from `hop`, by present knowledge."""
@@ -429,6 +443,21 @@ class InferenceSession:
     def _put(self, place: slice, hops: list[Hop]) -> None:
         self._hops[place] = hops
         self.route.hops = [hop.report for hop in self._hops]
+
+
+async def _feed(successors: list[Hop], given: Tensor) -> None:
+    """Let new hops, the first of which gets `given`, compute it in turn; drop them all if one fails. Raises as it."""
+    successors[0].history.append(given)
+    try:
+        for successor, follower in pairwise([*successors, None]):
+            assert successor is not None
+            output = await successor.catch_up(0 if follower else given.shape[1] - 1)
+            if follower:
+                follower.history.append(output)
+    except BaseException:
+        for successor in successors:
+            successor.abandon()
+        raise
 
 
 def _reason(error: RemoteError) -> str:

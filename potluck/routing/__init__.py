@@ -3,7 +3,7 @@
 from potluck.routing.affinity import STICKINESS, Affinity, Parts
 from potluck.routing.candidates import UNKNOWN_RTT_S, exclusion
 from potluck.routing.latency import estimate_rtts
-from potluck.routing.pace import Pace, Patience, Slowness
+from potluck.routing.pace import Pace, Patience, Slowness, opening_silence_s
 from potluck.routing.route import Needs, NoRouteError, Route, RouteHop, Vantage, Variant
 from potluck.routing.search import (
     DRAWS,
@@ -40,6 +40,7 @@ __all__ = [
     "exclusion",
     "find_route",
     "link_delays",
+    "opening_silence_s",
     "reprice",
     "shortlist",
 ]

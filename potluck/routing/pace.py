@@ -1,5 +1,5 @@
 """Decides when a session looks for a faster server, and whether moving there is worth it; and how long a silent server
-may stay silent. Pure: times are arguments.
+may stay silent, in the middle of a session and at its beginning. Pure: times are arguments.
 
     steps are as fast as promised: look every minute      steps take more than twice as long: look after a few of them
     another costs at most 0.6 times as much and 10 ms less: move           nothing found: wait twice as long
@@ -21,6 +21,10 @@ _LATE = 8.0  # times the median of recent steps; then a probe is sent, which is 
 _MIN_SILENCE_S = 0.2
 _LATE_PROBE = 4.0  # times the longest recent step; at a load of 15 on two cores, a step takes up to five medians
 _MIN_PROBE_S = 0.3  # two of them without an answer end the wait
+_MIN_OPENING_S = 0.4  # for the first answer of a session, beside the work; a server may have to make room
+_LATE_OPENING = 4.0  # times what its first answer was to take
+_MAX_STEP_S = 2.0  # more is a penalty, such as that of a server without room, and no time
+_UPLOAD_BPS = 5e6  # of a client whose own link nobody measured; a slower one is seldom
 _STEPS_TO_JUDGE = 6
 _SLOW = 2.0  # times the promised step time
 _MIN_SLOW_S = 0.02  # above the promised step time; less is noise of the network and of schedulers
@@ -39,6 +43,18 @@ class Patience:
     silence_s: float
     probe_s: float  # for each
     probes: int
+
+
+def opening_silence_s(step_s: float, compute_s: float, sent_bytes: int) -> float:
+    """Return after how long without an answer a session is opened at another server, too.
+
+    Args:
+        step_s: promised for a decode step, with the measured way there and back.
+        compute_s: that the server needs for the first message by its own measurement.
+        sent_bytes: of the first message, all of which may still be on the client's own link.
+    """
+    promised_s = min(step_s, _MAX_STEP_S)
+    return max(_LATE_OPENING * promised_s, _MIN_OPENING_S) + _LATE_OPENING * compute_s + 8 * sent_bytes / _UPLOAD_BPS
 
 
 @dataclass(slots=True)
