@@ -67,14 +67,15 @@ class Int8Matrix(nn.Module):
         self.codes = nn.Parameter(codes, requires_grad=False)
         self.scales = nn.Parameter(scales, requires_grad=False)
 
-    def product(self, x: Tensor) -> Tensor:
-        """Return x [..., columns] times the transposed matrix: [..., rows]."""
+    def product(self, x: Tensor, start: int = 0, end: int | None = None) -> Tensor:
+        """Return x [..., columns] times the transposed matrix, or times its rows [start, end): [..., rows]."""
+        codes, scales = self.codes[start:end], self.scales[start:end]
         if _is_for_kernel(x, _INT8_KERNEL_TOKENS):
             if (native := native_kernels()) is not None:
-                return native.int8(x, self.codes, self.scales)
+                return native.int8(x, codes, scales)
             flat = x.reshape(-1, x.shape[-1])
-            return torch._weight_int8pack_mm(flat, self.codes, self.scales).view(*x.shape[:-1], -1)
-        return widening.product(x, self.codes) * self.scales
+            return torch._weight_int8pack_mm(flat, codes, scales).view(*x.shape[:-1], -1)
+        return widening.product(x, codes) * scales
 
     def product_grad(self, grad: Tensor) -> Tensor:
         """Return the gradient of x [..., columns] from that of the product [..., rows]."""
@@ -137,17 +138,22 @@ class Int4Matrix(nn.Module):
         """Return x [..., columns] with its columns in the order of the codes."""
         return x if self.order is None else x.index_select(-1, self.order)
 
-    def product(self, x: Tensor) -> Tensor:
-        """Return x [..., columns] times the transposed matrix: [..., rows]."""
+    def product(self, x: Tensor, start: int = 0, end: int | None = None) -> Tensor:
+        """Return x [..., columns] times the transposed matrix, or times its rows [start, end): [..., rows].
+
+        `start` must be the first row of a block.
+        """
+        end = self.num_rows if end is None else end
+        codes, num_rows = self._blocks_of(start, end), end - start
+        levels = self.levels[:, start : start + len(codes) * self.rows_together].contiguous()
         is_for_kernel = _is_for_kernel(x, _INT4_KERNEL_TOKENS)
         if is_for_kernel and self.rows_together % NATIVE_ROWS == 0 and (native := native_kernels()) is not None:
-            return native.int4(self.arranged(x), self.codes, self.levels, self.num_rows)
-        if is_for_kernel and self.rows_together == _kernel_rows() and self.levels.dtype is x.dtype:
+            return native.int4(self.arranged(x), codes, levels, num_rows)
+        if is_for_kernel and self.rows_together == _kernel_rows() and levels.dtype is x.dtype:
             flat = x.reshape(-1, x.shape[-1])
-            packed = self.codes.view(self.levels.shape[1], -1)
-            output = torch._weight_int4pack_mm_for_cpu(flat, packed, GROUP, self.levels)
-            return output[:, : self.num_rows].reshape(*x.shape[:-1], self.num_rows)
-        return widening.product(x, self.rows(0, self.num_rows))
+            output = torch._weight_int4pack_mm_for_cpu(flat, codes.view(levels.shape[1], -1), GROUP, levels)
+            return output[:, :num_rows].reshape(*x.shape[:-1], num_rows)
+        return widening.product(x, self.rows(start, end))
 
     def product_grad(self, grad: Tensor) -> Tensor:
         """Return the gradient of x [..., columns] from that of the product [..., rows]."""
@@ -156,7 +162,7 @@ class Int4Matrix(nn.Module):
     def rows(self, start: int, end: int) -> Tensor:
         """Return rows [start, end) as numbers; `start` must be the first row of a block."""
         half = self.rows_together // 2
-        codes = self.codes[start // self.rows_together : math.ceil(end / self.rows_together)]
+        codes = self._blocks_of(start, end)
         num_blocks, columns, _ = codes.shape
         levels = self.level_numbers[:, start : start + num_blocks * self.rows_together]
         steps, middles = levels.permute(2, 1, 0).unsqueeze(-1)
@@ -166,6 +172,9 @@ class Int4Matrix(nn.Module):
         whole = values.view(-1, columns // self.group, self.group).sub_(8).mul_(steps).add_(middles)
         whole = whole.view(-1, columns)[: end - start].to(self.dtype)
         return whole if self.order is None else torch.empty_like(whole).index_copy_(1, self.order.long(), whole)
+
+    def _blocks_of(self, start: int, end: int) -> Tensor:
+        return self.codes[start // self.rows_together : math.ceil(end / self.rows_together)]
 
     @staticmethod
     def nbytes_of(rows: int, columns: int, itemsize: int, group: int = GROUP) -> int:
@@ -215,12 +224,17 @@ class NativeLinear(nn.Linear):
 
     def product(self, x: Tensor) -> Tensor:
         """Return x [..., columns] times the transposed matrix: [..., rows]."""
-        native = native_kernels() if _is_for_kernel(x, _BFLOAT16_KERNEL_TOKENS) else None
-        return widening.product(x, self.weight) if native is None else native.bfloat16(x, self.weight)
+        return bfloat16_product(x, self.weight)
 
     def product_grad(self, grad: Tensor) -> Tensor:
         """Return the gradient of x [..., columns] from that of the product [..., rows]."""
         return widening.product_grad(grad, self.weight)
+
+
+def bfloat16_product(x: Tensor, weight: Tensor) -> Tensor:
+    """Return x [..., columns] times the transposed weight [rows, columns], whose columns are a multiple of 16."""
+    native = native_kernels() if _is_for_kernel(x, _BFLOAT16_KERNEL_TOKENS) else None
+    return widening.product(x, weight) if native is None else native.bfloat16(x, weight)
 
 
 class QuantizedExperts(nn.Module):
@@ -233,6 +247,10 @@ class QuantizedExperts(nn.Module):
 
     def __getitem__(self, expert: Any) -> Tensor:
         return self.matrix.rows(int(expert) * self.num_rows, (int(expert) + 1) * self.num_rows)
+
+    def product(self, x: Tensor, expert: int) -> Tensor:
+        """Return x [..., columns] times the transposed matrix of one expert: [..., rows]."""
+        return self.matrix.product(x, expert * self.num_rows, (expert + 1) * self.num_rows)
 
 
 class _Product(torch.autograd.Function):

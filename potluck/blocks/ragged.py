@@ -29,7 +29,7 @@ from potluck.blocks.pages import PAGE_TOKENS, Run, slots_in
 from potluck.blocks.plans import PlannedRow, StepPlan
 from potluck.blocks.slots import encoded
 from potluck.blocks.step_tensors import StepTensors
-from potluck.blocks.switching import GROUPED, RAGGED, AttentionSwitch
+from potluck.blocks.switching import GROUPED, IN_TURN, RAGGED, AttentionSwitch
 from potluck.blocks.weights import SpanWeights
 from potluck.protocol.blocks import Span
 
@@ -208,7 +208,7 @@ class RaggedRunner:
             starts.append(starts[-1] + row.tokens)
         parts = plan.parts()
         hidden = hidden.clone() if prompts or len(parts) > 1 else hidden
-        experts = GROUPED if self.has_kernels else None
+        experts = GROUPED if self.has_kernels else IN_TURN if self.is_native else None
         with self._switch.use(RAGGED, experts=experts), _current(hidden.device):
             if plan.graph is not None:
                 assert self._graphs is not None

@@ -12,6 +12,7 @@ from transformers.integrations.moe import ALL_EXPERTS_FUNCTIONS
 from transformers.masking_utils import sdpa_mask
 
 from potluck.blocks.attention import attend
+from potluck.blocks.native_experts import can_take_turns, experts_in_turn
 
 RAGGED = "potluck_ragged"
 """Attention of packed rows. Transformers makes no masks for implementations that it does not know."""
@@ -21,6 +22,9 @@ WHOLE_MASKS = "potluck_masks"
 
 GROUPED = "potluck_grouped"
 """Experts as one product; it needs Triton. What it cannot compute runs in the family's own loop."""
+
+IN_TURN = "potluck_in_turn"
+"""Experts one after another, for a CPU with `native_kernels`. What it cannot compute runs in the family's own loop."""
 
 _EXPERTS = "_experts_implementation_internal"  # the same for experts
 _SWITCHED = "_attn_implementation_internal"  # of a configuration: what its layers look up at each call
@@ -32,6 +36,7 @@ def register_attention() -> None:
     AttentionInterface.register(WHOLE_MASKS, attend)
     AttentionMaskInterface.register(WHOLE_MASKS, _whole_mask)
     ALL_EXPERTS_FUNCTIONS.register(GROUPED, _grouped_or_own)
+    ALL_EXPERTS_FUNCTIONS.register(IN_TURN, _in_turn_or_own)
 
 
 class AttentionSwitch:
@@ -63,6 +68,16 @@ def _grouped_or_own(experts: Any, hidden: Tensor, chosen: Tensor, weights: Tenso
 
     if can_group(experts, hidden):
         return grouped_experts(experts, hidden, chosen, weights)
+    return _own(experts, hidden, chosen, weights)
+
+
+def _in_turn_or_own(experts: Any, hidden: Tensor, chosen: Tensor, weights: Tensor) -> Tensor:
+    if can_take_turns(experts, hidden):
+        return experts_in_turn(experts, hidden, chosen, weights)
+    return _own(experts, hidden, chosen, weights)
+
+
+def _own(experts: Any, hidden: Tensor, chosen: Tensor, weights: Tensor) -> Tensor:
     output: Tensor = type(experts).forward.__wrapped__(experts, hidden, chosen, weights)
     return output
 
