@@ -27,6 +27,7 @@ from potluck.checkpoint.families import (
     refuse_unsplittable,
     takes_use_cache,
 )
+from potluck.checkpoint.packed import is_packed_weight
 from potluck.checkpoint.remote_layers import RemoteLayers, RemoteStack
 from potluck.checkpoint.shards import Shard
 from potluck.checkpoint.source import Checkpoint
@@ -176,7 +177,7 @@ def _names_of_ends(checkpoint: Checkpoint, model: Any, stack_name: str) -> dict[
         if of_a_block.search(name):
             continue
         plain = _WRAPPER.sub(r"\1", name)
-        whole = re.sub(r"\.qweight$", ".weight", plain)
+        whole = f"{plain.rpartition('.')[0]}.weight" if is_packed_weight(plain) else plain
         renamed, _ = rename_source_key(whole, renamings, [], model.base_model_prefix, wanted)
         if renamed in wanted:
             names[name] = plain

@@ -1,10 +1,12 @@
-"""Matrices that GPTQ or AWQ stored: codes of few bits in words of 32, with a scale and a zero point for each group.
+"""Matrices that GPTQ, AWQ or compressed-tensors stored: codes of few bits in words of 32, with scales for groups.
 
-A number is scale * (code - zero point). GPTQ packs codes of neighbouring columns into a word, AWQ those of neighbouring
-rows in an order of its own; both store matrices transposed. GPTQ may give each column its group (`g_idx`), and its
-first version stores zero points less one. Files aren't trusted: shapes, number formats and ranges are checked first.
+A number is scale * (code - zero point). A word holds neighbouring columns, but AWQ's neighbouring rows in an order of
+its own. GPTQ and AWQ store matrices transposed. GPTQ and compressed-tensors may give each column its group (`g_idx`).
+The first version of GPTQ stores zero points less one; compressed-tensors needs none for codes that are symmetric.
+Files aren't trusted: shapes, number formats and ranges are checked first.
 
-Sources: AutoGPTQ's `qlinear_cuda.py`, GPTQModel's `gptq_v2`, AutoAWQ's `gemm.py` and `packing_utils.py`.
+Sources: AutoGPTQ's `qlinear_cuda.py`, GPTQModel's `gptq_v2`, AutoAWQ's `gemm.py` and `packing_utils.py`, and
+`pack_quantized` of compressed-tensors.
 """
 
 from __future__ import annotations
@@ -18,11 +20,18 @@ from torch import Tensor
 
 from potluck.errors import CheckpointError
 
-METHODS = ("gptq", "awq")
-_NEEDED, _OPTIONAL = ("qweight", "qzeros", "scales"), "g_idx"
-_BITS = (2, 4, 8)  # 3 bits would cross words
+_GPTQ, _GPTQ_V2, _AWQ, _COMPRESSED = "gptq", "gptq_v2", "gemm", "pack-quantized"
+_PARTS = ("qweight", "qzeros", "scales", "g_idx")
+_COMPRESSED_PARTS = ("weight_packed", "weight_scale", "weight_shape", "weight_zero_point", "weight_g_idx")
+_NUM_NEEDED = 3  # the other parts are optional
+_BITS = (2, 4, 8)  # others cross words
 _CHUNK_ROWS = 512  # expanded at a time, which limits the memory needed besides the result
 _AWQ_PLACES = (0, 4, 1, 5, 2, 6, 3, 7)  # of eight neighbours within a word
+
+
+def is_packed_weight(name: str) -> bool:
+    """Return whether a tensor of this name is the codes of a packed matrix."""
+    return name.endswith((f".{_PARTS[0]}", f".{_COMPRESSED_PARTS[0]}"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,46 +39,59 @@ class Packing:
     """How a checkpoint packs its matrices.
 
     Attributes:
-        adds_one: to each zero point, which is stored less one.
         group: columns that share a scale, as the configuration says; 0: all of them. Tensors decide, this is a guess.
     """
 
-    is_awq: bool
-    adds_one: bool
+    layout: str
     group: int = 0
 
     @classmethod
-    def of(cls, said: Mapping[str, Any]) -> Packing:
-        """Read a `quantization_config` of one of `METHODS`. Raises CheckpointError for layouts that aren't known."""
-        is_awq = said.get("quant_method") == "awq"
+    def of(cls, said: Mapping[str, Any]) -> Packing | None:
+        """Read a `quantization_config`; None: another module knows its method.
+
+        Raises:
+            CheckpointError: the method is GPTQ or AWQ, but the layout is not known.
+        """
+        method = said.get("quant_method")
+        if method == "compressed-tensors":
+            return _compressed(said)
+        if method not in ("gptq", "awq"):
+            return None
+        is_awq = method == "awq"
         keys = ("version", "format", "checkpoint_format") if is_awq else ("checkpoint_format", "format")
-        layout = next((str(said[key]).lower() for key in keys if said.get(key)), "gemm" if is_awq else "gptq")
+        layout = next((str(said[key]).lower() for key in keys if said.get(key)), _AWQ if is_awq else _GPTQ)
         if said.get("is_marlin_format"):
             layout = "marlin"
-        if layout not in (("gemm",) if is_awq else ("gptq", "gptq_v2")):
+        if layout not in ((_AWQ,) if is_awq else (_GPTQ, _GPTQ_V2)):
             raise CheckpointError(
-                f"this checkpoint is stored quantised ({said['quant_method']}) in the layout {layout[:32]!r}, "
-                "which is not supported",
+                f"this checkpoint is stored quantised ({method}) in the layout {layout[:32]!r}, which is not supported",
                 hint="choose one in the usual layout: gptq or gptq_v2, or gemm of AWQ",
             )
-        group = said.get("group_size", said.get("q_group_size"))
-        return cls(is_awq, not is_awq and layout == "gptq", group if isinstance(group, int) and group > 0 else 0)
+        return cls(layout, _size(said.get("group_size", said.get("q_group_size"))))
+
+    @property
+    def _parts(self) -> tuple[str, ...]:
+        return _COMPRESSED_PARTS if self.layout == _COMPRESSED else _PARTS
 
     def paths(self, names: Mapping[str, Any]) -> Iterator[str]:
         """Yield the modules whose matrices are packed, by the names of tensors."""
-        return (name.removesuffix(".qweight") for name in names if name.endswith(".qweight"))
+        ending = f".{self._parts[0]}"
+        return (name.removesuffix(ending) for name in names if name.endswith(ending))
 
     def matrix(self, path: str, tensors: Mapping[str, Tensor]) -> PackedMatrix:
         """Return the matrix of a module. Raises CheckpointError if its tensors are missing, or of no use."""
-        lacks = next((part for part in _NEEDED if f"{path}.{part}" not in tensors), None)
-        if lacks is not None:
+        found = [tensors.get(f"{path}.{part}") for part in self._parts]
+        needed = [tensor for tensor in found[:_NUM_NEEDED] if tensor is not None]
+        if len(needed) < _NUM_NEEDED:
+            lacks = self._parts[found.index(None)]
             raise CheckpointError(f"the checkpoint lacks {path}.{lacks}", hint="download it again, or ask its author")
-        words, zeros, scales = (tensors[f"{path}.{part}"] for part in _NEEDED)
-        return PackedMatrix(self, path, words, zeros, scales, tensors.get(f"{path}.{_OPTIONAL}"))
+        if self.layout == _COMPRESSED:
+            return _read_compressed(path, *needed, *found[_NUM_NEEDED:])
+        return _read_transposed(path, self.layout, *needed, *found[_NUM_NEEDED:])
 
     def others(self, tensors: Mapping[str, Tensor], paths: Collection[str]) -> dict[str, Tensor]:
         """Return the tensors without the packed matrices of some modules."""
-        gone = {f"{path}.{part}" for path in paths for part in (*_NEEDED, _OPTIONAL)}
+        gone = {f"{path}.{part}" for path in paths for part in self._parts}
         return {name: tensor for name, tensor in tensors.items() if name not in gone}
 
     def expanded(self, tensors: Mapping[str, Tensor], dtype: torch.dtype) -> dict[str, Tensor]:
@@ -82,49 +104,42 @@ class Packing:
 class PackedMatrix:
     """One packed matrix [rows, columns], checked.
 
+    Args:
+        words: int32, [rows, columns * bits / 32], or [columns, rows * bits / 32] if `is_awq`.
+        steps: [rows, groups], scales.
+        zeros: [rows, groups], zero points.
+        groups: [columns], the group of each column; None: groups of the same size one after another.
+
     Attributes:
         group: columns that share scale and zero point; 0 if groups are of different sizes.
         order: [columns], in which columns of one group are neighbours; None if they are as they are.
     """
 
     def __init__(
-        self, packing: Packing, name: str, words: Tensor, zeros: Tensor, scales: Tensor, groups: Tensor | None
+        self,
+        name: str,
+        words: Tensor,
+        steps: Tensor,
+        zeros: Tensor,
+        groups: Tensor | None,
+        *,
+        columns: int,
+        bits: int,
+        is_awq: bool = False,
     ) -> None:
-        """Raises CheckpointError if the tensors don't belong together.
-
-        Shapes: words int32, [columns * bits / 32, rows], or of AWQ [columns, rows * bits / 32]; zeros int32 [groups,
-        rows * bits / 32]; scales [groups, rows]; groups, if given, the group of each column.
-        """
-        _check(name, words.dtype is zeros.dtype is torch.int32, "is not packed into words of 32 bits")
-        _check(
-            name, words.dim() == zeros.dim() == scales.dim() == 2 and scales.numel() > 0, "has tensors of odd shapes"
-        )
-        num_groups, rows = scales.shape
-        self.bits = 32 * zeros.shape[1] // rows
-        _check(name, self.bits in _BITS, f"has codes of {self.bits} bits; {', '.join(map(str, _BITS))} are supported")
-        in_word = 32 // self.bits
-        columns = words.shape[0] if packing.is_awq else words.shape[0] * in_word
-        wanted = (columns, rows // in_word) if packing.is_awq else (columns // in_word, rows)
-        is_whole = rows % in_word == 0 and words.shape == wanted and zeros.shape == (num_groups, rows // in_word)
-        _check(name, is_whole and columns > 0, "has tensors that don't fit each other")
-        _check(name, scales.is_floating_point() and bool(scales.isfinite().all()), "has scales that are no numbers")
-        _check(name, self.bits == 4 or not packing.is_awq, f"has codes of {self.bits} bits, and AWQ's have 4")
-        self.shape = (rows, columns)
-        self._packing, self._words, self._in_word = packing, words, in_word
-        self._steps = scales.float().t()  # [rows, groups]
-        stored = _unpacked(zeros, self.bits)
-        if packing.is_awq:
-            stored = stored[..., list(_AWQ_PLACES)]
-        stored = stored.reshape(num_groups, rows).t()
-        self._zeros = ((stored + int(packing.adds_one)) & (2**self.bits - 1)).float()  # 15 + 1 means 0
-        self._group_of, self.order, self.group = _grouped(name, groups, num_groups, columns)
+        """Raises CheckpointError if scales or groups are of no use; everything else is checked already."""
+        _check(name, steps.is_floating_point() and bool(steps.isfinite().all()), "has scales that are no numbers")
+        self.shape, self.bits = (len(steps), columns), bits
+        self._words, self._is_awq = words, is_awq
+        self._steps, self._zeros = steps.float(), zeros.float()
+        self._group_of, self.order, self.group = _grouped(name, groups, steps.shape[1], columns)
 
     def codes(self, start: int, end: int) -> Tensor:
-        """Return the codes of rows [start, end), uint8 [rows, columns]; `start` is a multiple of 16."""
-        if not self._packing.is_awq:
-            return _unpacked(self._words[:, start:end], self.bits).transpose(1, 2).reshape(self.shape[1], -1).t()
+        """Return the codes of rows [start, end), uint8 [rows, columns]; `start` is a multiple of 8."""
+        if not self._is_awq:
+            return _unpacked(self._words[start:end], self.bits).flatten(1)[:, : self.shape[1]]
         parts = _unpacked(self._words[:, start // 8 : -(-end // 8)], self.bits)
-        return parts[..., list(_AWQ_PLACES)].reshape(self.shape[1], -1)[:, : end - start].t()
+        return parts[..., list(_AWQ_PLACES)].flatten(1)[:, : end - start].t()
 
     def levels(self, start: int, end: int) -> tuple[Tensor, Tensor]:
         """Return rows [start, end) in their `order`: codes uint8 [rows, columns], and levels float32 [groups, rows, 2].
@@ -169,6 +184,85 @@ class PackedRows:
             first += matrix.shape[0]
         codes, levels = zip(*found, strict=True)
         return torch.cat(codes), torch.cat(levels, dim=1)
+
+
+def _compressed(said: Mapping[str, Any]) -> Packing | None:
+    """Read a configuration of compressed-tensors; None unless it packs all matrices into words."""
+    groups = said.get("config_groups")
+    groups = list(groups.values()) if isinstance(groups, dict) else []
+    weights = [each.get("weights") if isinstance(each, dict) else None for each in groups]
+    layouts = {said.get("format"), *(each.get("format") for each in groups if isinstance(each, dict))}
+    if layouts - {None} != {_COMPRESSED} or not all(
+        isinstance(each, dict) and each.get("type", "int") == "int" and each.get("num_bits") in _BITS
+        for each in weights
+    ):
+        return None
+    return Packing(_COMPRESSED, max((_size(each.get("group_size")) for each in weights if each), default=0))
+
+
+def _size(said: Any) -> int:
+    return said if isinstance(said, int) and said > 0 else 0
+
+
+def _read_transposed(
+    name: str, layout: str, words: Tensor, zeros: Tensor, scales: Tensor, groups: Tensor | None
+) -> PackedMatrix:
+    """Check what GPTQ or AWQ stored.
+
+    Shapes: words [columns * bits / 32, rows], or of AWQ [columns, rows * bits / 32]; zeros [groups, rows * bits / 32];
+    scales [groups, rows]; groups [columns].
+    """
+    _check_words(name, words, zeros, scales)
+    is_awq, (num_groups, rows) = layout == _AWQ, scales.shape
+    bits = 32 * zeros.shape[1] // rows
+    _check_bits(name, bits)
+    _check(name, bits == 4 or not is_awq, f"has codes of {bits} bits, and AWQ's have 4")
+    in_word = 32 // bits
+    columns = words.shape[0] if is_awq else words.shape[0] * in_word
+    wanted = (columns, rows // in_word) if is_awq else (columns // in_word, rows)
+    is_whole = rows % in_word == 0 and words.shape == wanted and zeros.shape == (num_groups, rows // in_word)
+    _check(name, is_whole and columns > 0, "has tensors that don't fit each other")
+    fields = _unpacked(zeros, bits)
+    stored = (fields[..., list(_AWQ_PLACES)] if is_awq else fields).flatten(1)
+    numbers = (stored + int(layout == _GPTQ)) & (2**bits - 1)  # 15 + 1 means 0
+    words = words if is_awq else words.t()
+    return PackedMatrix(name, words, scales.t(), numbers.t(), groups, columns=columns, bits=bits, is_awq=is_awq)
+
+
+def _read_compressed(
+    name: str, words: Tensor, scales: Tensor, shape: Tensor, zeros: Tensor | None, groups: Tensor | None
+) -> PackedMatrix:
+    """Check what compressed-tensors stored, with codes and zero points that are greater by half of what there are.
+
+    Shapes: words [rows, columns * bits / 32], scales [rows, groups], shape [2], zeros [rows * bits / 32, groups], both
+    rounded up; groups [columns].
+    """
+    _check_words(name, words, words if zeros is None else zeros, scales)
+    is_shape = shape.dtype in (torch.int32, torch.int64) and shape.numel() == 2
+    _check(name, is_shape, "has no shape")
+    (rows, num_groups), (told, columns) = scales.shape, shape.flatten().tolist()
+    _check(name, told == rows == len(words) and columns > 0, "has tensors that don't fit each other")
+    bits = 32 * words.shape[1] // columns
+    _check_bits(name, bits)
+    in_word = 32 // bits
+    is_whole = columns % in_word == 0 and words.shape[1] == columns // in_word
+    is_whole = is_whole and (zeros is None or zeros.shape == (-(-rows // in_word), num_groups))
+    _check(name, is_whole, "has tensors that don't fit each other")
+    if zeros is None:
+        numbers = torch.full((rows, num_groups), 2 ** (bits - 1))
+    else:
+        numbers = _unpacked(zeros.t(), bits).flatten(1)[:, :rows].t()
+    return PackedMatrix(name, words, scales, numbers, groups, columns=columns, bits=bits)
+
+
+def _check_words(name: str, words: Tensor, zeros: Tensor, scales: Tensor) -> None:
+    _check(name, words.dtype is zeros.dtype is torch.int32, "is not packed into words of 32 bits")
+    are_matrices = words.dim() == zeros.dim() == scales.dim() == 2 and scales.numel() > 0
+    _check(name, are_matrices, "has tensors of odd shapes")
+
+
+def _check_bits(name: str, bits: int) -> None:
+    _check(name, bits in _BITS, f"has codes of {bits} bits; {', '.join(map(str, _BITS))} are supported")
 
 
 def _unpacked(words: Tensor, bits: int) -> Tensor:

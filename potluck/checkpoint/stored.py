@@ -1,8 +1,9 @@
 """Checkpoints that are stored quantised: which formats are read, and why others are refused.
 
 Formats that transformers can restore while loading (FP8, MXFP4, compressed-tensors) are restored one block at a time by
-its own conversions, GPTQ and AWQ by `packed`. The blocks then compute like any others and can be held in fewer bits
-again, see `formats`. Formats that need the kernels of one library are refused by name.
+its own conversions; GPTQ, AWQ, and compressed-tensors with codes in words, by `packed`. The blocks then compute like
+any others and can be held in fewer bits again, see `formats`. Formats that need the kernels of one library are refused
+by name.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from torch import Tensor
 from transformers.quantizers import HfQuantizer
 from transformers.quantizers.auto import AutoHfQuantizer
 
-from potluck.checkpoint.packed import METHODS, Packing
+from potluck.checkpoint.packed import Packing, is_packed_weight
 from potluck.errors import CheckpointError
 
 _READ = frozenset({"fp8", "mxfp4", "mxfp8", "compressed-tensors"})
@@ -55,15 +56,14 @@ def stored_format(config: Any) -> HfQuantizer | Packing | None:
 
 
 def packing_of(config: Any) -> Packing | None:
-    """Return how GPTQ or AWQ packed the matrices of a checkpoint, if one of them did. Raises CheckpointError."""
-    said = _said(config)
-    return Packing.of(said) if said.get("quant_method") in METHODS else None
+    """Return how a checkpoint's matrices are packed, if `packed` knows its format. Raises CheckpointError."""
+    return Packing.of(_said(config))
 
 
 def refuse_packed_ends(tensors: Mapping[str, Tensor]) -> None:
     """Raise CheckpointError if an embedding, norm or head is stored in fewer than 16 bits for each value."""
     for name, tensor in tensors.items():
-        if tensor.itemsize < 2 or name.endswith(".qweight"):
+        if tensor.itemsize < 2 or is_packed_weight(name):
             raise CheckpointError(f"{name} is stored quantised, which is supported for blocks alone", hint=_HINT)
 
 

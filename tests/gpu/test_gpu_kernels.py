@@ -255,7 +255,9 @@ def test_a_dense_int4_matrix_whose_rows_fill_no_block_is_multiplied_as_held() ->
 @pytest.mark.parametrize("layout", [Layout(group=64, acts_in_order=True), Layout("awq", group=96)], ids=["gptq", "awq"])
 def test_a_checkpoints_own_codes_are_multiplied_as_held(layout: Layout) -> None:
     tensors, _ = layout.pack(104, 192)
-    packed = Packing.of(layout.config).matrix("a", {f"a.{part}": each for part, each in tensors.items()})
+    packing = Packing.of(layout.config)
+    assert packing is not None
+    packed = packing.matrix("a", {f"a.{part}": each for part, each in tensors.items()})
     matrix, x = Int4Matrix(packed, 64, torch.float32).to(DEVICE), torch.randn(1, 3, 192, device=DEVICE)
     output = dense_product(x, matrix, None)
     assert output is not None

@@ -107,19 +107,19 @@ def block_parts(dtype: torch.dtype) -> Iterator[Job]:
         yield Job(kernels.activate_times, types, {"BLOCK": 1024, "IS_GELU": flag}, {"num_warps": 4})
 
 
-def experts(dtype: torch.dtype, form: int, *, tile: int, is_transposed: bool = False) -> Job:
-    """The product of `potluck.blocks.grouped` for 128 experts."""
+def experts(dtype: torch.dtype, form: int, *, tile: int, is_transposed: bool = False, is_packed: bool = False) -> Job:
+    """The product of `potluck.blocks.grouped` for 128 experts; `is_packed`: with a checkpoint's own codes."""
     kind = TYPES[dtype]
     held = {0: kind, 1: "*i8", 2: "*u8"}[form]
     types = dict.fromkeys(("x", "scales", "bias", "weights", "output"), kind) | {"held": held}
-    types |= {"order": "*i64", "ends": "*i64"}
+    types |= {"order": "*i64", "ends": "*i64"} | ({"scales": "*fp32"} if is_packed else {})
     types |= dict.fromkeys(("x_stride", "expert_stride", "row_stride", "column_stride"), "i32")
     types |= dict.fromkeys(("share", "num_experts", "inner", "outer"), "i32")
     constants = {
         "FORM": form,
         "TOGETHER": 64,
         "GROUP": 32,
-        "SHARED": 32,
+        "SHARED": 128 if is_packed else 32,
         "IS_TRANSPOSED": is_transposed,
         "EXPERTS_PAD": 128,
     }
@@ -143,6 +143,7 @@ def all_jobs(common: torch.dtype = torch.bfloat16) -> Iterator[Job]:
     for form in (0, 1, 2):
         yield experts(common, form, tile=16)
         yield experts(common, form, tile=64, is_transposed=True)
+    yield experts(common, 2, tile=16, is_packed=True)
 
 
 def main() -> None:

@@ -1,4 +1,4 @@
-"""Packs matrices as GPTQ and AWQ store them, word by word, from the published layouts.
+"""Packs matrices as GPTQ, AWQ and compressed-tensors store them, word by word, from the published layouts.
 
 Codes, scales and zero points are arbitrary, which covers more than what a quantiser would choose.
 """
@@ -36,6 +36,11 @@ class Layout:
 
     @property
     def config(self) -> dict[str, Any]:
+        if self.method == "compressed-tensors":
+            weights = {"num_bits": self.bits, "type": "int", "symmetric": self.is_symmetric, "dynamic": False}
+            weights |= {"strategy": "group", "group_size": self.group} if self.group else {"strategy": "channel"}
+            packs = {"quant_method": self.method, "format": "pack-quantized", "quantization_status": "compressed"}
+            return packs | {"config_groups": {"group_0": {"targets": ["Linear"], "weights": weights}}}
         common = {"quant_method": self.method, "bits": self.bits, "group_size": self.group or -1}
         if self.method == "awq":
             return common | {"version": "gemm", "zero_point": True}
@@ -58,11 +63,17 @@ class Layout:
         if self.acts_in_order:
             groups = groups[torch.randperm(columns, generator=some)]
         numbers = scales.float()[:, groups] * (codes - zeros[:, groups])
+        in_order = tuple(range(32 // self.bits))
+        if self.method == "compressed-tensors":
+            tensors = {"weight_packed": _words(codes, self.bits, in_order), "weight_scale": scales}
+            tensors["weight_shape"] = torch.tensor([rows, columns])
+            if not self.is_symmetric:
+                tensors["weight_zero_point"] = _words(zeros.T, self.bits, in_order).T.contiguous()
+            return tensors | ({"weight_g_idx": groups.to(torch.int32)} if self.acts_in_order else {}), numbers
         tensors = {"scales": scales.T.contiguous()}
         if self.method == "awq":
             tensors["qweight"], tensors["qzeros"] = (_words(each.T, 4, _AWQ_ORDER) for each in (codes, zeros))
             return tensors, numbers
-        in_order = tuple(range(32 // self.bits))
         stored = zeros if self.version == "gptq_v2" else (zeros - 1) % levels
         tensors["qweight"] = _words(codes, self.bits, in_order).T.contiguous()
         tensors["qzeros"] = _words(stored.T, self.bits, in_order)

@@ -26,14 +26,21 @@ LAYOUTS = {
     "gptq, one group": Layout(group=0, is_symmetric=True),
     "gptq, 2 bits": Layout(bits=2, group=96),
     "awq": Layout("awq", group=96),
+    "compressed": Layout("compressed-tensors"),
 }
 needs_compiler = pytest.mark.skipif(native_kernels() is None, reason="no products can be compiled here")
+
+
+def packing_of(layout: Layout) -> Packing:
+    found = Packing.of(layout.config)
+    assert found is not None
+    return found
 
 
 def packed(kind: str, rows: int = ROWS) -> PackedMatrix:
     layout = LAYOUTS[kind]
     tensors, _ = layout.pack(rows, COLUMNS)
-    return Packing.of(layout.config).matrix("a", {f"a.{part}": each for part, each in tensors.items()})
+    return packing_of(layout).matrix("a", {f"a.{part}": each for part, each in tensors.items()})
 
 
 def random(*shape: int, dtype: torch.dtype = torch.float32) -> Tensor:
@@ -123,7 +130,7 @@ def test_whole_blocks_in_c_take_the_codes_of_a_checkpoint(layout: Layout, tmp_pa
 @pytest.mark.parametrize("layout", [Layout(group=64), Layout("awq", group=0)], ids=["gptq", "awq"])
 def test_the_bytes_of_a_block_are_known_before_it_is_loaded(layout: Layout) -> None:
     tensors, _ = layout.pack(128, COLUMNS)
-    packing = Packing.of(layout.config)
+    packing = packing_of(layout)
     block = nn.ModuleDict({"a": nn.Linear(COLUMNS, 128, bias=False, dtype=torch.bfloat16)})
     wanted = block_nbytes(block, "int4", packing)
     held = hold_packed(block, {f"a.{part}": each for part, each in tensors.items()}, packing, torch.bfloat16)

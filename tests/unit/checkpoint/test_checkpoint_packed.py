@@ -1,4 +1,4 @@
-"""GPTQ and AWQ: every layout is read to the last bit, and computes what the whole model computes; bad files don't."""
+"""GPTQ, AWQ and compressed-tensors: every layout is read to the last bit and computes what the whole model does."""
 
 from __future__ import annotations
 
@@ -36,6 +36,10 @@ LAYOUTS = {
     "second version": Layout(version="gptq_v2"),
     "awq": Layout("awq", group=128),
     "awq, one group": Layout("awq", group=0),
+    "compressed": Layout("compressed-tensors", group=128),
+    "compressed, symmetric": Layout("compressed-tensors", is_symmetric=True),
+    "compressed, act-order": Layout("compressed-tensors", acts_in_order=True),
+    "compressed, 8 bits, one group": Layout("compressed-tensors", bits=8, group=0),
 }
 
 
@@ -47,12 +51,23 @@ def packed(layout: Layout, tmp_path: Path, family: str = "llama") -> tuple[Path,
 
 @pytest.mark.parametrize("kind", ["gptq 4 bits", "gptq 4 bits, zero points", "gptq 4 bits, act-order", "gptq 8 bits"])
 def test_what_autogptq_packed_is_read_to_the_last_bit(kind: str) -> None:
-    check_golden(kind, Packing.of({"quant_method": "gptq"}))
+    check_golden(kind, packing(Layout()))
 
 
 @pytest.mark.parametrize("kind", ["awq", "awq, one group"])
 def test_what_autoawq_packed_is_read_to_the_last_bit(kind: str) -> None:
-    check_golden(kind, Packing.of({"quant_method": "awq", "version": "gemm"}))
+    check_golden(kind, packing(Layout("awq")))
+
+
+@pytest.mark.parametrize("kind", ["compressed 4 bits", "compressed 4 bits, zero points", "compressed 8 bits"])
+def test_what_compressed_tensors_packed_is_read_to_the_last_bit(kind: str) -> None:
+    check_golden(kind, packing(Layout("compressed-tensors")))
+
+
+def packing(layout: Layout) -> Packing:
+    found = Packing.of(layout.config)
+    assert found is not None
+    return found
 
 
 def check_golden(kind: str, packing: Packing) -> None:
@@ -64,13 +79,17 @@ def check_golden(kind: str, packing: Packing) -> None:
 def test_every_layout_is_read_to_the_last_bit(kind: str) -> None:
     layout = LAYOUTS[kind]
     tensors, numbers = layout.pack(1056, 256)
-    matrix = Packing.of(layout.config).matrix("a", {f"a.{part}": each for part, each in tensors.items()})
+    matrix = packing(layout).matrix("a", {f"a.{part}": each for part, each in tensors.items()})
     assert torch.equal(matrix.numbers(torch.float32), numbers)
     assert torch.equal(matrix.numbers(torch.bfloat16), numbers.bfloat16())
 
 
 @pytest.mark.parametrize("family", ["llama", "qwen3_moe"])
-@pytest.mark.parametrize("layout", [Layout(acts_in_order=True), Layout("awq")], ids=["gptq", "awq"])
+@pytest.mark.parametrize(
+    "layout",
+    [Layout(acts_in_order=True), Layout("awq"), Layout("compressed-tensors")],
+    ids=["gptq", "awq", "compressed"],
+)
 @torch.inference_mode()
 def test_two_spans_and_the_ends_give_the_logits_of_the_whole_model(family: str, layout: Layout, tmp_path: Path) -> None:
     folder, plain = packed(layout, tmp_path, family)
@@ -155,6 +174,24 @@ def test_a_damaged_matrix_is_refused_by_name(kind: str, quantization: str, tmp_p
         load_span(open_checkpoint(str(folder)), Span(0, 1), quantization=quantization)
 
 
+@pytest.mark.parametrize(
+    ("change", "problem"),
+    [
+        ({"a.weight_shape": torch.tensor([64, 90])}, "has tensors that don't fit each other"),
+        ({"a.weight_shape": torch.tensor([65, 96])}, "has tensors that don't fit each other"),
+        ({"a.weight_shape": torch.tensor([64, -96])}, "has tensors that don't fit each other"),
+        ({"a.weight_shape": torch.tensor([64.0, 96.0])}, "has no shape"),
+        ({"a.weight_zero_point": torch.zeros(7, 3, dtype=torch.int32)}, "has tensors that don't fit each other"),
+        ({"a.weight_scale": torch.full((64, 3), torch.nan)}, "has scales that are no numbers"),
+    ],
+)
+def test_what_compressed_tensors_never_stores_is_refused(change: dict[str, Tensor], problem: str) -> None:
+    layout = Layout("compressed-tensors")
+    tensors = {f"a.{part}": each for part, each in layout.pack(64, 96)[0].items()}
+    with pytest.raises(CheckpointError, match=problem):
+        packing(layout).matrix("a", tensors | change)
+
+
 def test_a_matrix_of_other_sizes_than_the_model_says_is_refused(tmp_path: Path) -> None:
     folder, _ = packed(Layout(), tmp_path)
     config = json.loads((folder / "config.json").read_text())
@@ -190,4 +227,4 @@ def test_a_packed_head_is_refused(tmp_path: Path) -> None:
 
 def test_a_configuration_that_names_gptq_needs_no_package(tmp_path: Path) -> None:
     folder, _ = packed(Layout("awq", group=0), tmp_path)
-    assert stored_format(open_checkpoint(str(folder)).config) == Packing(is_awq=True, adds_one=False)
+    assert stored_format(open_checkpoint(str(folder)).config) == Packing("gemm")
