@@ -95,7 +95,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="number format of the computation (default: float32, or bfloat16 for quantised weights)",
     )
     parser.add_argument(
-        "--quantization", default="none", choices=QUANTIZATIONS, help="store the weights in fewer bits (default: none)"
+        "--quantization",
+        default="none",
+        choices=QUANTIZATIONS,
+        help="store the weights in fewer bits; int4 keeps those of GPTQ and AWQ as they are (default: none)",
     )
     parser.add_argument(
         "--cache-quantization",

@@ -160,11 +160,17 @@ def open_folder(name: str, revision: str, folder: Path, pinned: Files) -> Checkp
 
 
 def _check_layout(name: str, files: set[str]) -> None:
+    has_weights = INDEX_FILE in files or SINGLE_FILE in files
+    if not has_weights and any(file.endswith(".gguf") for file in files):
+        raise CheckpointError(
+            f"{name} has its weights in GGUF, which is not supported",
+            hint="choose the same model in safetensors, such as GPTQ or AWQ if it should be small",
+        )
     if "config.json" not in files:
         raise CheckpointError(
             f"{name} is not a checkpoint: it has no config.json", hint="give a folder in the Hugging Face layout"
         )
-    if INDEX_FILE in files or SINGLE_FILE in files:
+    if has_weights:
         return
     if any(file.endswith(".bin") for file in files):
         raise CheckpointError(

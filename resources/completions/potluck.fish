@@ -279,7 +279,7 @@ complete -c potluck -n '_shtab_potluck_using serve' -l max-memory -x -d 'such as
 complete -c potluck -n '_shtab_potluck_using serve' -l device -x -d 'cpu, cuda, cuda:1, mps, ... (default: cpu)'
 complete -c potluck -n '_shtab_potluck_using serve' -l devices -x -d 'use several together: cuda:0,cuda:1'
 complete -c potluck -n '_shtab_potluck_using serve' -l dtype -xka "float32 bfloat16 float16" -d 'number format of the computation (default: float32, or bfloat16 for quantised weights)'
-complete -c potluck -n '_shtab_potluck_using serve' -l quantization -xka "none int8 int4" -d 'store the weights in fewer bits (default: none)'
+complete -c potluck -n '_shtab_potluck_using serve' -l quantization -xka "none int8 int4" -d 'store the weights in fewer bits; int4 keeps those of GPTQ and AWQ as they are (default: none)'
 complete -c potluck -n '_shtab_potluck_using serve' -l cache-quantization -xka "none int8" -d 'store the keys and values of sessions in fewer bits (default: none)'
 complete -c potluck -n '_shtab_potluck_using serve' -l adapter -x -d 'a LoRA adapter in peft'"'"'s format that callers may use; repeatable'
 complete -c potluck -n '_shtab_potluck_using serve' -l private-adapters-mb -x -d 'memory for LoRA adapters that callers bring and train; 0: take none (default: 256)'

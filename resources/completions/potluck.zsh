@@ -688,7 +688,7 @@ _shtab_potluck_serve_options=(
   "--device[cpu, cuda, cuda\:1, mps, ... (default\: cpu)]:device:"
   "--devices[use several together\: cuda\:0,cuda\:1]:DEVICE,...:"
   "--dtype[number format of the computation (default\: float32, or bfloat16 for quantised weights)]:dtype:(float32 bfloat16 float16)"
-  "--quantization[store the weights in fewer bits (default\: none)]:quantization:(none int8 int4)"
+  "--quantization[store the weights in fewer bits\; int4 keeps those of GPTQ and AWQ as they are (default\: none)]:quantization:(none int8 int4)"
   "--cache-quantization[store the keys and values of sessions in fewer bits (default\: none)]:cache_quantization:(none int8)"
   "*--adapter[a LoRA adapter in peft\'s format that callers may use\; repeatable]:FOLDER|NAME:"
   "--private-adapters-mb[memory for LoRA adapters that callers bring and train\; 0\: take none (default\: 256)]:MIB:"

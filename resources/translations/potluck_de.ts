@@ -2534,6 +2534,14 @@
         <translation>{folder} enthält keine Gewichte im Format Safetensors</translation>
     </message>
     <message>
+        <source>{folder} has its weights in GGUF, which is not supported</source>
+        <translation>{folder} hat seine Gewichte in GGUF, was nicht unterstützt wird</translation>
+    </message>
+    <message>
+        <source>choose the same model in safetensors, such as GPTQ or AWQ if it should be small</source>
+        <translation>wähle dasselbe Modell in Safetensors, etwa GPTQ oder AWQ, wenn es klein sein soll</translation>
+    </message>
+    <message>
         <source>{folder} has only .bin files, which are pickles; servers and clients never open them</source>
         <translation>{folder} enthält nur .bin-Dateien (Pickles); Potluck öffnet solche nie</translation>
     </message>

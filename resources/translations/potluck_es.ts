@@ -2534,6 +2534,14 @@
         <translation>{folder} no contiene pesos en formato safetensors</translation>
     </message>
     <message>
+        <source>{folder} has its weights in GGUF, which is not supported</source>
+        <translation>{folder} tiene sus pesos en GGUF, que no se admite</translation>
+    </message>
+    <message>
+        <source>choose the same model in safetensors, such as GPTQ or AWQ if it should be small</source>
+        <translation>elige el mismo modelo en safetensors, como GPTQ o AWQ si debe ser pequeño</translation>
+    </message>
+    <message>
         <source>{folder} has only .bin files, which are pickles; servers and clients never open them</source>
         <translation>{folder} solo contiene archivos .bin (pickles); Potluck nunca los abre</translation>
     </message>

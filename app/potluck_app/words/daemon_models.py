@@ -13,6 +13,8 @@ MODELS = (
     QT_TRANSLATE_NOOP("", "{file} does not contain two matrices of rank {number} for {what}"),
     QT_TRANSLATE_NOOP("", "{file} has no model_type"),
     QT_TRANSLATE_NOOP("", "{folder} has no safetensors weights"),
+    QT_TRANSLATE_NOOP("", "{folder} has its weights in GGUF, which is not supported"),
+    QT_TRANSLATE_NOOP("", "choose the same model in safetensors, such as GPTQ or AWQ if it should be small"),
     QT_TRANSLATE_NOOP("", "{folder} has only .bin files, which are pickles; servers and clients never open them"),
     QT_TRANSLATE_NOOP("", "{what} has the shape {number} in the checkpoint, but the configuration says {other}"),
     QT_TRANSLATE_NOOP("", "{file} is damaged: {why}"),

@@ -155,6 +155,10 @@ def test_folders_that_are_no_checkpoints_are_refused(tmp_path: Path) -> None:
     (tmp_path / "config.json").write_text('{"model_type": "llama"}')
     with pytest.raises(CheckpointError, match="no safetensors weights"):
         open_checkpoint(str(tmp_path))
+    (tmp_path / "model.Q4_K_M.gguf").touch()
+    with pytest.raises(CheckpointError, match="has its weights in GGUF") as refusal:
+        open_checkpoint(str(tmp_path))
+    assert refusal.value.hint == "choose the same model in safetensors, such as GPTQ or AWQ if it should be small"
 
 
 def test_pickled_weights_are_refused_with_what_to_do_instead(folder: Path) -> None:
