@@ -150,7 +150,8 @@ class App(QObject):
         if self._window is not None:
             self._window.show_away(reason, absence)
         if starts:
-            self.window().away.start()
+            self.window().away.show_starting()
+            self._starter.start_unasked()
 
     def _show_disagreement(self, reason: str) -> None:
         self._show_away(reason, Absence.INCOMPATIBLE)

@@ -47,7 +47,7 @@ class AwayPage(QWidget):
         self._title = text(kind=Type.TITLE)
         self._reason, self._progress, self._failure = text("muted"), text("muted"), text("error")
         self._button = Button(self.tr("Start Potluck"), "play", "primary")
-        self._button.clicked.connect(self.start)
+        self._button.clicked.connect(self._press)
         self._log_button, self._log = Button(self.tr("Show log"), "diagnostics"), LogView()
         self._log_button.clicked.connect(self._show_log)
         self._log.hide()
@@ -98,15 +98,19 @@ class AwayPage(QWidget):
             self._patience.start(_PATIENCE_MS)  # then somebody may start it, whatever became of the update
         self._is_updating = is_updating
 
-    def start(self) -> None:
-        """Start the daemon, or end one that hangs and start another, and say so."""
+    def _press(self) -> None:
+        """Have the daemon started, or one that hangs ended and another one started."""
+        self.show_starting()
+        (self.restart_wanted if self._absence is Absence.HUNG else self.start_wanted).emit()
+
+    def show_starting(self) -> None:
+        """Say that the daemon starts, until it answers or `show_failure` says more."""
         self._write_failure("")
         self._found.stop()
         self._is_starting = True
         self._title.setText(self.tr("Starting Potluck…"))
         self._reason.setText("")
         self._button.setEnabled(False)
-        (self.restart_wanted if self._absence is Absence.HUNG else self.start_wanted).emit()
 
     def show_progress(self, sentence: str) -> None:
         """Show the present step of starting it; "" for none."""
@@ -118,6 +122,7 @@ class AwayPage(QWidget):
         self._write_failure(message)
         if message:
             self._stop_waiting()
+            self._failure.setVisible(message != self._reason.text())  # once is enough
         else:
             self._found.start(_STARTED_MS)
 

@@ -13,7 +13,7 @@ from potluck_app.shell.link import DaemonLink
 class Starter(QObject):
     """Starts the daemon. Signals: `progressed(str)` with the present step; `ended(str)` with the reason if it fails.
 
-    `is_unasked`: whoever opens the app need not press a button first, for nothing is installed by it.
+    `is_unasked`: whoever opens the app need not press a button first.
     """
 
     progressed = Signal(str)
@@ -24,8 +24,12 @@ class Starter(QObject):
         self.is_unasked = is_unasked
 
     def start(self) -> None:
-        """Returns at once."""
+        """Start it, with all that takes. Returns at once."""
         raise NotImplementedError
+
+    def start_unasked(self) -> None:
+        """Start it as far as that needs nobody's consent; if that is not far enough, `ended` says so."""
+        self.start()
 
     def restart(self) -> None:
         """End a daemon that hangs and start it again, as it was started before. Returns at once."""

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
 
-from potluck_app.windows.wsl import DISTRIBUTION, Wsl, WslError, explain
+from potluck_app.windows.wsl import DISTRIBUTION, NOT_SET_UP, Wsl, WslError, explain
 
 OLDEST_WSL = (2, 4, 10)  # the first that installs under a name and into a folder of one's choice
 BASE = "Debian"  # as `wsl --list --online` calls it
@@ -114,22 +114,27 @@ def next_step(found: Found, version: str) -> LinuxStep | None:
     return None if found.is_running else LinuxStep.START
 
 
-def set_up(wsl: Wsl, package: Path, version: str, folder: Path, tell: Callable[[str], None]) -> None:
+def set_up(
+    wsl: Wsl, package: Path, version: str, folder: Path, tell: Callable[[str], None], *, may_fetch: bool = True
+) -> None:
     """Set up the distribution and the daemon; a second call does what is missing.
 
     Args:
         package: the file for Debian, of `version`.
         folder: where Windows keeps the distribution's disk.
         tell: called with each step, for people.
+        may_fetch: whether a missing distribution is fetched, some hundred megabytes.
 
     Raises:
-        WslError: a step failed, or has no effect.
+        WslError: a step failed, has no effect, or isn't allowed.
     """
     check(wsl)
     before: LinuxStep | None = None
     while (step := next_step(look(wsl), version)) is not None:
         if step is before:
             raise WslError(f"this had no effect: {step.value.lower()}", hint="wsl --update, then try again")
+        if step is LinuxStep.INSTALL and not may_fetch:
+            raise explain(NOT_SET_UP)
         tell(step.value)
         _take(wsl, step, package, folder)
         before = step

@@ -28,7 +28,7 @@ class WslStarter(Starter):
     """Sets up what is missing of the Linux and its daemon, in a thread: the first time takes minutes."""
 
     def __init__(self, wsl: Wsl, package: Path = PACKAGE) -> None:
-        super().__init__()
+        super().__init__(is_unasked=True)
         self._wsl = wsl
         self._package = package
         self._leaving: QuitSequence | None = None
@@ -36,21 +36,26 @@ class WslStarter(Starter):
     def start(self) -> None:
         threading.Thread(target=self._work, name="set-up", daemon=True).start()
 
+    def start_unasked(self) -> None:
+        """Leave it to the button to fetch a Linux."""
+        threading.Thread(target=self._work, kwargs={"may_fetch": False}, name="start", daemon=True).start()
+
     def restart(self) -> None:
-        threading.Thread(target=self._work, args=(True,), name="restart", daemon=True).start()
+        threading.Thread(target=self._work, kwargs={"ends_first": True}, name="restart", daemon=True).start()
 
     def leave(self, link: DaemonLink, done: Callable[[], None]) -> None:
         if self._leaving is None:
             self._leaving = QuitSequence(link, self._wsl, done)
         self._leaving.press()
 
-    def _work(self, ends_first: bool = False) -> None:
+    def _work(self, *, ends_first: bool = False, may_fetch: bool = True) -> None:
         try:
             if ends_first:
                 self._wsl.inside("/usr/bin/potluck", "stop", limit_s=_STOP_S)
             if not self._package.exists():
                 raise WslError(f"{self._package} is missing", hint="install Potluck again")
-            set_up(self._wsl, self._package, version("potluck"), disk_folder(), self.progressed.emit)
+            tell = self.progressed.emit
+            set_up(self._wsl, self._package, version("potluck"), disk_folder(), tell, may_fetch=may_fetch)
             failure = ""
         except PotluckError as error:
             failure = sentences.failure(error)

@@ -18,6 +18,7 @@ from potluck_control.piped import PipedLine
 from potluck.errors import PotluckError
 
 DISTRIBUTION = "Potluck"  # our own: nobody else's Linux is touched, and it can be removed as a whole
+NOT_SET_UP = b"WSL_E_DISTRO_NOT_FOUND"
 QUICK_S = 60.0  # for what only asks; the first call of a day starts a virtual machine
 
 _NO_WINDOW = getattr(subprocess, "CREATE_NO_WINDOW", 0)
@@ -35,7 +36,7 @@ _KNOWN: tuple[tuple[str, str, str], ...] = (
         _PREPARE,
     ),
     (
-        r"WSL_E_DISTRO_NOT_FOUND",
+        NOT_SET_UP.decode(),
         "Potluck's Linux system is not set up on this computer",
         "the button sets it up; it fetches Debian from Microsoft first",
     ),

@@ -6,6 +6,7 @@ import json
 import shlex
 import subprocess
 import sys
+from collections.abc import Callable
 from importlib.metadata import version
 from pathlib import Path
 
@@ -157,6 +158,24 @@ def test_the_button_sets_it_up_and_says_what_it_does_or_what_is_in_the_way(
     assert "is missing" in pressed(qtbot, WslStarter(world.wsl, tmp_path / "nothing.deb"))[0]
 
 
+def test_opening_the_app_starts_the_daemon_but_fetches_no_linux_unasked(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, qtbot: QtBot
+) -> None:
+    monkeypatch.setenv("LOCALAPPDATA", str(tmp_path))
+    world = World(tmp_path)
+    world.package.write_text(f"deb {version('potluck')}")
+    starter = WslStarter(world.wsl, world.package)
+    assert starter.is_unasked
+    failure, *told = opened(qtbot, starter)
+    assert "is not set up on this computer" in failure
+    assert told == []
+    assert not [call for call in world.calls if call[0] == "--install"]
+    pressed(qtbot, starter)
+    world.change(distributions={"Potluck": world.linux | {"service": "inactive"}})
+    assert opened(qtbot, starter) == ["", LinuxStep.START.value]
+    assert look(world.wsl).is_running
+
+
 class Quitting:
     """An app of Windows whose menu is used; its daemon speaks when the test does."""
 
@@ -214,10 +233,19 @@ def test_an_app_whose_daemon_is_away_quits_at_once(tmp_path: Path) -> None:
 
 def pressed(qtbot: QtBot, starter: Starter) -> list[str]:
     """Why it failed, and what it did."""
+    return outcome(qtbot, starter, starter.start)
+
+
+def opened(qtbot: QtBot, starter: Starter) -> list[str]:
+    return outcome(qtbot, starter, starter.start_unasked)
+
+
+def outcome(qtbot: QtBot, starter: Starter, begin: Callable[[], None]) -> list[str]:
     told: list[str] = []
     starter.progressed.connect(told.append)
     with qtbot.waitSignal(starter.ended, timeout=PATIENCE_MS) as end:
-        starter.start()
+        begin()
+    starter.progressed.disconnect(told.append)
     return [*end.args, *told]
 
 
