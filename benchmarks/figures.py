@@ -469,7 +469,7 @@ FIGURES = {
             "app_start",
             "s",
             "lower",
-            0.6,
+            0.4,
             "app:start",
             "from the start of the app's process to its icon in the tray",
         ),

@@ -27,7 +27,14 @@ def main() -> None:
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(RedactingFormatter("%(levelname)s %(name)s: %(message)s"))
     logging.basicConfig(level=logging.WARNING, handlers=[handler])
-    wanted = from_json(GatewayOpening, loads(sys.stdin.buffer.readline()))
+    _tell(GatewayReport(step="Importing"))
+    import potluck_gateway.model  # noqa: F401 (takes seconds, in which the daemon may be waiting for the engine)
+
+    _tell(GatewayReport(step="Starting the engine"))
+    line = sys.stdin.buffer.readline()
+    if not line:  # nobody wants it any more
+        return
+    wanted = from_json(GatewayOpening, loads(line))
     keys = _Keys(wanted)
     threading.Thread(target=_follow_daemon, args=(keys,), daemon=True).start()
     try:
@@ -53,7 +60,6 @@ class _Keys:
 
 def _serve(wanted: GatewayOpening, keys: _Keys) -> None:
     """Serve until standard input ends. Raises PotluckError."""
-    _tell(GatewayReport(step="Importing"))
     from potluck.checkpoint import open_checkpoint
     from potluck.client import AutoDistributedModelForCausalLM, ClientConfig
     from potluck.client.config import joining_text

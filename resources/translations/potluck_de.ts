@@ -3815,6 +3815,10 @@
         <translation>Frage wird gestellt …</translation>
     </message>
     <message>
+        <source>The compute engine is not set up yet. Set it up on the page Installation.</source>
+        <translation>Die Rechenumgebung ist noch nicht eingerichtet. Richte sie auf der Seite Installation ein.</translation>
+    </message>
+    <message>
         <source>Getting ready: {step}…</source>
         <translation>Vorbereitung: {step} …</translation>
     </message>

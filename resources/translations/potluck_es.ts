@@ -3815,6 +3815,10 @@
         <translation>Preguntando…</translation>
     </message>
     <message>
+        <source>The compute engine is not set up yet. Set it up on the page Installation.</source>
+        <translation>El motor de cálculo aún no está instalado. Instálalo en la página Instalación.</translation>
+    </message>
+    <message>
         <source>Getting ready: {step}…</source>
         <translation>Preparando: {step}…</translation>
     </message>

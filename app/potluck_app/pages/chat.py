@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TypeVar
 
-from potluck_control.methods import earnings, gateway
+from potluck_control.methods import earnings, gateway, setup
 from potluck_control.methods.earnings import Earnings
 from potluck_control.methods.gateway import GatewayState, GatewayStatus, StartParams
+from potluck_control.methods.setup import SetupState
 from potluck_control.schema import Method, Status, SwarmStatus
-from potluck_control.states import State
+from potluck_control.states import Reason, State
 from PySide6.QtCore import Qt, QTimer, Signal
 from PySide6.QtGui import QKeyEvent, QResizeEvent
 from PySide6.QtNetwork import QNetworkAccessManager, QNetworkProxy
@@ -30,13 +32,14 @@ from potluck_app.widgets.layout import Slot, column, holder, row
 from potluck_app.widgets.notice import Notice
 from potluck_app.widgets.placeholder import Placeholder
 from potluck_app.widgets.theme import Type
-from potluck_app.words import layers, numbers, prompts, sentences
+from potluck_app.words import engine, layers, numbers, prompts, sentences
 from potluck_app.words.daemon_texts import translated
 from potluck_app.words.language import tr
 
 P = TypeVar("P")
+R = TypeVar("R")
 
-_LOOK_MS = 400  # while the gateway starts
+_LOOK_MS = 400  # while the engine is set up or the gateway starts
 _FIELD_HEIGHT = 60
 _WIDEST = 860  # as the page
 _AGAIN_TEMPERATURE = 0.7  # at least: at 0 another attempt would give the same answer
@@ -52,7 +55,7 @@ class ChatPage(Page):
         self._network = QNetworkAccessManager(self)
         self._network.setProxy(QNetworkProxy(QNetworkProxy.ProxyType.NoProxy))
         self._swarm: SwarmStatus | None = None
-        self._state = State.UNKNOWN
+        self._state, self._reason = State.UNKNOWN, Reason.NONE
         self.conversation: list[Said] = []
         self._bubbles: list[Bubble] = []
         self._answer: Answer | None = None
@@ -74,7 +77,8 @@ class ChatPage(Page):
         return bool(self._bubbles or self._field.toPlainText())
 
     def show_status(self, status: Status) -> None:
-        before, self._swarm, self._state = self._swarm, status.swarm, status.state
+        before, self._swarm = self._swarm, status.swarm
+        self._state, self._reason = status.state, status.reason
         if before is None or (before.name if before else "") != (self._swarm.name if self._swarm else ""):
             self._show_suggestions()
             self._show_state()
@@ -141,33 +145,57 @@ class ChatPage(Page):
         self._is_busy, self._least_temperature = True, least_temperature
         self._add_answer().show_note(self.tr("Asking…"))
         self._show_state()
-        self._ask_gateway(gateway.START, StartParams())
+        self._start_gateway()
 
-    def _ask_gateway(self, method: Method[P, GatewayStatus], params: P | None) -> None:
+    def _start_gateway(self) -> None:
+        """Start the gateway, once the compute engine is there that it runs in."""
+        if self._reason is Reason.NO_ENGINE:
+            self._call(setup.STATE, None, self._hear_of_setup, lambda error: self._fail(sentences.failure(error)))
+        else:
+            self._call(gateway.START, StartParams(), self._hear, self._try_later)
+
+    def _call(
+        self, method: Method[P, R], params: P | None, done: Callable[[R], None], failed: Callable[[PotluckError], None]
+    ) -> None:
+        """Call the daemon, and drop its answer if the question is not waited for any more."""
         turn = self._turn
         self.link.call(
             method,
             params,
-            done=lambda status: self._hear(status) if turn == self._turn else None,
-            failed=lambda error: self._try_later(error) if turn == self._turn else None,
+            done=lambda result: done(result) if turn == self._turn else None,
+            failed=lambda error: failed(error) if turn == self._turn else None,
         )
+
+    def _hear_of_setup(self, state: SetupState) -> None:
+        """Wait while the compute engine is set up; without a set-up there is nothing to wait for."""
+        if state.progress is not None:
+            self._wait(engine.progress(state.progress), self._start_gateway)
+        elif state.ready:  # the daemon is about to start it, which a hidden page is not told
+            self._call(gateway.START, StartParams(), self._hear, self._try_later)
+        else:
+            missing = self.tr("The compute engine is not set up yet. Set it up on the page Installation.")
+            self._fail(sentences.problem(state.error) or missing)
 
     def _try_later(self, error: PotluckError) -> None:
         """Wait for a computer that is about to serve: until then nobody may be found."""
-        if self._state not in (State.STARTING, State.JOINING):
+        if self._state in (State.STARTING, State.JOINING) or self._reason is Reason.NO_ENGINE:
+            self._wait(self._getting_ready(self.tr("this computer starts")), self._start_gateway)
+        else:
             self._fail(sentences.failure(error))
-            return
-        self._ask_soon(gateway.START, StartParams(), self.tr("this computer starts"))
 
-    def _ask_soon(self, method: Method[P, GatewayStatus], params: P | None, step: str) -> None:
-        """Say what there is to wait for, and ask in a moment."""
+    def _getting_ready(self, step: str) -> str:
+        return self.tr("Getting ready: {step}…").format(step=step)
+
+    def _wait(self, note: str, then: Callable[[], None]) -> None:
+        """Say what there is to wait for, and go on in a moment."""
         turn = self._turn
-        self._bubbles[-1].show_note(self.tr("Getting ready: {step}…").format(step=step))
-        QTimer.singleShot(_LOOK_MS, lambda: self._ask_gateway(method, params) if turn == self._turn else None)
+        self._bubbles[-1].show_note(note)
+        QTimer.singleShot(_LOOK_MS, lambda: then() if turn == self._turn else None)
 
     def _hear(self, status: GatewayStatus) -> None:
         if status.state is GatewayState.STARTING:
-            self._ask_soon(gateway.STATUS, None, translated(status.step or "Starting"))
+            note = self._getting_ready(translated(status.step or "Starting"))
+            self._wait(note, lambda: self._call(gateway.STATUS, None, self._hear, self._try_later))
         elif status.state is GatewayState.READY:
             self._bubbles[-1].show_note(self.tr("Waiting for the first word…"))
             sampling = self._options.sampling

@@ -5,7 +5,7 @@ from __future__ import annotations
 from potluck_control.methods import gateway
 from potluck_control.methods.gateway import GatewayState, GatewayStatus, StartParams
 from potluck_control.schema import Status
-from potluck_control.states import State
+from potluck_control.states import Reason, State
 
 from potluck_app.pages.page import DaemonCaller
 
@@ -22,11 +22,17 @@ class GatewayWarming:
         self._is_expected, self._is_likely = True, self._is_likely or is_likely
 
     def show_status(self, status: Status) -> None:
-        may_start = status.state is State.SERVING or (self._is_likely and status.state is not State.YIELDED)
-        if self._is_expected and may_start and status.swarm is not None:
-            self._is_expected = self._is_likely = False
-            self._link.call(gateway.STATUS, None, done=self._start_if_stopped)
+        is_hopeless = status.swarm is None or status.state is State.YIELDED or status.reason is Reason.NO_ENGINE
+        may_start = not is_hopeless and (status.state is State.SERVING or self._is_likely)
+        if self._is_expected and may_start:
+            was_likely, self._is_expected, self._is_likely = self._is_likely, False, False
+            is_coming = status.state in (State.STARTING, State.JOINING)
+            self._link.call(
+                gateway.STATUS, None, done=lambda now: self._start_if_stopped(now, was_likely and is_coming)
+            )
 
-    def _start_if_stopped(self, now: GatewayStatus) -> None:
+    def _start_if_stopped(self, now: GatewayStatus, again: bool) -> None:
+        """`again`: try it with the next status if it fails, because nobody finds the swarm yet."""
         if now.state is GatewayState.STOPPED:
-            self._link.call(gateway.START, StartParams())
+            failed = (lambda _: self.expect(is_likely=True)) if again else None
+            self._link.call(gateway.START, StartParams(), failed=failed)

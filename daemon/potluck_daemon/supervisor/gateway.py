@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import replace
 
 from potluck_control.codec import CodecError, dumps, from_json, loads
@@ -13,7 +13,9 @@ from potluck_control.gateway_messages import GatewayKeyHashes, GatewayOpening, G
 from potluck_control.methods.gateway import GatewayState, GatewayStatus
 from potluck_control.schema import AuditStatus
 
+from potluck.errors import PotluckError
 from potluck.p2p.runtime_dir import remove_dead
+from potluck.protocol.swarm import Swarm
 from potluck.tasks import cancel_and_wait
 from potluck_daemon.child import Child, started
 
@@ -35,6 +37,7 @@ class Gateway:
         self._status = GatewayStatus(GatewayState.STOPPED)
         self._task: asyncio.Task[None] | None = None
         self._child: Child | None = None
+        self._token = ""
         self._end_after_s = 0.0
         self._stays = False
 
@@ -55,18 +58,24 @@ class Gateway:
         self,
         python: str,
         environment: Mapping[str, str],
-        wanted: GatewayOpening,
+        swarm: Swarm,
+        token: str,
+        opening: Callable[[], Awaitable[GatewayOpening]],
         *,
         end_after_s: float,
         stays: bool = False,
     ) -> None:
-        """Start the process. None may be running. `stays`: it does not end when nobody uses it."""
-        swarm = wanted.membership.swarm
-        self._end_after_s, self._stays = end_after_s, stays
+        """Start the process. None may be running.
+
+        Args:
+            token: of the opening.
+            opening: what to open; awaited while the process imports. It may raise PotluckError.
+            stays: it does not end when nobody uses it.
+        """
+        self._token, self._end_after_s, self._stays = token, end_after_s, stays
         self._status = GatewayStatus(GatewayState.STARTING, swarm=swarm.name, model=swarm.model, step="Starting")
         command = (python, "-m", "potluck_gateway")
-        wanted = replace(wanted, distrusted=tuple(sorted(self._distrusted)))
-        self._task = asyncio.create_task(self._life(command, environment, wanted))
+        self._task = asyncio.create_task(self._life(command, environment, opening))
 
     def stay(self) -> None:
         """Keep the process that runs, even if nobody uses it."""
@@ -84,11 +93,16 @@ class Gateway:
         if self._status.state is not GatewayState.FAILED:
             self._status = GatewayStatus(GatewayState.STOPPED)
 
-    async def _life(self, command: tuple[str, ...], environment: Mapping[str, str], wanted: GatewayOpening) -> None:
+    async def _life(
+        self,
+        command: tuple[str, ...],
+        environment: Mapping[str, str],
+        opening: Callable[[], Awaitable[GatewayOpening]],
+    ) -> None:
         """Run the process from its start to its end."""
         problem = ""
         try:
-            problem = await self._run(command, environment, wanted)
+            problem = await self._run(command, environment, opening)
         except OSError as error:
             problem = f"cannot run {command[0]}: {error.strerror}"
         except CodecError as error:
@@ -103,13 +117,20 @@ class Gateway:
         if problem:
             log.warning("the chat gateway ended: %s", problem)
 
-    async def _run(self, command: tuple[str, ...], environment: Mapping[str, str], wanted: GatewayOpening) -> str:
+    async def _run(
+        self,
+        command: tuple[str, ...],
+        environment: Mapping[str, str],
+        opening: Callable[[], Awaitable[GatewayOpening]],
+    ) -> str:
         """Return why it failed; empty if it ended because nobody used it."""
         try:
             async with started(command, environment) as child:
-                await child.say(dumps(wanted) + b"\n")
-                self._child = child
-                was_idle = await self._follow(child, wanted.token)
+                telling = asyncio.create_task(self._tell_opening(child, opening))
+                try:
+                    was_idle = await self._follow(child)
+                finally:
+                    await cancel_and_wait(telling)
         finally:
             self._child = None
             remove_dead()  # it was killed, so its node's sockets are still there
@@ -117,7 +138,19 @@ class Gateway:
             return ""
         return self._status.problem or f"it ended: {await child.last_words() or 'without a reason'}"
 
-    async def _follow(self, child: Child, token: str) -> bool:
+    async def _tell_opening(self, child: Child, opening: Callable[[], Awaitable[GatewayOpening]]) -> None:
+        """Tell the process what to open, or end it if there is nothing."""
+        try:
+            wanted = await opening()
+        except PotluckError as error:
+            problem = f"{error.message} ({error.hint})" if error.hint else error.message
+            self._status = replace(self._status, problem=problem)
+            child.kill()
+            return
+        await child.say(dumps(replace(wanted, distrusted=tuple(sorted(self._distrusted)))) + b"\n")
+        self._child = child
+
+    async def _follow(self, child: Child) -> bool:
         """Follow the reports. Return True when nobody has used the gateway for long, False when it has ended."""
         wait_s = START_TIMEOUT_S
         while True:
@@ -133,12 +166,12 @@ class Gateway:
                 return is_ready
             if not line:
                 return False
-            self._hear(from_json(GatewayReport, loads(line)), token)
+            self._hear(from_json(GatewayReport, loads(line)))
             if self._status.state is GatewayState.READY:
                 wait_s = self._end_after_s
                 self._status = replace(self._status, ends_at=None if self._stays else time.time() + wait_s)
 
-    def _hear(self, report: GatewayReport, token: str) -> None:
+    def _hear(self, report: GatewayReport) -> None:
         if report.audits is not None:
             self._audits = report.audits
         if report.found:
@@ -150,7 +183,7 @@ class Gateway:
                 self._status,
                 state=ready,
                 url=report.url,
-                token=token,
+                token=self._token,
                 step="",
                 is_waiting=False,
                 notice=report.notice,

@@ -127,6 +127,11 @@ class Supervisor:
         return self._phase in _JOINED or bool(self._standby.addresses)
 
     @property
+    def is_starting(self) -> bool:
+        """Return whether an engine is on its way into the swarm, and will be found there soon."""
+        return self._phase in (Phase.STARTING, Phase.JOINING)
+
+    @property
     def addresses(self) -> tuple[str, ...]:
         """Return where others find this computer, or found it last."""
         return self._standby.addresses or self.facts.addresses

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import secrets
 from collections.abc import Callable
@@ -29,6 +30,7 @@ from potluck_daemon.topics.topic import Topic, answers
 log = logging.getLogger(__name__)
 
 _TOKEN_BYTES = 32
+_LOOK_S = 0.1  # while the engine starts, for its addresses
 _RETRY_S = 60.0  # after a gateway that should run could not be started, or ended
 _RUNS = (GatewayState.STARTING, GatewayState.READY)
 _GAMES = (Reason.GAME, Reason.EXCLUSIVE_APP, Reason.FULL_SCREEN)
@@ -97,18 +99,33 @@ class GatewayTopic(Topic):
             if stays:
                 self._gateway.stay()
             return self._gateway.status
-        opening = self._opening(membership)
+        token = secrets.token_urlsafe(_TOKEN_BYTES)
+        is_served = configuration.swarm is not None and configuration.swarm.name == membership.swarm.name
+        if not (is_served and self._supervisor.is_starting):
+            self._opening(membership, token)  # refuses a swarm that nobody can find
         await self._gateway.stop()
         self._gateway.start(
             configuration.engine_python,
             configuration.engine_environment(),
-            opening,
+            membership.swarm,
+            token,
+            lambda: self._opening_soon(membership, token),
             end_after_s=configuration.settings.chat.end_after_s,
             stays=stays,
         )
         return self._gateway.status
 
-    def _opening(self, membership: Membership) -> GatewayOpening:
+    async def _opening_soon(self, membership: Membership, token: str) -> GatewayOpening:
+        """Return what the gateway is to open, once an engine that starts has addresses. Raises UsageError."""
+        while True:
+            try:
+                return self._opening(membership, token)
+            except UsageError:
+                if not self._supervisor.is_starting:
+                    raise
+            await asyncio.sleep(_LOOK_S)
+
+    def _opening(self, membership: Membership, token: str) -> GatewayOpening:
         """Return what the gateway is to open. Raises UsageError for a swarm that nobody can find yet."""
         configuration, swarm = self._configuration, membership.swarm
         is_served = configuration.swarm is not None and configuration.swarm.name == swarm.name
@@ -123,7 +140,7 @@ class GatewayTopic(Topic):
             folder = str(fetched)
         return GatewayOpening(
             membership=replace(membership.for_client(), swarm=swarm),
-            token=secrets.token_urlsafe(_TOKEN_BYTES),
+            token=token,
             checkpoint=folder or str(bundled_checkpoint(swarm.model) or swarm.model),
             max_tokens=settings.chat.max_tokens,
             socket=str(configuration.places.socket),

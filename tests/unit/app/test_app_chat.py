@@ -21,6 +21,7 @@ from potluck_app.widgets.button import Button
 from potluck_app.widgets.number_box import NumberBox
 from potluck_control.methods.earnings import Earned, Earnings
 from potluck_control.methods.gateway import GatewayState, GatewayStatus
+from potluck_control.methods.setup import Plan, Problem, SetupProgress, SetupState, Step
 from potluck_control.schema import Status, SwarmStatus
 from potluck_control.states import Reason, State
 from potluck_gateway.answers import Answer, AnswerDetails, AnswerHop, Part
@@ -38,6 +39,8 @@ SERVING = Status(
     State.SERVING, Reason.NONE, "Serving", since=0.0, version="1", swarm=SwarmStatus("friday", "a/demo", 4)
 )
 STARTING = GatewayStatus(GatewayState.STARTING, step="Loading embeddings")
+PLAN = Plan("cpu", "no GPU", "", 1 << 30, 2 << 30, True)
+FETCHING = SetupState(False, "/home/me/engines", PLAN, progress=SetupProgress(Step.FETCH, "torch (3 of 40)", 1, 3))
 NOTHING = Earned(0, 0)
 
 
@@ -184,6 +187,43 @@ def test_while_this_computer_starts_the_question_waits(
     assert "Getting ready: this computer starts…" in shown(page)
     link.answers["gateway.start"] = ready
     wait(lambda: "Good day" in shown(page))
+
+
+def test_a_question_asked_while_the_engine_is_set_up_is_answered_when_that_is_done(
+    page: ChatPage, link: FakeLink, model: Words, wait: Wait
+) -> None:
+    ready = link.answers.pop("gateway.start")
+    model.may_end.set()
+    page.show_status(replace(SERVING, state=State.IDLE, reason=Reason.NO_ENGINE))
+    link.answers["setup.state"] = FETCHING
+    ask(page, "Hello")
+    assert "Downloading torch (3 of 40)" in shown(page)
+    link.answers["setup.state"] = replace(FETCHING, progress=SetupProgress(Step.TRY, "testing"))
+    wait(lambda: "Testing on this computer…" in shown(page))
+    assert link.named("gateway.start") == []
+    link.answers["setup.state"] = replace(FETCHING, progress=None, ready=True)
+    wait(lambda: bool(link.named("gateway.start")))
+    link.fail("gateway.start", UsageError("the swarm home cannot be found", hint="serve it"))
+    assert "Getting ready: this computer starts…" in shown(page)
+    link.answers["gateway.start"] = ready
+    wait(lambda: "Good day" in shown(page))
+
+
+@pytest.mark.parametrize(
+    ("error", "said"),
+    [
+        (None, "The compute engine is not set up yet. Set it up on the page Installation."),
+        (Problem("the disk is full", "make room"), "The disk is full. Make room."),
+    ],
+)
+def test_a_question_without_an_engine_is_not_left_waiting(
+    page: ChatPage, link: FakeLink, error: Problem | None, said: str
+) -> None:
+    page.show_status(replace(SERVING, state=State.IDLE, reason=Reason.NO_ENGINE))
+    link.answers["setup.state"] = replace(FETCHING, progress=None, error=error)
+    ask(page, "Hello")
+    assert said in shown(page)
+    assert button(page, "Ask again").isVisibleTo(page)
 
 
 def test_a_gateway_that_fails_says_why_and_the_question_can_be_asked_again(

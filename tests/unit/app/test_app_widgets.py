@@ -36,7 +36,7 @@ from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QCheckBox, QLabel, QPlainTextEdit, QPushButton, QWidget
 from pytestqt.qtbot import QtBot
 
-from potluck.errors import PotluckError
+from potluck.errors import PotluckError, UsageError
 
 SWARM = SwarmStatus("friday", "demo", 4, span=(0, 2), coverage=(2, 1, 0, 0), coverage_at=0.0)
 SERVING = Status(
@@ -296,13 +296,16 @@ def test_a_daemon_that_starts_is_not_called_away_until_it_fails(qtbot: QtBot) ->
     window = MainWindow(FakeLink())
     window.show_away("Potluck is not running\nYour settings are safe.")
     with qtbot.waitSignal(window.away.start_wanted):
-        window.away.start()
+        button(window.away, "Start Potluck").click()
     window.show_away("Potluck is not running\nYour settings are safe.")
     assert shown(window.away)[0] == "Starting Potluck…"
     assert not button(window.away, "Start Potluck").isEnabled()
     window.away.show_failure("The disk is full.")
     assert shown(window.away)[:1] + shown(window.away)[-1:] == ["Potluck is not running", "The disk is full."]
     assert button(window.away, "Start Potluck").isEnabled()
+    button(window.away, "Start Potluck").click()
+    window.away.show_failure("Your settings are safe.")
+    assert shown(window.away).count("Your settings are safe.") == 1
 
 
 OLDEST = {"state": "yielded", "reason": "game", "text": "Giving way to hades2", "since": 1.0, "version": "0.1"}
@@ -351,6 +354,21 @@ def test_a_computer_that_does_not_serve_makes_the_chat_ready_only_on_its_page(li
     assert started(link) == 0
     window.open("chat")
     assert started(link) == 1
+    window.close()
+
+
+def test_the_chat_is_made_ready_as_soon_as_a_computer_that_starts_can_be_found(link: FakeLink) -> None:
+    window = MainWindow(link)
+    window.show()
+    window.open("chat")
+    window.show_status(replace(SERVING, state=State.IDLE, reason=Reason.NO_ENGINE))
+    assert started(link) == 0  # nothing could run it
+    window.show_status(replace(SERVING, state=State.STARTING))
+    link.fail("gateway.start", UsageError("the swarm cannot be found by others yet"))
+    window.show_status(replace(SERVING, state=State.JOINING))
+    link.answer("gateway.start", GatewayStatus(GatewayState.STARTING))
+    window.show_status(SERVING)
+    assert started(link) == 2
     window.close()
 
 

@@ -22,6 +22,7 @@ from potluck_control.states import Reason, State
 from potluck_daemon.daemon import Daemon
 from potluck_daemon.gateway_keys import GatewayKeys
 from potluck_daemon.supervisor.gateway import Gateway
+from potluck_daemon.supervisor.supervisor import Supervisor
 from potluck_daemon.topics.gateway import GatewayTopic
 
 from potluck.membership.identity import Identity
@@ -276,6 +277,33 @@ async def test_a_failure_says_whether_no_member_answered(ask: Ask, script: Path,
     await started(ask, script, *(steps if ends_waiting else reversed(steps)), 'echo \'{"problem": "gone"}\'', "exit 1")
     failed = await until(ask, lambda now: now.state is GatewayState.FAILED)
     assert (failed.problem, failed.is_waiting) == ("gone", ends_waiting)
+
+
+@pytest.mark.parametrize("comes_online", [True, False])
+async def test_it_imports_while_the_engine_starts_and_is_told_the_swarm_once_that_can_be_found(
+    ask: Ask, daemon: Daemon, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, comes_online: bool
+) -> None:
+    script = tmp_path / "python"
+    lines = ("#!/bin/sh", 'echo \'{"step": "Importing"}\'', f"head -n 1 > {script}.opening", READY, "sleep 600")
+    write(script, "\n".join(lines))
+    await ask(settings.SET, SetParams((Change("serve.enabled", False), Change("serve.python", str(script)))))
+    await ask(schema.CREATE, schema.CreateParams("home"))
+    with pytest.raises(ControlError, match="cannot be found"):
+        await ask(gateway.START)
+    engine = {"is_starting": True, "addresses": ()}
+    for name in engine:
+        monkeypatch.setattr(Supervisor, name, property(lambda _, name=name: engine[name]))
+    assert (await ask(gateway.START)).state is GatewayState.STARTING
+    await until(ask, lambda now: now.step == "Importing")
+    engine["addresses"] = (ADDRESS,) if comes_online else ()
+    engine["is_starting"] = False
+    now = await until(ask, lambda now: now.state is not GatewayState.STARTING)
+    if comes_online:
+        assert now.state is GatewayState.READY
+        assert opening_of(script)["membership"]["swarm"]["bootstrap_peers"] == [ADDRESS]
+        await ask(gateway.STOP)
+    else:
+        assert "cannot be found by others yet" in now.problem
 
 
 async def test_a_swarm_that_is_not_known_is_refused(ask: Ask, daemon: Daemon) -> None:
