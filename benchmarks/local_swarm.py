@@ -230,7 +230,13 @@ class LocalSwarm:
         return JoinedSwarms(folder / "swarms.json", identity).join(self.invite, name=person), identity
 
     def add_engine_of(
-        self, person: str, span: Span, before: Sequence[str] = (), *, has_files: bool = True
+        self,
+        person: str,
+        span: Span,
+        before: Sequence[str] = (),
+        *,
+        has_files: bool = True,
+        options: Sequence[str] = (),
     ) -> LocalEngine:
         """Start an engine of a person who has joined, without waiting until it is online.
 
@@ -242,7 +248,7 @@ class LocalSwarm:
             span,
             has_files=has_files,
             name=person,
-            options=("--identity", f"{home}/potluck/identity.key"),
+            options=("--identity", f"{home}/potluck/identity.key", *options),
             environment={"XDG_CONFIG_HOME": home, "XDG_STATE_HOME": home, "HF_HUB_CACHE": f"{home}/hub"},
             before=before,
         )

@@ -12,7 +12,7 @@ import os
 import random
 import statistics
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -42,7 +42,7 @@ _SEED = 19
 _LONG_LINK = Link(0.025, rate_mbit=100.0)
 _LONG_TOKENS = 4000
 _PREFILL_TOKENS = 2048
-_LOST_AFTER = 12  # tokens more
+_LOST_AFTER = 160  # tokens more, in which spare servers are fed
 
 
 def latency(soak: bool) -> Measured:
@@ -147,22 +147,32 @@ def faults(soak: bool) -> Measured:
 
 
 def recover_long(soak: bool) -> Measured:
-    """Six servers, two for each third of the blocks; the one in the middle of the route is killed, far into a text."""
+    """Two servers of two people for each third of the blocks; the one in the middle of the route is killed, far into a
+    text.
+    """
     folder, ids = checkpoint(512, _NUM_BLOCKS), prompt(tokens=_LONG_TOKENS)
     spans = [span for span in (Span(0, 2), Span(2, 4), Span(4, 6)) for _ in range(2)]
-    options = Options(2 * _LOST_AFTER, min_new_tokens=2 * _LOST_AFTER)
+    tokens = _LOST_AFTER + _LINKING_STEPS
+    options = Options(tokens, min_new_tokens=tokens)
     want = complete(local_model(folder), ids, options, lambda _: None).tokens
-    waits, differing = list[float](), 0
-    with far_swarm(folder, spans, _LONG_LINK) as far:
+    waits, replayed, differing = list[float](), list[int](), 0
+    with far_swarm(folder, spans, _LONG_LINK, people=True) as far:
         for _ in range(5 if soak else 1):
             killed = list[LocalEngine]()
             with swarm_model(far.swarm, folder) as model:
                 strike = _killing(far, model, killed)
                 done = complete(model, ids, options, strike)
+                replayed.append(sum(hop.replayed_tokens for hop in model.last_route()[0].hops))
             far.replace(killed[0])
             waits.append(max(later - earlier for earlier, later in itertools.pairwise(done.times_s)))
             differing += sum(one != other for one, other in zip(done.tokens, want, strict=True))
-    detail = {"waits_s": waits, "tokens_that_differ": differing, "context": _LONG_TOKENS, "hidden_size": 512}
+    detail = {
+        "waits_s": waits,
+        "replayed_tokens": replayed,
+        "tokens_that_differ": differing,
+        "context": _LONG_TOKENS,
+        "hidden_size": 512,
+    }
     return Measured(statistics.median(waits), detail, holds=differing == 0)
 
 
@@ -185,11 +195,14 @@ class FarSwarm:
     swarm: LocalSwarm
     world: Internet
     places: dict[LocalEngine, str]
+    people: Collection[str] = ()  # those at these places are each another person's, the others the founder's
 
     def add(self, span: Span, place: str) -> LocalEngine:
-        engine = self.swarm.add_engine(
-            span, options=("--host", self.world.address(place)), before=self.world.command(place)
-        )
+        options, before = ("--host", self.world.address(place)), self.world.command(place)
+        if place in self.people:
+            engine = self.swarm.add_engine_of(place, span, before, options=options)
+        else:
+            engine = self.swarm.add_engine(span, options=options, before=before)
         self.places[engine] = place
         return engine
 
@@ -211,15 +224,21 @@ class FarSwarm:
 
 
 @contextlib.contextmanager
-def far_swarm(folder: Path, spans: Sequence[Span], link: Link) -> Iterator[FarSwarm]:
-    """Start a swarm with one server for each of `spans`; this thread is at the client's place meanwhile."""
+def far_swarm(folder: Path, spans: Sequence[Span], link: Link, *, people: bool = False) -> Iterator[FarSwarm]:
+    """Start a swarm with one server for each of `spans`; this thread is at the client's place meanwhile.
+
+    Args:
+        people: every second server is another person's.
+    """
     names = [f"server{number}" for number in range(len(spans))]
     with (
         internet((_CLIENT, *names), link) as world,
         world.inside(_CLIENT),
         LocalSwarm(folder, (), host=world.address(_CLIENT)) as swarm,
     ):
-        far = FarSwarm(swarm, world, {})
+        far = FarSwarm(swarm, world, {}, names[1::2] if people else ())
+        for name in far.people:
+            swarm.join(name)
         for span, place in zip(spans, names, strict=True):
             far.add(span, place)
         for engine in swarm.engines:

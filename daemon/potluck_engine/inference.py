@@ -117,6 +117,7 @@ def _open(state: SpanState, request: StepRequest, peer: PeerId, held: ExitStack)
     )
     alloc_timeout_s = min(opening.alloc_timeout_s, state.limits.alloc_timeout_s)
     session = ServedSession(opening.session_id, opening.max_length, alloc_timeout_s, memory)
+    session.memory.holder.is_spare = request.is_spare
     session.notes = state.notes_of(memory, opening)
     session.packs = opening.packs
     return session
@@ -160,6 +161,10 @@ class SessionStream:
         return self.session.memory.span
 
     @property
+    def is_spare(self) -> bool:
+        return self.session.memory.holder.is_spare
+
+    @property
     def quiet_since(self) -> float:
         return math.inf if self._running is not None else self._heard_at
 
@@ -200,7 +205,7 @@ class SessionStream:
             if task is not None:
                 task.cancel()
         is_told = isinstance(self._why, RemoteError) and self._why.code is Code.DRAINING
-        is_kept = is_told and self._running is None and self.session.memory.private is None
+        is_kept = is_told and self._running is None and self.session.memory.private is None and not self.is_spare
         is_kept = is_kept and self._state.parking.keep(self.session, time.monotonic())
         if not is_kept:
             self._state.compute.close(self.session.memory, self._running[0] if self._running else None)
@@ -266,6 +271,7 @@ class SessionStream:
             self._state.tabs.take(self._tab, request.receipt)
         self._pushes.follow(request)
         now, memory = time.monotonic(), session.memory
+        memory.holder.is_spare = request.is_spare  # its place is taken from the first step that is none
         step = SessionStep(
             session=memory,
             client=memory.person,
@@ -323,7 +329,15 @@ class SessionStream:
             wanted = slice(max(output.shape[1] - request.answer_tokens, 0), None)
             output, packed = output[:, wanted], None if packed is None else packed[:, wanted]
         digest = self._pushes.digest_for(request)
-        reply = StepReply(output, timing, self._pushes.can_push, was_pushed, digest, packed=packed)
+        reply = StepReply(
+            output,
+            timing,
+            self._pushes.can_push,
+            was_pushed,
+            yields=request.is_spare,
+            input_digest=digest,
+            packed=packed,
+        )
         if self._signing is not None or is_large(request.hidden.nbytes if request.hidden is not None else 0):
             self._signing = asyncio.create_task(self._signed_in_thread(self._signing, request, plan.start, reply))
             self._answers.append(self._signing)

@@ -94,6 +94,10 @@ class OpenSession(Protocol):
     def quiet_since(self) -> float:
         """Monotonic seconds; a later time than any other's while a step runs."""
 
+    @property
+    def is_spare(self) -> bool:
+        """Tell whether it only stands by for another server."""
+
     def end(self, error: RemoteError) -> None:
         """Tell the client, after the step that runs."""
 
@@ -101,9 +105,13 @@ class OpenSession(Protocol):
 def session_to_end(sessions: Iterable[OpenSession], newcomer: PersonId, now: float) -> OpenSession | None:
     """Return the session that makes room for one of `newcomer`; None if it has to wait.
 
-    A person who has at least two more than the newcomer loses the one that was quiet for longest. One who has just one
-    more loses it only if it was quiet for `QUIET_S`, or two persons would take each other's place for ever.
+    Spare sessions go first. A person who has at least two more than the newcomer loses the one that was quiet for
+    longest. One who has just one more loses it only if it was quiet for `QUIET_S`, or two persons would take each
+    other's place for ever.
     """
+    spare = [session for session in sessions if session.is_spare]
+    if spare:
+        return min(spare, key=lambda session: session.quiet_since)
     held = Counter(session.person for session in sessions)
     own, most = held[newcomer], max(held.values(), default=0)
     candidates = [
@@ -131,7 +139,8 @@ class SessionTable:
     def add(self, session: OpenSession, now: float) -> None:
         """Add a session; when there are too many, end another person's. Raises RemoteError BUSY if none can go."""
         if len(self._sessions) - len(self._ending) >= self._max:
-            other = session_to_end(self._sessions - self._ending, session.person, now)
+            others = self._sessions - self._ending
+            other = None if session.is_spare else session_to_end(others, session.person, now)
             if other is None or len(self._ending) >= _MAX_ENDING:
                 raise RemoteError(Code.BUSY, f"{self._max} sessions are open", retry_after_s=1.0)
             self._ending.add(other)

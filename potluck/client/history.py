@@ -77,6 +77,18 @@ class History:
         if self._prompts is not None and length < self.prompt_tokens:
             self._prompts = self._prompts[:, :, :length] if length else None
 
+    def head(self, length: int) -> History:
+        """Return the first `length` tokens as a history of their own, which shares their memory."""
+        head = History(self._prompts)
+        head._chunks, head._orders, head._merged, head.length = (
+            [*self._chunks],
+            [*self._orders],
+            self._merged,
+            self.length,
+        )
+        head.truncate(length)
+        return head
+
     def reorder(self, order: Tensor) -> None:
         """Continue row `order[i]` as row i."""
         self._orders.append(order)

@@ -108,6 +108,8 @@ class Hop:
         self.is_leaving = False  # by its last answer
         self.was_given = False  # the server got the step that failed
         self.parked: Parked | None = None  # kept by a server that left
+        self.is_spare = False  # it stands by for another server
+        self.yields = False  # by its last answer, which says that it knows that
         self.open_rivals: OpenRivals | None = None  # asked at most once, if the first answer is late
         self._record = record
         self._calls = calls
@@ -352,15 +354,15 @@ class Hop:
                 self._announced.popleft()
             else:
                 push_number = self._push_number if len(pieces) == 1 else None
-                reply = await self._exchange(self._request(piece, self._cached, push_number))
+                asked = 1 if self.is_spare and piece.shape[1] > 1 else None  # nobody needs its outputs yet
+                reply = await self._exchange(self._request(piece, self._cached, push_number, asked))
             self._is_opened = True
             self._order = self._push_number = None
             self._check(self._cached, piece, reply)
-            unwanted = max(start - self._cached, 0)
             self._cached += piece.shape[1]
-            if self._cached > start:
-                output = reply.hidden[:, unwanted:] if unwanted else reply.hidden
-                outputs.append(self._taken(output, piece.dtype))
+            wanted = min(self._cached - start, piece.shape[1])
+            if wanted > 0:
+                outputs.append(self._taken(reply.hidden[:, -wanted:], piece.dtype))
         return outputs
 
     def _taken(self, output: Tensor, dtype: torch.dtype) -> Tensor:
@@ -454,6 +456,7 @@ class Hop:
             push_to=self.pushes if "push_to" in untold else None,
             pushed_by=self.awaits if "pushed_by" in untold else None,
             answer_tokens=answer_tokens,
+            is_spare=self.is_spare,
             packed=self._packed(piece),
         )
 
@@ -489,7 +492,8 @@ class Hop:
         assert request.hidden is not None
         began_s = time.monotonic()
         await self._send(request)
-        return await self._answer(request.hidden, began_s, is_prompt=request.opening is not None)
+        is_prompt = request.opening is not None
+        return await self._answer(request.hidden, began_s, is_prompt=is_prompt, answer_tokens=request.answer_tokens)
 
     async def _collect(self, piece: Tensor, announced: _Sent, *, is_pushed: bool) -> StepReply:
         """Wait for the answer of an announced step; bring its hidden states if the server before does not."""
@@ -545,7 +549,7 @@ class Hop:
         began_s = max(began_s, self._last_used_s)  # several may be in flight
         self._last_used_s = time.monotonic()
         self.is_leaving = reply.timing.is_leaving
-        self.can_push, self.was_pushed = reply.can_push, reply.was_pushed
+        self.can_push, self.was_pushed, self.yields = reply.can_push, reply.was_pushed, reply.yields
         batch, tokens = piece.shape[:2]
         self._tab.note(batch * tokens, reply.timing, held_tokens=batch * (self._cached + tokens))
         if is_short and tokens == 1:

@@ -341,6 +341,15 @@ class Servers:
             and all(variant.can_replace(needs.pins.get(block, variant)) for block, variant in hop.pins.items())
         ]
 
+    def others_for(self, part: RouteHop, needs: Needs) -> list[RouteHop]:
+        """Return the servers of other people that could each take over `part` alone and are not to come last."""
+        now, owner = time.monotonic(), self._host.person_of(part.peer_id)
+        return [
+            hop
+            for hop in self.replicas(part.span, needs)
+            if self._host.person_of(hop.peer_id) != owner and not self._is_doubted(hop.peer_id, now)
+        ]
+
     def note_clean(self, person: PersonId) -> None:
         """Take notice of an audit in which a person's server computed right, as the audited one or as the auditor."""
         self._clean[person] += 1

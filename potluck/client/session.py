@@ -36,6 +36,7 @@ from potluck.client.recovery import Action, FaultCount, Verdict, judge
 from potluck.client.report import RouteReport
 from potluck.client.ring import Ring
 from potluck.client.servers import RouteRequest, Servers, Wait
+from potluck.client.spares import Spares, choose_spare
 from potluck.client.succession import Successions
 from potluck.errors import SwarmError, UsageError
 from potluck.protocol.blocks import PeerId, Span
@@ -79,6 +80,7 @@ class InferenceSession:
         self._hops: list[Hop] = []
         self._ring = Ring()
         self._successions = Successions(self._prepare_successors)
+        self._spares = Spares(self._find_spare, lambda peer, error: servers.note_failure(peer, judge(error)))
         self._objected = False  # a server has rejected the request since the last answer
         self._reopened: Hop | None = None  # at most once without an answer in between
         self._parked: dict[tuple[PeerId, Span], Parked] = {}  # kept by servers that left and may come back
@@ -122,12 +124,13 @@ class InferenceSession:
             self._servers.end_wait(wait)
         if order is None:  # a beam search reorders again before a successor could be ready
             self._successions.begin(self._hops)
+            self._spares.tend(self._hops, position)
         return output
 
     async def close(self) -> None:
         """End the session everywhere. Never raises for what a server does."""
         hops, self._hops = self._hops, []
-        await asyncio.gather(self._successions.close(), *(hop.close() for hop in hops))
+        await asyncio.gather(self._successions.close(), self._spares.close(), *(hop.close() for hop in hops))
 
     async def _open(self, hidden: Tensor, prompts: Tensor | None) -> None:
         rows, tokens = hidden.shape[:2]
@@ -158,8 +161,7 @@ class InferenceSession:
                 hint="open it with a larger max_length",
             )
         self.max_length = max(tokens, min(2 * self.max_length, self._servers.longest(self._span)))
-        self._successions.call_off()
-        self._parked.clear()
+        self._call_off()
         for hop in self._hops:
             hop.enlarge(self.max_length)
 
@@ -181,8 +183,7 @@ class InferenceSession:
         for hop in list(self._hops):
             if not self._servers.is_distrusted(hop.peer_id):
                 continue
-            self._successions.call_off()
-            self._parked.clear()
+            self._call_off()
             needs = self._needs(batch, hop.pins)
             route = await self._servers.find_route(hop.span, needs, unwanted=self._unwanted, wait=wait)
             self._replace(hop, self._successor_hops(hop, route), "it computed wrongly")
@@ -193,15 +194,21 @@ class InferenceSession:
 
     def _rewind(self, position: int, order: Tensor | None) -> None:
         if order is not None or position == 0:
-            self._successions.call_off()
-            self._parked.clear()
+            self._call_off()
         elif any(position < hop.history.length for hop in self._hops):  # as after most drafts
             self._successions.roll_back(position)
+            self._spares.roll_back(position)
             self._parked = {place: parked.cut(position) for place, parked in self._parked.items()}
         for hop in self._hops:
             hop.roll_back(position)
             if order is not None:
                 hop.reorder(order)
+
+    def _call_off(self) -> None:
+        """Drop whatever was given inputs that have changed."""
+        self._successions.call_off()
+        self._spares.call_off()
+        self._parked.clear()
 
     async def _send_around(self, position: int, hidden: Tensor) -> None:
         """Announce the step to every server that gets its inputs from the server before."""
@@ -325,6 +332,8 @@ class InferenceSession:
         successors = error.rivals if isinstance(error, Overtaken) else self._successions.take(hop)
         if successors is None:
             self._successions.call_off()
+            successors = await self._spares.take(hop)
+        if successors is None:
             needs = self._needs(hop.history.batch, hop.pins)
             route = await self._servers.find_route(hop.span, needs, unwanted=self._unwanted, wait=wait)
             successors = self._successor_hops(hop, route)
@@ -408,6 +417,21 @@ class InferenceSession:
         for rival in rivals:
             rival.restart(rival.history.prompts)
         return rivals
+
+    def _find_spare(self, lead: Hop, tokens: int) -> Hop | None:
+        """Return a hop at a server that could stand by for `lead`, which has so many tokens of each row."""
+        history = lead.history
+        if self._config.exact or self._adapter is not None or history.prompts is not None:
+            return None  # they can't be given in pieces
+        if self._config.audits != "on":
+            return None  # nobody else is to see the text
+        others = self._servers.others_for(lead.part, self._needs(history.batch, lead.pins))
+        part = choose_spare(others, history.batch * tokens, self._servers.round_trips_s)
+        if part is None:
+            return None
+        spare = self._new_hop(part, History(), is_fed_rounded=lead.is_fed_rounded, packs=lead.opening.packs)
+        spare.open_rivals = None
+        return spare
 
     def _needs(self, batch: int, pins: Mapping[int, Variant] | None = None) -> Needs:
         return Needs(

@@ -150,6 +150,7 @@ class StepRequest:
     pushed_by: PushLink | None = None  # where awaited hidden states come from, from now on
     answer_tokens: int | None = None  # the answer needs only so many of the last tokens; None: all
     packed: Tensor | None = None  # the same hidden states, to be sent instead, see `potluck.wire.packing`
+    is_spare: bool = False  # the session yields to all others, until a step that is none of a spare one
 
     @property
     def is_closing(self) -> bool:
@@ -167,6 +168,7 @@ class StepReply:
     input_digest: bytes | None = None  # of hidden states that were pushed
     commitment: bytes | None = None  # to the windows that this answer completes, see `potluck.audit.commitments`
     packed: Tensor | None = None  # the same hidden states, to be sent instead, see `potluck.wire.packing`
+    yields: bool = False  # the session is a spare one, as the step said; older versions know none
 
 
 @dataclass(frozen=True, slots=True)

@@ -32,6 +32,7 @@ class Field(IntEnum):
     ALLOC_TIMEOUT_S = 10
     EXACT = 11
     RESUME = 12
+    SPARE = 13  # with every step of a session that yields to all others
     # receipts
     DELEGATION = 16
     VOUCHERS = 17

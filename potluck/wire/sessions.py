@@ -13,7 +13,7 @@ from potluck.wire import fields as read
 from potluck.wire.errors import WireError, refusing
 from potluck.wire.fields import MAX_ID_CHARS, Field, Fields, target_fields
 from potluck.wire.limits import Limits
-from potluck.wire.message import CAN_PUSH, WAS_PUSHED, Message, Role, read_message, write_message
+from potluck.wire.message import CAN_PUSH, WAS_PUSHED, YIELDS, Message, Role, read_message, write_message
 from potluck.wire.packing import CODEC
 from potluck.wire.pushes import DIGEST_BYTES, read_push_fields, write_push_fields
 from potluck.wire.tensors import read_floats, read_hidden, read_order, read_prompts, to_wire
@@ -41,6 +41,8 @@ def encode_step(request: StepRequest) -> tuple[Buffer, ...]:
         fields = {**(fields or {}), **write_push_fields(request)}
     if request.answer_tokens is not None:
         fields = {**(fields or {}), int(Field.ANSWER_TOKENS): request.answer_tokens}
+    if request.is_spare:
+        fields = {**(fields or {}), int(Field.SPARE): True}
     start = request.start_from_position
     return write_message(tensors, fields, number=-1 if start is None else start)
 
@@ -78,6 +80,7 @@ def decode_step(body: Buffer, *, limits: Limits, first: bool) -> StepRequest:
         start_from_position=request.start_from_position,
         receipt=None if opening else read.blob(message.fields, Field.RECEIPT, RECEIPT_BYTES),
         answer_tokens=read.integer(message.fields, Field.ANSWER_TOKENS),
+        is_spare=read.flag(message.fields, Field.SPARE),
         **read_push_fields(message.fields, limits),
     )
 
@@ -95,6 +98,7 @@ def _read_announcement(message: Message, limits: Limits) -> StepRequest:
 def encode_step_reply(reply: StepReply) -> tuple[Buffer, ...]:
     """Return the answer to one step in pieces."""
     flags = (CAN_PUSH if reply.can_push else 0) | (WAS_PUSHED if reply.was_pushed else 0)
+    flags |= YIELDS if reply.yields else 0
     extra: dict[int, object] = {}
     if reply.input_digest is not None:
         extra[Field.INPUT_DIGEST] = reply.input_digest
@@ -119,6 +123,7 @@ def decode_step_reply(body: Buffer, *, like: tuple[int, ...], answer_tokens: int
         read_timing(message),
         can_push=message.flags & CAN_PUSH != 0,
         was_pushed=message.flags & WAS_PUSHED != 0,
+        yields=message.flags & YIELDS != 0,
         input_digest=read.blob(message.fields, Field.INPUT_DIGEST, DIGEST_BYTES),
         commitment=read.blob(message.fields, Field.COMMITMENT, COMMITMENT_BYTES),
     )

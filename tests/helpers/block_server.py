@@ -70,6 +70,7 @@ class BlockServer:
     tamper: Callable[[Tensor], Tensor] = lambda output: output
     packing_error: float | None = None  # it packs if it says so
     dtype: str = "float32"
+    knows_spares: bool = True  # older versions don't
     cache: str = "none"  # what it announces of its keys and values
     parked: dict[str | None, KvCache] = field(default_factory=dict)  # of sessions that ended with DRAINING
 
@@ -176,7 +177,7 @@ class BlockServer:
             output, packed = self.tamper(output), None
             if opening.packs and self.packing_error is not None:
                 output, packed = pack(output)
-            reply = StepReply(output, timing, packed=packed)
+            reply = StepReply(output, timing, yields=request.is_spare and self.knows_spares, packed=packed)
             await stream.send(*sessions.encode_step_reply(reply))
 
     async def _quote(self, body: bytes, peer: PeerId) -> bytes:

@@ -8,6 +8,8 @@ A request that fits is granted at once. Otherwise it waits in line until its dea
     - Pages that the first in line lacks are taken from sessions that have been idle for a while, of people beyond
       their share first and longest idle first; then from those that wait behind it. These pages are spilled, not lost.
     - Pages that are reserved for a person with a quote are not free for others.
+    - Spare sessions, which only stand by for another server, wait behind all others, take nothing from anybody, and
+      lose their pages first. They don't count towards anybody's share.
 """
 
 from __future__ import annotations
@@ -32,6 +34,7 @@ class Holder:
     is_running: bool = False  # a step of it has its memory and is not answered
     used_at: float = 0.0
     pinned_until: float = 0.0  # cannot be spilled before, see `Spill`
+    is_spare: bool = False
 
 
 @dataclass(slots=True, eq=False)
@@ -60,7 +63,7 @@ class Refuse:
 
 @dataclass(frozen=True, slots=True)
 class Spill:
-    """Take all pages of this session and call `spilled`, or set `pinned_until` to a later time."""
+    """Take all pages of this session and call `spilled`, or set `pinned_until` to a later time; end a spare one."""
 
     holder: Holder
 
@@ -81,7 +84,7 @@ class PageAdmission:
     @property
     def most_wanted(self) -> int:
         """Number of pages of the largest request in line."""
-        return max((request.pages for request in self._line), default=0)
+        return max((request.pages for request in self._line if not request.holder.is_spare), default=0)
 
     def ask(self, request: PageRequest) -> None:
         """Put a request in line, one for each session; `next` decides on it."""
@@ -136,29 +139,33 @@ class PageAdmission:
 
     def _order(self) -> list[PageRequest]:
         """Return the requests that may be granted, in order; pages are collected for the first one."""
-        for request in self._line:
+        line = [request for request in self._line if not request.holder.is_spare]
+        if not line:
+            return self._line
+        for request in line:
             if request.passes >= MAX_PASSES:
                 return [request]
         share = self._share()
-        entitled = [request for request in self._line if self._pages_of(request.holder.person) + request.pages <= share]
+        entitled = [request for request in line if self._pages_of(request.holder.person) + request.pages <= share]
         people = {request.holder.person for request in entitled}
-        return entitled + [
-            request for request in self._line if request not in entitled and people <= {request.holder.person}
-        ]
+        return entitled + [request for request in line if request not in entitled and people <= {request.holder.person}]
 
     def _free_for(self, request: PageRequest, now: float, free: int) -> int:
         return free - self.reservations.pages(now, besides=request.holder.person)
 
     def _share(self) -> float:
-        people = {holder.person for holder in self.holders.values() if holder.pages}
-        people |= {request.holder.person for request in self._line}
-        return self.num_pages / len(people)
+        people = {holder.person for holder in self.holders.values() if holder.pages and not holder.is_spare}
+        people |= {request.holder.person for request in self._line if not request.holder.is_spare}
+        return self.num_pages / max(len(people), 1)
 
     def _pages_of(self, person: PersonId) -> int:
-        return sum(holder.pages for holder in self.holders.values() if holder.person == person)
+        mine = [holder for holder in self.holders.values() if holder.person == person and not holder.is_spare]
+        return sum(holder.pages for holder in mine)
 
     def _victim(self, order: list[PageRequest], now: float, free: int) -> Holder | None:
         """Return the next session to spill for the first in line; None if all of them would not free enough."""
+        if order[0].holder.is_spare:
+            return None
         victims = list(self._victims(order[0], now))
         if free + sum(holder.pages for holder in victims) < order[0].pages:
             return None
@@ -167,13 +174,19 @@ class PageAdmission:
     def _victims(self, first: PageRequest, now: float) -> Iterator[Holder]:
         share = self._share()
         waiting = [request.holder for request in self._line]
-        idle = [
+        resting = [
             holder
             for holder in self.holders.values()
             if holder.pages and not holder.is_running and holder not in waiting
-            if now >= max(holder.used_at + IDLE_S, holder.pinned_until)
+        ]
+        yield from sorted((holder for holder in resting if holder.is_spare), key=lambda holder: holder.used_at)
+        idle = [
+            holder
+            for holder in resting
+            if not holder.is_spare and now >= max(holder.used_at + IDLE_S, holder.pinned_until)
         ]
         yield from sorted(idle, key=lambda holder: (self._pages_of(holder.person) <= share, holder.used_at))
         for request in reversed(self._line):
-            if request is not first and request.holder.pages and now >= request.holder.pinned_until:
-                yield request.holder
+            holder = request.holder
+            if request is not first and holder.pages and not holder.is_spare and now >= holder.pinned_until:
+                yield holder

@@ -91,6 +91,9 @@ class Paging:
     def ask(self, step: SessionStep, admitted: Admitted) -> None:
         """Bring the session of a new step to the step's start, and ask for the pages that the step needs."""
         memory, deadline = step.memory, step.alloc_deadline
+        if memory.is_closed:  # it was a spare one
+            admitted.refused.append((step, RemoteError(Code.ROLLBACK, "others needed this session's memory")))
+            return
         self.admission.holders.setdefault(memory, memory.holder)
         try:
             if memory.spilled is not None:
@@ -105,6 +108,8 @@ class Paging:
             memory.holder.is_running = True
             admitted.ready.append(step)
             return
+        if memory.holder.is_spare:
+            deadline = step.submitted_at  # it doesn't wait
         request = PageRequest(memory.holder, pages, deadline)
         self._asking[request] = step
         self.admission.ask(request)
@@ -362,6 +367,9 @@ class Paging:
     def _spill(self, holder: Holder, now: float) -> bool:
         memory = holder.session
         assert isinstance(memory, SessionMemory)
+        if holder.is_spare:
+            self.close(memory)
+            return True
         if self._spills is None or not memory.sequences:
             holder.pinned_until = float("inf")
             return False

@@ -28,8 +28,17 @@ class World:
         self.granted: list[str] = []
         self.spilled: list[str] = []
 
-    def holder(self, name: str, client: str = "c", *, pages: int = 0, used_at: float = 0.0, running: bool = False):
-        made = Holder(name, PeerId(client), pages, running, used_at)
+    def holder(
+        self,
+        name: str,
+        client: str = "c",
+        *,
+        pages: int = 0,
+        used_at: float = 0.0,
+        running: bool = False,
+        spare: bool = False,
+    ):
+        made = Holder(name, PeerId(client), pages, running, used_at, is_spare=spare)
         self.line.holders[name] = made
         return made
 
@@ -255,3 +264,35 @@ def test_a_later_step_of_an_old_session_uses_no_reservation() -> None:
     line.ask(PageRequest(Holder("a", ANNA, pages=1), 1, deadline=100.0))
     assert isinstance(line.next(0.0, free=9), Grant)
     assert line.reservations.pages(0.0) == 5
+
+
+def test_a_spare_session_gives_way_at_once_and_before_those_that_rest() -> None:
+    world = World()
+    world.holder("rests", "anna", pages=5)
+    world.holder("spare", "bob", pages=5, used_at=99.9, spare=True)
+    world.ask("new", 4, client="carl")
+    world.settle(now=100.0)
+    assert (world.spilled, world.granted) == (["spare"], ["new"])
+
+
+def test_a_spare_session_takes_nothing_from_others_and_waits_behind_them() -> None:
+    world = World()
+    world.holder("rests", "anna", pages=8)
+    world.holder("spare", "bob", spare=True)
+    world.ask("spare", 4, deadline=100.0)
+    world.settle(now=99.0)
+    assert (world.spilled, world.granted) == ([], [])
+    world.ask("new", 2, client="carl")
+    world.settle(now=99.0)
+    assert world.granted == ["new"]
+    world.settle(now=100.0)
+    assert world.refused == ["spare"]
+
+
+def test_spare_sessions_count_towards_nobodys_share() -> None:
+    world = World()
+    world.holder("spare", "anna", pages=4, running=True, spare=True)
+    world.holder("other", "bob", pages=1, running=True)
+    world.ask("a", 5, client="anna")
+    world.settle()
+    assert world.granted == ["a"], "with its spare one, anna would hold more than half"

@@ -17,6 +17,7 @@ from torch import Tensor
 from potluck.blocks import load_span
 from potluck.checkpoint import open_checkpoint
 from potluck.protocol.blocks import Span
+from potluck.protocol.codes import Code, RemoteError
 from potluck.protocol.messages import StepRequest
 
 SPAN = Span(0, 2)
@@ -209,3 +210,21 @@ async def test_exact_sessions_are_held_as_computed_where_others_are_held_in_int8
         assert errors[True] == 0.0
         assert 1e-4 < errors[False] < 2e-2
         assert pages == {True: 11, False: 3}  # 16 numbers of a head take 64 bytes in float32 and 18 in int8
+
+
+async def test_a_spare_session_loses_its_memory_to_others_until_it_is_one_no_more(network, blocks):
+    hidden = hidden_states(1, 80)
+    async with serve(network, blocks=blocks, limits=ServingLimits(cache_tokens=160)) as server:
+        host = network.start()
+        spare, taken = await Client.open(host, server), await Client.open(host, server)
+        for client in (spare, taken):
+            reply = await client.step(StepRequest(hidden, opening(max_length=256), is_spare=True))
+            assert reply.yields
+        assert not (await taken.step(StepRequest(hidden_states(1, 1), start_from_position=79))).yields
+        newcomer = await open_session(network.start(), server, hidden_states(1, 40, seed=1))
+        with pytest.raises(RemoteError) as refused:
+            await spare.step(StepRequest(hidden_states(1, 1), is_spare=True))
+        assert refused.value.code is Code.ROLLBACK
+        await taken.step(StepRequest(hidden_states(1, 1)))
+        await newcomer.step(StepRequest(hidden_states(1, 1)))
+        assert server.serving.metrics().spills == 0

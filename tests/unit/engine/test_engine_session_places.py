@@ -20,6 +20,7 @@ class Session:
     quiet_since: float = NOW - 1.0
     span: Span = field(default_factory=lambda: Span(0, 1))
     ended: RemoteError | None = None
+    is_spare: bool = False
 
     def end(self, error: RemoteError) -> None:
         self.ended = error
@@ -60,3 +61,13 @@ def test_a_full_table_tells_the_other_to_come_back_and_gives_its_place_away_at_o
     assert second.ended is None
     with pytest.raises(RemoteError):
         table.add(Session(BEN), NOW)
+
+
+def test_a_spare_session_makes_room_first_and_takes_nobodys_place() -> None:
+    spare = Session(BEN, is_spare=True)
+    assert session_to_end([Session(ANA, NOW - 2 * QUIET_S), spare, Session(ANA)], BEN, NOW) is spare
+    table = SessionTable(max_sessions=1)
+    table.add(Session(ANA, NOW - 2 * QUIET_S), NOW)
+    with pytest.raises(RemoteError) as refused:
+        table.add(Session(CAT, is_spare=True), NOW)
+    assert refused.value.code is Code.BUSY

@@ -75,6 +75,7 @@ PRIVATE_BACKWARD = BackwardRequest("m", Span(2, 4), HIDDEN, HIDDEN + 1, None, PR
 ANSWER = StepReply(HIDDEN, TIMING)
 SECRET = b"s" * SECRET_BYTES
 LINK = PushLink(PeerId("12D3KooWB"), SECRET)
+SPARE_ANSWER = StepReply(HIDDEN, Timing(), yields=True)
 PUSHED_ANSWER = StepReply(HIDDEN, Timing(), can_push=True, was_pushed=True, input_digest=b"h" * DIGEST_BYTES)
 QUOTE_REQUEST = QuoteRequest("m", Span(2, 4), 2, 16, CALLER)
 QUOTE = Quote(3, 10.0, 1.0, 1000, 100)
@@ -135,6 +136,7 @@ SAMPLES = {
     "closing": step(StepRequest(None)),
     "opening for pushes": step(StepRequest(HIDDEN, OPENING, pushed_by=LINK), first=True),
     "step of a replay": step(StepRequest(HIDDEN, start_from_position=5, answer_tokens=0)),
+    "step of a spare session": step(StepRequest(HIDDEN, OPENING, None, None, 0, is_spare=True), first=True),
     "step with links": step(StepRequest(HIDDEN, push_number=3, push_to=LINK, pushed_by=LINK)),
     "announced step": step(
         StepRequest(None, start_from_position=7, receipt=RECEIPT, awaited=Awaited(4, 2, 3), push_number=4)
@@ -143,6 +145,11 @@ SAMPLES = {
     "answer to a pushed step": answer(
         PUSHED_ANSWER,
         b"".join(encode_step_reply(PUSHED_ANSWER)),
+        lambda body: decode_step_reply(body, like=(2, 3, 4)),
+    ),
+    "answer of a spare session": answer(
+        SPARE_ANSWER,
+        b"".join(encode_step_reply(SPARE_ANSWER)),
         lambda body: decode_step_reply(body, like=(2, 3, 4)),
     ),
     "push opening": Sample(SECRET, encode_push_opening(SECRET), decode_push_opening),

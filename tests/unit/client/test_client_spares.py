@@ -1,0 +1,115 @@
+"""A long session keeps a spare server warm, which takes over without a full replay."""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import replace
+
+import pytest
+import torch
+from helpers.block_server import BlockServer
+from helpers.client_world import QUICK, World, prompt, world
+from transformers import PreTrainedModel
+
+from potluck.client.config import ClientConfig
+from potluck.client.spares import choose_spare, replay_s
+from potluck.protocol.blocks import PeerId, PersonId, Span
+from potluck.protocol.messages import StepRequest
+from potluck.protocol.records import Heartbeat, LiveServer, NumberFormat, ServerRecord, ServerState
+from potluck.routing import RouteHop
+
+LONG = 400  # tokens, whose replay takes more than a second at the speed that these servers announce
+ONE = {"max_new_tokens": 1, "do_sample": False}
+
+
+def loaded_server(name: str = "a", *, free: int = 10_000, batch: int = 0, queue_ms: float = 0.0) -> RouteHop:
+    span, peer = Span(0, 2), PeerId(name)
+    speeds = {"inference_tps": 10.0, "forward_tps": 1000.0, "network_tps": 1000.0, "throughput_tps": 1.0}
+    record = ServerRecord(peer, span, "main", NumberFormat("float32"), ("d", "d"), 512, 8192, version="1", **speeds)
+    beat = Heartbeat(peer, ServerState.ONLINE, free, batch=batch, queue_ms=queue_ms)
+    return RouteHop(LiveServer(record, beat), span)
+
+
+def test_a_spare_server_is_the_nearest_that_is_idle_and_has_room() -> None:
+    near, far = loaded_server("near"), loaded_server("far")
+    rtts_s = {PeerId("near"): 0.01, PeerId("far"): 0.05}
+    assert choose_spare([far, near], LONG, rtts_s) is near
+    for unfit in (
+        loaded_server("near", free=LONG),
+        loaded_server("near", batch=9),
+        loaded_server("near", queue_ms=100.0),
+    ):
+        assert choose_spare([unfit, far], LONG, rtts_s) is far
+        assert choose_spare([unfit], LONG, rtts_s) is None
+
+
+def test_a_session_whose_replay_is_quick_has_none() -> None:
+    assert replay_s(loaded_server(), 100) == pytest.approx(0.3)
+    assert choose_spare([loaded_server()], 100, {}) is None
+
+
+def spare_of(there: World) -> BlockServer | None:
+    return next((server for server in there.servers if any(step.is_spare for step in server.steps)), None)
+
+
+def kill(server: BlockServer, request: StepRequest) -> None:
+    server.host.kill()
+
+
+def decode_until_fed(there: World, session: object, text: torch.Tensor, *, lag: int = 64) -> torch.Tensor:
+    """One token after another until a spare server has all but a few."""
+    for _ in range(80):
+        text = there.model.generate(text, session=session, **ONE)
+        spare = spare_of(there)
+        if spare is not None and spare.steps[-1].start_from_position + 128 + lag >= text.shape[1]:
+            return text
+        threading.Event().wait(0.02)
+    raise AssertionError("nobody is fed")
+
+
+def test_a_spare_server_takes_over_with_what_it_has(local: PreTrainedModel) -> None:
+    with world("0:2", "2:4", "2:4") as there, there.model.session(max_length=500) as session:
+        text = decode_until_fed(there, session, prompt(tokens=LONG))
+        spare, lost = spare_of(there), there.serving()[1]
+        assert spare is not None
+        assert spare is not lost
+        before = sum(step.hidden.shape[1] for step in spare.steps)
+        lost.on_step = kill
+        got = there.model.generate(text, session=session, max_new_tokens=5, do_sample=False)
+        assert there.serving()[1] is spare
+        taken = spare.steps[-5:]
+        assert not any(step.is_spare for step in taken)
+        assert sum(step.hidden.shape[1] for step in spare.steps) - before < 200, "and not all"
+        assert torch.equal(
+            got, local.generate(prompt(tokens=LONG), max_new_tokens=got.shape[1] - LONG, do_sample=False)
+        )
+
+
+def test_what_a_session_takes_back_is_given_again(local: PreTrainedModel) -> None:
+    with world("0:4", "0:4") as there, there.model.session(max_length=500) as session:
+        text = decode_until_fed(there, session, prompt(tokens=LONG))
+        there.serving()[0].on_step = kill
+        other = torch.cat([text[:, : LONG - 50], prompt(tokens=20, seed=3)], 1)
+        session.rewind(LONG - 50)
+        got = there.model.generate(other, session=session, max_new_tokens=5, do_sample=False)
+        assert torch.equal(got, local.generate(other, max_new_tokens=5, do_sample=False))
+
+
+@pytest.mark.parametrize("why", ["older servers", "the same person's", "exact", "nobody else is to see the text"])
+def test_no_server_stands_by_that_cannot_or_must_not(why: str, local: PreTrainedModel) -> None:
+    def person_of(peer: PeerId, ticket: bytes = b"", /) -> PersonId | None:
+        return PersonId("ana" if why == "the same person's" else peer)
+
+    configs = {"exact": replace(QUICK, exact=True), "nobody else is to see the text": replace(QUICK, audits="off")}
+    config: ClientConfig = configs.get(why, QUICK)
+    knows = why != "older servers"
+    with world("0:4", "0:4", config=config, person_of=person_of, knows_spares=knows) as there:
+        with there.model.session(max_length=500) as session:
+            text = there.model.generate(prompt(tokens=LONG), session=session, max_new_tokens=8, do_sample=False)
+            idle = next(server for server in there.servers if server is not there.serving()[0])
+            if why == "older servers":
+                there.client.run(idle.wait_idle())
+                assert sum(step.is_spare for step in idle.steps) == 1
+            else:
+                assert not any(step.is_spare for step in idle.steps)
+        assert torch.equal(text, local.generate(prompt(tokens=LONG), max_new_tokens=8, do_sample=False))
