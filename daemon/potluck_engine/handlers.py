@@ -12,6 +12,8 @@ from contextlib import AbstractContextManager, ExitStack
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
+import torch
+
 from potluck.blocks.adapters import PrivateAdapter
 from potluck.foreign import CallCoding, ForeignPeers, SessionCoding
 from potluck.membership.gate import MembersGate
@@ -25,6 +27,7 @@ from potluck.wire.adapters import ACCEPTED, UploadJoiner
 from potluck.wire.calls import CallRequest, RequestJoiner
 from potluck.wire.limits import Limits
 from potluck.wire.message import MAX_FIELD_BYTES, PART_BYTES
+from potluck.wire.packing import can_pack, pack_gradient
 from potluck.wire.questions import (
     decode_quote_request,
     decode_receipt,
@@ -59,9 +62,11 @@ class Handlers:
     members: MembersGate | None = None  # None: nobody accuses anybody in an open swarm
     _large_calls: int = field(default=0, init=False)
     _pushes: Pushes = field(init=False)
+    _rounding: torch.Generator = field(default_factory=torch.Generator, init=False)
 
     def __post_init__(self) -> None:
         self._pushes = Pushes(self.host)
+        self._rounding.seed()
 
     async def register(self) -> None:
         """Make the host answer."""
@@ -216,8 +221,12 @@ class Handlers:
         if priority is Priority.FORWARD:
             return TensorReply((computed.value,), timing)
         found: Gradients = computed.value
-        tensors = (found.hidden,) if found.prompts is None else (found.hidden, found.prompts)
-        return TensorReply(tensors, timing, found.adapter)
+        hidden, packed = found.hidden, None
+        if isinstance(request, BackwardRequest) and request.packs and can_pack(hidden.shape[-1]):
+            plain = hidden
+            hidden, packed = await in_thread_if_large(plain.nbytes, lambda: pack_gradient(plain, self._rounding))
+        tensors = (hidden,) if found.prompts is None else (hidden, found.prompts)
+        return TensorReply(tensors, timing, found.adapter, packed)
 
     def _work_of(
         self, request: CallRequest, person: PersonId, adapter: str | None, private: PrivateAdapter | None

@@ -2,11 +2,12 @@
 
 Servers may forget everything between the two passes: the client keeps the input of each server and sends it again with
 the gradient. In the forward pass a new route for the rest replaces a failed server; in the backward pass other servers
-recompute its part.
+recompute its part. Over slow links gradients travel packed, rounded by chance.
 """
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import time
 from dataclasses import dataclass, replace
@@ -17,13 +18,16 @@ from torch import Tensor
 from potluck.client.calls import Calls
 from potluck.client.config import ClientConfig
 from potluck.client.own_adapters import OwnAdapter
+from potluck.client.packing import Load, choose_ways
 from potluck.client.recovery import Action, FaultCount, judge
 from potluck.client.servers import Servers, Wait
 from potluck.errors import SwarmError
 from potluck.protocol.blocks import PeerId, Span
 from potluck.protocol.codes import RemoteError
 from potluck.protocol.messages import BackwardRequest, ForwardRequest
+from potluck.protocol.records import LiveServer
 from potluck.routing import Needs, RouteHop
+from potluck.wire.packing import pack_gradient, scaled
 
 _NO_NEEDS = Needs()
 _log = logging.getLogger(__name__)
@@ -65,7 +69,9 @@ async def forward_at(
 class StatelessCalls:
     """Passes through the swarm for one client. Lives in the client's event loop; passes may run in parallel."""
 
-    def __init__(self, servers: Servers, calls: Calls, config: ClientConfig, prefix: str) -> None:
+    def __init__(self, servers: Servers, calls: Calls, config: ClientConfig, prefix: str, *, seed: int) -> None:
+        """`seed` decides in which direction gradients are rounded."""
+        self._rounding = torch.Generator().manual_seed(seed)
         self._servers = servers
         self._calls = calls
         self._config = config
@@ -139,6 +145,7 @@ class StatelessCalls:
             introduced = self._calls.caller_for(leg.hop.server.record, leg.hop.span)
             caller = replace(introduced, receipt=tab.due(), private=None if own is None else own.id)
             request = BackwardRequest(self._prefix, leg.hop.span, leg.hidden, grad, prompts=own_prompts, caller=caller)
+            request, power = await self._packed(request, leg.hop.server)
             try:
                 reply = await self._calls.compute(leg.hop.server.record, request, own)
                 tab.note(grad.shape[0] * grad.shape[1], reply.timing, is_backward=True)
@@ -152,16 +159,32 @@ class StatelessCalls:
                 continue
             self._servers.note_success(leg.hop.peer_id)
             failures.note_success()
-            grad = reply.tensors[0].to(leg.hidden.dtype)
+            grad = _times(reply.tensors[0], power, leg.hidden.dtype)
             if own_prompts is not None:
-                prompt_grads.append(reply.tensors[1].to(own_prompts.dtype))
+                prompt_grads.append(_times(reply.tensors[1], power, own_prompts.dtype))
             if own is not None and reply.adapter_grad is not None:
-                adapter_grads.append(reply.adapter_grad.to(own.values.dtype))
+                adapter_grads.append(_times(reply.adapter_grad, power, own.values.dtype))
         return (
             grad,
             torch.cat(prompt_grads[::-1]) if prompt_grads else None,
             torch.cat(adapter_grads[::-1]) if adapter_grads else None,
         )
+
+    async def _packed(self, request: BackwardRequest, server: LiveServer) -> tuple[BackwardRequest, int]:
+        """Return the request as it should travel, and the power of two over which its gradient was taken.
+
+        All gradients that are answered are linear in it, so they come back over the same power.
+        """
+        grad = request.grad
+        load = Load(grad.shape[0] * grad.shape[1], grad.shape[2], grad.element_size())
+        there, back = choose_ways(self._config, load, [server.record], self._servers.ways([server], grad.shape[2]))
+        if not (there or back):
+            return request, 0
+        grad, power = scaled(grad)
+        packed = None
+        if there:
+            grad, packed = await asyncio.to_thread(pack_gradient, grad, self._rounding)
+        return replace(request, grad=grad, packed=packed, packs=back), power
 
 
 class _Failures:
@@ -193,6 +216,11 @@ class _Failures:
             raise SwarmError(f"blocks {hop.span} failed again and again; last error: {error.message}")
         if verdict.for_this_session:
             self.unwanted |= {hop.peer_id}
+
+
+def _times(grad: Tensor, power: int, dtype: torch.dtype) -> Tensor:
+    grad = grad.to(dtype)
+    return torch.ldexp(grad, torch.tensor(power)) if power else grad
 
 
 def _cut(prompts: Tensor, span: Span, whole: Span) -> Tensor:

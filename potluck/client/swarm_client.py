@@ -70,7 +70,7 @@ class SwarmClient:
         Args:
             block_parameters: the number of parameters of each block, for receipts; empty: nothing is signed.
             has_experts: whether the model sends tokens to some of its experts, for audits.
-            rng: draws the noisy routes; None: a new one.
+            rng: draws the noisy routes and rounds gradients; None: a new one.
         """
         self.swarm = membership.swarm
         self._membership = membership
@@ -166,7 +166,9 @@ class SwarmClient:
                 self._host.identity, self.swarm, self.calls.settle, self._block_parameters, self.config.purse
             )
             await self.calls.signer.start()
-        self.stateless = StatelessCalls(self.servers, self.calls, self.config, self.swarm.prefix)
+        self.stateless = StatelessCalls(
+            self.servers, self.calls, self.config, self.swarm.prefix, seed=int(self._rng.integers(1 << 63))
+        )
         self.pipeline = Pipeline(self.servers, self.stateless, self.config)
         windows = np.random.default_rng()
         self.audits = Audits(

@@ -70,6 +70,8 @@ class BackwardRequest:
     grad: Tensor
     prompts: Tensor | None = None
     caller: Caller = field(default_factory=Caller)
+    packed: Tensor | None = None  # the same gradient, to be sent instead, see `potluck.wire.packing`
+    packs: bool = False  # round the hidden states' gradient as `pack_gradient` does, and send it packed
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,6 +96,7 @@ class TensorReply:
     tensors: tuple[Tensor, ...]
     timing: Timing = field(default_factory=Timing)
     adapter_grad: Tensor | None = None
+    packed: Tensor | None = None  # the same as the first tensor, to be sent instead
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,6 +16,7 @@ from potluck.wire.errors import WireError, refusing
 from potluck.wire.fields import target_fields
 from potluck.wire.limits import Limits
 from potluck.wire.message import MAX_FIELD_BYTES, Message, PartJoiner, RequestParts, Role, split, write_message
+from potluck.wire.packing import CODEC
 from potluck.wire.tensors import read_floats, read_hidden, read_prompts, to_wire
 from potluck.wire.timings import read_timing, write_answer
 
@@ -26,12 +27,14 @@ def encode_call(request: CallRequest) -> Iterator[tuple[Buffer, ...]]:
     """Yield the request's frames, each in pieces."""
     tensors = [to_wire(Role.HIDDEN, request.hidden)]
     if isinstance(request, BackwardRequest):
-        tensors.append(to_wire(Role.GRAD, request.grad))
+        tensors.append(to_wire(Role.GRAD, request.grad, request.packed))
     if request.prompts is not None:
         tensors.append(to_wire(Role.PROMPTS, request.prompts))
     fields = target_fields(request.prefix, request.span, request.caller)
     if isinstance(request, ForwardRequest) and request.is_trained:
         fields[read.Field.IS_TRAINED] = True
+    if isinstance(request, BackwardRequest) and request.packs:
+        fields[read.Field.CODEC] = CODEC
     return split(write_message(tensors, fields))
 
 
@@ -61,11 +64,15 @@ class RequestJoiner(RequestParts):
         grad = message.tensor(Role.GRAD)
         if grad is None:
             raise WireError("a backward without a gradient")
-        return BackwardRequest(prefix, span, hidden, read_floats(grad, tuple(hidden.shape)), prompts, caller)
+        packs = read.integer(message.fields, read.Field.CODEC) == CODEC
+        return BackwardRequest(
+            prefix, span, hidden, read_floats(grad, tuple(hidden.shape)), prompts, caller, packs=packs
+        )
 
     def encode_reply(self, reply: TensorReply) -> Iterator[tuple[Buffer, ...]]:
         """Yield the answer's frames, each in pieces."""
-        tensors = [to_wire(role, tensor) for role, tensor in zip(_REPLY_ROLES, reply.tensors, strict=False)]
+        packed = (reply.packed, None)
+        tensors = [to_wire(*each) for each in zip(_REPLY_ROLES, reply.tensors, packed, strict=False)]
         if reply.adapter_grad is not None:
             tensors.append(to_wire(Role.ADAPTER, reply.adapter_grad))
         return split(write_answer(tensors, reply.timing))

@@ -11,11 +11,15 @@ on every machine, in float32, bfloat16 and float16. What was packed once is pack
 link take the decoded values for the output, and whoever keeps, signs, repeats or forwards hidden states needs to know
 nothing of how they travelled.
 
+Gradients are rounded up or down by chance (`pack_gradient`), so that on the average nothing is lost: training adds up
+many of them, and what always rounds the same way would add up, too. They need not be packed again without loss.
+
 Sources: blockwise int8 as in Dettmers et al. 2022 (8-bit optimizers); outliers kept apart as in LLM.int8().
 """
 
 from __future__ import annotations
 
+import math
 from typing import Final, NamedTuple
 
 import torch
@@ -33,6 +37,8 @@ _MAX_CODE: Final = 15
 _LEAST, _MOST = -24, 9  # exponents: those with which float16 holds 127 multiples
 _LARGEST: Final = 2.0**15  # that is no outlier
 _LARGEST_OUTLIER: Final = 2.0**100
+_LEAST_GRADIENT: Final = 2.0**-10
+_ROUNDED_UP: Final = 1.008  # times the largest of a block, whose int8 is 127 at most even if it is rounded up
 _BITS: Final = {4: torch.int32, 2: torch.int16}
 
 
@@ -63,6 +69,34 @@ def pack(hidden: Tensor) -> Packed:
 
     Shapes: hidden [..., hidden_size], finite.
     """
+    return _pack(hidden, None)
+
+
+def pack_gradient(grad: Tensor, generator: torch.Generator) -> Packed:
+    """Round a gradient so that each value is the right one on the average, and pack it.
+
+    A value is off by less than a 63rd of the largest of its 32. A gradient whose largest value is below 2^-10 or
+    above 32,768 is left as it is, because exponents only reach 2^-24; `scaled` brings it there.
+
+    Args:
+        generator: decides in which direction values are rounded.
+
+    Shapes: grad [..., hidden_size], finite.
+    """
+    if grad.numel() == 0 or not _LEAST_GRADIENT <= float(grad.detach().abs().max()) <= _LARGEST:
+        return Packed(grad, None)
+    return _pack(grad, generator)
+
+
+def scaled(grad: Tensor) -> tuple[Tensor, int]:
+    """Return a gradient over the power of two that its largest value is just below, and that power; exact."""
+    _, power = math.frexp(float(grad.detach().abs().max()))
+    power = min(max(power, -100), 100)  # beyond, a factor would be no normal float32
+    return torch.ldexp(grad, torch.tensor(-power)), power
+
+
+def _pack(hidden: Tensor, generator: torch.Generator | None) -> Packed:
+    """Pack hidden states, or a gradient with a generator that rounds it by chance."""
     if hidden.numel() == 0:
         return Packed(hidden, None)
     size = hidden.shape[-1]
@@ -70,20 +104,28 @@ def pack(hidden: Tensor) -> Packed:
     tokens = len(values)
     places = _places_of_outliers(values)
     outliers = values.gather(-1, places)
-    bits = (outliers.view(torch.int32) + 0x80) & -0x100
+    up = 0x80 if generator is None else torch.randint(0x100, outliers.shape, generator=generator, dtype=torch.int32)
+    bits = (outliers.view(torch.int32) + up) & -0x100
     bits[outliers == 0] = 0  # there is one zero only
     blocks = values.scatter_(-1, places, 0.0).view(tokens, -1, _BLOCK)
     largest = _largest(blocks)
     if not ((largest <= _LARGEST).all() and (outliers.abs() <= _LARGEST_OUTLIER).all()):
         return Packed(hidden, None)
+    if generator is not None:
+        largest = largest * _ROUNDED_UP
     exponents = ((largest.view(torch.int32) >> 23) - (127 + 6)).clamp_(min=_LEAST)  # so that 64 to 128 of them fit
     top = exponents.amax(-1, keepdim=True)
     codes = (top - exponents).clamp_(max=_MAX_CODE)
     inverse = _power(codes - top)
-    # Below every outlier, so that the same values are outliers when this is packed again.
-    below = (bits.view(torch.float32).abs().amin(-1, keepdim=True) * inverse).ceil_().sub_(1).clamp_(0, 127)[..., None]
-    blocks.mul_(inverse[..., None]).round_()
-    torch.maximum(torch.minimum(blocks, below, out=blocks), -below, out=blocks)  # clamp is slow with tensors
+    blocks.mul_(inverse[..., None])
+    if generator is not None:
+        blocks.add_(torch.rand(blocks.shape, generator=generator)).floor_().clamp_(max=127)
+    else:
+        # Below every outlier, so that the same values are outliers when this is packed again.
+        least = bits.view(torch.float32).abs().amin(-1, keepdim=True)
+        below = (least * inverse).ceil_().sub_(1).clamp_(0, 127)[..., None]
+        blocks.round_()
+        torch.maximum(torch.minimum(blocks, below, out=blocks), -below, out=blocks)  # clamp is slow with tensors
     values.scatter_(-1, places, (bits << 16 >> 24).to(torch.float32))
     data = torch.empty(tokens, packed_bytes(size), dtype=torch.uint8)
     data[:, :1] = top.to(torch.int8).view(torch.uint8)

@@ -37,7 +37,7 @@ from potluck.protocol.swarm import Swarm
 from potluck.wire import protocols, sessions
 from potluck.wire.calls import RequestJoiner
 from potluck.wire.limits import Limits
-from potluck.wire.packing import pack
+from potluck.wire.packing import pack, pack_gradient
 from potluck.wire.questions import decode_quote_request, encode_quote
 
 _MAX_FRAME_BYTES = 64 << 20
@@ -70,6 +70,7 @@ class BlockServer:
     tamper: Callable[[Tensor], Tensor] = lambda output: output
     packing_error: float | None = None  # it packs if it says so
     dtype: str = "float32"
+    rounding: torch.Generator = field(default_factory=torch.Generator)  # of gradients
     knows_spares: bool = True  # older versions don't
     cache: str = "none"  # what it announces of its keys and values
     parked: dict[str | None, KvCache] = field(default_factory=dict)  # of sessions that ended with DRAINING
@@ -218,7 +219,11 @@ class BlockServer:
         with torch.enable_grad():
             blocks = self._part(request.span)
             output = blocks.forward(request.hidden.to(blocks.dtype), None, request.prompts)
-            return TensorReply(torch.autograd.grad(output, inputs, request.grad))
+            hidden, *others = torch.autograd.grad(output, inputs, request.grad)
+        packed = None
+        if request.packs:
+            hidden, packed = pack_gradient(hidden, self.rounding)
+        return TensorReply((hidden, *others), packed=packed)
 
     def _resumed(self, opening: SessionOpening) -> KvCache:
         if opening.session_id not in self.parked:

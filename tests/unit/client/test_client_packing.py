@@ -11,6 +11,7 @@ from helpers.block_server import BlockServer
 from helpers.client_world import QUICK, prompt, world
 from transformers import PreTrainedModel
 
+from potluck.client import PromptTuning
 from potluck.client.config import ClientConfig
 from potluck.client.hop import Hop
 from potluck.client.packing import MAX_ERROR, Load, Way, choose_ways, is_worth_packing, may_pack
@@ -155,3 +156,68 @@ def test_a_replacement_computes_with_the_same_numbers(spans: tuple[str, ...], is
         others = [there.add_server(Span.parse(span), inference_tps=1.0, **options) for span in spans]
         assert torch.equal(there.model.generate(text, **GREEDY), want)
         assert torch.equal(torch.cat([step.hidden for step in others[0].steps], dim=1), inputs)
+
+
+# -- gradients ---------------------------------------------------------------------------------------------------------
+
+
+TRAINED = replace(PACKED, packing="on")
+
+
+def gradient_of(model: PreTrainedModel, ids: torch.Tensor) -> torch.Tensor:
+    embeddings = model.get_input_embeddings()(ids).detach().requires_grad_()
+    (gradient,) = torch.autograd.grad(model(inputs_embeds=embeddings, labels=ids).loss, embeddings)
+    return gradient
+
+
+def test_gradients_travel_packed_both_ways_and_are_close(local: PreTrainedModel) -> None:
+    ids = prompt(batch=2, tokens=20)
+    with world("0:1", "1:2", "2:4", config=TRAINED, **ERROR) as there:
+        got = gradient_of(there.model, ids)
+        for server in there.servers:
+            (request,) = server.backwards
+            assert request.packs
+            assert 0.5 <= float(request.grad.abs().max()) <= 1
+    want = gradient_of(local, ids)
+    assert 0 < float((got - want).norm() / want.norm()) < 0.05
+
+
+@pytest.mark.parametrize(
+    ("config", "options"),
+    [
+        (TRAINED, {}),  # a server of an older version
+        (replace(TRAINED, exact=True), ERROR),
+        (replace(TRAINED, packing="off"), ERROR),
+        (replace(TRAINED, packing="auto"), ERROR),  # float32
+    ],
+)
+def test_who_must_not_round_gets_plain_gradients(config: ClientConfig, options: Any, local: PreTrainedModel) -> None:
+    ids = prompt(batch=2, tokens=20)
+    with world("0:2", "2:4", config=config, **options) as there:
+        torch.testing.assert_close(gradient_of(there.model, ids), gradient_of(local, ids), rtol=1e-4, atol=1e-6)
+        assert not any(request.packs for server in there.servers for request in server.backwards)
+
+
+def losses_of_training(packing: str) -> list[float]:
+    ids, losses = prompt(batch=4, tokens=12), []
+    with world("0:2", "2:4", config=replace(TRAINED, packing=packing), **ERROR) as there:
+        there.network.latency_s = 0.002
+        torch.manual_seed(0)
+        tuning = PromptTuning(there.model, 4, deep=True)
+        optimizer = torch.optim.Adam(tuning.parameters(), lr=0.02)
+        for _ in range(25):
+            optimizer.zero_grad()
+            loss = tuning(ids, labels=ids).loss
+            loss.backward()
+            optimizer.step()
+            losses.append(float(loss.detach()))
+        assert all(request.packs == (packing == "on") for server in there.servers for request in server.backwards)
+    return losses
+
+
+def test_training_over_slow_links_learns_as_much_as_with_plain_gradients() -> None:
+    plain, packed = losses_of_training("off"), losses_of_training("on")
+    assert plain[-1] < 0.8 * plain[0]
+    assert packed != plain
+    for step in (0, 8, 16, 24):
+        assert packed[step] == pytest.approx(plain[step], rel=0.06)

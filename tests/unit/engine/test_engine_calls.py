@@ -287,3 +287,14 @@ async def test_info_tells_limits_and_what_is_free(network, blocks):
         info = decode_info(await host.call(server.host.peer_id, protocols.INFO, b"", timeout_s=60))
         assert (info.hidden_size, info.dtype, info.max_batch_tokens, info.max_length) == (64, "float32", 64, 128)
         assert info.free_tokens == 160 - 16
+
+
+async def test_a_gradient_is_rounded_and_packed_for_who_asks_for_it(network, blocks):
+    hidden, grad = hidden_states(4, 6), hidden_states(4, 6, seed=1) / 8
+    (want,) = local_gradients(hidden, grad, None)
+    async with serve(network, blocks=blocks) as server:
+        host = network.start()
+        for packs in (False, True):
+            reply = await backward(host, server, BackwardRequest("golden", SPAN, hidden, grad, packs=packs))
+            error = float((reply.tensors[0] - want).norm() / want.norm())
+            assert 1e-4 < error < 0.02 if packs else error < 1e-4

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
@@ -160,6 +160,11 @@ SAMPLES = {
     ),
     "answer": answer(ANSWER, b"".join(encode_step_reply(ANSWER)), lambda body: decode_step_reply(body, like=(2, 3, 4))),
     "forward": Sample(FORWARD, b"".join(*encode_call(FORWARD)), lambda body: read_request(ForwardRequest, body)),
+    "backward with a packed answer": Sample(
+        replace(BACKWARD, packs=True),
+        b"".join(*encode_call(replace(BACKWARD, packs=True))),
+        lambda body: read_request(BackwardRequest, body),
+    ),
     "backward": Sample(BACKWARD, b"".join(*encode_call(BACKWARD)), lambda body: read_request(BackwardRequest, body)),
     "forward that is trained": Sample(
         TRAINED, b"".join(*encode_call(TRAINED)), lambda body: read_request(ForwardRequest, body)

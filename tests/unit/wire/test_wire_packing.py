@@ -10,7 +10,17 @@ from potluck.protocol.messages import StepReply, StepRequest
 from potluck.wire.errors import WireError
 from potluck.wire.limits import Limits
 from potluck.wire.message import Role
-from potluck.wire.packing import CODEC, can_pack, pack, pack_exactly, packed_bytes, relative_error, unpack
+from potluck.wire.packing import (
+    CODEC,
+    can_pack,
+    pack,
+    pack_exactly,
+    pack_gradient,
+    packed_bytes,
+    relative_error,
+    scaled,
+    unpack,
+)
 from potluck.wire.pushes import decode_push, digest_of, encode_push
 from potluck.wire.sessions import decode_step, decode_step_reply, encode_step, encode_step_reply
 from potluck.wire.tensors import read_floats, to_wire
@@ -180,3 +190,70 @@ def test_hidden_states_of_no_tokens_are_not_packed() -> None:
     assert pack(torch.empty(1, 0, 64)).data is None
     with pytest.raises(WireError, match="no packed token"):
         unpack(torch.empty(1, 0, packed_bytes(64), dtype=torch.uint8), 64)
+
+
+# -- gradients ---------------------------------------------------------------------------------------------------------
+
+
+def gradient(dtype: torch.dtype = torch.float32) -> Tensor:
+    """[3, 512]: values of any size, and blocks whose largest value is just below and at a power of two."""
+    grad = with_outliers(tokens=3)[0] / 4096
+    grad[1, ::32], grad[2, ::32] = 0.00781, -0.0078125
+    return grad.to(dtype)
+
+
+def largest_of_blocks(grad: Tensor) -> Tensor:
+    """The largest value of each 32 without the eight outliers, as large as `grad`."""
+    size = grad.shape[-1]
+    rest = grad.scatter(-1, grad.abs().topk(8, dim=-1).indices, 0.0).abs().view(len(grad), -1, 32)
+    return rest.amax(-1, keepdim=True).expand(-1, -1, 32).reshape(-1, size)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_a_gradient_is_right_on_the_average(dtype: torch.dtype) -> None:
+    grad, generator, times = scaled(gradient(dtype))[0], torch.Generator().manual_seed(1), 400
+    unit = largest_of_blocks(grad.float()) / 63
+    total = torch.zeros(grad.shape)
+    for _ in range(times):
+        total += pack_gradient(grad, generator).values.float()
+    apart = (
+        total / times - grad.float()
+    ) / unit  # a mean of 400 is off by a 40th of a unit at most, one in 1.7 million by 5
+    assert float(apart.abs().max()) < 5 / 40
+    assert float(apart.mean().abs()) < 0.005
+    always = (pack(grad).values.float() - grad.float()) / unit
+    assert float(always.abs().max()) > 0.2, "what rounds to the nearest does not"
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_each_value_of_a_gradient_is_near(dtype: torch.dtype) -> None:
+    grad, _ = scaled(gradient(dtype))
+    values, data = pack_gradient(grad, torch.Generator().manual_seed(2))
+    assert data is not None
+    assert torch.equal(unpack(data, 512).to(dtype), values)
+    apart = (values.float() - grad.float()).abs()
+    bound = torch.maximum(largest_of_blocks(grad.float()) / 63, grad.float().abs() * 2.0**-14)
+    assert bool((apart <= bound).all())
+
+
+def test_the_same_seed_rounds_the_same_way() -> None:
+    grad, _ = scaled(gradient())
+    one, same, other = (pack_gradient(grad, torch.Generator().manual_seed(seed)).values for seed in (1, 1, 2))
+    assert torch.equal(one, same)
+    assert not torch.equal(one, other)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("factor", [2.0**-10, 1.0, 2.0**10])
+def test_scaling_a_gradient_is_exact(dtype: torch.dtype, factor: float) -> None:
+    grad = (torch.randn(2, 3, 64, generator=torch.Generator().manual_seed(3)) * factor).to(dtype)
+    small, power = scaled(grad)
+    assert 0.5 <= float(small.abs().max()) < 1
+    assert torch.equal(torch.ldexp(small, torch.tensor(power)), grad)
+
+
+@pytest.mark.parametrize("grad", [torch.zeros(2, 64), torch.full((2, 64), 1e-4), torch.full((2, 64), 1e5)])
+def test_a_gradient_out_of_range_is_left_as_it_is(grad: Tensor) -> None:
+    assert pack_gradient(grad, torch.Generator()).data is None
+    assert pack_gradient(grad, torch.Generator()).values is grad
+    assert torch.equal(scaled(torch.zeros(2, 64))[0], torch.zeros(2, 64))
