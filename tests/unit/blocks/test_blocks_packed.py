@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
@@ -14,6 +15,7 @@ from torch.nn import functional
 from potluck.blocks import BlockSpan, formats, load_span
 from potluck.blocks.formats import Int4Matrix, QuantizedExperts, QuantizedLinear, block_nbytes, hold_packed
 from potluck.blocks.native_kernels import native_kernels
+from potluck.blocks.residency import Room
 from potluck.checkpoint import open_checkpoint
 from potluck.checkpoint.packed import PackedMatrix, Packing
 from potluck.protocol.blocks import Span
@@ -125,6 +127,22 @@ def test_whole_blocks_in_c_take_the_codes_of_a_checkpoint(layout: Layout, tmp_pa
     assert blocks.is_whole  # the trial has compared both ways
     hidden = random(1, 9, 64, dtype=torch.bfloat16)
     assert error(blocks.forward(hidden), whole.forward(hidden)) < 5e-2
+
+
+@pytest.mark.parametrize("ram_bytes", [1 << 30, 0], ids=["RAM", "disk"])
+def test_streamed_blocks_compute_with_the_codes_of_a_checkpoint(ram_bytes: int, tmp_path: Path) -> None:
+    folder = save_random("llama", tmp_path / "packed")
+    pack_checkpoint(folder, Layout(acts_in_order=True), whole=tmp_path / "whole")
+    checkpoint = open_checkpoint(str(folder))
+    kind: dict[str, Any] = {"dtype": torch.bfloat16, "quantization": "int4"}
+    resident = load_span(checkpoint, WHOLE, **kind)
+    device_bytes = 4 * resident.weights.placement.sizes[0]
+    room = Room(device_bytes=device_bytes, ram_bytes=ram_bytes, disk_bytes=1 << 30, folder=tmp_path / "prepared")
+    streamed = load_span(checkpoint, WHOLE, room=room, **kind)
+    assert streamed.weights.stream is not None
+    hidden = random(1, 3, 64, dtype=torch.bfloat16)
+    with torch.inference_mode():
+        assert torch.equal(streamed.forward(hidden), resident.forward(hidden))
 
 
 @pytest.mark.parametrize("layout", [Layout(group=64), Layout("awq", group=0)], ids=["gptq", "awq"])
