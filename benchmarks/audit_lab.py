@@ -19,15 +19,12 @@ from safetensors.torch import load_file, save_file
 from torch import Tensor
 
 from potluck.audit import (
-    SEED_BYTES,
     WINDOW_TOKENS,
     Differences,
-    Fingerprint,
     Opinion,
     Outsider,
     compare,
     difference,
-    fingerprint,
     settle,
 )
 from potluck.blocks import BlockSpan, load_span
@@ -72,6 +69,10 @@ class LabServer:
             rows = (_decode_together if together and part.is_ragged else _decode_alone)(part, rows)
         return _windows(rows)
 
+    def repeat(self, rows: Sequence[Tensor]) -> Outputs:
+        """Return the same as `decode` from sessions one after the other, as clients let servers repeat windows."""
+        return np.concatenate([self.decode([row]) for row in rows])
+
     def prefill(self, rows: Sequence[Tensor]) -> Outputs:
         """Return what one forward gives for the last window of each row."""
         with torch.inference_mode():
@@ -101,29 +102,21 @@ def changed_copy(folder: Path, target: Path, change: Callable[[str, Tensor], Ten
 
 
 def verdict(
-    claimed: Outputs, recomputed: Outputs, third_prefill: Outputs, third_steps: Outputs, limit: float | None, seed: int
+    claimed: Outputs, recomputed: Outputs, third_prefill: Outputs, third_steps: Outputs, limit: float | None
 ) -> Outsider | None:
     """Return what a client finds about one window; None: the audited server and the auditor agree."""
-    secret = seed.to_bytes(SEED_BYTES, "big")
-    one, other, prefill, steps = (
-        fingerprint(each, secret) for each in (claimed, recomputed, third_prefill, third_steps)
-    )
-    if limit is None or compare(difference(one, other), limit) is not Opinion.DISAGREES:
+    claims = difference(claimed, recomputed)
+    if limit is None or compare(claims, limit) is not Opinion.DISAGREES:
         return None
     return settle(
         Differences(
-            claims=difference(one, other),
-            steps=difference(one, steps),
-            prefills=difference(other, prefill),
-            honest=difference(steps, prefill),
+            claims=claims,
+            steps=difference(claimed, third_steps),
+            prefills=difference(recomputed, third_prefill),
+            honest=difference(third_steps, third_prefill),
         ),
         limit,
     )
-
-
-def apart(one: Outputs, other: Outputs) -> float:
-    """Return how far two windows are apart."""
-    return difference(_print(one), _print(other))
 
 
 @contextmanager
@@ -135,10 +128,6 @@ def threads(count: int) -> Iterator[None]:
         yield
     finally:
         torch.set_num_threads(before)
-
-
-def _print(outputs: Outputs) -> Fingerprint:
-    return fingerprint(outputs, bytes(SEED_BYTES))
 
 
 def _decode_together(blocks: BlockSpan, rows: Sequence[Tensor]) -> list[Tensor]:

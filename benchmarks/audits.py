@@ -25,7 +25,6 @@ from benchmarks.audit_lab import (
     FORMATS,
     LabServer,
     Outputs,
-    apart,
     changed_copy,
     random_rows,
     threads,
@@ -33,7 +32,7 @@ from benchmarks.audit_lab import (
 )
 from benchmarks.families import NUM_BLOCKS, save_random
 from benchmarks.figures import Measured
-from potluck.audit import WINDOW_TOKENS, HonestDifferences, Outsider
+from potluck.audit import WINDOW_TOKENS, HonestDifferences, Outsider, difference
 from potluck.protocol.blocks import PersonId, Span
 from potluck.protocol.records import NumberFormat
 
@@ -73,11 +72,11 @@ class _Model:
 
 @dataclass(frozen=True, slots=True)
 class _Honest:
-    """What honest servers make of some windows; two of them decode in different company."""
+    """What honest servers make of some windows: in company, repeated alone, and in one prefill."""
 
     rows: Sequence[Tensor]
     steps: Outputs
-    other_steps: Outputs
+    repeated: Outputs
     prefill: Outputs
     limit: float
 
@@ -86,7 +85,7 @@ def caught(soak: bool) -> Measured:
     """The share of one audited window in which each lie is found, by the lowest kind of lie."""
     found: defaultdict[str, list[bool]] = defaultdict(list)
     missed: defaultdict[str, list[str]] = defaultdict(list)
-    windows = 32 if soak else 8
+    windows = 32 if soak else 6
     for case in _in_children(_caught_of, FAMILIES + _LARGE[: None if soak else 1], windows, soak):
         for lie, name, hits in case:
             found[lie] += hits
@@ -102,7 +101,7 @@ def false_alarms(soak: bool) -> Measured:
     count: Counter[str] = Counter()
     accused: Counter[str] = Counter()
     while count["windows"] < wanted:
-        for each, blamed in _in_children(_alarms_of, FAMILIES[:: 1 if soak else 2], count["rounds"], soak):
+        for each, blamed in _in_children(_alarms_of, FAMILIES, count["rounds"], soak):
             count += each
             accused += blamed
         count["rounds"] += 1
@@ -114,6 +113,7 @@ def _in_children(
     of_family: Callable[[str, int, bool], _Found], names: Sequence[str], number: int, soak: bool
 ) -> list[_Found]:
     """Return what `of_family` returns for each family. Each core has a process of one thread: the models are tiny."""
+    os.environ["OMP_WAIT_POLICY"] = "passive"  # of the children: waiting threads of tiny models would take all cores
     spawn = get_context("spawn")
     with ProcessPoolExecutor(os.cpu_count(), spawn, initializer=torch.set_num_threads, initargs=(1,)) as pool:
         return list(pool.map(of_family, reversed(names), repeat(number), repeat(soak)))  # the slowest are the last
@@ -135,13 +135,13 @@ def _caught_of(name: str, windows: int, soak: bool) -> list[tuple[str, str, list
 
 def _is_caught(outputs: Outputs, honest: _Honest, row: int) -> bool:
     prefill = honest.prefill[row]
-    return verdict(outputs[row], prefill, prefill, honest.other_steps[row], honest.limit, row) is Outsider.AUDITED
+    return verdict(outputs[row], prefill, prefill, honest.repeated[row], honest.limit) is Outsider.AUDITED
 
 
 def _ranges(outputs: Outputs, honest: _Honest) -> str:
     """Say how far the liar's windows are off, how far honest ones are, and what the client allows."""
     lies, others = (
-        [apart(*pair) for pair in zip(each, honest.prefill, strict=True)] for each in (outputs, honest.steps)
+        [difference(*pair) for pair in zip(each, honest.prefill, strict=True)] for each in (outputs, honest.steps)
     )
     ranges = " and ".join(f"{min(each):.3f} to {max(each):.3f}" for each in (lies, others))
     return f"liar and honest are {ranges} off, limit {honest.limit:.3f}"
@@ -172,13 +172,14 @@ def _honest_audits(server: LabServer, form: NumberFormat, seed: int) -> Iterator
     prefill = server.prefill(rows)
     with threads(2):
         other_prefill = server.prefill(rows)
-    alone = server.decode(rows[:4], together=False)
-    few = np.concatenate([server.decode(rows[:3]), server.decode(rows[3:])])
-    steps = (server.decode(rows), few, np.concatenate([alone, few[4:]]))
+        few = np.concatenate([server.decode(rows[:3]), server.decode(rows[3:])])
+    with threads(3):
+        alone = server.repeat(rows[:4]), server.decode(rows[:4], together=False)
+    steps = (server.decode(rows), few, *(np.concatenate([each, few[4:]]) for each in alone))
     for audited, third in permutations(range(len(steps)), 2):
-        for row in range(num_rows if 2 not in (audited, third) else 4):
+        for row in range(num_rows if max(audited, third) < 2 else 4):
             windows = steps[audited][row], prefill[row], other_prefill[row], steps[third][row]
-            yield verdict(*windows, limit, int(some.integers(1 << 60)))
+            yield verdict(*windows, limit)
 
 
 @contextmanager
@@ -205,7 +206,7 @@ def _lies(model: _Model, form: NumberFormat, windows: int) -> Iterator[tuple[str
     some = np.random.default_rng(0)
     noise = some.standard_normal(honest.steps.shape).astype(np.float32) / np.sqrt(server.hidden_size)
     lengths = np.linalg.norm(honest.steps, axis=2, keepdims=True)
-    usual = float(np.median([apart(*pair) for pair in zip(honest.steps, honest.prefill, strict=True)]))
+    usual = float(np.median([difference(*pair) for pair in zip(honest.steps, honest.prefill, strict=True)]))
     share = _NOISE if form.dtype == "float32" else max(_NOISE, _TIMES_HONEST * usual)
     yield "noise", honest.steps + noise * lengths * share, honest
     yield "zeros", np.zeros_like(honest.steps), honest
@@ -223,18 +224,17 @@ def _lies(model: _Model, form: NumberFormat, windows: int) -> Iterator[tuple[str
 def _honest(server: LabServer, form: NumberFormat, windows: int) -> _Honest:
     lengths = [_CONTEXT_TOKENS + 7 * row + WINDOW_TOKENS for row in range(windows)]
     rows = random_rows(server, lengths, 0)
-    steps, prefill = server.decode(rows), server.prefill(rows)
-    half = windows // 2
-    other = np.concatenate([server.decode(rows[:half]), server.decode(rows[half:])]) if server.shares_steps else steps
-    return _Honest(rows, steps, other, prefill, _learned(server, form))
+    steps = server.decode(rows)
+    repeated = server.repeat(rows) if server.shares_steps else steps
+    return _Honest(rows, steps, repeated, server.prefill(rows), _learned(server, form))
 
 
 def _learned(server: LabServer, form: NumberFormat) -> float:
-    """Return the limit that a client knows after audits by three people."""
+    """Return the limit that a client knows after one audit by each of three people."""
     learned = HonestDifferences(has_experts=server.has_experts)
-    rows = random_rows(server, [_CONTEXT_TOKENS + WINDOW_TOKENS] * 9, 1)
-    for row, (steps, prefill) in enumerate(zip(server.decode(rows), server.prefill(rows), strict=True)):
-        learned.note("", PersonId(str(row % 3)), apart(steps, prefill))
+    rows = random_rows(server, [_CONTEXT_TOKENS + WINDOW_TOKENS] * 3, 1)
+    for row, (steps, prefill) in enumerate(zip(server.repeat(rows), server.prefill(rows), strict=True)):
+        learned.note("", PersonId(str(row)), difference(steps, prefill))
     limit = learned.limit("", form)
     assert limit is not None
     return limit

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import os
 import time
 from collections import defaultdict
 from collections.abc import Callable
@@ -16,7 +15,7 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
-from potluck.audit import SEED_BYTES, WINDOW_TOKENS, Differences, difference, fingerprint, widest_limit
+from potluck.audit import WINDOW_TOKENS, Differences, difference, widest_limit
 from potluck.audit.accusations import Finding, may_hear
 from potluck.audit.evidence import charge_terms
 from potluck.audit.limits import narrowest_limit
@@ -129,7 +128,8 @@ class Hearings:
         if terms.packs:  # the accused server's steps were rounded, too
             steps = pack(steps).values
         prefill = computed.value[0, -WINDOW_TOKENS:]
-        return await asyncio.to_thread(_compare, request.outputs[0], prefill, steps, widest)
+        narrowest = narrowest_limit(state.format, widest)
+        return await asyncio.to_thread(_compare, request.outputs[0], prefill, steps, narrowest, widest)
 
 
 def _require_sound(statement: Statement, request: HearingRequest) -> None:
@@ -141,12 +141,11 @@ def _require_sound(statement: Statement, request: HearingRequest) -> None:
         raise RemoteError(Code.BAD_REQUEST, "the accused server did not sign this window")
 
 
-def _compare(claimed: Tensor, prefill: Tensor, steps: Tensor, widest: float) -> Finding | None:
-    seed = os.urandom(SEED_BYTES)
-    claim, whole, stepped = (fingerprint(each.float().numpy(), seed) for each in (claimed, prefill, steps))
+def _compare(claimed: Tensor, prefill: Tensor, steps: Tensor, narrowest: float, widest: float) -> Finding | None:
+    claim, whole, stepped = (each.float().numpy() for each in (claimed, prefill, steps))
     apart, honest = difference(claim, whole), difference(stepped, whole)
     found = Differences(claims=apart, steps=difference(claim, stepped), prefills=apart, honest=honest)
-    return judge_window(found, narrowest_limit(widest), widest)
+    return judge_window(found, narrowest, widest)
 
 
 async def _in_steps(state: SpanState, request: HearingRequest, accuser: PersonId) -> Tensor:

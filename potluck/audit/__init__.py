@@ -10,16 +10,14 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from potluck.audit.choices import CLEAN_AUDITS, WINDOW_TOKENS, audit_chance, choose_auditor, choose_window
-    from potluck.audit.fingerprints import SEED_BYTES, Fingerprint, difference, fingerprint
+    from potluck.audit.differences import difference
     from potluck.audit.limits import HonestDifferences, widest_limit
     from potluck.audit.verdicts import Differences, Opinion, Outsider, compare, settle
 
 _HOMES = {
     "CLEAN_AUDITS": "choices",
-    "SEED_BYTES": "fingerprints",
     "WINDOW_TOKENS": "choices",
     "Differences": "verdicts",
-    "Fingerprint": "fingerprints",
     "HonestDifferences": "limits",
     "Opinion": "verdicts",
     "Outsider": "verdicts",
@@ -27,18 +25,15 @@ _HOMES = {
     "choose_auditor": "choices",
     "choose_window": "choices",
     "compare": "verdicts",
-    "difference": "fingerprints",
-    "fingerprint": "fingerprints",
+    "difference": "differences",
     "settle": "verdicts",
     "widest_limit": "limits",
 }
 
 __all__ = [
     "CLEAN_AUDITS",
-    "SEED_BYTES",
     "WINDOW_TOKENS",
     "Differences",
-    "Fingerprint",
     "HonestDifferences",
     "Opinion",
     "Outsider",
@@ -47,7 +42,6 @@ __all__ = [
     "choose_window",
     "compare",
     "difference",
-    "fingerprint",
     "settle",
     "widest_limit",
 ]

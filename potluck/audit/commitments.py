@@ -3,7 +3,7 @@
 With the answer that completes a window of 32 tokens a server sends a signature of 64 bytes. What it signs, both sides
 compute from the decoded values: for each row a chain of hashes over all inputs so far, a hash of the window's
 outputs, and the sizes of the steps. Nothing can be added or left out afterwards, and nobody has to keep outputs for
-anybody. Directions for a fingerprint are drawn after the signature, so no error can be hidden from them.
+anybody.
 
 After a beam search reordered the rows, or after a rollback over more than `_KEPT_WINDOWS`, nothing more is signed.
 Pure: bytes only, no clock, no tensors.

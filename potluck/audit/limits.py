@@ -24,16 +24,22 @@ _WIDEST_QUANTIZED: Final = 0.16
 int8, which a stateless call computes anew: 13 of 14 families differ by up to 0.06 in six blocks, gpt-oss by 0.15."""
 
 _ROUTED_QUANTIZED: Final = 0.5
-"""The same for a model with experts, whatever was learned: rounding sends a token to another expert now and then, and
-all tokens after it attend to that one. In 6 of 192 comparisons of honest windows of tiny models (mixtral and gpt-oss in
-int4) that led to an accusation at the limits learned, 0.10 and 0.14; windows differed by up to 0.25."""
+"""The same for a model with experts: rounding sends a token to another expert now and then, and all tokens after it
+attend to that one. Honest windows of tiny models (mixtral and gpt-oss in int4) differed by up to 0.25."""
 
 _PACKED: Final = 0.03
 """What packing may add, which rounds outputs (`potluck.wire.packing`). It changes ordinary ones by 0.009. In the worst
 case one value of each 32 dwarfs the others, and half a step for each of these makes 0.026."""
 
-_NARROWEST: Final = 2e-3  # twice what the half-precision numbers of two fingerprints add
+_NARROWEST: Final = {"float32": 2e-3, "float16": 2e-3, "bfloat16": 8e-3}
+"""Whatever was learned, by dtype of the computation: auditors whose prefill equals their steps bit by bit say nothing
+about devices that round otherwise. Two roundings of each number to bfloat16 make 4e-3."""
+
 _MARGIN: Final = 2.0  # windows of one model are rarely further apart than this times their median
+_ROUTED_MARGIN: Final = 10.0
+"""Of quantised models with experts: single honest windows of tiny models are off by up to seven times the median, when
+rounding chose another expert early on. Where rounding is small, this is below what lies make."""
+
 _WINDOWS: Final = 3  # of each person
 _FEWEST_PEOPLE: Final = 3  # so that one of them alone cannot choose the limit
 _MOST_PEOPLE: Final = 5
@@ -69,12 +75,11 @@ class HonestDifferences:
         """
         widest = widest_limit(form, has_experts=self._has_experts, packs=packs)
         people = self._found[kind]
-        if widest == _ROUTED_QUANTIZED:
-            return widest
         if widest is None or len(people) < _FEWEST_PEOPLE:
             return widest
         usual = statistics.median(statistics.median(differences) for differences in people.values())
-        return min(max(_MARGIN * usual, _PACKED if packs else _NARROWEST), widest)
+        margin = _ROUTED_MARGIN if widest == _ROUTED_QUANTIZED else _MARGIN
+        return min(max(margin * usual, _PACKED if packs else _NARROWEST[form.dtype]), widest)
 
 
 def widest_limit(form: NumberFormat, *, has_experts: bool = False, packs: bool = False) -> float | None:
@@ -94,6 +99,6 @@ def widest_limit(form: NumberFormat, *, has_experts: bool = False, packs: bool =
     return math.hypot(limit, _PACKED) if packs else limit
 
 
-def narrowest_limit(widest: float) -> float:
-    """Return a difference that says nothing where honest servers differ by up to `widest`."""
-    return widest if widest == _ROUTED_QUANTIZED else _NARROWEST
+def narrowest_limit(form: NumberFormat, widest: float) -> float:
+    """Return a difference that says nothing in a format in which honest servers differ by up to `widest`."""
+    return widest if widest == _ROUTED_QUANTIZED else _NARROWEST[form.dtype]

@@ -21,10 +21,8 @@ import torch
 from torch import Tensor
 
 from potluck.audit import (
-    SEED_BYTES,
     WINDOW_TOKENS,
     Differences,
-    Fingerprint,
     HonestDifferences,
     Opinion,
     Outsider,
@@ -33,11 +31,11 @@ from potluck.audit import (
     choose_window,
     compare,
     difference,
-    fingerprint,
     settle,
     widest_limit,
 )
 from potluck.audit.accusations import Finding, Verdict
+from potluck.audit.differences import Window
 from potluck.audit.verdicts import judge_window
 from potluck.client.accusing import Accuser, SignedCase
 from potluck.client.calls import Calls
@@ -57,6 +55,7 @@ from potluck.tasks import BackgroundTasks
 
 _log = logging.getLogger(__name__)
 
+_SEED_BYTES = 16  # of the draws among auditors
 _AT_ONCE = 1  # audits of a client, so that they take little of its link and memory
 
 
@@ -165,14 +164,14 @@ class Audits:
             self._running -= 1
 
     async def _audit(self, case: _Case) -> None:
-        seed = os.urandom(SEED_BYTES)
+        seed = os.urandom(_SEED_BYTES)
         auditor = self._choose(case, {case.person}, seed)
         other = None if auditor is None else self._person_of(auditor.peer_id)
         if auditor is None or other is None:
             self.report.nobody += 1
             return
-        claimed = _fingerprint(case.outputs, seed)
-        recomputed = _fingerprint(await self._prefill(case, auditor), seed)
+        claimed = _numbers(case.outputs)
+        recomputed = _numbers(await self._prefill(case, auditor))
         form = case.part.server.record.format
         limit = self._honest.limit(case.kind(form), form, packs=case.opening.packs)
         apart = difference(claimed, recomputed)
@@ -182,21 +181,19 @@ class Audits:
             self._clean[case.person] += 1
             self._servers.note_clean(case.person)
             self._servers.note_clean(other)
-            await self._learn(case, auditor, other, seed, recomputed)
+            await self._learn(case, auditor, other, recomputed)
         elif opinion is Opinion.UNDECIDABLE or limit is None:
             self.report.undecided += 1
         else:
             await self._settle(case, auditor, other, seed, limit, claimed, recomputed)
 
-    async def _learn(
-        self, case: _Case, auditor: RouteHop, other: PersonId, seed: bytes, recomputed: Fingerprint
-    ) -> None:
+    async def _learn(self, case: _Case, auditor: RouteHop, other: PersonId, recomputed: Window) -> None:
         """Let the auditor compute the window in steps, too, if honest differences of such windows are not known yet."""
         kind = case.kind(auditor.server.record.format)
         if not self._honest.wants(kind, other):
             return
         try:
-            steps = _fingerprint((await self._repeat(case, auditor))[0], seed)
+            steps = _numbers((await self._repeat(case, auditor))[0])
         except PotluckError as error:
             _log.info("blocks %s: an auditor did not repeat the steps: %s", case.part.span, error.message)
         else:
@@ -209,8 +206,8 @@ class Audits:
         other: PersonId,
         seed: bytes,
         limit: float,
-        claimed: Fingerprint,
-        recomputed: Fingerprint,
+        claimed: Window,
+        recomputed: Window,
     ) -> None:
         """Ask a third person's server who is right."""
         self.report.undecided += 1  # until it is decided
@@ -221,8 +218,8 @@ class Audits:
                 *(case.part.span, _name(case.part.server.record), _name(auditor.server.record)),
             )
             return
-        prefill = _fingerprint(await self._prefill(case, third), seed)
-        steps = _fingerprint((await self._repeat(case, third))[0], seed)
+        prefill = _numbers(await self._prefill(case, third))
+        steps = _numbers((await self._repeat(case, third))[0])
         found = Differences(
             claims=difference(claimed, recomputed),
             steps=difference(claimed, steps),
@@ -245,21 +242,21 @@ class Audits:
         self._clean[case.person] += 1
         self._leave(auditor.server.record, other)
         again, signed = await self._repeat(case, auditor)  # a stateless answer is not signed
-        repeated = _fingerprint(again, seed)
+        repeated = _numbers(again)
         apart = difference(repeated, prefill)
         found = replace(found, claims=apart, steps=difference(repeated, steps), prefills=apart)
         part = replace(auditor, span=case.part.span)
         await self._accuse(replace(case, part=part, outputs=again, row=0, rows=1, signed=signed), found)
 
     async def _is_backed(
-        self, case: _Case, asked: Collection[PersonId | None], seed: bytes, lone: Fingerprint, limit: float
+        self, case: _Case, asked: Collection[PersonId | None], seed: bytes, lone: Window, limit: float
     ) -> bool:
         """Return whether a fourth person's server computes what the lone server did: the other two may be a ring."""
         fourth = self._choose(case, asked, seed, form=case.part.server.record.format)
         if fourth is None:
             return False
         try:
-            prefill = _fingerprint(await self._prefill(case, fourth), seed)
+            prefill = _numbers(await self._prefill(case, fourth))
         except PotluckError as error:
             _log.info("blocks %s: a fourth server did not answer: %s", case.part.span, error.message)
             return False
@@ -364,8 +361,8 @@ class Audits:
         return torch.cat(outputs, dim=1)[0], signed
 
 
-def _fingerprint(outputs: Tensor, seed: bytes) -> Fingerprint:
-    return fingerprint(outputs.float().numpy(), seed)
+def _numbers(outputs: Tensor) -> Window:
+    return outputs.float().numpy()
 
 
 def _name(record: ServerRecord) -> str:

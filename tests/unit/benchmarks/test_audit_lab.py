@@ -7,9 +7,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from benchmarks.audit_lab import LabServer, apart, changed_copy, random_rows, verdict
+from benchmarks.audit_lab import LabServer, changed_copy, random_rows, verdict
 from benchmarks.families import NUM_BLOCKS, save_random
-from potluck.audit import WINDOW_TOKENS, Outsider
+from potluck.audit import WINDOW_TOKENS, Outsider, difference
 from potluck.protocol.blocks import Span
 from potluck.protocol.records import NumberFormat
 
@@ -30,10 +30,10 @@ def test_ways_to_compute_a_window_agree_and_a_skipped_block_does_not(folder: Pat
     prefill = server.prefill(rows)
     assert prefill.shape == (2, WINDOW_TOKENS, server.hidden_size)
     for steps in (server.decode(rows), server.decode(rows, together=False)):
-        assert max(apart(*pair) for pair in zip(steps, prefill, strict=True)) < 1e-4
+        assert max(difference(*pair) for pair in zip(steps, prefill, strict=True)) < 1e-4
     assert not np.allclose(prefill[0], prefill[1])
-    assert min(apart(*pair) for pair in zip(skips.decode(rows), skips.prefill(rows), strict=True)) < 1e-4
-    assert min(apart(*pair) for pair in zip(skips.decode(rows), prefill, strict=True)) > 0.05
+    assert min(difference(*pair) for pair in zip(skips.decode(rows), skips.prefill(rows), strict=True)) < 1e-4
+    assert min(difference(*pair) for pair in zip(skips.decode(rows), prefill, strict=True)) > 0.05
 
 
 def test_parts_that_leave_nothing_out_are_the_whole(folder: Path) -> None:
@@ -50,6 +50,6 @@ def test_a_changed_copy_changes_blocks_alone(folder: Path, tmp_path: Path) -> No
     honest, liar = LabServer(folder, FLOAT, [WHOLE]), LabServer(copy, FLOAT, [WHOLE])
     rows = random_rows(honest, [WINDOW_TOKENS + 5], 0)
     steps, prefill = honest.decode(rows)[0], honest.prefill(rows)[0]
-    assert verdict(liar.decode(rows)[0], prefill, prefill, steps, LIMIT, 0) is Outsider.AUDITED
-    assert verdict(steps, liar.prefill(rows)[0], prefill, steps, LIMIT, 0) is Outsider.AUDITOR
-    assert verdict(steps, prefill, prefill, steps, LIMIT, 0) is None
+    assert verdict(liar.decode(rows)[0], prefill, prefill, steps, LIMIT) is Outsider.AUDITED
+    assert verdict(steps, liar.prefill(rows)[0], prefill, steps, LIMIT) is Outsider.AUDITOR
+    assert verdict(steps, prefill, prefill, steps, LIMIT) is None
