@@ -87,6 +87,7 @@ def _cases(dtype: torch.dtype) -> Iterator[tuple[str, Compare]]:
 
 def _attention(dtype: torch.dtype) -> Iterator[tuple[str, Compare]]:
     tests = import_module("gpu.test_gpu_kernels")
+    slots = import_module("potluck.blocks.slots")
     kinds = {
         "plain": ({}, False),
         "window": ({"window": 20}, False),
@@ -95,22 +96,29 @@ def _attention(dtype: torch.dtype) -> Iterator[tuple[str, Compare]]:
         "window, cap": ({"window": 20, "soft_cap": 3.0}, False),
         "window, sinks": ({"window": 20}, True),
     }
-    for (dim, heads, kv_heads), (name, (kind, sinks)) in product(_SHAPES, kinds.items()):
+    for (dim, heads, kv_heads), (name, (kind, sinks)), held in product(_SHAPES, kinds.items(), ("numbers", "int8")):
 
         def compare(
-            dim: int = dim, heads: int = heads, kv_heads: int = kv_heads, kind: Any = kind, sinks: bool = sinks
+            dim: int = dim,
+            heads: int = heads,
+            kv_heads: int = kv_heads,
+            kind: Any = kind,
+            sinks: bool = sinks,
+            held: str = held,
         ) -> tuple[Tensor, Tensor]:
             form = tests.Kind(dim**-0.5, **kind)
             rows = tests.rows_of([1, 5], [70, 40], form.window)  # one decodes, one prefills
             query = torch.randn(6, heads, dim).to(dtype)
             keys, values = (torch.randn(kv_heads, tests.CAPACITY, dim).to(dtype) for _ in range(2))
-            own = torch.randn(heads) if sinks else None
-            found = tests.paged_attention(
-                query, keys, values, tests.paged(rows, form.window), scale=form.scale, soft_cap=form.soft_cap, sinks=own
-            )
+            own, arenas = torch.randn(heads) if sinks else None, (keys, values)
+            if held == "int8":  # what counts are the numbers that the slots hold
+                arenas = slots.encoded(keys), slots.encoded(values)
+                keys, values = (slots.decoded(each, dim, torch.float64) for each in arenas)
+            pages, options = tests.paged(rows, form.window), {"scale": form.scale, "soft_cap": form.soft_cap}
+            found = tests.paged_attention(query, *arenas, pages, value_dim=dim, sinks=own, **options)
             return found, tests.reference(query, keys, values, rows, form, own)
 
-        yield f"attention of {heads} heads over {kv_heads} of size {dim}, {name}", compare
+        yield f"attention of {heads} heads over {kv_heads} of size {dim} in {held}, {name}", compare
 
 
 def _norms(dtype: torch.dtype) -> Iterator[tuple[str, Compare]]:

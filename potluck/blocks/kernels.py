@@ -20,6 +20,8 @@ def attend(
     query,
     keys,
     values,
+    key_factors,
+    value_factors,
     parts,
     sums,
     rows,
@@ -38,6 +40,7 @@ def attend(
     splits,
     HAS_SOFT_CAP: tl.constexpr,
     HAS_WINDOW: tl.constexpr,
+    IS_INT8: tl.constexpr,
     GROUP: tl.constexpr,
     HEADS: tl.constexpr,
     TILE_TOKENS: tl.constexpr,
@@ -52,6 +55,7 @@ def attend(
     """Attend with one tile of queries [TILE, KEY_PAD], (token, head) flattened, to one part of the row's past.
 
     The grid's second axis counts key-value heads, each divided into parts of HEADS out of its GROUP of query heads.
+    If IS_INT8, keys and values are slots of `potluck.blocks.slots`, and the factors those at their ends.
     """
     tile, split = tl.program_id(0), tl.program_id(2)
     num_parts: tl.constexpr = (GROUP + HEADS - 1) // HEADS
@@ -93,6 +97,9 @@ def attend(
     mixed = tl.zeros([TILE, VALUE_PAD], tl.float32)
     key_base = keys + kv_head.to(tl.int64) * key_head_stride
     value_base = values + kv_head.to(tl.int64) * value_head_stride
+    if IS_INT8:  # a factor takes two bytes
+        key_factors += kv_head.to(tl.int64) * key_head_stride // 2
+        value_factors += kv_head.to(tl.int64) * value_head_stride // 2
     for start in range(begin, end, BLOCK):
         past = start + tl.arange(0, BLOCK)
         is_past = (past >= oldest) & (past < end)
@@ -101,9 +108,12 @@ def attend(
         k = tl.load(
             key_base + slot[None, :] * key_token_stride + key_dims[:, None],
             mask=is_past[None, :] & (key_dims[:, None] < KEY_DIM),
-            other=0.0,
+            other=0,
         )
-        scores = tl.dot(q, k, input_precision="tf32x3") * scale
+        scores = tl.dot(q, k.to(q.dtype), input_precision="tf32x3") * scale
+        if IS_INT8:
+            factor = tl.load(key_factors + slot * (key_token_stride // 2), mask=is_past, other=0.0)
+            scores *= factor.to(tl.float32)[None, :]
         if HAS_SOFT_CAP:
             scores = soft_cap * (2.0 * tl.sigmoid(2.0 * scores / soft_cap) - 1.0)
         is_seen = is_past[None, :] & (past[None, :] <= position[:, None])
@@ -117,10 +127,13 @@ def attend(
         v = tl.load(
             value_base + slot[:, None] * value_token_stride + value_dims[None, :],
             mask=is_past[:, None] & (value_dims[None, :] < VALUE_DIM),
-            other=0.0,
+            other=0,
         )
         total = total * old + tl.sum(weights, 1)
-        mixed = mixed * old[:, None] + tl.dot(weights.to(v.dtype), v, input_precision="tf32x3")
+        if IS_INT8:
+            factor = tl.load(value_factors + slot * (value_token_stride // 2), mask=is_past, other=0.0)
+            weights *= factor.to(tl.float32)[None, :]
+        mixed = mixed * old[:, None] + tl.dot(weights.to(q.dtype), v.to(q.dtype), input_precision="tf32x3")
         best = new_best
 
     is_empty = total == 0.0

@@ -16,6 +16,7 @@ from torch import Tensor, nn
 from potluck.blocks.formats import QuantizedLinear
 from potluck.blocks.kv import KvMemory
 from potluck.blocks.plans import PlannedRow
+from potluck.blocks.slots import encoded
 from potluck.blocks.step_tensors import PagedRows, StepMemory, StepTensors, num_pages_of
 from potluck.protocol.blocks import Span
 
@@ -24,11 +25,13 @@ from potluck.protocol.blocks import Span
 class PagedView:
     """What a layer's attention receives in place of keys and values.
 
-    Shapes: keys [kv_heads, capacity, key_dim] and values [.., value_dim] of the layer, including the new tokens.
+    Shapes: keys [kv_heads, capacity, key_dim] and values [.., value_dim] of the layer, or slots of them in int8,
+    including the new tokens.
     """
 
     keys: Tensor
     values: Tensor
+    value_dim: int
     paged: PagedRows
 
     def attend(self, query: Tensor, scale: float, soft_cap: float | None = None, sinks: Tensor | None = None) -> Tensor:
@@ -36,8 +39,9 @@ class PagedView:
         from potluck.blocks.paged_attention import paged_attention  # triton may be missing
 
         packed = query[0].transpose(0, 1)
+        arenas = (self.keys, self.values)
         output = paged_attention(
-            packed, self.keys, self.values, self.paged, scale=scale, soft_cap=soft_cap, sinks=sinks
+            packed, *arenas, self.paged, value_dim=self.value_dim, scale=scale, soft_cap=soft_cap, sinks=sinks
         )
         return output[None]
 
@@ -55,9 +59,10 @@ class PagedCache:
         arena = self._memory.arena_of(group)
         keys, values = arena.keys[place], arena.values[place]
         slots = self._tensors.slots[group]
-        keys.index_copy_(1, slots, key[0])
-        values.index_copy_(1, slots, value[0])
-        view = PagedView(keys, values, self._tensors.paged[group])
+        kept = (encoded(key), encoded(value)) if self._memory.layout.is_int8 else (key, value)
+        for held, new in zip((keys, values), kept, strict=True):
+            held.index_copy_(1, slots, new[0])
+        view = PagedView(keys, values, arena.shape.value_dim, self._tensors.paged[group])
         return view, view
 
 

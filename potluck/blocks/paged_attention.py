@@ -18,6 +18,7 @@ from torch import Tensor
 
 from potluck.blocks import kernels
 from potluck.blocks.pages import PAGE_TOKENS
+from potluck.blocks.slots import factors_of
 from potluck.blocks.step_tensors import PagedRows
 
 _LEAST_TILE = 16  # query vectors for each program, the fewest that tensor cores take
@@ -33,6 +34,7 @@ def paged_attention(
     values: Tensor,
     paged: PagedRows,
     *,
+    value_dim: int,
     scale: float,
     soft_cap: float | None = None,
     sinks: Tensor | None = None,
@@ -40,14 +42,15 @@ def paged_attention(
     """Attend with each token to its row's keys and values up to itself, which are already in the arenas.
 
     Shapes: query [tokens, heads, key_dim]; keys [kv_heads, capacity, key_dim] and values [kv_heads, capacity,
-    value_dim] with the last dimension contiguous; returns [tokens, heads, value_dim] in the query's dtype.
+    value_dim], or slots of them in int8 (see `slots`), with the last dimension contiguous; returns [tokens, heads,
+    value_dim] in the query's dtype.
 
     Args:
         soft_cap: squeezes scores into (-cap, cap) by tanh.
         sinks: [heads], scores that take part in the softmax but contribute no value.
     """
     tokens, heads, key_dim = query.shape
-    kv_heads, _, value_dim = values.shape
+    kv_heads, is_int8 = len(values), values.dtype is torch.int8
     num_tiles = paged.tiles.shape[0]
     options = shape_options(heads // kv_heads, paged.tile_tokens, key_dim, value_dim, query.dtype)
     columns = kv_heads * -(-options["GROUP"] // options["HEADS"])
@@ -59,6 +62,8 @@ def paged_attention(
         query,
         keys,
         values,
+        factors_of(keys) if is_int8 else keys,
+        factors_of(values) if is_int8 else values,
         parts,
         sums,
         paged.rows,
@@ -77,6 +82,7 @@ def paged_attention(
         splits,
         HAS_SOFT_CAP=soft_cap is not None,
         HAS_WINDOW=paged.window is not None,
+        IS_INT8=is_int8,
         PAGE=PAGE_TOKENS,
         **options,
     )

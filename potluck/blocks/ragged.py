@@ -186,7 +186,7 @@ class RaggedRunner:
         fused = sum(called is not layer for called, layer in zip(self._called, self.layers, strict=True))
         if self.is_whole:
             fused = len(self.layers)
-        has_graphs = self._graphs is not None and not self._graphs.has_failed and not self.layout.is_int8
+        has_graphs = self._graphs is not None and not self._graphs.has_failed
         kind = "fused" if fused == len(self.layers) else f"{fused} of {len(self.layers)} blocks fused"
         if self.is_native or self.is_whole:
             return f"native kernels, {kind}" if fused else "native kernels"
@@ -194,7 +194,7 @@ class RaggedRunner:
 
     def decided(self, plan: StepPlan, memory: KvMemory, *, has_prompts: bool) -> StepPlan:
         """Return the plan with the decision whether it runs as a CUDA graph. Nothing changes."""
-        if self._graphs is None or memory.layout.is_int8 or has_prompts or not plan.is_decode(self.layout.span):
+        if self._graphs is None or has_prompts or not plan.is_decode(self.layout.span):
             return plan
         return replace(plan, graph=self._graphs.decide(plan, memory))
 
@@ -239,7 +239,7 @@ class RaggedRunner:
             with suppress(CannotRunWhole):
                 return self._whole.run(blocks, chosen, hidden, memory)
         cache: RaggedCache | PagedCache
-        if self.has_kernels and not memory.layout.is_int8:
+        if self.has_kernels:
             tensors = step_tensors(memory, chosen, blocks, hidden.device)
             cache, positions = PagedCache(memory, tensors), tensors.positions
         else:

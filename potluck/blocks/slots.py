@@ -33,6 +33,11 @@ def encoded(numbers: Tensor) -> Tensor:
     return slots
 
 
+def factors_of(slots: Tensor) -> Tensor:
+    """Return the factors bfloat16 [..] of slots [.., slot size], in the memory where they are held."""
+    return slots.view(torch.bfloat16)[..., -1]
+
+
 def decoded(slots: Tensor, dim: int, dtype: torch.dtype) -> Tensor:
     """Return the numbers [.., dim] of slots [.., slot_size(dim)]."""
-    return slots[..., :dim].to(dtype).mul_(slots[..., -SCALE_BYTES:].view(torch.bfloat16))
+    return slots[..., :dim].to(dtype).mul_(factors_of(slots)[..., None])

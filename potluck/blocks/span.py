@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 import torch
@@ -25,7 +24,7 @@ from potluck.blocks.plans import StepPlan
 from potluck.blocks.ragged import RaggedRunner
 from potluck.blocks.residency import Room
 from potluck.blocks.switching import register_attention
-from potluck.blocks.trial import bytes_per_token, runner_of, try_alone, try_ragged
+from potluck.blocks.trial import bytes_per_token, hold_int8, runner_of, try_alone, try_ragged
 from potluck.blocks.weights import SpanWeights
 from potluck.checkpoint.block_files import names_by_block
 from potluck.checkpoint.building import Filler, Passthrough, rebuild_buffers
@@ -98,9 +97,10 @@ class BlockSpan:
         cache, heard = try_alone(self.loop)
         self.bytes_per_token = bytes_per_token(cache)
         self.remembered = keys_and_values(cache)
-        self._runner = try_ragged(self.loop, self.adapters, cache, heard, bool if ranks is None else ranks.agree)
+        agree = bool if ranks is None else ranks.agree
+        self._runner = try_ragged(self.loop, self.adapters, cache, heard, agree)
         if has_int8_cache and self._runner is not None:
-            self._runner.layout = replace(self._runner.layout, is_int8=True)
+            hold_int8(self._runner, self.decoder.config.model_type, heard, agree)
             self.bytes_per_token = self._runner.layout.bytes_per_token(torch.int8)
 
     def check(self, layout: AdapterLayout) -> None:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any
 
@@ -39,6 +39,9 @@ _TOKENS = 4
 _FARTHEST_POSITION = 2**20  # making masks of so many tokens takes only a few milliseconds
 _TOLERANCE = {torch.float32: 1e-5, torch.float64: 1e-5}
 _HALF_TOLERANCE = 2e-2
+_INT8_TOLERANCE = 0.1  # with keys and values in int8
+
+_OTHER_GPU = NoKernels("no kernels on another GPU of this span")
 
 log = logging.getLogger(__name__)
 
@@ -139,6 +142,27 @@ def _try_ragged(loop: FamilyLoop, adapters: Adapters, cache: KvCache, heard: Hea
 
 
 @torch.inference_mode()
+def hold_int8(runner: RaggedRunner, family: str, heard: Heard, agree: Agree = bool) -> None:
+    """Hold keys and values in int8 from now on, without the device's kernels if they compute other numbers with them.
+
+    Args:
+        agree: see `try_ragged`.
+    """
+    runner.layout = replace(runner.layout, is_int8=True)
+    if not runner.has_kernels:
+        return
+    problem = None
+    try:
+        _compare(runner, heard, _INT8_TOLERANCE)
+    except Exception as error:  # compilers, linkers and drivers fail in many ways
+        problem = _problem_of(error)
+    if not agree(problem is None):
+        runner.use_plain()
+        runner.no_kernels = problem or _OTHER_GPU
+        log.warning("blocks of %s run without Triton kernels: %s", family, runner.no_kernels.reason)
+
+
+@torch.inference_mode()
 def runner_of(
     loop: FamilyLoop, adapters: Adapters, layout: KvLayout, *, has_kernels: bool, is_native: bool, is_whole: bool
 ) -> RaggedRunner:
@@ -164,19 +188,23 @@ def _try_kernels(runner: RaggedRunner, loop: FamilyLoop, heard: Heard, agree: Ag
     """Use the device's kernels if they run and compute the family's numbers; if not, log and return the reason."""
     problem = why_no_kernels(loop.device)
     if not agree(problem is None):  # asked before the layers run, in which ranks exchange data
-        problem = problem or NoKernels("no kernels on another GPU of this span")
+        problem = problem or _OTHER_GPU
     else:
         runner.use_kernels(loop.weights, agree)
         try:
             _compare(runner, heard)
         except Exception as error:  # compilers, linkers and drivers fail in many ways
-            problem = NoKernels(str(error).strip().partition("\n")[0] or type(error).__name__)
+            problem = _problem_of(error)
         if not agree(problem is None):
-            problem = problem or NoKernels("no kernels on another GPU of this span")
+            problem = problem or _OTHER_GPU
             runner.use_plain()
     if problem is not None:
         log.warning("blocks of %s run without Triton kernels: %s", loop.decoder.config.model_type, problem.reason)
     return problem
+
+
+def _problem_of(error: Exception) -> NoKernels:
+    return NoKernels(str(error).strip().partition("\n")[0] or type(error).__name__)
 
 
 def _try_native(runner: RaggedRunner, loop: FamilyLoop, heard: Heard) -> NoKernels | None:
@@ -312,7 +340,7 @@ def _can_join(rows: list[Tensor], packed: Tensor, dim: int) -> bool:
     return all(shape == others for shape in shapes) and sum(row.shape[dim] for row in rows) == packed.shape[dim]
 
 
-def _compare(runner: RaggedRunner, heard: Heard) -> None:
+def _compare(runner: RaggedRunner, heard: Heard, tolerance: float | None = None) -> None:
     """Compare one layer of each kind, for rows of different lengths in three steps, with its results for rows alone."""
     first = runner.layout.span.start
     memory = KvMemory(runner.layout, 2 * PAGE_TOKENS)
@@ -335,14 +363,14 @@ def _compare(runner: RaggedRunner, heard: Heard) -> None:
                 result = runner.run(plan_step(memory, steps), torch.cat(packed), memory)
             for step in steps:
                 memory.advance(step.sequence, step.tokens)
-            _check_equal(result, torch.cat(expected))
+            _check_equal(result, torch.cat(expected), tolerance)
         for sequence in rows:
             memory.free(sequence)
 
 
-def _check_equal(result: Tensor, expected: Tensor) -> None:
+def _check_equal(result: Tensor, expected: Tensor, tolerance: float | None) -> None:
     """Raise NotRaggedError if results differ too much. Shapes: [tokens, hidden_size]."""
-    tolerance = _TOLERANCE.get(expected.dtype, _HALF_TOLERANCE)
+    tolerance = tolerance or _TOLERANCE.get(expected.dtype, _HALF_TOLERANCE)
     error = (result.double() - expected.double()).abs().amax(-1) / expected.double().abs().amax(-1).clamp_min(1e-9)
     if not bool((error <= tolerance).all()):  # also if it is no number
         raise NotRaggedError(f"rows in one step differ from each row alone by {error.max().item():.1e}")

@@ -25,6 +25,7 @@ from potluck.blocks.grouped import dense_product, held_as, product, sort_by_expe
 from potluck.blocks.paged_attention import paged_attention  # noqa: E402
 from potluck.blocks.pages import PAGE_TOKENS  # noqa: E402 (triton may be missing)
 from potluck.blocks.plans import PlannedRow  # noqa: E402
+from potluck.blocks.slots import decoded, encoded  # noqa: E402
 from potluck.blocks.step_tensors import PagedRows, StepMemory, num_pages_of  # noqa: E402
 from potluck.checkpoint.packed import Packing  # noqa: E402
 from potluck.protocol.blocks import Span  # noqa: E402
@@ -95,13 +96,14 @@ def reference(
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("is_int8", [False, True], ids=["numbers", "int8"])
 @pytest.mark.parametrize(
     ("news", "lengths", "heads", "kv_heads", "dims", "kind", "has_sinks"),
     [
         pytest.param([1, 1, 1], [5, 300, 33], 8, 2, (64, 64), Kind(0.125), False, id="decode"),
         pytest.param([1, 1], [1, 700], 4, 4, (32, 32), Kind(0.2), False, id="every head its own keys"),
         pytest.param([7, 1, 70], [7, 100, 140], 8, 2, (64, 64), Kind(0.125), False, id="prefill and decode"),
-        pytest.param([40, 1], [140, 90], 7, 1, (48, 32), Kind(0.2), False, id="odd group and dimensions"),
+        pytest.param([40, 1], [140, 90], 7, 1, (48, 31), Kind(0.2), False, id="odd group and dimensions"),
         pytest.param([30, 1], [140, 200], 4, 2, (32, 32), Kind(0.2, window=20), False, id="window"),
         pytest.param([30, 1], [50, 90], 4, 2, (32, 32), Kind(0.5, soft_cap=3.0), False, id="soft cap"),
         pytest.param([30, 1], [50, 90], 4, 2, (32, 32), Kind(0.2), True, id="sinks"),
@@ -115,6 +117,7 @@ def test_the_kernel_agrees_with_attention_row_by_row(
     dims: tuple[int, int],
     kind: Kind,
     has_sinks: bool,
+    is_int8: bool,
     dtype: torch.dtype,
 ) -> None:
     torch.manual_seed(0)
@@ -122,10 +125,13 @@ def test_the_kernel_agrees_with_attention_row_by_row(
     query = torch.randn(sum(news), heads, dims[0]).to(DEVICE, dtype)
     keys, values = (torch.randn(kv_heads, CAPACITY, dim).to(DEVICE, dtype) for dim in dims)
     sinks = torch.randn(heads, device=DEVICE) if has_sinks else None
+    arenas = (keys, values)
+    if is_int8:  # what counts are the numbers that the slots hold
+        arenas = (encoded(keys), encoded(values))
+        keys, values = (decoded(slots, dim, torch.float64) for slots, dim in zip(arenas, dims, strict=True))
 
-    output = paged_attention(
-        query, keys, values, paged(rows, kind.window), scale=kind.scale, soft_cap=kind.soft_cap, sinks=sinks
-    )
+    form = {"scale": kind.scale, "soft_cap": kind.soft_cap, "sinks": sinks}
+    output = paged_attention(query, *arenas, paged(rows, kind.window), value_dim=dims[1], **form)
 
     expected = reference(query, keys, values, rows, kind, sinks)
     error = (output.double() - expected).norm() / expected.norm()
@@ -139,10 +145,10 @@ def test_a_row_that_only_fills_a_bucket_gets_zeros_and_changes_no_other() -> Non
     query = torch.randn(3, 4, 32, device=DEVICE)
     keys, values = (torch.randn(2, CAPACITY, 32, device=DEVICE) for _ in range(2))
 
-    output = paged_attention(query, keys, values, paged(filled), scale=0.2)
+    output = paged_attention(query, keys, values, paged(filled), value_dim=32, scale=0.2)
 
     assert not output[2].any()
-    alone = paged_attention(query[:2], keys, values, paged(rows), scale=0.2)
+    alone = paged_attention(query[:2], keys, values, paged(rows), value_dim=32, scale=0.2)
     torch.testing.assert_close(output[:2], alone, rtol=1e-6, atol=1e-6)
 
 

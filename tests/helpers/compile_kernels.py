@@ -73,16 +73,23 @@ def stack_bytes(cubin: bytes) -> int:
 
 
 def attention(
-    dtype: torch.dtype, group: int, dims: tuple[int, int], *, decode_only: bool, special: bool = False
+    dtype: torch.dtype,
+    group: int,
+    dims: tuple[int, int],
+    *,
+    decode_only: bool,
+    special: bool = False,
+    is_int8: bool = False,
 ) -> Job:
-    pointers = dict.fromkeys(("query", "keys", "values"), TYPES[dtype])
-    types = pointers | {"parts": "*fp32", "sums": "*fp32", "rows": "*i64", "tiles": "*i64", "tables": "*i64"}
+    types = {"query": TYPES[dtype]} | dict.fromkeys(("keys", "values"), "*i8" if is_int8 else TYPES[dtype])
+    types |= dict.fromkeys(("key_factors", "value_factors"), "*bf16" if is_int8 else TYPES[dtype])
+    types |= {"parts": "*fp32", "sums": "*fp32", "rows": "*i64", "tiles": "*i64", "tables": "*i64"}
     types |= {name: "i32" for name in kernels.attend.arg_names if name.endswith("_stride")}
     types |= {"key_head_stride": "i64", "value_head_stride": "i64"}
     types |= {"scale": "fp32", "soft_cap": "fp32", "window": "i32", "heads": "i32", "splits": "i32"}
     options = shape_options(group, DECODE_TILE_TOKENS if decode_only else PREFILL_TILE_TOKENS, *dims, dtype)
     compiling = {name: options.pop(name) for name in ("num_warps", "num_stages")}
-    constants = {**options, "PAGE": 16, "HAS_SOFT_CAP": special, "HAS_WINDOW": special}
+    constants = {**options, "PAGE": 16, "HAS_SOFT_CAP": special, "HAS_WINDOW": special, "IS_INT8": is_int8}
     return Job(kernels.attend, types, constants, compiling)
 
 
@@ -136,6 +143,7 @@ def all_jobs(common: torch.dtype = torch.bfloat16) -> Iterator[Job]:
         yield attention(common, 4, (128, 128), decode_only=decode_only)
         yield attention(half, 7, (64, 64), decode_only=decode_only)
         yield attention(common, 2, (256, 256), decode_only=decode_only, special=True)
+        yield attention(common, 4, (128, 128), decode_only=decode_only, is_int8=True)
     yield attention(common, 1, (192, 128), decode_only=False)
     yield attention(whole, 4, (128, 128), decode_only=False)
     yield merging(common, has_sinks=False)
