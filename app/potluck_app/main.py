@@ -26,9 +26,8 @@ from PySide6.QtWidgets import QApplication
 
 from potluck_app.pages.preferences import THEMES, News, Preferences
 from potluck_app.shell import renewal
-from potluck_app.shell.away import Absence
 from potluck_app.shell.instance import SingleInstance
-from potluck_app.shell.link import DaemonLink
+from potluck_app.shell.link import Absence, DaemonLink
 from potluck_app.shell.notifier import Notification, Notifier
 from potluck_app.shell.renewal import Renewal
 from potluck_app.shell.starting import CommandStarter, Starter

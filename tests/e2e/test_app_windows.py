@@ -18,8 +18,7 @@ from potluck_app.pages.chat import ChatPage
 from potluck_app.pages.earnings import EarningsPage
 from potluck_app.pages.page import Page
 from potluck_app.pages.when import WhenPage
-from potluck_app.shell.away import Absence
-from potluck_app.shell.link import DaemonLink
+from potluck_app.shell.link import Absence, DaemonLink
 from potluck_app.shell.window import MainWindow
 from potluck_app.words import numbers
 from potluck_control import schema

@@ -84,3 +84,11 @@ def test_client_and_engine_of_a_private_swarm_load_no_adapter() -> None:
         [sys.executable, "-c", _PRIVATE + report], check=True, stdout=subprocess.PIPE, text=True, timeout=250
     )
     assert done.stdout.split() == []
+
+
+def test_an_app_that_starts_in_the_tray_loads_no_window() -> None:
+    code = "import sys, potluck_app.main; print(*(name for name in sys.modules if name.startswith('potluck_app')))"
+    done = subprocess.run([sys.executable, "-c", code], check=True, stdout=subprocess.PIPE, text=True, timeout=250)
+    loaded = set(done.stdout.split())
+    assert "potluck_app.shell.tray" in loaded
+    assert loaded.isdisjoint({"potluck_app.shell.window", "potluck_app.shell.away", "potluck_app.widgets.button"})

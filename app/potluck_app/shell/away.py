@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from enum import Enum
 from pathlib import Path
 
 from potluck_control.log_tail import tail
@@ -11,6 +10,7 @@ from PySide6.QtCore import Qt, QTimer, Signal
 from PySide6.QtGui import QHideEvent
 from PySide6.QtWidgets import QWidget
 
+from potluck_app.shell.link import Absence
 from potluck_app.widgets import theme
 from potluck_app.widgets.button import Button
 from potluck_app.widgets.card import Pot, text
@@ -22,14 +22,6 @@ _POT = 64
 _LINES = 200  # of the log
 _STARTED_MS = 10_000  # in which a daemon that has started is found
 _PATIENCE_MS = 120_000  # longer than an update takes between one daemon and the next
-
-
-class Absence(Enum):
-    """Tells why no page can be shown."""
-
-    GONE = "gone"  # no daemon runs
-    HUNG = "hung"  # one runs but does not respond
-    INCOMPATIBLE = "incompatible"  # one answers, but of a version that this app cannot speak to
 
 
 class AwayPage(QWidget):

@@ -11,6 +11,7 @@ import threading
 import time
 from collections.abc import Callable
 from contextlib import suppress
+from enum import Enum
 from importlib.metadata import version
 from pathlib import Path
 from typing import TypeVar
@@ -36,6 +37,14 @@ _NEWS = ("state", "reason", "text", "until", "ends", "app", "duty", "sessions", 
 _END_S = 0.1
 _RETRY_S = 1.0  # a daemon that was started is seen within a second; asking costs one connect
 _PIPED_RETRY_S = 5.0  # where it costs starting a command
+
+
+class Absence(Enum):
+    """Tells why no page can be shown."""
+
+    GONE = "gone"  # no daemon runs
+    HUNG = "hung"  # one runs but does not respond
+    INCOMPATIBLE = "incompatible"  # one answers, but of a version that this app cannot speak to
 
 
 class DaemonLink(QObject):

@@ -21,7 +21,8 @@ from potluck_app.pages.home import HomePage
 from potluck_app.pages.page import DaemonCaller, Page
 from potluck_app.pages.preferences_page import PreferencesPage
 from potluck_app.pages.watching import WatchingPage
-from potluck_app.shell.away import Absence, AwayPage
+from potluck_app.shell.away import AwayPage
+from potluck_app.shell.link import Absence
 from potluck_app.shell.sidebar import Sidebar
 from potluck_app.shell.warming import GatewayWarming
 from potluck_app.widgets import style, theme

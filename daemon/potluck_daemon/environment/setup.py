@@ -12,8 +12,10 @@ import subprocess
 import sys
 import sysconfig
 import tempfile
+import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from importlib.metadata import distribution
 from pathlib import Path
 
@@ -32,6 +34,7 @@ from potluck_daemon.environment.variants import CPU, TORCH
 from potluck_daemon.environment.wheels import Wheel, fetch, resolve, sizes
 
 _TRIAL_TIMEOUT_S = 600.0
+_IMPORTED_LAST = "import sympy, scipy.optimize"  # by torch and Transformers: a third of what Python compiles in a trial
 OnProgress = Callable[[SetupProgress], None]
 Trial = Callable[[Path], tuple[str, ...]]
 """See `try_environment`."""
@@ -194,11 +197,25 @@ def _make(plan: EnvironmentPlan, folder: Path, on_progress: OnProgress, trial: T
             run_uv(uv, ["pip", "install", *options, *files], cache=plan.store.cache)
     _add_potluck(folder)
     on_progress(SetupProgress(Step.TRY, "testing the new environment"))
-    devices = trial(folder)
+    with _prepared_beside(folder):
+        devices = trial(folder)
     variant, now = plan.choice.variant.name, round(time.time())
     manifest = Manifest(variant, TORCH, digest(requirements), _version(plan), devices, made_at=now)
     plan.store.finish(folder, manifest)
     return manifest
+
+
+@contextmanager
+def _prepared_beside(folder: Path) -> Iterator[None]:
+    """While the body imports, have another process compile part of it to bytecode, and write the files to the disk."""
+    command = tied_to_parent([str(interpreter(folder)), "-c", _IMPORTED_LAST])
+    threading.Thread(target=os.sync, name="sync", daemon=True).start()  # `Store.finish` then has little left to write
+    nowhere = subprocess.DEVNULL
+    with subprocess.Popen(command, env=_clean(), stdout=nowhere, stderr=nowhere) as compiling:
+        try:
+            yield
+        finally:
+            compiling.kill()  # Python replaces its files in one step
 
 
 def _look_up(plan: EnvironmentPlan, on_progress: OnProgress) -> None:

@@ -18,7 +18,7 @@ from potluck_app.pages.earnings import EarningsPage
 from potluck_app.pages.export import Export
 from potluck_app.pages.home import HomePage
 from potluck_app.pages.share_picture import painted
-from potluck_app.shell.away import Absence
+from potluck_app.shell.link import Absence
 from potluck_app.shell.window import MainWindow
 from potluck_app.widgets.segments import Segments
 from potluck_app.widgets.table import DataTable
