@@ -307,6 +307,10 @@ class InferenceSession:
                 self._servers.note_success(hop.peer_id)
         self._reopened, self._objected = None, False
         failed = next((index for index, error in enumerate(errors) if error is not None), None)
+        for error in errors[(failed or 0) + 1 :]:
+            if isinstance(error, Overtaken):  # that hop opens its session again when its turn comes
+                for rival in error.rivals:
+                    rival.abandon()
         return (len(self._hops) - 1, None) if failed is None else (first + failed, errors[failed])
 
     async def _recover(
@@ -396,6 +400,8 @@ class InferenceSession:
         if not must_go and not leaver.pace.is_worth(route.cost_s):
             return None
         successors = self._successor_hops(leaver, route)
+        for successor in successors:
+            successor.open_rivals = None  # nobody waits for them
         await _feed(successors, given)
         return successors
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
 
 import pytest
@@ -85,3 +86,21 @@ def test_the_time_follows_from_the_way_the_work_and_the_bytes() -> None:
     assert opening_silence_s(0.3, 0.0, 10_000) > 1.2
     assert opening_silence_s(0.01, 2.0, 10_000) > 8
     assert opening_silence_s(0.01, 0.0, 5_000_000) > 8
+
+
+def test_a_successor_that_is_prepared_in_the_background_has_no_rival() -> None:
+    one = {"max_new_tokens": 1, "do_sample": False, "eos_token_id": None, "pad_token_id": 0}
+    with world("0:4", "0:4", "0:4") as there, there.model.session(max_length=200) as session:
+        text = there.model.generate(prompt(), session=session, **one)
+        (leaving,) = there.serving()
+        others = [server for server in there.servers if server is not leaving]
+        for server in others:
+            server.delay_s = lambda server: 1.0 if len(server.steps) == 1 else 0.0
+        leaving.is_leaving = True
+        for _ in range(100):
+            if there.model.last_route()[0].replaced:
+                break
+            text = there.model.generate(text, session=session, **one)
+            threading.Event().wait(0.05)
+        openings = [step for server in there.servers for step in server.steps if step.opening is not None]
+        assert len(openings) == 2
