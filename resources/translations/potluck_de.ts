@@ -2666,6 +2666,10 @@
         <translation>lade das Modell noch einmal herunter</translation>
     </message>
     <message>
+        <source>download the checkpoint again, or choose another one</source>
+        <translation>lade das Modell noch einmal herunter oder wähle ein anderes</translation>
+    </message>
+    <message>
         <source>expected {one} or {other} beside config.json</source>
         <translation>neben config.json wird {one} oder {other} erwartet</translation>
     </message>
@@ -2750,8 +2754,16 @@
         <translation>die Dateien enthalten {what}, das im Modell nicht vorkommt</translation>
     </message>
     <message>
+        <source>the checkpoint lacks {what}</source>
+        <translation>dem Modell fehlt {what}</translation>
+    </message>
+    <message>
         <source>the checkpoint lacks {what} and {number} more</source>
         <translation>dem Modell fehlen {what} und {number} weitere</translation>
+    </message>
+    <message>
+        <source>the quantised matrix {what} {why}</source>
+        <translation>die quantisierte Matrix {what} ist unbrauchbar: {why}</translation>
     </message>
     <message>
         <source>the checkpoint lacks tensors of the blocks {blocks}</source>

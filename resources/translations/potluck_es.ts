@@ -2666,6 +2666,10 @@
         <translation>descarga el modelo otra vez</translation>
     </message>
     <message>
+        <source>download the checkpoint again, or choose another one</source>
+        <translation>descarga el modelo otra vez o elige otro</translation>
+    </message>
+    <message>
         <source>expected {one} or {other} beside config.json</source>
         <translation>junto a config.json se espera {one} u {other}</translation>
     </message>
@@ -2750,8 +2754,16 @@
         <translation>los archivos contienen {what}, que el modelo no conoce</translation>
     </message>
     <message>
+        <source>the checkpoint lacks {what}</source>
+        <translation>al modelo le falta {what}</translation>
+    </message>
+    <message>
         <source>the checkpoint lacks {what} and {number} more</source>
         <translation>al modelo le faltan {what} y {number} más</translation>
+    </message>
+    <message>
+        <source>the quantised matrix {what} {why}</source>
+        <translation>la matriz cuantizada {what} no se puede usar: {why}</translation>
     </message>
     <message>
         <source>the checkpoint lacks tensors of the blocks {blocks}</source>
