@@ -3640,10 +3640,6 @@
         <translation>Anzeigen</translation>
     </message>
     <message>
-        <source>Loading…</source>
-        <translation>Lädt …</translation>
-    </message>
-    <message>
         <source>Nothing here yet</source>
         <translation>Hier ist noch nichts</translation>
     </message>
@@ -4164,10 +4160,6 @@
     <message>
         <source>Model</source>
         <translation>Modell</translation>
-    </message>
-    <message>
-        <source>Loading…</source>
-        <translation>Lädt …</translation>
     </message>
     <message>
         <source>You have {balance} points. In total, you earned {earned} and spent {spent}.</source>
@@ -5079,10 +5071,6 @@
         <translation>Lädt: {progress}</translation>
     </message>
     <message>
-        <source>Loading…</source>
-        <translation>Lädt …</translation>
-    </message>
-    <message>
         <source>Download progress</source>
         <translation>Fortschritt des Downloads</translation>
     </message>
@@ -5431,10 +5419,6 @@
     <message>
         <source>People</source>
         <translation>Leute</translation>
-    </message>
-    <message>
-        <source>Loading…</source>
-        <translation>Lädt…</translation>
     </message>
     <message>
         <source>The others learn of it when this computer serves again.</source>
@@ -5945,6 +5929,17 @@
     <message>
         <source>Install version {version}</source>
         <translation>Version {version} installieren</translation>
+    </message>
+</context>
+<context>
+    <name>Waiting</name>
+    <message>
+        <source>Not loaded</source>
+        <translation>Nicht geladen</translation>
+    </message>
+    <message>
+        <source>Loading…</source>
+        <translation>Lädt …</translation>
     </message>
 </context>
 <context>

@@ -3640,10 +3640,6 @@
         <translation>Mostrar</translation>
     </message>
     <message>
-        <source>Loading…</source>
-        <translation>Cargando…</translation>
-    </message>
-    <message>
         <source>Nothing here yet</source>
         <translation>Aún no hay nada</translation>
     </message>
@@ -4164,10 +4160,6 @@
     <message>
         <source>Model</source>
         <translation>Modelo</translation>
-    </message>
-    <message>
-        <source>Loading…</source>
-        <translation>Cargando…</translation>
     </message>
     <message>
         <source>You have {balance} points. In total, you earned {earned} and spent {spent}.</source>
@@ -5079,10 +5071,6 @@
         <translation>Cargando: {progress}</translation>
     </message>
     <message>
-        <source>Loading…</source>
-        <translation>Cargando…</translation>
-    </message>
-    <message>
         <source>Download progress</source>
         <translation>Progreso de la descarga</translation>
     </message>
@@ -5431,10 +5419,6 @@
     <message>
         <source>People</source>
         <translation>Personas</translation>
-    </message>
-    <message>
-        <source>Loading…</source>
-        <translation>Cargando…</translation>
     </message>
     <message>
         <source>The others learn of it when this computer serves again.</source>
@@ -5945,6 +5929,17 @@
     <message>
         <source>Install version {version}</source>
         <translation>Instalar la versión {version}</translation>
+    </message>
+</context>
+<context>
+    <name>Waiting</name>
+    <message>
+        <source>Not loaded</source>
+        <translation>Sin cargar</translation>
+    </message>
+    <message>
+        <source>Loading…</source>
+        <translation>Cargando…</translation>
     </message>
 </context>
 <context>

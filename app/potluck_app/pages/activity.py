@@ -19,7 +19,7 @@ from potluck_app.widgets.button import Button
 from potluck_app.widgets.card import Card, Pot, divided, text
 from potluck_app.widgets.layout import Slot, column, holder, row
 from potluck_app.widgets.notice import Notice
-from potluck_app.widgets.placeholder import Placeholder
+from potluck_app.widgets.placeholder import Waiting
 from potluck_app.widgets.row import Row
 from potluck_app.widgets.segments import Segments
 from potluck_app.widgets.theme import Type
@@ -70,7 +70,7 @@ class ActivityPage(Page):
         self._ignored: tuple[str, ...] = ()
         self._since, self._limit = 0.0, _FEW
         self._days, self._never = Slot(), Slot()
-        self._empty = Placeholder("activity", self.tr("Loading…"))
+        self._empty = Waiting("activity")
         self._more = Button(self.tr("Show more"), "down", "link", is_trailing=True)
         self._build()
 

@@ -20,7 +20,7 @@ from potluck_app.widgets.card import Card, headline, text
 from potluck_app.widgets.chart import BarChart, ChartBar
 from potluck_app.widgets.figure import Figure, in_a_row
 from potluck_app.widgets.layout import row
-from potluck_app.widgets.placeholder import Placeholder
+from potluck_app.widgets.placeholder import Waiting
 from potluck_app.widgets.segments import Segments
 from potluck_app.widgets.table import DataTable
 from potluck_app.widgets.theme import Type
@@ -54,7 +54,7 @@ class EarningsPage(Page):
         self._export = Export(link, self)
         self._share, self._picture = Button(self.tr("Share…")), SharePicture(self)
         self._sums: Earnings | None = None
-        self._loading = Placeholder("earnings", self.tr("Loading…"))
+        self._loading = Waiting("earnings")
         sums = Card(
             "", in_a_row(self._earned, self._spent, self._tokens, self._people), row((self._balance, 1), self._share)
         )

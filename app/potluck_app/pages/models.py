@@ -24,7 +24,7 @@ from potluck_app.widgets import theme
 from potluck_app.widgets.button import Button
 from potluck_app.widgets.card import Card, divided, text
 from potluck_app.widgets.layout import Slot, column, holder, row
-from potluck_app.widgets.placeholder import Placeholder
+from potluck_app.widgets.placeholder import Placeholder, Waiting
 from potluck_app.widgets.question import Question
 from potluck_app.widgets.row import Row
 from potluck_app.widgets.strip import LayerStrip
@@ -45,7 +45,7 @@ class ModelsPage(Page):
     def __init__(self, link: DaemonCaller) -> None:
         super().__init__(link, self.tr("Models"))
         self._shown: tuple[object, ...] = ()
-        self._looking = Placeholder("models", self.tr("Loading…"))
+        self._looking = Waiting("models")
         self._served_lines, self._needs, self._stored = Slot(), Slot(), Slot()
         self._bar, self._progress, self._strip = QProgressBar(), text("muted", kind=Type.CAPTION), LayerStrip()
         self._seen = text("muted")

@@ -19,6 +19,7 @@ from potluck_app.widgets import theme
 from potluck_app.widgets.card import text
 from potluck_app.widgets.layout import Poll, column, holder, row
 from potluck_app.widgets.notice import Notice
+from potluck_app.widgets.placeholder import Waiting
 from potluck_app.widgets.theme import Type
 from potluck_app.words import sentences
 
@@ -144,6 +145,8 @@ class Page(QScrollArea):
     def _show_problems(self) -> None:
         said = " ".join(dict.fromkeys(self._problems.values()))
         self.notice.say(said, self.tr("Try again") if said else "")
+        for waiting in self.findChildren(Waiting):
+            waiting.note_failure(has_failed=bool(said))
 
     def _try_again(self) -> None:
         self.forget_problems()

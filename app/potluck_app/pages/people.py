@@ -17,7 +17,7 @@ from potluck_app.pages.own_computers import OwnComputers
 from potluck_app.pages.page import DaemonCaller, Page
 from potluck_app.widgets.card import Card
 from potluck_app.widgets.layout import column, holder
-from potluck_app.widgets.placeholder import Placeholder
+from potluck_app.widgets.placeholder import Waiting
 from potluck_app.widgets.theme import SPACE_L
 
 P = TypeVar("P")
@@ -32,7 +32,7 @@ class PeoplePage(Page):
         super().__init__(link, self.tr("People"))
         self._shown: MembersList | None = None  # without servers
         self._swarm = ""
-        self._placeholder = Placeholder("people", self.tr("Loading…"))
+        self._placeholder = Waiting("people")
         self._waiting = Card("", self._placeholder)
         self._layers = LayersCard()
         self._members, self._inviting, self._key = MembersCard(self), InvitingCard(self), FounderKeyCard(self)

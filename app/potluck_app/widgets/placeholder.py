@@ -29,3 +29,21 @@ class Placeholder(QWidget):
         self._title.setText(title)
         self._explanation.setText(explanation)
         self._explanation.setVisible(bool(explanation))
+
+
+class Waiting(Placeholder):
+    """Stands where an answer is waited for, until something else is said."""
+
+    def __init__(self, glyph: str) -> None:
+        super().__init__(glyph, "")
+        self._is_over = False
+        self.note_failure(has_failed=False)
+
+    def say(self, title: str, explanation: str = "") -> None:
+        self._is_over = True
+        super().say(title, explanation)
+
+    def note_failure(self, *, has_failed: bool) -> None:
+        """Say whether the answer is still to come; a message of the page says why none came."""
+        if not self._is_over:
+            super().say(self.tr("Not loaded") if has_failed else self.tr("Loading…"))

@@ -100,8 +100,10 @@ def test_what_fails_is_said_with_a_way_to_try_again() -> None:
     page.refresh()
     link.fail("earnings.summary", PotluckError("the ledger is locked", hint="wait a moment"))
     assert "The ledger is locked. Wait a moment." in shown(page)
+    assert "Not loaded" in shown(page)
     link.answers = dict(ANSWERS)
     press(page, "Try again")
+    assert "Loading…" not in shown(page)
     assert "2,500,000" in shown(page)
     assert page.notice.isHidden()
 
