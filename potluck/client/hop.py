@@ -24,7 +24,7 @@ from potluck.audit.commitments import Terms
 from potluck.client.calls import Calls, StepStream, Target
 from potluck.client.commitments import Commitments
 from potluck.client.history import History
-from potluck.client.openings import OpenRivals, unless_overtaken
+from potluck.client.openings import first_to_answer
 from potluck.client.own_adapters import AdapterPart
 from potluck.client.packing import speaks_packed
 from potluck.client.pieces import Course, Inflow, is_long, piece_tokens
@@ -76,6 +76,18 @@ class PushDiffers(RemoteError):  # noqa: N818 (a difference)
 
     def __init__(self) -> None:
         super().__init__(Code.ROLLBACK, "the server before pushed other values than it answered")
+
+
+class Overtaken(RemoteError):  # noqa: N818 (it is the success of others)
+    """Other servers answered the opening of the session first; `rivals` have it open."""
+
+    def __init__(self, rivals: list[Hop]) -> None:
+        super().__init__(Code.BUSY, "another server answered the opening of the session first")
+        self.rivals = rivals
+
+
+OpenRivals = Callable[["Hop"], Awaitable["list[Hop] | None"]]
+"""Opens the session of a late hop at other servers, and returns them when they have answered; None: nobody did."""
 
 
 class Hop:
@@ -543,7 +555,10 @@ class Hop:
             if open_rivals is None:
                 reply = await answering
             else:
-                reply = await unless_overtaken(answering, self._opening_silence_s(piece), self, open_rivals)
+                late_s = self._opening_silence_s(piece)
+                reply, rivals = await first_to_answer(answering, late_s, lambda: open_rivals(self))
+                if rivals is not None:
+                    raise Overtaken(rivals)
             if reply is None:
                 raise RemoteError(Code.UNREACHABLE, "the server closed the session")
         began_s = max(began_s, self._last_used_s)  # several may be in flight

@@ -7,47 +7,41 @@ the first answer is late, `opening_silence_s` says.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Coroutine
-from typing import TYPE_CHECKING, Any
-
-from potluck.protocol.codes import Code, RemoteError
-from potluck.protocol.messages import StepReply
-
-if TYPE_CHECKING:
-    from potluck.client.hop import Hop
-
-OpenRivals = Callable[["Hop"], Awaitable["list[Hop] | None"]]
-"""Opens the session of a late hop at other servers, and returns them when they have answered; None: nobody did."""
+from collections.abc import Awaitable, Callable, Coroutine, Iterable
+from typing import Any, Protocol, TypeVar
 
 
-class Overtaken(RemoteError):  # noqa: N818 (it is the success of others)
-    """Other servers answered the opening of the session first; `rivals` have it open."""
+class Rival(Protocol):
+    """Has opened the session elsewhere."""
 
-    def __init__(self, rivals: list[Hop]) -> None:
-        super().__init__(Code.BUSY, "another server answered the opening of the session first")
-        self.rivals = rivals
+    def abandon(self) -> None:
+        """Close it there."""
 
 
-async def unless_overtaken(
-    answering: Coroutine[Any, Any, StepReply | None], late_s: float, late: Hop, open_rivals: OpenRivals
-) -> StepReply | None:
-    """Return the first answer of `late`, unless it takes longer than `late_s` and others are faster then.
+A = TypeVar("A")
+Rivals = TypeVar("Rivals", bound=Iterable[Rival])
 
-    Raises:
-        Overtaken: they are.
-        RemoteError: as `answering`.
+
+async def first_to_answer(
+    answering: Coroutine[Any, Any, A], late_s: float, open_rivals: Callable[[], Awaitable[Rivals | None]]
+) -> tuple[A | None, Rivals | None]:
+    """Return an answer, or rivals if it takes longer than `late_s` and they are faster then.
+
+    Args:
+        open_rivals: opens the session at other servers, and returns them when they have answered; None: nobody did.
+    Raises: as `answering`.
     """
     answer = asyncio.create_task(answering)
-    opening: asyncio.Future[list[Hop] | None] | None = None
+    opening: asyncio.Future[Rivals | None] | None = None
     try:
         await asyncio.wait({answer}, timeout=late_s)
         if not answer.done():
-            opening = asyncio.ensure_future(open_rivals(late))
+            opening = asyncio.ensure_future(open_rivals())
             await asyncio.wait({answer, opening}, return_when=asyncio.FIRST_COMPLETED)
             if not answer.done() and (rivals := opening.result()) is not None:
                 opening = None
-                raise Overtaken(rivals)
-        return await answer
+                return None, rivals
+        return await answer, None
     finally:
         answer.cancel()
         if opening is not None and not opening.cancel() and not opening.cancelled() and opening.exception() is None:

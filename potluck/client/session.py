@@ -27,8 +27,7 @@ from potluck.client.calls import Calls
 from potluck.client.config import ClientConfig
 from potluck.client.flow import flow
 from potluck.client.history import History
-from potluck.client.hop import Hop, Parked, PushDiffers
-from potluck.client.openings import Overtaken
+from potluck.client.hop import Hop, Overtaken, Parked, PushDiffers
 from potluck.client.own_adapters import OwnAdapter
 from potluck.client.packing import Load, choose_ways
 from potluck.client.pieces import Course, piece_tokens
