@@ -110,6 +110,33 @@ async def test_a_daemon_that_hangs_is_restarted_from_the_window(screen: Desktop)
         assert daemon.command("stop").returncode == 0
 
 
+async def test_a_computer_that_others_prove_wrong_says_so_and_stops_serving(
+    screen: Desktop, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("potluck.client.audits.audit_chance", lambda clean: 1.0)
+    python = tmp_path / "python"  # its engine computes wrongly, as with a broken GPU
+    python.write_text(f'#!/bin/sh\nexec {sys.executable} {lying_engine.__file__} {sys.executable} "$@"\n')
+    python.chmod(0o755)
+    settings = AT_FULL_SPEED + BROKEN.format(checkpoint=CHECKPOINT, python=python)
+    with (
+        LocalSwarm(CHECKPOINT, ()) as swarm,
+        DaemonProcess(settings, environment=screen.environment | SETTINGS) as daemon,
+    ):
+        add_honest_servers(swarm)
+        daemon.client.call(schema.JOIN, schema.JoinParams(swarm.invite))
+        serving = await asyncio.to_thread(daemon.wait_state, State.SERVING)
+        async with app(screen, daemon, "--hidden") as item:
+            await item.wait_tooltip("Serving layers 1–4")
+            left = await asyncio.to_thread(servers_after_a_proof, swarm)
+            found = await asyncio.to_thread(daemon.wait_for, lambda status: status.reason is Reason.FOUND_WRONG)
+            await item.wait_tooltip("2 people found that this computer computes wrongly")
+        assert left == {"Ana", "Bob", "Cem"}
+        assert found.state is State.ERROR
+        assert found.engine.pid == serving.engine.pid  # it stopped by itself
+        assert any("2 people repeated what this computer computed" in notice for notice in found.notices)
+        assert "Not serving" in daemon.command("status").stdout
+
+
 async def test_the_menu_pauses_for_an_hour_and_resumes(tray: TrayItem, daemon: DaemonProcess) -> None:
     await tray.wait_tooltip("serving, 0.0 tokens/s")
     serving = await tray.icon_pixels()
@@ -181,33 +208,6 @@ async def test_a_killed_daemon_is_shown_as_away_until_it_is_back(tray: TrayItem,
     assert menu["Resume"] is False
     await asyncio.to_thread(daemon.start)
     await tray.wait_tooltip("serving")
-
-
-async def test_a_computer_that_others_prove_wrong_says_so_and_stops_serving(
-    screen: Desktop, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("potluck.client.audits.audit_chance", lambda clean: 1.0)
-    python = tmp_path / "python"  # its engine computes wrongly, as with a broken GPU
-    python.write_text(f'#!/bin/sh\nexec {sys.executable} {lying_engine.__file__} {sys.executable} "$@"\n')
-    python.chmod(0o755)
-    settings = AT_FULL_SPEED + BROKEN.format(checkpoint=CHECKPOINT, python=python)
-    with (
-        LocalSwarm(CHECKPOINT, ()) as swarm,
-        DaemonProcess(settings, environment=screen.environment | SETTINGS) as daemon,
-    ):
-        add_honest_servers(swarm)
-        daemon.client.call(schema.JOIN, schema.JoinParams(swarm.invite))
-        serving = await asyncio.to_thread(daemon.wait_state, State.SERVING)
-        async with app(screen, daemon, "--hidden") as item:
-            await item.wait_tooltip("Serving layers 1–4")
-            left = await asyncio.to_thread(servers_after_a_proof, swarm)
-            found = await asyncio.to_thread(daemon.wait_for, lambda status: status.reason is Reason.FOUND_WRONG)
-            await item.wait_tooltip("2 people found that this computer computes wrongly")
-        assert left == {"Ana", "Bob", "Cem"}
-        assert found.state is State.ERROR
-        assert found.engine.pid == serving.engine.pid  # it stopped by itself
-        assert any("2 people repeated what this computer computed" in notice for notice in found.notices)
-        assert "Not serving" in daemon.command("status").stdout
 
 
 def add_honest_servers(swarm: LocalSwarm) -> None:

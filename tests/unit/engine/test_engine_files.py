@@ -83,7 +83,7 @@ async def test_blocks_in_memory_are_served_on_and_people_are_told(
     machine, content = await served(), file_in(folder).read_bytes()
     DAMAGES[damage](file_in(folder))
     await until(lambda: told(machine) == [FilesChanged("model.safetensors", is_served=True)])
-    torch.testing.assert_close(await output_of(machine), expected(), rtol=1e-5, atol=1e-5)
+    torch.testing.assert_close(await output_of(machine), expected(), rtol=1e-4, atol=1e-4)
     file_in(folder).write_bytes(content)
     await until(lambda: told(machine)[-1] == FilesChanged("", is_served=True))
 
@@ -93,7 +93,7 @@ async def test_a_file_that_was_only_touched_is_no_news(served: Callable[..., Mac
     os.utime(file_in(folder))
     shutil.copyfile(CHECKPOINT / "model.safetensors", file_in(folder))
     await asyncio.sleep(0.2)
-    torch.testing.assert_close(await output_of(machine), expected(), rtol=1e-5, atol=1e-5)
+    torch.testing.assert_close(await output_of(machine), expected(), rtol=1e-4, atol=1e-4)
     assert told(machine)[-1:] in ([], [FilesChanged("", is_served=True)])  # it may have been read half written
 
 
@@ -112,7 +112,7 @@ async def test_blocks_that_stream_from_a_changed_file_are_given_up_until_it_is_r
     assert Offline() in machine.events
     file_in(folder).write_bytes(content)
     await until(lambda: isinstance(machine.events[-1], Online))
-    torch.testing.assert_close(await output_of(machine), expected(), rtol=1e-5, atol=1e-5)
+    torch.testing.assert_close(await output_of(machine), expected(), rtol=1e-4, atol=1e-4)
 
 
 async def test_blocks_that_stream_from_a_replaced_file_are_served_on_from_the_old_one(
@@ -121,7 +121,7 @@ async def test_blocks_that_stream_from_a_replaced_file_are_served_on_from_the_ol
     machine = await served(SMALL)
     DAMAGES["replaced"](file_in(folder))
     await until(lambda: told(machine) == [FilesChanged("model.safetensors", is_served=True)])
-    torch.testing.assert_close(await output_of(machine), expected(), rtol=1e-5, atol=1e-5)
+    torch.testing.assert_close(await output_of(machine), expected(), rtol=1e-4, atol=1e-4)
 
 
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16"], ids=["as stored", "converted"])

@@ -45,7 +45,7 @@ async def test_a_session_goes_on_after_restore_and_nothing_is_computed_again(mac
     assert await refusal(client.stream.receive(timeout_s=60)) is Code.DRAINING
     await machine.engine.restore()
     output = await machine.resume(slice(8, 12), exact=exact)
-    torch.testing.assert_close(output, expected(slice(8, 12)), rtol=1e-5, atol=1e-5)
+    torch.testing.assert_close(output, expected(slice(8, 12)), rtol=1e-4, atol=1e-4)
     assert machine.engine.done_tokens == 2 * 4  # of two rows, since it came back
     kinds = [type(event) for event in machine.events]
     assert kinds.count(Freed) == 1
@@ -57,7 +57,7 @@ async def test_a_session_may_go_back_while_it_resumes(machine: Machine) -> None:
     await machine.engine.offload()
     await machine.engine.restore()
     output = await machine.resume(slice(5, 9))
-    torch.testing.assert_close(output, expected(slice(5, 9)), rtol=1e-5, atol=1e-5)
+    torch.testing.assert_close(output, expected(slice(5, 9)), rtol=1e-4, atol=1e-4)
 
 
 async def test_sessions_survive_several_rounds(machine: Machine) -> None:
@@ -69,7 +69,7 @@ async def test_sessions_survive_several_rounds(machine: Machine) -> None:
         again = replace(opening(SPAN, session_id="s"), resume=True)
         step = StepRequest(INPUTS[:, position : position + 1], again, start_from_position=position)
         output = (await stream.step(step)).hidden
-        torch.testing.assert_close(output, expected(slice(position, position + 1)), rtol=1e-5, atol=1e-5)
+        torch.testing.assert_close(output, expected(slice(position, position + 1)), rtol=1e-4, atol=1e-4)
 
 
 @pytest.mark.parametrize(
