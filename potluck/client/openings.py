@@ -12,10 +12,10 @@ from typing import Any, Protocol, TypeVar
 
 
 class Rival(Protocol):
-    """Has opened the session elsewhere."""
+    """A hop that has opened the session at another server."""
 
     def abandon(self) -> None:
-        """Close it there."""
+        """Close the session at that server."""
 
 
 A = TypeVar("A")

@@ -145,7 +145,7 @@ class InferenceSession:
         ways = self._servers.ways([part.server for part in route.hops], hidden.shape[2])
         rounded = choose_ways(self._config, load, [part.server.record for part in route.hops], ways)
         hops = [
-            self._new_hop(part, History(), is_fed_rounded=before, packs=after)
+            self._new_hop(part, History(), is_fed_rounded=before, packs=after, may_race=True)
             for part, (before, after) in zip(route.hops, pairwise(rounded), strict=True)
         ]
         self._put(slice(None), hops)
@@ -185,7 +185,7 @@ class InferenceSession:
             self._call_off()
             needs = self._needs(batch, hop.pins)
             route = await self._servers.find_route(hop.span, needs, unwanted=self._unwanted, wait=wait)
-            self._replace(hop, self._successor_hops(hop, route), "it computed wrongly")
+            self._replace(hop, self._successor_hops(hop, route, may_race=True), "it computed wrongly")
             self._successions.dismiss(hop)
             for follower in self._hops:
                 if follower.span.start >= hop.span.end:
@@ -339,12 +339,16 @@ class InferenceSession:
         if successors is None:
             needs = self._needs(hop.history.batch, hop.pins)
             route = await self._servers.find_route(hop.span, needs, unwanted=self._unwanted, wait=wait)
-            successors = self._successor_hops(hop, route)
+            successors = self._successor_hops(hop, route, may_race=True)
             self._resume(successors[0])
         self._replace(hop, successors, _reason(error))
 
-    def _successor_hops(self, lost: Hop, route: Route) -> list[Hop]:
-        """Return new hops for the blocks of `lost`, whose histories only hold their prompts."""
+    def _successor_hops(self, lost: Hop, route: Route, *, may_race: bool = False) -> list[Hop]:
+        """Return new hops for the blocks of `lost`, whose histories only hold their prompts.
+
+        Args:
+            may_race: see `_new_hop`.
+        """
         prompts = lost.history.prompts
         successors = [
             self._new_hop(
@@ -352,6 +356,7 @@ class InferenceSession:
                 History(_prompts_of(prompts, part.span, lost.span)),
                 is_fed_rounded=lost.is_fed_rounded and part is route.hops[0],
                 packs=lost.opening.packs and part is route.hops[-1],
+                may_race=may_race,
             )
             for part in route.hops
         ]
@@ -399,8 +404,6 @@ class InferenceSession:
         if not must_go and not leaver.pace.is_worth(route.cost_s):
             return None
         successors = self._successor_hops(leaver, route)
-        for successor in successors:
-            successor.open_rivals = None  # nobody waits for them
         await _feed(successors, given)
         return successors
 
@@ -412,8 +415,6 @@ class InferenceSession:
             return None
         _log.info("blocks %s: the first answer is late; opening the session elsewhere, too", late.span)
         rivals = self._successor_hops(late, route)
-        for rival in rivals:
-            rival.open_rivals = None
         try:
             await _feed(rivals, late.history.between(0, max(late.history.prompt_tokens, 1)))
         except RemoteError as error:
@@ -434,9 +435,7 @@ class InferenceSession:
         part = choose_spare(others, history.batch * tokens, self._servers.round_trips_s)
         if part is None:
             return None
-        spare = self._new_hop(part, History(), is_fed_rounded=lead.is_fed_rounded, packs=lead.opening.packs)
-        spare.open_rivals = None
-        return spare
+        return self._new_hop(part, History(), is_fed_rounded=lead.is_fed_rounded, packs=lead.opening.packs)
 
     def _needs(self, batch: int, pins: Mapping[int, Variant] | None = None) -> Needs:
         return Needs(
@@ -446,7 +445,14 @@ class InferenceSession:
             brings_adapter=self._adapter is not None,
         )
 
-    def _new_hop(self, part: RouteHop, history: History, *, is_fed_rounded: bool, packs: bool) -> Hop:
+    def _new_hop(
+        self, part: RouteHop, history: History, *, is_fed_rounded: bool, packs: bool, may_race: bool = False
+    ) -> Hop:
+        """Return a hop that is not open yet.
+
+        Args:
+            may_race: the session waits for it, so others are asked, too, if its first answer is late.
+        """
         record = part.server.record
         own = None if self._adapter is None else self._adapter.part(part.span)
         opening = SessionOpening(
@@ -460,7 +466,7 @@ class InferenceSession:
             caller=replace(self._calls.caller_for(record, part.span), private=None if own is None else own.id),
         )
         hop = Hop(self._calls, part, opening, history, self._is_replaceable, own, is_fed_rounded=is_fed_rounded)
-        if own is None and record.forward_tps > 0:  # bringing somebody's adapter takes long
+        if may_race and own is None and record.forward_tps > 0:  # bringing somebody's adapter takes long
             hop.open_rivals = self._open_rivals
         return hop
 
