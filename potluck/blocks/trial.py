@@ -151,15 +151,7 @@ def hold_int8(runner: RaggedRunner, family: str, heard: Heard, agree: Agree = bo
     runner.layout = replace(runner.layout, is_int8=True)
     if not runner.has_kernels:
         return
-    problem = None
-    try:
-        _compare(runner, heard, _INT8_TOLERANCE)
-    except Exception as error:  # compilers, linkers and drivers fail in many ways
-        problem = _problem_of(error)
-    if not agree(problem is None):
-        runner.use_plain()
-        runner.no_kernels = problem or _OTHER_GPU
-        log.warning("blocks of %s run without Triton kernels: %s", family, runner.no_kernels.reason)
+    runner.no_kernels = _warned(family, _checked_kernels(runner, heard, agree, _INT8_TOLERANCE))
 
 
 @torch.inference_mode()
@@ -191,20 +183,30 @@ def _try_kernels(runner: RaggedRunner, loop: FamilyLoop, heard: Heard, agree: Ag
         problem = problem or _OTHER_GPU
     else:
         runner.use_kernels(loop.weights, agree)
-        try:
-            _compare(runner, heard)
-        except Exception as error:  # compilers, linkers and drivers fail in many ways
-            problem = _problem_of(error)
-        if not agree(problem is None):
-            problem = problem or _OTHER_GPU
-            runner.use_plain()
+        problem = _checked_kernels(runner, heard, agree)
+    return _warned(loop.decoder.config.model_type, problem)
+
+
+def _checked_kernels(
+    runner: RaggedRunner, heard: Heard, agree: Agree, tolerance: float | None = None
+) -> NoKernels | None:
+    """Return why the kernels in use do not compute the family's numbers, and use them no more; None: they do."""
+    problem = None
+    try:
+        _compare(runner, heard, tolerance)
+    except Exception as error:  # compilers, linkers and drivers fail in many ways
+        problem = NoKernels(str(error).strip().partition("\n")[0] or type(error).__name__)
+    if agree(problem is None):
+        return None
+    runner.use_plain()
+    return problem or _OTHER_GPU
+
+
+def _warned(family: str, problem: NoKernels | None) -> NoKernels | None:
+    """Log what keeps kernels from being used, if anything does."""
     if problem is not None:
-        log.warning("blocks of %s run without Triton kernels: %s", loop.decoder.config.model_type, problem.reason)
+        log.warning("blocks of %s run without Triton kernels: %s", family, problem.reason)
     return problem
-
-
-def _problem_of(error: Exception) -> NoKernels:
-    return NoKernels(str(error).strip().partition("\n")[0] or type(error).__name__)
 
 
 def _try_native(runner: RaggedRunner, loop: FamilyLoop, heard: Heard) -> NoKernels | None:
