@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 import torch
 from helpers.packed_files import Layout, change_tensors, pack_checkpoint
+from helpers.spans_as_one import model_of
 from helpers.tiny_models import NUM_BLOCKS, save_random
 from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
@@ -96,14 +97,7 @@ def test_two_spans_and_the_ends_give_the_logits_of_the_whole_model(family: str, 
     whole = AutoModelForCausalLM.from_pretrained(plain, dtype=torch.float32).eval()
     checkpoint = open_checkpoint(str(folder))
     spans = [load_span(checkpoint, Span(a, b), dtype=torch.float32) for a, b in ((0, 2), (2, NUM_BLOCKS))]
-
-    class Chain(nn.Module):
-        def forward(self, hidden: Tensor, past_key_values: object = None) -> Tensor:
-            for span in spans:
-                hidden = span.forward(hidden)
-            return hidden
-
-    split = load_ends(checkpoint, Chain(), dtype=torch.float32)
+    split = model_of(checkpoint, spans)
     ids = torch.arange(1, 12)[None]
     torch.testing.assert_close(split(ids).logits, whole(ids).logits, rtol=1e-5, atol=1e-5)
 
