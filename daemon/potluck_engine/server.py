@@ -48,6 +48,7 @@ from potluck_engine.fitting import block_stack
 from potluck_engine.in_thread import in_thread
 from potluck_engine.loaded_blocks import trim_memory
 from potluck_engine.loading import open_for_swarm
+from potluck_engine.measure import Speed
 from potluck_engine.memory_watch import MemoryWatch
 from potluck_engine.node import Node, StartHost
 from potluck_engine.phases import Announced, Idle, InService, PinnedSpan
@@ -183,7 +184,7 @@ class Engine:
             self._on_event(events.Offline())
 
     async def drain(self) -> None:
-        """Leave the swarm's directory and refuse new sessions; open ones go on until `stop`. Event: Offline."""
+        """Leave the swarm's directory and refuse new sessions; open ones go on. `restore` undoes it. Event: Offline."""
         phase = self._in_service()
         await phase.mover.stop()
         await self._refuse_new(phase)
@@ -210,12 +211,20 @@ class Engine:
     async def restore(self) -> None:
         """Take the weights again, or load them anew, and return to the swarm; if files changed, once they are right.
 
-        An excluded engine returns when that time is over. Raises PotluckError, as `start`.
+        After `drain` the weights are still there, and the open sessions go on. An excluded engine returns when that
+        time is over. Raises PotluckError, as `start`.
         """
         async with self._changing:
-            self._is_offloaded = False
-            if not self._is_wrong and self.node.directory.case_against_me() is None:
-                await self._bring_back(self._in_service())  # otherwise `_watch_verdicts` does what is due
+            was_offloaded, self._is_offloaded = self._is_offloaded, False
+            if self._is_wrong or self.node.directory.case_against_me() is not None:
+                return  # `_watch_verdicts` does what is due
+            phase = self._in_service()
+            if was_offloaded or self._lacks_files:
+                await self._bring_back(phase)
+            else:
+                phase.state.admission.leaving = False
+                phase.announcements.join(phase.announcements.target)
+                await self._go_online(phase, phase.announcements.speed, time.monotonic())
 
     async def wait_lost(self) -> None:
         """Return when the peer-to-peer process ended by itself: then nobody can reach this engine any more.
@@ -298,18 +307,22 @@ class Engine:
         checkpoint, blocks = await self.loader.finish(loading)
         self._tell_loaded(blocks)
         state, speed = await self.runtime.serve(blocks, checkpoint, self.state, max_blocks=mover.max_blocks(blocks))
-        self._phase = InService(announcements, mover, checkpoint, state)
+        self._phase = phase = InService(announcements, mover, checkpoint, state)
         self._speeds.remember(speed_key(self.spec), speed)
         if self.node.sharing is not None:
             self.node.sharing.is_busy = lambda: state.compute.queued_tokens + state.calls.queued_tokens > 0
         self._on_event(events.Measured(speed.inference_tps, speed.forward_tps, speed.packing_error))
-        await announcements.go_online(state, speed)
+        await self._go_online(phase, speed, begin)
+
+    async def _go_online(self, phase: InService, speed: Speed, begin: float) -> None:
+        """Announce ONLINE for what is served, and begin to measure and to move."""
+        await phase.announcements.go_online(phase.state, speed)
         self.node.measure(self._peers_to_measure)
-        self.node.watch_reach(self._wait_idle, announcements.tell)
-        span, seconds = state.blocks.span, time.monotonic() - begin
+        self.node.watch_reach(self._wait_idle, phase.announcements.tell)
+        span, seconds = phase.state.blocks.span, time.monotonic() - begin
         log.info("online with blocks %s after %.2f s", span, seconds)
         self._on_event(events.Online(self.node.peer_id, await self.node.host.addresses(), span, seconds))
-        mover.start(state)
+        phase.mover.start(phase.state)
 
     async def _bring_back(self, phase: InService) -> None:
         """Bring up the span that was served before, with the same weights, or wait for its files."""

@@ -190,13 +190,14 @@ async def test_a_machine_that_finishes_counts_its_sessions_and_can_be_kept(
 ) -> None:
     await tray.wait_tooltip("serving")
     with somebody_asking(daemon.client.call(schema.INVITE).invite, num_tokens=400):
-        await asyncio.to_thread(daemon.wait_for, lambda status: status.sessions == 1)
+        before = await asyncio.to_thread(daemon.wait_for, lambda status: status.sessions == 1)
         daemon.client.call(schema.DRAIN, schema.DrainParams(600))
         await tray.wait_tooltip("finishing\nFinishing the open sessions, then shutting down\n1 session left. Shuts")
         menu = {entry.label: entry.enabled for entry in await tray.menu()}
         assert menu["Pause for an hour"] is False
         await tray.click("Resume")
         await tray.wait_tooltip("serving")
+        assert daemon.client.call(schema.STATUS).engine.pid == before.engine.pid, "the sessions were cut off"
 
 
 async def test_a_killed_daemon_is_shown_as_away_until_it_is_back(tray: TrayItem, daemon: DaemonProcess) -> None:

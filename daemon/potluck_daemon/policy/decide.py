@@ -483,15 +483,13 @@ def _order(wish: Decision, engine: EngineView) -> EngineOrder:
             return EngineOrder.NOTHING
         case Rung.ONLINE, phase if engine.is_outdated and phase is not Phase.ENDED:
             return EngineOrder.STOP
-        case Rung.ONLINE, Phase.FINISHING:
-            return EngineOrder.STOP  # the swarm believes that this engine leaves, so the next one joins
         case Rung.FINISHING, Phase.ONLINE:
             return EngineOrder.DRAIN
         case Rung.FINISHING, _:
             return EngineOrder.NOTHING
         case Rung.ONLINE, Phase.ENDED | Phase.PREPARING:
             return EngineOrder.START
-        case Rung.ONLINE, Phase.OFFLOADED:
+        case Rung.ONLINE, Phase.OFFLOADED | Phase.FINISHING:
             return EngineOrder.RESTORE
         case Rung.OFFLOADED, Phase.ONLINE | Phase.FINISHING:
             return EngineOrder.OFFLOAD

@@ -9,7 +9,7 @@
     online       DRAIN                              finishing    (its sessions go on)
     online       OFFLOAD                            offloading   (Freed, or killed after OFFLOAD_TIMEOUT_S)
     offloading   Freed                              offloaded
-    offloaded    RESTORE                            restoring
+    offloaded, finishing    RESTORE                 restoring
     restoring    Online                             online
     online, restoring   FilesChanged, not served, or FoundWrong    joining
     any          STOP                               stopping     (exit, SIGTERM after STOP_TIMEOUT_S, then SIGKILL)

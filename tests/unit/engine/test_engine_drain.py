@@ -75,3 +75,22 @@ def test_a_draining_engine_takes_no_new_session(tmp_path: Path) -> None:
         with pytest.raises(SwarmError, match="2:4"):
             there.model.generate(prompt(), **ONE)
         there.client.run(engine.stop())
+
+
+def test_an_engine_that_is_kept_after_all_goes_on_with_its_sessions_and_takes_new_ones(tmp_path: Path) -> None:
+    with world("0:2") as there:
+        engine = there.client.run(start_engine(there, tmp_path, Span(2, 4)))
+        there.client.run(there.client.servers.refresh())
+        with there.model.session(max_length=100) as session:
+            text = there.model.generate(prompt(), session=session, **ONE)
+            there.client.run(engine.drain())
+            text = there.model.generate(text, session=session, **ONE)
+            blocks = engine.state.blocks
+            there.client.run(engine.restore())
+            there.client.run(there.client.servers.refresh())
+            text = there.model.generate(text, session=session, **ONE)
+            assert torch.equal(there.model.generate(prompt(), max_new_tokens=3, do_sample=False), text)
+            assert not there.model.last_route()[0].replaced
+            assert engine.state.blocks is blocks, "nothing was loaded again"
+        there.client.run(engine.stop())
+    assert torch.equal(text, local_model().generate(prompt(), max_new_tokens=3, do_sample=False))

@@ -96,7 +96,7 @@ REFUSED = Inputs(
         (inputs(finish_left_s=60.0), State.DRAINING, Reason.SHUTDOWN, EngineOrder.DRAIN),
         (inputs(Phase.FINISHING, finish_left_s=60.0), State.DRAINING, Reason.SHUTDOWN, EngineOrder.NOTHING),
         (inputs(Phase.ENDED, finish_left_s=60.0), State.DRAINING, Reason.SHUTDOWN, EngineOrder.NOTHING),
-        (inputs(Phase.FINISHING), State.JOINING, Reason.NONE, EngineOrder.STOP),  # taken back
+        (inputs(Phase.FINISHING), State.JOINING, Reason.NONE, EngineOrder.RESTORE),  # taken back
         (inputs(Phase.FINISHING, presence=PLAYING), State.DRAINING, Reason.GAME, EngineOrder.OFFLOAD),
         (
             inputs(Phase.FINISHING, finish_left_s=60.0, is_ending=True),
