@@ -8,6 +8,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -27,7 +28,7 @@ from potluck.client import Session
 from potluck.client.drafts import MAX_DRAFT
 from potluck.errors import CheckpointError, UsageError
 from potluck_gateway.requests import ContextLengthError, ToolsError
-from potluck_gateway.templates import render_bounded
+from potluck_gateway.templates import BoundedRenderer
 
 _SMALLEST_TOP_P = 1e-6  # transformers refuses 0, which means the best token alone
 
@@ -106,6 +107,7 @@ class Text:
             self._tokenizer = transformers.AutoTokenizer.from_pretrained(folder, trust_remote_code=False)
         except (OSError, ValueError, KeyError) as error:
             raise CheckpointError(f"{folder} has no usable tokenizer", hint="copy the tokenizer files too") from error
+        self._render = BoundedRenderer(partial(_render, self._tokenizer))
 
     @property
     def tokenizer(self) -> Any:
@@ -139,11 +141,7 @@ class Text:
         """
         if self._tokenizer.chat_template is None:
             return None
-        text = render_bounded(
-            lambda: self._tokenizer.apply_chat_template(
-                messages, tools=tools, tokenize=False, add_generation_prompt=True
-            )
-        )
+        text = self._render(messages, tools, self._tokenizer.get_chat_template(tools=tools))
         calls = [call for message in messages for call in message.get("tool_calls", ())]
         if any(one["function"]["name"] not in text for one in (*(tools or ()), *calls)):
             raise ToolsError("this model's chat template has no place for tools", hint="describe them in a message")
@@ -157,6 +155,14 @@ class Text:
         """Return what `tokens` add to the text `shown` so far, or nothing while the last letter is incomplete."""
         text = self.decode(tokens)
         return "" if text.endswith("�") else text[len(shown) :]
+
+
+def _render(tokenizer: Any, messages: list[dict[str, Any]], tools: list[dict[str, Any]] | None, template: str) -> str:
+    return str(
+        tokenizer.apply_chat_template(
+            messages, tools=tools, chat_template=template, tokenize=False, add_generation_prompt=True
+        )
+    )
 
 
 def max_positions(config: Any) -> int | None:

@@ -2,26 +2,33 @@
 
 Templates come with a checkpoint. Transformers' sandbox keeps them from files and code, but not from endless loops or
 from texts of gigabytes, in the template or while it is compiled. The child is a fork that only renders, so it needs
-nothing but Python objects, which other threads cannot have left locked.
+nothing but Python objects, which other threads cannot have left locked. Forking a process with a model takes many times
+as long as rendering, so the child stays for the next conversation.
 """
 
 from __future__ import annotations
 
+import json
 import os
 import resource
 import select
 import signal
+import threading
 import time
+import weakref
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import BinaryIO, NamedTuple
 
 from potluck.errors import UsageError
 
 _REFUSES = "the model's chat template refuses these messages"
 _DONE, _FAILED = b"+", b"-"
+_LENGTH_BYTES = 8
 _PIECE_BYTES = 1 << 16
+_MOST_FILES = 1 << 16  # that the parent may have open
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,59 +39,144 @@ class TemplateLimits:
     text_bytes: int = 1 << 25
 
 
-def render_bounded(render: Callable[[], str], limits: TemplateLimits | None = None) -> str:
-    """Return what `render` returns in a child process. Raises UsageError if it fails or needs too much."""
-    limits = limits or TemplateLimits()
-    reader, writer = os.pipe()
-    child = os.fork()
-    if child == 0:
-        try:
-            _render(render, writer, limits)
-        finally:
-            os._exit(0)
-    os.close(writer)
-    try:
-        said = _read(reader, limits)
-    finally:
-        os.close(reader)
-        with suppress(ProcessLookupError):
-            os.kill(child, signal.SIGKILL)
-        os.waitpid(child, 0)
-    text = said[1:].decode(errors="replace")
-    if said[:1] == _DONE:
-        return text
-    why = text if said[:1] == _FAILED else "it needs too much time or memory"
-    raise UsageError(f"{_REFUSES}: {why}")
+class BoundedRenderer:
+    """Calls a function in a child process, one call after another. Any thread may call."""
+
+    def __init__(self, render: Callable[..., str], limits: TemplateLimits | None = None) -> None:
+        """Store the function. The child calls it as it is when the child begins, with arguments that JSON has."""
+        self._render = render
+        self._limits = limits or TemplateLimits()
+        self._child: _Child | None = None
+        self._lock = threading.Lock()
+
+    def __call__(self, *given: object) -> str:
+        """Return what the function returns. Raises UsageError if it fails or needs too much."""
+        with self._lock:
+            if self._child is None or self._child.has_ended():
+                self._child = _Child(self._render, self._limits)
+            said = self._child.ask(json.dumps(given).encode())
+            if said is None:
+                self._child = None
+        if said is not None and said[:1] == _DONE:
+            return said[1:].decode(errors="replace")
+        why = "it needs too much time or memory" if said is None else said[1:].decode(errors="replace")
+        raise UsageError(f"{_REFUSES}: {why}")
 
 
-def _render(render: Callable[[], str], writer: int, limits: TemplateLimits) -> None:
-    """Write the text to the parent, or why there is none. The kernel ends this process at the limit of time."""
-    resource.setrlimit(resource.RLIMIT_CPU, (limits.compute_s, limits.compute_s + 1))
+class _Pipes(NamedTuple):
+    """One end of the way to the child and one of the way back, as file descriptors."""
+
+    reader: int
+    writer: int
+
+
+class _Child:
+    """A child process that renders until nobody can ask it any more."""
+
+    def __init__(self, render: Callable[..., str], limits: TemplateLimits) -> None:
+        asked, answer = os.pipe()
+        heard, ask = os.pipe()
+        self._limits = limits
+        self._pid = os.fork()
+        if self._pid == 0:
+            try:
+                _serve(render, _Pipes(heard, answer), limits)
+            finally:
+                os._exit(0)
+        os.close(answer)
+        os.close(heard)
+        self._pipes = _Pipes(asked, ask)
+        self._end = weakref.finalize(self, _end, self._pid, self._pipes)
+
+    def has_ended(self) -> bool:
+        """Tell whether it ended while nobody asked it, as when memory was short."""
+        has_ended = os.waitpid(self._pid, os.WNOHANG)[0] != 0
+        if has_ended:
+            self._end.detach()
+            _close(self._pipes)
+        return has_ended
+
+    def ask(self, request: bytes) -> bytes | None:
+        """Return the child's answer; None if it needs too much, which ends it."""
+        said = None
+        with suppress(BrokenPipeError):
+            _write(self._pipes.writer, request)
+            said = _read(self._pipes.reader, self._limits)
+        if said is None:
+            self._end()
+        return said
+
+
+def _close(pipes: _Pipes) -> None:
+    for end in pipes:
+        os.close(end)
+
+
+def _end(pid: int, pipes: _Pipes) -> None:
+    _close(pipes)
+    os.kill(pid, signal.SIGKILL)
+    os.waitpid(pid, 0)
+
+
+def _write(writer: int, message: bytes) -> None:
+    left = memoryview(len(message).to_bytes(_LENGTH_BYTES, "big") + message)
+    while left:
+        left = left[os.write(writer, left) :]
+
+
+def _read(reader: int, limits: TemplateLimits) -> bytes | None:
+    """Return the child's next message; None if that is too late or too long, or the child has ended."""
+    said = bytearray()
+    wanted = _LENGTH_BYTES
+    deadline = time.monotonic() + limits.wait_s
+    poll = select.poll()
+    poll.register(reader, select.POLLIN)
+    while len(said) < wanted:
+        if not poll.poll(max(0.0, deadline - time.monotonic()) * 1000):
+            return None
+        piece = os.read(reader, _PIECE_BYTES)
+        if not piece:
+            return None
+        said += piece
+        if wanted == _LENGTH_BYTES <= len(said):
+            wanted += int.from_bytes(said[:_LENGTH_BYTES], "big")
+            if wanted > _LENGTH_BYTES + 1 + limits.text_bytes:
+                return None
+    return bytes(said[_LENGTH_BYTES:])
+
+
+def _serve(render: Callable[..., str], pipes: _Pipes, limits: TemplateLimits) -> None:
+    """Answer until the parent has closed its end. The kernel ends this process at the limit of time."""
+    _let_go_of_the_parent(pipes)
     with suppress(OSError, ValueError):  # only Linux tells how much there is
         pages = int(Path("/proc/self/statm").read_text().split()[0])
         most = pages * resource.getpagesize() + limits.more_bytes
         resource.setrlimit(resource.RLIMIT_AS, (most, most))
-    try:
-        said = _DONE + render().encode()
-    except MemoryError:
-        return
-    except Exception as error:  # templates may raise anything
-        said = _FAILED + str(error).encode(errors="replace")
-    while said:
-        said = said[os.write(writer, said) :]
+    with os.fdopen(pipes.reader, "rb") as asked:
+        while request := _next(asked):
+            used = resource.getrusage(resource.RUSAGE_SELF)
+            most_s = int(used.ru_utime + used.ru_stime) + 1 + limits.compute_s
+            resource.setrlimit(resource.RLIMIT_CPU, (most_s, resource.getrlimit(resource.RLIMIT_CPU)[1]))
+            try:
+                said = _DONE + render(*json.loads(request)).encode()
+            except MemoryError:
+                return
+            except Exception as error:  # templates may raise anything
+                said = _FAILED + str(error).encode(errors="replace")
+            _write(pipes.writer, said)
 
 
-def _read(reader: int, limits: TemplateLimits) -> bytes:
-    """Return what the child says until it ends; nothing if that is too late or too much."""
-    said = bytearray()
-    deadline = time.monotonic() + limits.wait_s
-    poll = select.poll()
-    poll.register(reader, select.POLLIN)
-    while poll.poll(max(0.0, deadline - time.monotonic()) * 1000):
-        piece = os.read(reader, _PIECE_BYTES)
-        if not piece:
-            return bytes(said)
-        said += piece
-        if len(said) > limits.text_bytes:
-            break
-    return b""
+def _let_go_of_the_parent(pipes: _Pipes) -> None:
+    """Close what the parent has open, or its callers would not see it go, and leave its signals to it."""
+    signal.set_wakeup_fd(-1)
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    low, high = sorted(pipes)
+    most = min(resource.getrlimit(resource.RLIMIT_NOFILE)[0], _MOST_FILES)
+    for first, end in ((3, low), (low + 1, high), (high + 1, most)):
+        os.closerange(first, end)
+
+
+def _next(asked: BinaryIO) -> bytes:
+    """Return the next request; nothing at the end."""
+    return asked.read(int.from_bytes(asked.read(_LENGTH_BYTES), "big"))

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import signal
+import socket
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -18,7 +21,7 @@ from potluck_gateway.completion import Completion, Options, Text, check_length, 
 from potluck_gateway.model import SwarmChat, plain_prompt
 from potluck_gateway.requests import ChatMessage, ChatRequest
 from potluck_gateway.scoring import Bias, Scorer
-from potluck_gateway.templates import TemplateLimits, render_bounded
+from potluck_gateway.templates import BoundedRenderer, TemplateLimits
 from transformers import LlamaConfig
 
 from potluck.client.report import HopReport, RouteReport
@@ -253,10 +256,40 @@ def test_a_template_that_needs_too_much_is_refused(template: str) -> None:
     told = [{"role": "user", "content": "Hello"}]
     limits = TemplateLimits(compute_s=1, more_bytes=1 << 28)
     with pytest.raises(UsageError, match="too much time or memory"):
-        render_bounded(lambda: text._tokenizer.apply_chat_template(told, tokenize=False), limits)
+        BoundedRenderer(lambda: text._tokenizer.apply_chat_template(told, tokenize=False), limits)()
 
 
 def test_a_text_may_be_long_but_not_endless() -> None:
-    assert render_bounded(lambda: "ä" * 500_000) == "ä" * 500_000
+    write = BoundedRenderer("ä".__mul__)
+    assert write(500_000) == "ä" * 500_000
+    bounded = BoundedRenderer("x".__mul__, TemplateLimits(text_bytes=1000))
     with pytest.raises(UsageError, match="too much"):
-        render_bounded(lambda: "x" * 100_000, TemplateLimits(text_bytes=1000))
+        bounded(100_000)
+    assert bounded(1000) == "x" * 1000
+
+
+def test_templates_are_rendered_in_one_process_that_is_replaced_when_it_ends() -> None:
+    def render(number: int) -> str:
+        if number < 0:
+            raise ValueError("below zero")
+        return f"{os.getpid()} {number}"
+
+    renderer = BoundedRenderer(render)
+    with ThreadPoolExecutor(8) as threads:
+        said = [text.split() for text in threads.map(renderer, range(40))]
+    assert [int(number) for _, number in said] == list(range(40))
+    (process,) = {int(pid) for pid, _ in said}
+    assert process != os.getpid()
+    with pytest.raises(UsageError, match="below zero"):
+        renderer(-1)
+    os.kill(process, signal.SIGKILL)
+    os.waitid(os.P_PID, process, os.WEXITED | os.WNOWAIT)
+    assert int(renderer(1).split()[0]) not in (process, os.getpid())
+
+
+def test_the_process_of_templates_keeps_nothing_of_its_parent_open() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        renderer = BoundedRenderer(lambda: " ".join(sorted(os.listdir("/proc/self/fd"))))
+        open_files = renderer().split()
+        assert str(server.fileno()) not in open_files
+    assert len(open_files) == 6, "standard streams, two pipes, and the folder that is listed"
