@@ -26,7 +26,7 @@ demo: $(VENV)/.engine ## a private swarm on this machine, generating; PROMPT="..
 
 # Much of a test's time is waiting for other processes, so two files are tried at once whatever the number of cores.
 test: check system-packages ## checks, unit and integration tests; TESTS="tests/unit/cli -x" for a part, with -n0 one by one
-	$(PYTEST) -n2 --dist=loadfile $(TESTS)
+	$(PYTEST) -n2 --dist=loadfile --no-loadscope-reorder $(TESTS)
 
 test-system: $(VENV)/.dev system-packages ## tests of the installed product: packages, services, faults
 	$(PYTEST) tests/system tests/faults

@@ -28,13 +28,14 @@ from benchmarks.figures import Measured
 from benchmarks.gateway_cases import CASES, TOOL_CASES, TOOL_TEMPLATE, not_as_documented
 from benchmarks.local_swarm import LocalSwarm
 from benchmarks.models import checkpoint
-from benchmarks.sessions import Decoder, client_of, decode_together
+from benchmarks.sessions import Decoder, client_of
 from potluck import AutoDistributedModelForCausalLM
 from potluck.protocol.blocks import Span
 
 KEY = "key-of-the-benchmark"
 _HIDDEN_SIZE, _NUM_BLOCKS = 512, 8
 _TOKENS = 32  # of an answer
+_PROMPT_TOKENS = 18  # about what `together` asks
 _TOGETHER = 16
 _LONG = "The quick brown fox jumps over the lazy dog, and then it rests. "
 _LONG_TOKENS = 1000
@@ -56,7 +57,7 @@ def together(soak: bool) -> Measured:
     rounds = 10 if soak else 3
     rates: dict[int, list[float]] = {1: [], _TOGETHER: []}
     with _large_gateway() as (swarm, url), ThreadPoolExecutor(_TOGETHER) as threads:
-        engine_gain = _gain_of_engine(swarm)
+        engine_gain = _gain_of_engine(swarm, rounds)
         client = openai.OpenAI(base_url=url, api_key=KEY, max_retries=0)
 
         def ask(number: int) -> None:
@@ -135,26 +136,32 @@ def _large_gateway() -> Iterator[tuple[LocalSwarm, str]]:
         yield swarm, url
 
 
-def _gain_of_engine(swarm: LocalSwarm) -> float:
-    """Return the gain of 16 sessions at once over one without text, tokenizer and HTTP: what batching can give here."""
-    times_s: dict[int, float] = {}
+def _gain_of_engine(swarm: LocalSwarm, rounds: int) -> float:
+    """Return the gain of 16 sessions at once over one, with the work of a request: what the engine's batching can give.
+
+    The sessions have no text, no tokenizer, no head and no HTTP. Their prompts take most of the time that steps save,
+    because a prompt alone keeps the processor busy already.
+    """
+    times_s: dict[int, list[float]] = {1: [], _TOGETHER: []}
     with client_of(swarm) as client:
 
-        async def measure() -> None:
-            for count in (1, _TOGETHER):
-                decoders = [
-                    Decoder(client, _HIDDEN_SIZE, torch.float32, prompt_tokens=16, seed=seed) for seed in range(count)
-                ]
-                for decoder in decoders:
-                    await decoder.start()
-                await decode_together(decoders, 8)
-                begin = time.perf_counter()
-                await decode_together(decoders, 2 * _TOKENS)
-                times_s[count] = time.perf_counter() - begin
-                await asyncio.gather(*(decoder.close() for decoder in decoders))
+        async def answer(seed: int) -> None:
+            decoder = Decoder(client, _HIDDEN_SIZE, torch.float32, prompt_tokens=_PROMPT_TOKENS, seed=seed)
+            await decoder.start()
+            await decoder.decode(_TOKENS - 1)
+            await decoder.close()
 
-        client.run(measure())
-    return _TOGETHER * times_s[1] / times_s[_TOGETHER]
+        async def measure(count: int, seed: int) -> float:
+            begin = time.perf_counter()
+            await asyncio.gather(*(answer(seed + number) for number in range(count)))
+            return time.perf_counter() - begin
+
+        for warm_up in range(rounds + 1):
+            for count, found in times_s.items():
+                seconds = client.run(measure(count, 100 * warm_up))
+                if warm_up:
+                    found.append(seconds)
+    return statistics.median(_TOGETHER * one / many for one, many in zip(*times_s.values(), strict=True))
 
 
 def _ask(client: openai.OpenAI, talk: list[Any]) -> None:
