@@ -21,7 +21,7 @@ def machines() -> Iterator[tuple[Machine, Machine]]:
         yield pair
 
 
-@pytest.mark.timeout(600)  # on two slow cores; half a minute of it a client waits in vain, as it should
+@pytest.mark.timeout(600)  # on two slow cores
 def test_two_friends_serve_half_a_model_each_and_one_generates(machines: tuple[Machine, Machine]) -> None:
     mine, friend = machines
     mine.run("start", "--demo")
@@ -38,7 +38,7 @@ def test_two_friends_serve_half_a_model_each_and_one_generates(machines: tuple[M
 
     mine.run("pause")
     mine.wait_state(State.PAUSED)
-    alone = friend.try_to_run(*GENERATE)
+    alone = friend.try_to_run(*GENERATE, "--max-wait", "10s")
     assert alone.returncode != 0
     assert "nobody serves the blocks 0:6" in alone.stderr
 
