@@ -161,7 +161,8 @@ def _gain_of_engine(swarm: LocalSwarm, rounds: int) -> float:
                 seconds = client.run(measure(count, 100 * warm_up))
                 if warm_up:
                     found.append(seconds)
-    return statistics.median(_TOGETHER * one / many for one, many in zip(*times_s.values(), strict=True))
+    gains = [_TOGETHER * one / many for one, many in zip(times_s[1], times_s[_TOGETHER], strict=True)]
+    return statistics.median(gains)
 
 
 def _ask(client: openai.OpenAI, talk: list[Any]) -> None:
