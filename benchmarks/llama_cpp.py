@@ -30,7 +30,6 @@ from potluck.protocol.blocks import Span
 HIDDEN_SIZE = 2048
 _SIZES = (2, 4)
 _STEPS, _ROUNDS = 32, 6
-_VOCABULARY = 1024  # of the checkpoint
 _NAMES = {
     "self_attn.q_proj": "attn_q",
     "self_attn.k_proj": "attn_k",
@@ -131,7 +130,7 @@ def _write(gguf: Any, kind: str, source: Path, size: int, path: Path) -> None:
     writer.add_head_count_kv(heads)
     writer.add_rope_dimension_count(HIDDEN_SIZE // heads)
     writer.add_layer_norm_rms_eps(config["rms_norm_eps"])
-    _add_tokenizer(gguf, writer)
+    _add_tokenizer(gguf, writer, config["vocab_size"])
     for name, weight in _tensors(source, size):
         if name.endswith(("attn_q.weight", "attn_k.weight")):  # GGUF rotates neighbours, not halves
             weight = weight.view(heads, 2, -1, HIDDEN_SIZE).transpose(1, 2).reshape(weight.shape)
@@ -156,15 +155,15 @@ def _tensors(source: Path, size: int) -> Iterator[tuple[str, torch.Tensor]]:
             yield f"{name}.weight", file.get_tensor(f"{theirs}.weight").float()
 
 
-def _add_tokenizer(gguf: Any, writer: Any) -> None:
+def _add_tokenizer(gguf: Any, writer: Any, size: int) -> None:
     """Add a vocabulary of special tokens, bytes and words, without which llama.cpp loads no model."""
     kinds = gguf.TokenType
     known = [("<unk>", kinds.UNKNOWN), ("<s>", kinds.CONTROL), ("</s>", kinds.CONTROL)]
     known += [(f"<0x{byte:02X}>", kinds.BYTE) for byte in range(256)]
-    known += [(f"word{index}", kinds.NORMAL) for index in range(_VOCABULARY - len(known))]
+    known += [(f"word{index}", kinds.NORMAL) for index in range(size - len(known))]
     writer.add_tokenizer_model("llama")
     writer.add_token_list([word for word, _ in known])
-    writer.add_token_scores([0.0] * _VOCABULARY)
+    writer.add_token_scores([0.0] * size)
     writer.add_token_types([kind for _, kind in known])
     writer.add_bos_token_id(1)
     writer.add_eos_token_id(2)
