@@ -12,8 +12,7 @@ import torch
 from torch import Tensor
 
 from potluck.blocks.formats import QuantizedExperts, bfloat16_product
-
-_COLUMNS = 16  # bfloat16 matrices have a multiple of so many
+from potluck.blocks.native_library import COLUMNS
 
 
 def can_take_turns(experts: Any, hidden: Tensor) -> bool:
@@ -23,7 +22,7 @@ def can_take_turns(experts: Any, hidden: Tensor) -> bool:
     if hidden.dtype is not torch.bfloat16 or (torch.is_grad_enabled() and hidden.requires_grad):
         return False
     held = experts.gate_up_proj, experts.down_proj
-    return all(isinstance(each, QuantizedExperts) or each.shape[2] % _COLUMNS == 0 for each in held)
+    return all(isinstance(each, QuantizedExperts) or each.shape[2] % COLUMNS == 0 for each in held)
 
 
 def experts_in_turn(experts: Any, hidden: Tensor, chosen: Tensor, weights: Tensor) -> Tensor:

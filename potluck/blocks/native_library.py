@@ -16,6 +16,9 @@ NATIVE_ROWS = 32
 GROUP = 32
 """Values of a row of x that share a scale, and the fewest of a row in int4 that share levels: 5 bits in bfloat16."""
 
+COLUMNS = 16
+"""Matrices of numbers, and heads, have a multiple of so many columns."""
+
 MOST_DIM = 512
 """Of a key or value that natively computed attention takes."""
 
@@ -154,7 +157,7 @@ class NativeKernels:
         return output, sums
 
     def bfloat16(self, x: Tensor, weight: Tensor) -> Tensor:
-        """Return x [..., columns] times the transposed `weight` [rows, columns], [..., rows]; columns: 16, 32, 48..."""
+        """Return x [..., columns] times the transposed `weight` [rows, columns], [..., rows]; see `COLUMNS`."""
         rows, columns = weight.shape
         x, output = x.contiguous(), torch.empty((*x.shape[:-1], rows), dtype=x.dtype)
         scratch = torch.empty(0 if self.in_pairs else x.numel(), dtype=torch.float32)
@@ -188,7 +191,7 @@ class NativeKernels:
 
 def can_attend(keys: Tensor, values: Tensor) -> bool:
     """Return whether `NativeKernels.attention` takes keys and values of such shapes, where there is one."""
-    is_right = all(dim % 16 == 0 and dim <= MOST_DIM for dim in _dims(keys, values))
+    is_right = all(dim % COLUMNS == 0 and dim <= MOST_DIM for dim in _dims(keys, values))
     is_right = is_right and keys.stride(3) == values.stride(3) == 1
     return is_right and keys.dtype in (torch.bfloat16, torch.int8) and keys.device.type == "cpu"
 

@@ -31,7 +31,7 @@ from potluck.blocks.fused import attention_form, can_be_fused, has_plain_mlp, is
 from potluck.blocks.kernel_support import NoKernels
 from potluck.blocks.kv import KvLayout, KvMemory
 from potluck.blocks.native_kernels import native_kernels, why_not_native
-from potluck.blocks.native_library import GROUP, MOST_DIM, NATIVE_ROWS, NativeKernels
+from potluck.blocks.native_library import COLUMNS, GROUP, MOST_DIM, NATIVE_ROWS, NativeKernels
 from potluck.blocks.pages import PAGE_TOKENS, slots_in
 from potluck.blocks.plans import PlannedRow
 from potluck.protocol.blocks import Span
@@ -39,7 +39,6 @@ from potluck.protocol.blocks import Span
 MOST_TOKENS = 16
 """For more tokens, torch is nearly as fast, and matrices in int8 are restored, which is more exact."""
 
-_COLUMNS = 16  # matrices and heads have a multiple of so many
 _FORMS = {torch.bfloat16: 0, torch.int8: 1, torch.float32: 2}  # of keys and values
 _FLOATS, _HALVES, _EIGHT_BITS, _FOUR_BITS = range(4)  # of matrices
 _INTEGER, _FLAG = ctypes.c_int64, ctypes.c_int32
@@ -228,7 +227,7 @@ def _block_of(layer: Any, shape: KvShape, dtype: torch.dtype, held: list[tuple[T
     width, wide, inner = attention.o_proj.out_features, attention.o_proj.in_features, mlp.down_proj.in_features
     heads, narrow = wide // dim, kv_heads * dim
     is_right = heads * dim == wide and kv_heads > 0 and heads % kv_heads == 0
-    if not is_right or shape != KvShape(kv_heads, dim, dim) or dim % _COLUMNS or not 0 < dim <= MOST_DIM:
+    if not is_right or shape != KvShape(kv_heads, dim, dim) or dim % COLUMNS or not 0 < dim <= MOST_DIM:
         raise CannotRunWhole
     block = _Block(
         width=width,
@@ -289,7 +288,7 @@ def _matrix_of(module: Any, rows: int, columns: int, dtype: torch.dtype, held: l
     if isinstance(module, AdaptedLinear):
         module = module.base
     bias = None if module.bias is None else _address(module.bias, (rows,), dtype, held)
-    if type(module) in (nn.Linear, NativeLinear) and columns % _COLUMNS == 0:
+    if type(module) in (nn.Linear, NativeLinear) and columns % COLUMNS == 0:
         form = _HALVES if dtype is torch.bfloat16 else _FLOATS
         return _Matrix(_address(module.weight, (rows, columns), dtype, held), None, bias, None, rows, columns, 0, form)
     if not isinstance(module, QuantizedLinear) or dtype is not torch.bfloat16 or columns % GROUP:
