@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, TypeVar
 import platformdirs
 from potluck_control import schema
 from potluck_control.agreement import Agreement
-from potluck_control.client import Line
 from potluck_control.methods import earnings, members, settings, updates
 from potluck_control.methods.setup import SetupState
 from potluck_control.methods.updates import UpdatesState
@@ -37,6 +36,8 @@ from potluck_app.words import language
 from potluck_app.words.pauses import donating
 
 if TYPE_CHECKING:
+    from potluck_control.client import Line
+
     from potluck_app.shell.window import MainWindow
 
 P = TypeVar("P")

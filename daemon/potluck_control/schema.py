@@ -1,35 +1,19 @@
-"""The control API: every method with its parameters and result, and every event.
+"""The control API: the methods about the daemon itself with their parameters and results, and every event.
 
-Server, command line and app share this file and the topics in `methods`. JSON-RPC 2.0 requests go to `POST /rpc`.
-Server-Sent Events come from `GET /events`; the data of each is a JSON object of the class named here.
-A new optional field, method, state, reason or probe state keeps `API_VERSION`. Any other change raises it.
-Times are Unix seconds, because they cross processes and are shown to people.
+Server, command line and app share this file and the topics in `methods`; `all_methods` lists them all.
+JSON-RPC 2.0 requests go to `POST /rpc`. Server-Sent Events come from `GET /events`; the data of each is a JSON object
+of the class named here. A new optional field, method, state, reason or probe state keeps `API_VERSION`. Any other
+change raises it. Times are Unix seconds, because they cross processes and are shown to people.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
 
 from potluck_control.engine_metrics import EngineMetrics
 from potluck_control.method import Empty as Empty
 from potluck_control.method import Method as Method
-from potluck_control.methods import (
-    activity,
-    computers,
-    contribution,
-    earnings,
-    gateway,
-    health,
-    machine,
-    members,
-    models,
-    programs,
-    settings,
-    setup,
-    swarms,
-    updates,
-)
+from potluck_control.methods import setup, updates
 from potluck_control.methods.models import Progress
 from potluck_control.network_report import Nearby, NetworkReport
 from potluck_control.states import Certainty, OpenEnum, Reason, State
@@ -365,27 +349,6 @@ METRICS = Method("metrics", Empty, Metrics)
 RELOAD = Method("reload", Empty, Status)  # reads settings and swarms again
 DRAIN = Method("drain", DrainParams, Status)  # take no new work, finish open sessions, then shut down
 SHUTDOWN = Method("shutdown", Empty, Empty)
-
-_TOPICS = (
-    settings,
-    programs,
-    swarms,
-    health,
-    machine,
-    activity,
-    contribution,
-    members,
-    computers,
-    models,
-    gateway,
-    setup,
-    updates,
-    earnings,
-)
-_NAMES = (globals(), *map(vars, _TOPICS))
-METHODS: dict[str, Method[Any, Any]] = {
-    item.name: item for names in _NAMES for item in names.values() if isinstance(item, Method)
-}
 
 # --- events ----------------------------------------------------------------------------------------------------------
 

@@ -31,11 +31,11 @@ GOOD, BAD = "0.98.0", "0.99.0"
 HERE = ("127.0.0.1", "8000")
 CALL = """
 import sys
+from potluck_control.all_methods import METHODS
 from potluck_control.codec import dumps
-from potluck_control import schema
 from potluck_control.client import ControlClient
 from potluck_control.places import find_socket
-print(dumps(ControlClient(find_socket()).call(schema.METHODS[sys.argv[1]])).decode())
+print(dumps(ControlClient(find_socket()).call(METHODS[sys.argv[1]])).decode())
 """
 
 

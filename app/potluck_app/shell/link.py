@@ -14,11 +14,10 @@ from contextlib import suppress
 from enum import Enum
 from importlib.metadata import version
 from pathlib import Path
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from potluck_control import schema
 from potluck_control.agreement import Agreement, agree
-from potluck_control.client import ControlClient, Line
 from potluck_control.liveness import LOOK_S, HangWatch, peer_of, read_pulse
 from potluck_control.methods.setup import SetupState
 from potluck_control.methods.updates import UpdatesState
@@ -27,6 +26,9 @@ from PySide6.QtCore import QObject, Signal, SignalInstance
 
 from potluck.errors import PotluckError
 from potluck_app.words import sentences, states
+
+if TYPE_CHECKING:
+    from potluck_control.client import ControlClient, Line
 
 P = TypeVar("P")
 R = TypeVar("R")
@@ -98,7 +100,7 @@ class DaemonLink(QObject):
             deliver: Callable[..., None] | None
             value: object
             try:
-                deliver, value = done, ControlClient(self._place).call(method, params)
+                deliver, value = done, self._client().call(method, params)
             except PotluckError as error:
                 deliver, value = failed, error
             if deliver is not None and not self._stopped.is_set():
@@ -143,7 +145,7 @@ class DaemonLink(QObject):
 
     def _follow(self) -> None:
         """Emit all events until the daemon ends."""
-        client, ours, self._last_news = ControlClient(self._place), self._version, ()
+        client, ours, self._last_news = self._client(), self._version, ()
         pid = peer_of(self._place) if isinstance(self._place, Path) else None
         self._watch = HangWatch(lambda: read_pulse(pid), time.monotonic())
         hello = client.call(schema.HELLO, schema.HelloParams(CLIENT_NAME, version=ours))
@@ -156,6 +158,11 @@ class DaemonLink(QObject):
             if self._stopped.is_set():
                 break
             self._emit(event)
+
+    def _client(self) -> ControlClient:
+        from potluck_control.client import ControlClient  # HTTP's modules, without which the app starts faster
+
+        return ControlClient(self._place)
 
     def _is_wanted(self, told: object) -> bool:
         """Tell whether an event matters now; while nobody looks, numbers do so only now and then."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from potluck_control import schema
+from potluck_control.all_methods import METHODS
 from potluck_control.codec import CodecError, dumps, from_json, loads, to_json
 
 
@@ -46,7 +47,7 @@ def parse_call(body: bytes) -> RpcCall:
     name = message.get("method")
     if not isinstance(name, str):
         raise RpcError(schema.INVALID_REQUEST, "the method must be a string", call_id=call_id)
-    method = schema.METHODS.get(name)
+    method = METHODS.get(name)
     if method is None:
         raise RpcError(schema.METHOD_NOT_FOUND, f"no method {name[:60]!r}", call_id=call_id)
     try:

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from potluck_control import schema
+from potluck_control.all_methods import METHODS
 from potluck_control.codec import dumps
 from potluck_control.http_server import (
     HttpAnswer,
@@ -58,7 +59,7 @@ class ControlServer:
         broadcast: Broadcast,
         limits: ServerLimits | None = None,
     ) -> None:
-        missing = schema.METHODS.keys() ^ handlers.keys()
+        missing = METHODS.keys() ^ handlers.keys()
         if missing:
             raise ValueError(f"handlers and schema differ: {sorted(missing)}")
         self._path = path

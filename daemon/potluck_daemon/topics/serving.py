@@ -7,6 +7,7 @@ import os
 import time
 
 from potluck_control import schema
+from potluck_control.all_methods import METHODS
 from potluck_control.schema import Status
 
 from potluck_daemon.configuration import Configuration
@@ -29,7 +30,7 @@ class ServingTopic(Topic):
     @answers(schema.HELLO)
     async def _hello(self, params: schema.HelloParams) -> schema.DaemonHello:
         log.debug("%s %s says hello with API %d", params.client[:60], params.version[:30], params.api)
-        view, methods = self._view, tuple(schema.METHODS)
+        view, methods = self._view, tuple(METHODS)
         return schema.DaemonHello(schema.API_VERSION, view.version, os.getpid(), view.started_at, methods)
 
     @answers(schema.STATUS)

@@ -1,10 +1,10 @@
 import dataclasses
 
 import pytest
+from potluck_control.all_methods import METHODS
 from potluck_control.codec import CodecError, dumps, from_json, loads
 from potluck_control.methods.settings import Change
 from potluck_control.schema import (
-    METHODS,
     EngineStatus,
     HistoryParams,
     LoadStatus,

@@ -11,6 +11,7 @@ import psutil
 import pytest
 import pytest_asyncio
 from potluck_control import schema
+from potluck_control.all_methods import METHODS
 from potluck_control.client import ControlClient, DaemonAwayError
 from potluck_control.piped import PipedLine
 from potluck_control.states import Reason, State
@@ -37,7 +38,7 @@ async def broadcast(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIte
     """Of a server at the place where the command looks."""
     monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
     made = Broadcast()
-    handlers = dict.fromkeys(schema.METHODS, answer) | {schema.RESUME.name: be_silent}
+    handlers = dict.fromkeys(METHODS, answer) | {schema.RESUME.name: be_silent}
     control = ControlServer(tmp_path / "potluck/potluckd.sock", AccessRule(os.getuid()), handlers, made)
     await control.start()
     yield made

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 import pytest_asyncio
 from potluck_control import schema
+from potluck_control.all_methods import METHODS
 from potluck_control.client import ControlClient, ControlError, DaemonAwayError
 from potluck_control.http_server import ServerLimits
 from potluck_control.states import Reason, State
@@ -31,7 +32,7 @@ class Daemon:
         self.broadcast = Broadcast()
 
     def handlers(self) -> dict[str, server.Handler]:
-        return {name: self._handler(name) for name in schema.METHODS}
+        return {name: self._handler(name) for name in METHODS}
 
     def _handler(self, name: str) -> server.Handler:
         async def handle(params: object) -> object:
