@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, TypeVar
 import platformdirs
 from potluck_control import schema
 from potluck_control.agreement import Agreement
-from potluck_control.methods import earnings, members, settings, updates
+from potluck_control.methods import settings, updates
 from potluck_control.methods.setup import SetupState
 from potluck_control.methods.updates import UpdatesState
 from potluck_control.places import find_places, find_socket
@@ -199,6 +199,8 @@ class App(QObject):
 
     def _look_at_earnings(self) -> None:
         """Ask for the points, to notice milestones."""
+        from potluck_control.methods import earnings  # the icon is there sooner without it, as in `_look_at_people`
+
         if self._latest is not None or self._agreement is not None:
             self.link.call(
                 earnings.SUMMARY, None, done=lambda sums: self._tell(self._notifier.earned(sums.total.earned))
@@ -206,6 +208,8 @@ class App(QObject):
 
     def _look_at_people(self) -> None:
         """Ask who is in the served swarm, to notice who joined."""
+        from potluck_control.methods import members
+
         if self._latest is not None and self._latest.swarm is not None and self._preferences.notifies_of(News.FRIEND):
             params = members.SwarmParams(self._latest.swarm.name)
             self.link.call(members.LIST, params, done=lambda found: self._tell(self._notifier.people(found)))

@@ -155,4 +155,4 @@ async def eventually(is_so: Callable[[], Any]) -> None:
                 answer = await answer
             if answer:
                 return
-            await asyncio.sleep(0.05)
+            await asyncio.sleep(0.01)  # a figure is read off it

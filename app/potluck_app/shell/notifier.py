@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from potluck_control.agreement import Agreement, Difference
-from potluck_control.methods.members import MembersList
 from potluck_control.methods.updates import UpdatesState
 from potluck_control.schema import Status, SwarmStatus
 from potluck_control.states import Reason, State
@@ -19,6 +19,9 @@ from potluck_app.pages.preferences import News
 from potluck_app.words import dates, layers, numbers, sentences
 from potluck_app.words.daemon_texts import translated
 from potluck_app.words.language import tr
+
+if TYPE_CHECKING:
+    from potluck_control.methods.members import MembersList
 
 ERRORS_APART_S = 3600.0  # an engine that fails again and again is one piece of news
 FORGOTTEN_S = 3 * 3600.0  # after which a pause without an end is mentioned, once
