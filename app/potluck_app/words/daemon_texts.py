@@ -8,6 +8,8 @@ from __future__ import annotations
 import functools
 import re
 
+from PySide6.QtCore import QLocale
+
 from potluck_app.words import layers, numbers
 from potluck_app.words.daemon_failures import FAILURES
 from potluck_app.words.daemon_models import MODELS
@@ -257,6 +259,11 @@ _NESTED = ("port", "what", "who", "why")  # places whose text follows a template
 
 def translated(said: str) -> str:
     """Return the sentence in the user's language; names and numbers in it stay as they are."""
+    return _translated(said, QLocale().name())  # a status repeats the sentences of the one before
+
+
+@functools.lru_cache(maxsize=256)
+def _translated(said: str, _language: str) -> str:
     for pattern, template in _patterns():
         found = pattern.fullmatch(said)
         if found is not None:
