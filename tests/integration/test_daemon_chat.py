@@ -91,7 +91,8 @@ def as_in_a_terminal() -> Iterator[None]:
 @pytest.mark.usefixtures("as_in_a_terminal")
 def test_ctrl_c_stops_an_answer_and_the_conversation_goes_on(daemon: DaemonProcess) -> None:
     chat(daemon)  # the gateway runs
-    (answering,) = [each for each in daemon.processes() if "potluck_gateway" in each.cmdline()]
+    gateways = [each for each in daemon.processes() if "potluck_gateway" in each.cmdline()]
+    answering = min(gateways, key=psutil.Process.create_time)  # the other one renders chat templates
     with subprocess.Popen(
         [sys.executable, "-m", "potluck_cli.entry", "chat", "--max-tokens", "8"],
         env=daemon.environment,
