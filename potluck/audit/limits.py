@@ -27,6 +27,9 @@ _ROUTED_QUANTIZED: Final = 0.5
 """The same for a model with experts: rounding sends a token to another expert now and then, and all tokens after it
 attend to that one. Honest windows of tiny models (mixtral and gpt-oss in int4) differed by up to 0.25."""
 
+_ROUTED: Final = 2.0
+"""Times `_WIDEST`, for a model with experts in 16 bits, where rounding chooses another expert now and then, too."""
+
 _PACKED: Final = 0.03
 """What packing may add, which rounds outputs (`potluck.wire.packing`). It changes ordinary ones by 0.009. In the worst
 case one value of each 32 dwarfs the others, and half a step for each of these makes 0.026."""
@@ -36,7 +39,10 @@ _NARROWEST: Final = {"float32": 2e-3, "float16": 2e-3, "bfloat16": 8e-3}
 about devices that round otherwise. Two roundings of each number to bfloat16 make 4e-3."""
 
 _MARGIN: Final = 2.0  # windows of one model are rarely further apart than this times their median
-_ROUTED_MARGIN: Final = 10.0
+_ROUTED_MARGIN: Final = 5.0
+"""Of models with experts in 16 bits: one honest window of mixtral in bfloat16 was off by three times the median."""
+
+_ROUTED_QUANTIZED_MARGIN: Final = 10.0
 """Of quantised models with experts: single honest windows of tiny models are off by up to seven times the median, when
 rounding chose another expert early on. Where rounding is small, this is below what lies make."""
 
@@ -78,7 +84,9 @@ class HonestDifferences:
         if widest is None or len(people) < _FEWEST_PEOPLE:
             return widest
         usual = statistics.median(statistics.median(differences) for differences in people.values())
-        margin = _ROUTED_MARGIN if widest == _ROUTED_QUANTIZED else _MARGIN
+        margin = _MARGIN
+        if self._has_experts and form.dtype != "float32":
+            margin = _ROUTED_QUANTIZED_MARGIN if widest == _ROUTED_QUANTIZED else _ROUTED_MARGIN
         return min(max(margin * usual, _PACKED if packs else _NARROWEST[form.dtype]), widest)
 
 
@@ -96,6 +104,8 @@ def widest_limit(form: NumberFormat, *, has_experts: bool = False, packs: bool =
         if has_experts:
             return _ROUTED_QUANTIZED
         limit = _WIDEST_QUANTIZED
+    elif has_experts and form.dtype != "float32":
+        limit *= _ROUTED
     return math.hypot(limit, _PACKED) if packs else limit
 
 

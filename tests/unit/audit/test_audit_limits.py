@@ -33,13 +33,15 @@ def test_quantised_weights_are_exact_in_float32() -> None:
     assert widest_limit(NumberFormat("float32", "int4")) == widest_limit(FLOAT)
 
 
-def test_experts_of_quantised_weights_make_the_limit_wide() -> None:
+def test_experts_make_the_limit_wide_where_rounding_may_choose_others() -> None:
     honest = HonestDifferences(has_experts=True)
     assert honest.limit(KIND, PACKED) == widest_limit(PACKED, has_experts=True) == 0.5
     for person in PEOPLE:
         honest.note(KIND, person, 0.01)
     assert honest.limit(KIND, PACKED) == pytest.approx(0.1)
-    assert honest.limit(KIND, BRAIN) == pytest.approx(0.02)
+    assert honest.limit(KIND, BRAIN) == pytest.approx(0.05)
+    assert widest_limit(BRAIN, has_experts=True) == pytest.approx(0.16)
+    assert widest_limit(FLOAT, has_experts=True) == widest_limit(FLOAT)
 
 
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
