@@ -223,6 +223,7 @@ class Engine:
                 await self._bring_back(phase)
             else:
                 phase.state.admission.leaving = False
+                self.throttle(1.0)  # as with new threads: the daemon tells it anew
                 phase.announcements.join(phase.announcements.target)
                 await self._go_online(phase, phase.announcements.speed, time.monotonic())
 

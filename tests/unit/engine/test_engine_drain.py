@@ -83,6 +83,7 @@ def test_an_engine_that_is_kept_after_all_goes_on_with_its_sessions_and_takes_ne
         there.client.run(there.client.servers.refresh())
         with there.model.session(max_length=100) as session:
             text = there.model.generate(prompt(), session=session, **ONE)
+            engine.throttle(0.5)
             there.client.run(engine.drain())
             text = there.model.generate(text, session=session, **ONE)
             blocks = engine.state.blocks
@@ -92,5 +93,6 @@ def test_an_engine_that_is_kept_after_all_goes_on_with_its_sessions_and_takes_ne
             assert torch.equal(there.model.generate(prompt(), max_new_tokens=3, do_sample=False), text)
             assert not there.model.last_route()[0].replaced
             assert engine.state.blocks is blocks, "nothing was loaded again"
+            assert engine.state.compute.throttle.duty == 1.0, "the daemon takes it for one that is not throttled"
         there.client.run(engine.stop())
     assert torch.equal(text, local_model().generate(prompt(), max_new_tokens=3, do_sample=False))
