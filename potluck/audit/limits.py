@@ -11,7 +11,7 @@ import math
 import statistics
 from collections import defaultdict
 from collections.abc import Hashable
-from typing import Final
+from typing import Final, NamedTuple
 
 from potluck.protocol.blocks import PersonId
 from potluck.protocol.records import CACHE_QUANTIZATIONS, NumberFormat
@@ -79,15 +79,35 @@ class HonestDifferences:
         Args:
             packs: see `Terms`.
         """
-        widest = widest_limit(form, has_experts=self._has_experts, packs=packs)
+        allowed = _allowed(form, has_experts=self._has_experts, packs=packs)
+        if allowed is None:
+            return None
         people = self._found[kind]
-        if widest is None or len(people) < _FEWEST_PEOPLE:
-            return widest
+        if len(people) < _FEWEST_PEOPLE:
+            return allowed.widest
         usual = statistics.median(statistics.median(differences) for differences in people.values())
-        margin = _MARGIN
-        if self._has_experts and form.dtype != "float32":
-            margin = _ROUTED_QUANTIZED_MARGIN if widest == _ROUTED_QUANTIZED else _ROUTED_MARGIN
-        return min(max(margin * usual, _PACKED if packs else _NARROWEST[form.dtype]), widest)
+        return min(max(allowed.margin * usual, _PACKED if packs else _NARROWEST[form.dtype]), allowed.widest)
+
+
+class _Allowed(NamedTuple):
+    """The largest limit of a format, and how many times the median of honest windows it is."""
+
+    widest: float
+    margin: float
+
+
+def _allowed(form: NumberFormat, *, has_experts: bool, packs: bool) -> _Allowed | None:
+    widest, margin = _WIDEST.get(form.dtype), _MARGIN
+    if widest is None or form.cache not in CACHE_QUANTIZATIONS:
+        return None
+    is_float32 = form.dtype == "float32"
+    if (form.quantization != "none" and not is_float32) or form.cache == "int8":
+        if has_experts:
+            return _Allowed(_ROUTED_QUANTIZED, _ROUTED_QUANTIZED_MARGIN)
+        widest = _WIDEST_QUANTIZED
+    elif has_experts and not is_float32:
+        widest, margin = _ROUTED * widest, _ROUTED_MARGIN
+    return _Allowed(math.hypot(widest, _PACKED) if packs else widest, margin)
 
 
 def widest_limit(form: NumberFormat, *, has_experts: bool = False, packs: bool = False) -> float | None:
@@ -96,17 +116,8 @@ def widest_limit(form: NumberFormat, *, has_experts: bool = False, packs: bool =
     Args:
         packs: see `Terms`.
     """
-    limit = _WIDEST.get(form.dtype)
-    if limit is None or form.cache not in CACHE_QUANTIZATIONS:
-        return None
-    is_rounded = form.quantization != "none" and form.dtype != "float32"
-    if is_rounded or form.cache == "int8":
-        if has_experts:
-            return _ROUTED_QUANTIZED
-        limit = _WIDEST_QUANTIZED
-    elif has_experts and form.dtype != "float32":
-        limit *= _ROUTED
-    return math.hypot(limit, _PACKED) if packs else limit
+    allowed = _allowed(form, has_experts=has_experts, packs=packs)
+    return None if allowed is None else allowed.widest
 
 
 def narrowest_limit(form: NumberFormat, widest: float) -> float:

@@ -40,6 +40,7 @@ def test_experts_make_the_limit_wide_where_rounding_may_choose_others() -> None:
         honest.note(KIND, person, 0.01)
     assert honest.limit(KIND, PACKED) == pytest.approx(0.1)
     assert honest.limit(KIND, BRAIN) == pytest.approx(0.05)
+    assert honest.limit(KIND, NumberFormat("float32", cache="int8")) == pytest.approx(0.1)
     assert widest_limit(BRAIN, has_experts=True) == pytest.approx(0.16)
     assert widest_limit(FLOAT, has_experts=True) == widest_limit(FLOAT)
 
