@@ -139,9 +139,10 @@ class Text:
             UsageError: the template refuses these messages, e.g. two of the same role in a row, or needs too much.
             ToolsError: the template leaves out the tools.
         """
-        if self._tokenizer.chat_template is None:
+        template = self.template(has_tools=tools is not None)
+        if template is None:
             return None
-        text = self._render(messages, tools, self._tokenizer.get_chat_template(tools=tools))
+        text = self._render(messages, tools, template)
         calls = [call for message in messages for call in message.get("tool_calls", ())]
         if any(one["function"]["name"] not in text for one in (*(tools or ()), *calls)):
             raise ToolsError("this model's chat template has no place for tools", hint="describe them in a message")

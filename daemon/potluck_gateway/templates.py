@@ -43,7 +43,7 @@ class BoundedRenderer:
     """Calls a function in a child process, one call after another. Any thread may call."""
 
     def __init__(self, render: Callable[..., str], limits: TemplateLimits | None = None) -> None:
-        """Store the function. The child calls it as it is when the child begins, with arguments that JSON has."""
+        """Store the function. Its arguments are what JSON has; the child doesn't see later changes of its state."""
         self._render = render
         self._limits = limits or TemplateLimits()
         self._child: _Child | None = None
