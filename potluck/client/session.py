@@ -122,8 +122,8 @@ class InferenceSession:
         finally:
             self._servers.end_wait(wait)
         if order is None:  # a beam search reorders again before a successor could be ready
-            self._successions.begin(self._hops)
             self._spares.tend(self._hops, position)
+            self._successions.begin([hop for hop in self._hops if not (hop.is_leaving and self._spares.stand_by(hop))])
         return output
 
     async def close(self) -> None:
@@ -168,6 +168,8 @@ class InferenceSession:
         """Replace servers that are leaving or slow by successors that are ready."""
         for hop in list(self._hops):
             successors = self._successions.take(hop)
+            if successors is None and hop.is_leaving:
+                successors = self._spares.take_warm(hop)
             if successors is None:
                 continue
             if hop.is_leaving:

@@ -3,6 +3,8 @@
     the replay would take long, and somebody has room and is idle   ->  a spare server is fed the inputs so far
     every 64 tokens                                                 ->  it is fed those since, while steps go on
     the server is lost                                              ->  the spare one gets the rest and takes over
+    the server says that it is leaving                              ->  it is fed without pauses, and takes over between
+                                                                        two steps when it lacks a few tokens
 
 The client feeds small pieces one after the other, at most half of the time. A spare server answers with one token of
 each piece. Its session yields to all others (`StepRequest.is_spare`); servers that don't know spare sessions get none.
@@ -29,6 +31,7 @@ _log = logging.getLogger(__name__)
 
 _WORTH_S: Final = 1.0  # of a replay
 _LAG_TOKENS: Final = 64  # that a spare server may lack, and after which a session looks for one again
+_LAST_TOKENS: Final = 16  # that it may lack when it takes over from a leaving one; they travel with the next step
 _RETRY_TOKENS: Final = 1024  # likewise, after one was lost
 _PIECE_TOKENS: Final = 128  # all rows together; 1 MB at hidden size 4096, which 100 Mbit/s carry in 80 ms
 _ROOM: Final = 2.0  # times the session's tokens that a server must have free
@@ -71,6 +74,10 @@ class _Spare:
     def is_fed(self) -> bool:
         return self.feeding is not None and not self.feeding.done()
 
+    def lacks(self, settled: int, lead: Hop) -> bool:
+        """Tell whether it should be fed now: while the server that it stands by for is leaving, with almost anything."""
+        return settled - self.kept > (_LAST_TOKENS if lead.is_leaving else _LAG_TOKENS - 1)
+
 
 class Spares:
     """The spare servers of one session, at most one for each of its servers."""
@@ -93,7 +100,7 @@ class Spares:
         self._look_at = {lead: self._look_at.get(lead, 0) for lead in hops}
         for lead in hops:
             spare = self._spares.get(lead)
-            if spare is None and settled >= self._look_at[lead]:
+            if spare is None and not lead.is_leaving and settled >= self._look_at[lead]:
                 self._look_at[lead] = settled + _LAG_TOKENS
                 hop = self._find(lead, settled)
                 if hop is None:
@@ -101,8 +108,20 @@ class Spares:
                 _log.info("blocks %s: feeding a spare server", lead.span)
                 hop.is_spare = True
                 spare = self._spares[lead] = _Spare(hop)
-            if spare is not None and not spare.is_fed and settled - spare.kept >= _LAG_TOKENS:
+            if spare is not None and not spare.is_fed and spare.lacks(settled, lead):
                 spare.feeding = asyncio.create_task(self._feed(lead, spare))
+
+    def stand_by(self, lead: Hop) -> bool:
+        """Tell whether there is a spare server for `lead`."""
+        return lead in self._spares
+
+    def take_warm(self, leaving: Hop) -> list[Hop] | None:
+        """Hand over the spare server of a leaving one if nobody has to wait for it."""
+        spare = self._spares.get(leaving)
+        if spare is None or spare.is_fed or not spare.kept or spare.lacks(self._settled, leaving):
+            return None
+        del self._spares[leaving]
+        return _handed_over(leaving, spare)
 
     async def take(self, lost: Hop) -> list[Hop] | None:
         """Hand over the spare server of `lost` with the inputs that it has; None if there is none."""
@@ -119,11 +138,7 @@ class Spares:
         if spare.is_lost or not spare.kept:
             self._end(spare)
             return None
-        hop = spare.hop
-        hop.roll_back(spare.kept)
-        hop.is_spare = False
-        hop.report.replayed_tokens = lost.history.length - spare.kept
-        return [hop]
+        return _handed_over(lost, spare)
 
     def roll_back(self, position: int) -> None:
         """Note that the inputs from `position` on have changed."""
@@ -156,7 +171,8 @@ class Spares:
                 if not hop.yields or hop.is_leaving:
                     self._give_up(lead, spare, "it keeps no spare sessions, or leaves")
                     return
-                await _first_of(spare.is_taken, time.monotonic() - began_s)
+                if not lead.is_leaving:
+                    await _first_of(spare.is_taken, time.monotonic() - began_s)
         except RemoteError as error:
             self._note_failure(hop.peer_id, error)
             self._give_up(lead, spare, error.message)
@@ -175,6 +191,15 @@ class Spares:
         if spare.feeding is not None and spare.feeding is not asyncio.current_task():
             spare.feeding.cancel()
         spare.hop.abandon()
+
+
+def _handed_over(lead: Hop, spare: _Spare) -> list[Hop]:
+    """Return the hop at a spare server as one of the session that has what it kept."""
+    hop = spare.hop
+    hop.roll_back(spare.kept)
+    hop.is_spare = False
+    hop.report.replayed_tokens = lead.history.length - spare.kept
+    return [hop]
 
 
 async def _first_of(event: asyncio.Event, pause_s: float) -> None:

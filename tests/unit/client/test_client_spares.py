@@ -85,6 +85,45 @@ def test_a_spare_server_takes_over_with_what_it_has(local: PreTrainedModel) -> N
         )
 
 
+def decode_until_replaced(there: World, session: object, text: torch.Tensor) -> torch.Tensor:
+    for _ in range(80):
+        text = there.model.generate(text, session=session, **ONE)
+        if there.model.last_route()[0].replaced:
+            return text
+        threading.Event().wait(0.02)
+    raise AssertionError("nobody takes over")
+
+
+def test_a_spare_server_takes_over_from_a_leaving_one_before_that_is_gone(local: PreTrainedModel) -> None:
+    with world("0:4", "0:4", "0:4", inference_tps=1.0) as there, there.model.session(max_length=500) as session:
+        text = decode_until_fed(there, session, prompt(tokens=LONG))
+        spare, (leaving,) = spare_of(there), there.serving()
+        assert spare is not None
+        leaving.is_leaving = True
+        text = decode_until_replaced(there, session, text)
+        assert there.serving() == [spare]
+        (route,) = there.model.last_route()
+        assert 0 < route.hops[0].replayed_tokens <= 20, "it was fed before, and nobody waited for a replay"
+        there.client.run(leaving.wait_idle())
+    assert torch.equal(text, local.generate(prompt(tokens=LONG), max_new_tokens=text.shape[1] - LONG, do_sample=False))
+
+
+def test_a_spare_server_that_leaves_too_is_left(local: PreTrainedModel) -> None:
+    with world("0:4", "0:4", "0:4", inference_tps=1.0) as there, there.model.session(max_length=500) as session:
+        text = decode_until_fed(there, session, prompt(tokens=LONG))
+        spare, (leaving,) = spare_of(there), there.serving()
+        assert spare is not None
+        leaving.is_leaving = spare.is_leaving = True
+        (third,) = [server for server in there.servers if server not in (spare, leaving)]
+        for _ in range(80):
+            text = there.model.generate(text, session=session, **ONE)
+            if there.serving() == [third]:
+                break
+            threading.Event().wait(0.02)
+        assert there.serving() == [third]
+    assert torch.equal(text, local.generate(prompt(tokens=LONG), max_new_tokens=text.shape[1] - LONG, do_sample=False))
+
+
 def test_what_a_session_takes_back_is_given_again(local: PreTrainedModel) -> None:
     with world("0:4", "0:4") as there, there.model.session(max_length=500) as session:
         text = decode_until_fed(there, session, prompt(tokens=LONG))
