@@ -6,16 +6,20 @@ from collections.abc import Callable
 from typing import Any
 
 import torch
+from tokenizers import Tokenizer, decoders, models, pre_tokenizers
 from torch import Tensor
 from transformers import (
     DynamicCache,
+    GenerationConfig,
     LogitsProcessorList,
     MaxTimeCriteria,
+    PreTrainedTokenizerFast,
     StoppingCriteriaList,
     TemperatureLogitsWarper,
     WatermarkingConfig,
     set_seed,
 )
+from transformers.generation.streamers import BaseStreamer
 
 from benchmarks.figures import Measured
 from benchmarks.local_swarm import LocalSwarm
@@ -31,6 +35,7 @@ IDS = torch.tensor([[3, 14, 15, 92, 65, 35, 89, 79, 3, 14, 15]])
 BATCH = torch.tensor([[3, 14, 15, 92], [65, 35, 89, 79], [2, 71, 82, 81]])
 LEFT = torch.tensor([[0, 0, 1, 1], [1, 1, 1, 1], [0, 1, 1, 1]])
 RIGHT = torch.tensor([[1, 1, 0, 0], [1, 1, 1, 1], [1, 1, 1, 0]])
+_LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 _BIAS = {(5,): 4.0, (7, 9): -3.0}
 _PENALTIES: dict[str, dict[str, Any]] = {
     "greedy": {},
@@ -62,8 +67,22 @@ _PENALTIES: dict[str, dict[str, Any]] = {
     "guidance_scale": {"guidance_scale": 1.5},
     "guidance_scale without a cache": {"guidance_scale": 1.5, "use_cache": False},
     "negative_prompt_ids": {"guidance_scale": 1.5, "negative_prompt_ids": IDS[:, :4]},
+    "negative_prompt_attention_mask": {
+        "guidance_scale": 1.5,
+        "negative_prompt_ids": IDS[:, :4],
+        "negative_prompt_attention_mask": torch.tensor([[0, 1, 1, 1]]),
+    },
     "prompt_lookup_num_tokens": {"prompt_lookup_num_tokens": 3},
+    "max_matching_ngram_size": {"prompt_lookup_num_tokens": 3, "max_matching_ngram_size": 1},
     "prefill_chunk_size": {"prefill_chunk_size": 4},
+    "generation_config": {"generation_config": GenerationConfig(repetition_penalty=1.5)},
+    "custom_generate": {"custom_generate": lambda model, *given, **more: type(model)._sample(model, *given, **more)},
+    "assistant_early_exit": {"assistant_early_exit": 2},
+    "speculation_type": {"speculation_type": "dflash"},
+    "constraints": {"num_beams": 2, "constraints": [1]},
+    "max_cache_len": {"max_cache_len": 64},
+    "low_memory": {"low_memory": True},
+    "a typing error": {"frobnicate": 1},
     "no cache": {"use_cache": False},
     "cache_implementation": {"cache_implementation": "static"},
     "quantized cache": {"cache_implementation": "quantized"},
@@ -93,7 +112,8 @@ _DRAWS: dict[str, dict[str, Any]] = {
 
 def modes(assistant: Any) -> dict[str, Mode]:
     """Return each mode by its name, as a function of a model. `assistant`: a small local model of the same tokens."""
-    named = {f"generate: {name}": _generating(options) for name, options in _PENALTIES.items()}
+    options = _PENALTIES | _with_tokenizer() | _with_assistant(assistant)
+    named = {f"generate: {name}": _generating(each) for name, each in options.items()}
     named |= {f"generate: {name}": _generating({"do_sample": True} | options) for name, options in _DRAWS.items()}
     return named | {
         "generate: a padded batch": lambda m: m.generate(BATCH, attention_mask=LEFT, max_new_tokens=6, pad_token_id=0),
@@ -106,9 +126,8 @@ def modes(assistant: Any) -> dict[str, Mode]:
         "generate: inputs_embeds": lambda m: m.generate(
             inputs_embeds=m.get_input_embeddings()(IDS), max_new_tokens=6, pad_token_id=0
         ),
-        "generate: assistant_model": lambda m: m.generate(
-            IDS, max_new_tokens=8, pad_token_id=0, assistant_model=assistant
-        ),
+        "generate: no prompt": lambda m: m.generate(max_new_tokens=5, bos_token_id=3, pad_token_id=0),
+        "generate: streamer": _streaming,
         "generate: prompt lookup with sampling": _drawing_with_drafts,
         "generate: going on": _going_on,
         "generate: going on from a forward": _going_on_from_a_forward,
@@ -131,6 +150,9 @@ def modes(assistant: Any) -> dict[str, Mode]:
         "forward: a cache that nobody asked for": _token_by_token,
         "forward: use_cache without gradients": torch.no_grad()(lambda m: _token_by_token(m, use_cache=True)),
         "forward: no cache": lambda m: m(BATCH, use_cache=False).logits,
+        "forward: no tokens": lambda m: m(BATCH[:, :0]).logits,
+        "forward: is_causal": lambda m: m(BATCH, is_causal=False).logits,
+        "forward: ends of packed rows": lambda m: m(BATCH, cu_seq_lens_q=torch.tensor([0, 2, 4])).logits,
         "forward: use_cache and padding": lambda m: _padded_loop(m, LEFT),
         "forward: use_cache and a forgotten mask": lambda m: _padded_loop(m, None),
     }
@@ -179,6 +201,34 @@ def _is_equal(expected: Tensor, got: Tensor) -> bool:
     )
 
 
+def _with_tokenizer() -> dict[str, dict[str, Any]]:
+    """Return the options that need a tokenizer, with one that has a token for each byte."""
+    vocabulary = {letter: number for number, letter in enumerate(sorted(pre_tokenizers.ByteLevel.alphabet()))}
+    bytewise = Tokenizer(models.BPE(vocab=vocabulary, merges=[]))
+    bytewise.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    bytewise.decoder = decoders.ByteLevel()
+    tokenizer = PreTrainedTokenizerFast(tokenizer_object=bytewise, pad_token="!", bos_token='"')
+    return {
+        "stop_strings": {"stop_strings": list(_LETTERS), "tokenizer": tokenizer},
+        "stop_strings without a tokenizer": {"stop_strings": list(_LETTERS)},
+        "token_healing": {"token_healing": True, "tokenizer": tokenizer},
+    }
+
+
+def _with_assistant(assistant: Any) -> dict[str, dict[str, Any]]:
+    ensemble = {"assistant_model": assistant, "assistant_ensemble_weight": 0.5}
+    few = {"num_assistant_tokens": 2, "num_assistant_tokens_schedule": "constant"}
+    back = {"assistant_lookbehind": 3, "target_lookbehind": 3}
+    return {
+        "assistant_model": {"assistant_model": assistant},
+        "num_assistant_tokens": {"assistant_model": assistant} | few,
+        "assistant_confidence_threshold": {"assistant_model": assistant, "assistant_confidence_threshold": 0.3},
+        "assistant_lookbehind": {"assistant_model": assistant} | back,
+        "assistant_ensemble_weight": ensemble,
+        "assistant_ensemble_weight with sampling": ensemble | {"do_sample": True},
+    }
+
+
 def _generating(options: dict[str, Any]) -> Mode:
     def generate(model: Any) -> Any:
         given = {name: value() if value is DynamicCache else value for name, value in options.items()}
@@ -193,6 +243,25 @@ def _drawing_with_drafts(model: Any) -> Any:
     """With drafts a swarm draws as without; Transformers draws after all drafted tokens at once, so others."""
     drafts = {"prompt_lookup_num_tokens": 3} if isinstance(model, SwarmModel) else {}
     return model.generate(IDS, max_new_tokens=12, pad_token_id=0, do_sample=True, **drafts)
+
+
+def _streaming(model: Any) -> Tensor:
+    streamer = _Streamer()
+    model.generate(IDS, max_new_tokens=6, pad_token_id=0, streamer=streamer)
+    return torch.cat(streamer.parts)
+
+
+class _Streamer(BaseStreamer):
+    """Keeps what it is given."""
+
+    def __init__(self) -> None:
+        self.parts: list[Tensor] = []
+
+    def put(self, value: Tensor) -> None:
+        self.parts.append(value.flatten())
+
+    def end(self) -> None:
+        self.parts.append(torch.tensor([-1]))
 
 
 def _going_on(model: Any) -> Any:

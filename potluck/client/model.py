@@ -299,8 +299,15 @@ class SwarmModel:
         **kwargs: Any,
     ) -> Any:
         """Generate with drafts; `generate` calls this for `prompt_lookup_num_tokens` and `assistant_model`."""
+        if generation_config.assistant_early_exit is not None:
+            raise UsageError(
+                "assistant_early_exit drafts with the first blocks, which are at servers",
+                hint="leave it out, and give prompt_lookup_num_tokens or assistant_model",
+            )
         helpers = {name: kwargs.pop(name, None) for name in _HELPERS}
         given = (input_ids, logits_processor, stopping_criteria, generation_config)
+        if generation_config.assistant_ensemble_weight is not None:  # tokens are drawn from both models
+            return super()._assisted_decoding(*given, streamer=streamer, **helpers, **kwargs)  # type: ignore[misc]
         cache = kwargs.get(self._cache_name)
         if isinstance(cache, RemoteCache) and (cache.is_exact or not self._may_speculate):
             return self._sample(*given, streamer=streamer, **kwargs)  # type: ignore[attr-defined]
@@ -321,7 +328,7 @@ class SwarmModel:
         model_kwargs: dict[str, Any],
     ) -> Drafter | None:
         """Return who drafts; None for ways of drafting that need more of the model than a swarm gives."""
-        if config.assistant_early_exit is None and config.prompt_lookup_num_tokens is not None:
+        if config.prompt_lookup_num_tokens is not None:
             return OwnDrafter(self._step_times, config.prompt_lookup_num_tokens, self._own_head())
         candidates = self._get_candidate_generator(  # type: ignore[attr-defined]
             generation_config=config,

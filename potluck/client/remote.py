@@ -27,6 +27,8 @@ from potluck.protocol.blocks import Span
 if TYPE_CHECKING:
     from potluck.client.swarm_client import SwarmClient
 
+_OTHER_ATTENTION = ("is_causal", "cu_seq_lens_q", "cu_seq_lens_k", "seq_idx")  # which layers would hand to attention
+
 # Inputs of the model that its layers do not get. Context variables keep threads apart.
 _mask: ContextVar[Tensor | None] = ContextVar("attention_mask", default=None)
 _prompts: ContextVar[Tensor | None] = ContextVar("deep_prompts", default=None)
@@ -86,6 +88,8 @@ class RemoteBlocks(nn.Module):
         """
         if isinstance(past_key_values, JointCache):
             return past_key_values.step(hidden_states)
+        if not hidden_states.numel():
+            raise UsageError("there are no tokens to compute")
         device = hidden_states.device
         hidden = hidden_states if device.type == "cpu" else hidden_states.to("cpu")
         mask, prompts = _mask.get() if attention_mask is None else attention_mask, _prompts.get()
@@ -121,6 +125,7 @@ class RemoteBlocks(nn.Module):
         """Note the mask, provide a cache and refuse unsupported inputs; a pre-hook of the decoder around the blocks."""
         config: Any = module.config
         _refuse_outputs(config, kwargs)
+        _refuse_attention(kwargs)
         name = cache_name(module)
         for other in CACHE_NAMES:  # Transformers renames older names, but later
             if other != name and other in kwargs:
@@ -239,6 +244,13 @@ def _refuse_outputs(config: Any, kwargs: dict[str, Any]) -> None:
         if getattr(config, name, False) if asked is None else asked:
             hint = "call model.blocks[a:b] for the states between blocks" if "states" in name else "leave it out"
             raise UsageError(f"{name}: the blocks are at servers, which return their last output only", hint=hint)
+
+
+def _refuse_attention(kwargs: dict[str, Any]) -> None:
+    for name in _OTHER_ATTENTION:
+        value = kwargs.get(name)
+        if not (value is None or value is True):
+            raise UsageError(f"{name}: servers compute causal attention within each row only", hint="leave it out")
 
 
 def _refuse_positions(given: Tensor | None, mask: Tensor | None, past: int) -> None:

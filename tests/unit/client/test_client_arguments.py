@@ -11,8 +11,9 @@ from collections.abc import Iterator
 import pytest
 import torch
 from helpers.client_world import World, local_model, prompt, world
-from transformers import PreTrainedModel
+from transformers import GenerationConfig, GenerationMixin, PreTrainedModel
 
+from benchmarks import generate_matrix
 from benchmarks.generate_matrix import judge, modes
 from potluck.client.remote import RemoteBlocks
 from potluck.errors import UsageError
@@ -25,6 +26,7 @@ REFUSED = {
     "generate: output_hidden_states",
     "generate: output_attentions",
     "generate: padding on the right",
+    "generate: assistant_early_exit",
     "forward: a mask of every pair",
     "forward: a mask with holes",
     "forward: packed position_ids",
@@ -32,11 +34,27 @@ REFUSED = {
     "forward: output_hidden_states",
     "forward: output_attentions",
     "forward: a cache of its own",
+    "forward: no tokens",
+    "forward: is_causal",
+    "forward: ends of packed rows",
     "forward: use_cache and a forgotten mask",
 }
 REFUSED_BY_TRANSFORMERS = {
-    f"generate: {name}" for name in ("penalty_alpha", "dola_layers", "num_beam_groups", "force_words_ids", "use_mtp")
+    f"generate: {name}"
+    for name in (
+        "penalty_alpha",
+        "dola_layers",
+        "num_beam_groups",
+        "force_words_ids",
+        "constraints",
+        "use_mtp",
+        "a typing error",
+        "stop_strings without a tokenizer",
+    )
 }
+OF_THE_MACHINE = {"compile_config", "disable_compile", "continuous_batching_config", "cache_config", "synced_gpus"}
+OF_OTHER_MODELS = {"decoder_start_token_id", "is_assistant"}
+NO_ARGUMENTS = {"self", "kwargs", "inputs", "transformers_version"}
 
 
 @pytest.fixture(scope="module")
@@ -55,6 +73,14 @@ def test_no_argument_of_forward_is_left_out(local: PreTrainedModel) -> None:
     told = " ".join(inspect.getsource(mode) for mode in _MODES.values())
     for argument in set(inspect.signature(type(local).forward).parameters) - {"self", "kwargs", "input_ids"}:
         assert f"{argument}=" in told
+
+
+def test_no_argument_of_generate_is_left_out() -> None:
+    arguments = {name for name in GenerationConfig().to_dict() if not name.startswith("_")}
+    arguments |= set(inspect.signature(GenerationMixin.generate).parameters)
+    told = inspect.getsource(generate_matrix)
+    left_out = {name for name in arguments if f'"{name}":' not in told and f"{name}=" not in told}
+    assert left_out == OF_THE_MACHINE | OF_OTHER_MODELS | NO_ARGUMENTS
 
 
 def test_a_session_grows_with_its_text(local: PreTrainedModel) -> None:
