@@ -408,7 +408,8 @@ def _hub_revision(swarm: Swarm) -> str | None:
 
 @cache
 def _swarm_class(family_class: Any) -> type:
-    return type(f"Swarm{family_class.__name__}", (SwarmModel, family_class), {})
+    """Return a class with the family's own name, by which pipelines and saved configurations know it."""
+    return type(family_class.__name__, (SwarmModel, family_class), {})
 
 
 def _around(model: nn.Module, blocks: RemoteBlocks) -> tuple[nn.Module, RemoteLayers]:

@@ -88,8 +88,6 @@ class RemoteBlocks(nn.Module):
         """
         if isinstance(past_key_values, JointCache):
             return past_key_values.step(hidden_states)
-        if not hidden_states.numel():
-            raise UsageError("there are no tokens to compute")
         device = hidden_states.device
         hidden = hidden_states if device.type == "cpu" else hidden_states.to("cpu")
         mask, prompts = _mask.get() if attention_mask is None else attention_mask, _prompts.get()
@@ -101,13 +99,15 @@ class RemoteBlocks(nn.Module):
         if cache is not None and not cache.is_deferred:
             if cache.span != self.span:
                 raise UsageError(f"a cache of blocks {cache.span} for blocks {self.span}", hint="use their new_cache()")
-            if hidden.requires_grad:
+            if hidden.requires_grad and torch.is_grad_enabled():
                 raise UsageError("no gradients flow through a cache", hint="use torch.no_grad(), or no cache")
             own = None if cache.is_initialized else _adapter_of(gather(self.places, self.span, cache.prefix))
             output = cache.step(hidden, mask, None if prompts is None else prompts.detach(), own)
             if (kept := _kept.get()) is not None:
                 kept.append(output)
             return output if device.type == "cpu" else output.to(device)
+        if not hidden.numel():
+            raise UsageError("there are no tokens to compute")
         groups = group_rows(mask, hidden.shape[0], hidden.shape[1])
         gathered = gather(self.places, self.span, None if cache is None else cache.prefix)
         own, values = _adapter_of(gathered), None if gathered is None else gathered[1]

@@ -7,11 +7,22 @@ import inspect
 import os
 import pickle
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 import torch
+import transformers
 from helpers.client_world import World, local_model, prompt, world
-from transformers import GenerationConfig, GenerationMixin, PreTrainedModel
+from tokenizers import Tokenizer
+from tokenizers.models import WordLevel
+from transformers import (
+    AutoConfig,
+    GenerationConfig,
+    GenerationMixin,
+    PreTrainedModel,
+    PreTrainedTokenizerFast,
+    pipeline,
+)
 
 from benchmarks import generate_matrix
 from benchmarks.generate_matrix import judge, modes
@@ -115,6 +126,29 @@ def test_gradients_that_a_cache_would_lose_are_refused(there: World) -> None:
     embedded = there.model.get_input_embeddings()(prompt()).requires_grad_()
     with pytest.raises(UsageError, match="no gradients flow through a cache"):
         there.model(inputs_embeds=embedded, past_key_values=seen.past_key_values)
+
+
+def test_text_is_generated_where_gradient_checkpoints_are_on(local: PreTrainedModel) -> None:
+    with world("0:4") as there:
+        there.model.gradient_checkpointing_enable()
+        generated = there.model.generate(prompt(), max_new_tokens=4, pad_token_id=0)
+    assert torch.equal(generated, local.generate(prompt(), max_new_tokens=4, pad_token_id=0))
+
+
+def test_pipelines_and_saved_configurations_know_the_family(
+    there: World, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    vocabulary = Tokenizer(WordLevel({str(token): token for token in range(256)}, unk_token="0"))
+    tokenizer = PreTrainedTokenizerFast(tokenizer_object=vocabulary, pad_token="0")
+    transformers.utils.logging.enable_propagation()
+    try:
+        said = pipeline("text-generation", model=there.model, tokenizer=tokenizer)("3", max_new_tokens=2)
+    finally:
+        transformers.utils.logging.disable_propagation()
+    assert said[0]["generated_text"].startswith("3")
+    assert "not supported" not in caplog.text
+    there.model.save_pretrained(tmp_path)
+    assert AutoConfig.from_pretrained(tmp_path).architectures == ["LlamaForCausalLM"]
 
 
 @pytest.mark.parametrize("copying", [copy.deepcopy, pickle.dumps], ids=["deepcopy", "pickle"])
