@@ -251,7 +251,7 @@ def _streaming(model: Any) -> Tensor:
     return torch.cat(streamer.parts)
 
 
-class _Streamer(BaseStreamer):
+class _Streamer(BaseStreamer):  # type: ignore[misc]
     """Keeps what it is given."""
 
     def __init__(self) -> None:

@@ -87,6 +87,8 @@ class _AutoDistributedModel:
     ) -> Any:
         """Load a model. Close it after use, or use it as a context manager.
 
+        Downloads show the hub's progress bars, which `transformers.utils.logging.disable_progress_bar()` switches off.
+
         Args:
             model: a hub name or a folder with the checkpoint; None takes the swarm's own model.
             swarm: the name of a swarm that this user joined, an invite, which is accepted once, or a membership; None
@@ -114,7 +116,8 @@ class _AutoDistributedModel:
         ends_dtype = _dtype(dtype, torch_dtype)
         membership = swarm if isinstance(swarm, Membership) else JoinedSwarms().find(swarm)
         joined = membership.swarm
-        checkpoint = open_checkpoint(model or joined.model, revision=revision or _hub_revision(joined), token=token)
+        revision = revision or _hub_revision(joined)
+        checkpoint = open_checkpoint(model or joined.model, revision=revision, token=token, progress=True)
         _check_fits(checkpoint, joined)
         config = config or ClientConfig()
         demanding = replace(
