@@ -75,7 +75,7 @@ class _Spare:
         return self.feeding is not None and not self.feeding.done()
 
     def lacks(self, settled: int, lead: Hop) -> bool:
-        """Tell whether it should be fed now: while the server that it stands by for is leaving, with almost anything."""
+        """Tell whether it lacks so much that it should be fed; hardly anything while `lead` is leaving."""
         return settled - self.kept > (_LAST_TOKENS if lead.is_leaving else _LAG_TOKENS - 1)
 
 
