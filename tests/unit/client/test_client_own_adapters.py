@@ -40,7 +40,8 @@ def test_servers_that_take_no_adapters_are_not_asked_and_it_is_said(local: PreTr
             model(input_ids=prompt())
         assert not there.servers[0].forwards
         with model.disable_adapter():
-            torch.testing.assert_close(model(input_ids=prompt()).logits, local(input_ids=prompt()).logits)
+            logits = local(input_ids=prompt()).logits
+            torch.testing.assert_close(model(input_ids=prompt()).logits, logits, rtol=1e-5, atol=1e-4)
 
 
 def test_an_adapter_is_not_merged_into_weights_that_are_elsewhere() -> None:

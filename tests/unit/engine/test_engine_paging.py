@@ -79,7 +79,7 @@ async def test_a_beginning_that_comes_in_pieces_is_kept_whole(network, blocks):
         counted = server.serving.metrics()
     assert counted.shared_tokens == 96 + 96
     assert torch.equal(answers[0][:, :96], answers[1][:, :96])
-    torch.testing.assert_close(answers[0], answers[2])
+    torch.testing.assert_close(answers[0], answers[2], rtol=1e-5, atol=1e-4)  # other rows in a step round otherwise
 
 
 async def test_beginnings_are_not_shared_with_other_clients_spans_or_prompts(network, blocks):
