@@ -25,6 +25,7 @@ NUM_SESSIONS = 16
 PROMPT_TOKENS = 32
 _WARM_UP_TOKENS = 8
 _UNCOUNTED_TOKENS = 3  # after a pause sessions have to find each other again, which is not what a round measures
+_TURN_TOKENS = 4  # a few tenths of a second
 _CPU_INFO = Path("/proc/cpuinfo")
 
 
@@ -73,15 +74,19 @@ def _gain(hidden_size: int, dtype: torch.dtype, rounds: int, num_tokens: int) ->
 
 
 def overhead(soak: bool) -> Measured:
-    """Share of the engine's CPU time that is not the blocks' own, with 16 sessions of hidden size 2048."""
+    """Share of the engine's CPU time that is not the blocks' own, with 16 sessions of hidden size 2048.
+
+    The engine and the bare blocks take turns of a few steps, because what else the machine does changes from second to
+    second.
+    """
     dtype = torch.bfloat16 if _computes_in_bfloat16() else torch.float32
-    rounds, num_tokens = (12, 48) if soak else (4, 24)
+    turns = 144 if soak else 24
     folder = checkpoint(2048, NUM_BLOCKS)
     options = ("--dtype", str(dtype).removeprefix("torch."))
     engine_ms: list[float] = []
     blocks_ms: list[float] = []
     with LocalSwarm(folder, [Span(0, NUM_BLOCKS)], serve_options=options) as swarm, client_of(swarm) as client:
-        engine = psutil.Process(swarm.engines[0].pid)
+        engine = swarm.engines[0].pid
         direct = _Direct(load_span(open_checkpoint(str(folder)), Span(0, NUM_BLOCKS), dtype=dtype))
         decoders = [
             Decoder(client, 2048, dtype, prompt_tokens=PROMPT_TOKENS, seed=seed) for seed in range(NUM_SESSIONS)
@@ -92,23 +97,24 @@ def overhead(soak: bool) -> Measured:
                 await decoder.start()
             await decode_together(decoders, _WARM_UP_TOKENS)
             direct.run(_WARM_UP_TOKENS)
-            for _ in range(rounds):
+            for _ in range(turns):
+                own_s = direct.run(_TURN_TOKENS // 2)
                 await decode_together(decoders, _UNCOUNTED_TOKENS)
-                before = _cpu_s(engine)
-                await decode_together(decoders, num_tokens)
-                engine_ms.append(1e3 * (_cpu_s(engine) - before) / num_tokens)
-                begin = time.thread_time()
-                direct.run(num_tokens)
-                blocks_ms.append(1e3 * (time.thread_time() - begin) / num_tokens)
+                before = _exact_cpu_s(engine)
+                await decode_together(decoders, _TURN_TOKENS)
+                engine_ms.append(1e3 * (_exact_cpu_s(engine) - before) / _TURN_TOKENS)
+                own_s += direct.run(_TURN_TOKENS // 2)
+                blocks_ms.append(1e3 * own_s / _TURN_TOKENS)
             await asyncio.gather(*(decoder.close() for decoder in decoders))
 
         client.run(measure())
-    shares = [100 * (whole - own) / whole for whole, own in zip(engine_ms, blocks_ms, strict=True)]
+    shares = sorted(100 * (whole - own) / whole for whole, own in zip(engine_ms, blocks_ms, strict=True))
     detail = {
         "engine_cpu_ms_a_step": round(statistics.median(engine_ms), 2),
         "blocks_cpu_ms_a_step": round(statistics.median(blocks_ms), 2),
+        "quartiles_of_turns": [round(shares[len(shares) // 4], 1), round(shares[3 * len(shares) // 4], 1)],
         "dtype": str(dtype).removeprefix("torch."),
-        "rounds": rounds,
+        "turns": turns,
     }
     return Measured(statistics.median(shares), detail)
 
@@ -123,9 +129,12 @@ class _Direct:
         self._hidden = random_states(NUM_SESSIONS * PROMPT_TOKENS, blocks.hidden_size, blocks.dtype)[0]
         self._step(PROMPT_TOKENS)
 
-    def run(self, tokens: int) -> None:
+    def run(self, tokens: int) -> float:
+        """Run so many steps and return their CPU time in seconds."""
+        begin = time.thread_time()
         for _ in range(tokens):
             self._step(1)
+        return time.thread_time() - begin
 
     def _step(self, tokens: int) -> None:
         for row in self._rows:
@@ -140,6 +149,11 @@ class _Direct:
 def _cpu_s(process: psutil.Process) -> float:
     times = process.cpu_times()
     return float(times.user + times.system)
+
+
+def _exact_cpu_s(pid: int) -> float:
+    """Return a process' CPU time by Linux' clock for it, which counts nanoseconds where psutil counts hundredths."""
+    return time.clock_gettime((~pid << 3) | 2)
 
 
 def _computes_in_bfloat16() -> bool:
