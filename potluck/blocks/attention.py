@@ -20,7 +20,6 @@ from torch import Tensor, nn
 
 from potluck.blocks.native_kernels import native_kernels
 from potluck.blocks.native_library import can_attend
-from potluck.blocks.paged import PagedView
 from potluck.blocks.slots import decoded
 from potluck.blocks.widening import Widener
 
@@ -132,7 +131,8 @@ def attend(
         TypeError: the layer passes something unknown here, so its family runs each session alone.
     """
     unknown = [name for name, other in others.items() if isinstance(other, Tensor) and name != "position_ids"]
-    is_known = isinstance(key, LayerView | PagedView) and attention_mask is None and is_causal is not False
+    is_view = not isinstance(key, Tensor)  # of this package: LayerView, LatentView, PagedView
+    is_known = is_view and attention_mask is None and is_causal is not False
     if not is_known or unknown:
         raise TypeError(f"attention of {type(module).__name__} cannot be given packed rows")
     return key.attend(query, query.shape[-1] ** -0.5 if scaling is None else scaling, softcap, s_aux), None

@@ -286,7 +286,7 @@ def hold_packed(
     """Let linear layers and experts hold a checkpoint's own codes, value for value.
 
     Returns which packed matrices are held, and in place of which parameter. Others must be expanded: those with codes
-    of 8 bits or with groups that don't have a multiple of `GROUP` columns, and experts in act-order.
+    of 8 bits or with groups that don't have a multiple of `GROUP` columns, experts in act-order, and what expands latents.
 
     Args:
         tensors: of the block, by their names in it.
@@ -300,13 +300,13 @@ def hold_packed(
     held = {}
     for path in packing.paths(tensors):
         linear = modules.get(path)
-        if type(linear) is not nn.Linear:
+        home, _, name = path.rpartition(".")
+        if type(linear) is not nn.Linear or expands_latents(modules.get(home), name):
             continue
         packed = packing.matrix(path, tensors)
         if not _can_hold(packed) or packed.shape != linear.weight.shape:
             continue
         matrix = Int4Matrix(packed, _rows_together(is_for_cpu=is_for_cpu), dtype)
-        home, _, name = path.rpartition(".")
         sizes = linear.in_features, linear.out_features
         setattr(modules[home], name, QuantizedLinear(matrix, linear.bias, *sizes))
         held[path] = f"{path}.weight"
@@ -384,13 +384,18 @@ class _Target(NamedTuple):
 def _targets(block: nn.Module) -> Iterator[_Target]:
     for parent in block.modules():
         for name, child in parent.named_children():
-            weight = _linear_weight(child)
+            weight = None if expands_latents(parent, name) else _linear_weight(child)
             if weight is not None and weight.shape[0] >= _MIN_ROWS and weight.shape[1] % GROUP == 0:
                 yield _Target(parent, name, weight)
         if hasattr(parent, "is_transposed"):  # an experts class of transformers: it indexes its parameters by expert
             for name, parameter in parent.named_parameters(recurse=False):
                 if parameter.dim() == 3 and parameter.shape[2] % GROUP == 0 and parameter.shape[1] % 2 == 0:
                     yield _Target(parent, name, parameter)
+
+
+def expands_latents(parent: nn.Module | None, name: str) -> bool:
+    """Tell whether this layer makes keys and values of latents: its numbers are used one by one (see `latent`)."""
+    return name == "kv_b_proj" and hasattr(parent, "expand_kv")
 
 
 def linear_shape(module: nn.Module) -> tuple[int, int] | None:

@@ -23,6 +23,7 @@ from potluck.blocks.decode_graphs import Agree, DecodeGraphs, GraphRecorder
 from potluck.blocks.fused import fused_layers
 from potluck.blocks.kernel_support import NoKernels
 from potluck.blocks.kv import KvLayout, KvMemory, LayerGroup
+from potluck.blocks.latent import share_latents
 from potluck.blocks.native_steps import MOST_TOKENS, CannotRunWhole, WholeBlocks
 from potluck.blocks.paged import PagedCache, multiply_quantised, restore_quantised, step_tensors
 from potluck.blocks.pages import PAGE_TOKENS, Run, slots_in
@@ -117,6 +118,7 @@ class RaggedRunner:
         self.layout = layout
         self.calls = calls
         self.layers = layers
+        share_latents(layers)
         self._switch = switch
         self._adapters = adapters
         self._called: list[Any] = list(layers)

@@ -50,9 +50,9 @@ class Routing:
         chosen = iter(self._chosen[layer])
 
         def repeat(scores: Tensor, dim: int, choose: Callable[[], Any]) -> Any:
-            noted = next(chosen, None)
-            is_alike = noted is not None and dim in (-1, scores.dim() - 1) and scores.shape[:-1].numel() == len(tokens)
-            if noted is None or not is_alike:
+            is_alike = dim in (-1, scores.dim() - 1) and scores.shape[:-1].numel() == len(tokens)
+            noted = next(chosen, None) if is_alike else None  # scores of groups of experts have other shapes
+            if noted is None:
                 return choose()
             indices = noted[torch.as_tensor(tokens, device=noted.device)].view(*scores.shape[:-1], -1)
             return torch.return_types.topk((scores.gather(-1, indices), indices))

@@ -23,6 +23,7 @@ from potluck.blocks.arenas import KvShape
 from potluck.blocks.cache import GrowingLayer, GrowingWindowLayer, KvCache
 from potluck.blocks.calls import LayerCalls, learn_calls, same
 from potluck.blocks.decode_graphs import Agree
+from potluck.blocks.formats import QuantizedExperts, QuantizedLinear
 from potluck.blocks.kernel_support import NoKernels, uses_kernels, why_no_kernels
 from potluck.blocks.kv import KvLayout, KvMemory, LayerKv
 from potluck.blocks.loop import FamilyLoop
@@ -39,6 +40,7 @@ _TOKENS = 4
 _FARTHEST_POSITION = 2**20  # making masks of so many tokens takes only a few milliseconds
 _TOLERANCE = {torch.float32: 1e-5, torch.float64: 1e-5}
 _HALF_TOLERANCE = 2e-2
+_CODES_TOLERANCE = 4e-2  # of half precision where products round their input to int8 besides
 _INT8_TOLERANCE = 0.1  # with keys and values in int8
 
 _OTHER_GPU = NoKernels("no kernels on another GPU of this span")
@@ -345,6 +347,7 @@ def _can_join(rows: list[Tensor], packed: Tensor, dim: int) -> bool:
 def _compare(runner: RaggedRunner, heard: Heard, tolerance: float | None = None) -> None:
     """Compare one layer of each kind, for rows of different lengths in three steps, with its results for rows alone."""
     first = runner.layout.span.start
+    tolerance = tolerance or _tolerance_of(runner.layers, runner.layout.dtype)
     memory = KvMemory(runner.layout, 2 * PAGE_TOKENS)
     for layer in _one_of_each_kind(runner):
         inputs, outputs = heard.layers[layer]
@@ -370,9 +373,13 @@ def _compare(runner: RaggedRunner, heard: Heard, tolerance: float | None = None)
             memory.free(sequence)
 
 
-def _check_equal(result: Tensor, expected: Tensor, tolerance: float | None) -> None:
+def _tolerance_of(layers: nn.ModuleList, dtype: torch.dtype) -> float:
+    has_codes = any(isinstance(module, QuantizedLinear | QuantizedExperts) for module in layers.modules())
+    return _TOLERANCE.get(dtype, _CODES_TOLERANCE if has_codes else _HALF_TOLERANCE)
+
+
+def _check_equal(result: Tensor, expected: Tensor, tolerance: float) -> None:
     """Raise NotRaggedError if results differ too much. Shapes: [tokens, hidden_size]."""
-    tolerance = tolerance or _TOLERANCE.get(expected.dtype, _HALF_TOLERANCE)
     error = (result.double() - expected.double()).abs().amax(-1) / expected.double().abs().amax(-1).clamp_min(1e-9)
     if not bool((error <= tolerance).all()):  # also if it is no number
         raise NotRaggedError(f"rows in one step differ from each row alone by {error.max().item():.1e}")

@@ -146,6 +146,14 @@ def test_rows_of_one_step_go_through_their_own_adapters(tmp_path: Path, family_f
     torch.testing.assert_close(found, torch.cat(wanted), rtol=1e-5, atol=1e-4)
 
 
+@pytest.mark.parametrize(("target", "shares"), [("o_proj", True), ("kv_b_proj", False)])
+def test_an_adapter_that_changes_how_latents_expand_keeps_sessions_apart(
+    target: str, shares: bool, tmp_path: Path, family_folder: Callable[[str], Path]
+) -> None:
+    base = family_folder("deepseek_v3")
+    assert load(base, opened(save_adapter(base, tmp_path, target_modules=[target]))).is_ragged == shares
+
+
 @torch.inference_mode()
 def test_the_least_recently_used_adapter_goes_when_memory_is_short(
     tmp_path: Path, family_folder: Callable[[str], Path]

@@ -40,6 +40,7 @@ RAGGED = {
     "granite",
     "gemma",
     "olmo3",
+    "deepseek_v3",
 }
 DIRECT = RAGGED - {"gpt2"}
 
@@ -82,7 +83,7 @@ def assert_close(found: Tensor, wanted: Tensor, tolerance: float = 1e-5) -> None
 
 @pytest.mark.parametrize("family", FAMILIES)
 def test_families_that_share_steps_and_make_arguments_directly_are_known(family: str, family_folder: FolderOf) -> None:
-    """The others have ALiBi, chunks, states, latents, attention of their own, or rope that looks at the whole batch."""
+    """The others have ALiBi, chunks, states, attention of their own, or rope that looks at the whole batch."""
     blocks = load(family_folder(family))
     assert blocks.is_ragged == (family in RAGGED)
     assert family not in DIRECT or (blocks._runner is not None and blocks._runner.calls.is_direct)
@@ -108,7 +109,7 @@ def test_rows_in_one_step_give_what_each_gives_alone(family: str, family_folder:
         assert_close(torch.cat(found), alone(blocks, hidden))
 
 
-@pytest.mark.parametrize("family", ["llama", "mistral_sliding", "gemma2", "gpt2"])
+@pytest.mark.parametrize("family", ["llama", "mistral_sliding", "gemma2", "gpt2", "deepseek_v3"])
 def test_half_precision_stays_within_its_tolerance(family: str, family_folder: FolderOf) -> None:
     blocks = load(family_folder(family), dtype=torch.bfloat16)
     memory = blocks.new_memory(400)
@@ -121,7 +122,7 @@ def test_half_precision_stays_within_its_tolerance(family: str, family_folder: F
         assert_close(torch.cat([before, last]).float(), alone(blocks, x[: n + 1]).float(), 2e-2)
 
 
-@pytest.mark.parametrize("family", ["llama", "mistral_sliding", "gemma2", "gpt2"])
+@pytest.mark.parametrize("family", ["llama", "mistral_sliding", "gemma2", "gpt2", "deepseek_v3"])
 def test_a_cache_in_int8_costs_little(family: str, family_folder: FolderOf) -> None:
     blocks = load_span(open_checkpoint(str(family_folder(family))), SPAN, cache_quantization="int8")
     assert blocks.step_ways.endswith(", cache in int8")
@@ -136,7 +137,7 @@ def test_a_cache_in_int8_costs_little(family: str, family_folder: FolderOf) -> N
         assert_close(torch.cat([before, last]), alone(blocks, x[: len(before) + 1]), 3e-2)
 
 
-@pytest.mark.parametrize("family", ["llama", "gpt_oss", "gpt2", "gemma3"])
+@pytest.mark.parametrize("family", ["llama", "gpt_oss", "gpt2", "gemma3", "deepseek_v3"])
 def test_rows_join_and_leave_where_their_blocks_begin_and_end(family: str, family_folder: FolderOf) -> None:
     folder = family_folder(family)
     blocks = load(folder)
@@ -184,7 +185,7 @@ def test_a_row_in_many_runs_of_pages_sees_them_all(family_folder: FolderOf) -> N
     assert_close(torch.cat(found), alone(blocks, hidden))
 
 
-@pytest.mark.parametrize("family", ["llama", "mistral_sliding", "gemma3"])
+@pytest.mark.parametrize("family", ["llama", "mistral_sliding", "gemma3", "deepseek_v3"])
 def test_forks_go_their_own_ways_from_shared_pages(family: str, family_folder: FolderOf) -> None:
     blocks = load(family_folder(family))
     memory = blocks.new_memory(400)

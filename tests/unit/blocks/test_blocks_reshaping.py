@@ -19,7 +19,7 @@ from potluck.checkpoint import open_checkpoint
 from potluck.protocol.blocks import Span
 
 FolderOf = Callable[[str], Path]
-FAMILIES = ["llama", "gemma3", "gpt2", "qwen3_moe", "mistral_sliding"]
+FAMILIES = ["llama", "gemma3", "gpt2", "qwen3_moe", "mistral_sliding", "deepseek_v3"]
 
 
 def load(folder: Path, span: Span) -> BlockSpan:

@@ -44,3 +44,16 @@ def test_tokens_of_another_number_are_routed_afresh() -> None:
         router(torch.eye(4)[:2])
     with routing.repeated(0, [0]):
         assert router(torch.eye(4)[2:])[1][:, 0].tolist() == [2, 3]
+
+
+def test_a_choice_among_groups_of_experts_does_not_take_the_place_of_the_next() -> None:
+    class Grouped(nn.Module):
+        def forward(self, scores: Tensor) -> Tensor:
+            scores.view(-1, 2, 2).topk(1)  # as DeepSeek V3 ranks groups
+            return scores.topk(1).indices
+
+    router, routing, scores = Grouped(), Routing(), torch.tensor([[5.0, 1.0, 1.0, 0.0], [0.0, 2.0, 1.0, 5.0]])
+    with routing.noted(nn.ModuleList([router]), tokens=2):
+        router(scores)
+    with routing.repeated(0, [1]):
+        assert router(torch.tensor([[9.0, 0.0, 0.0, 0.0]])).tolist() == [[3]]
