@@ -25,9 +25,9 @@ MOST_ABSORBED = 16
 
 def share_latents(layers: nn.ModuleList) -> None:
     """Let layers with latent attention take packed rows; what they compute for tensors stays the same."""
-    for module in layers.modules():
-        if hasattr(type(module), "expand_kv"):
-            module.expand_kv = partial(_expanded, module)
+    attentions: list[Any] = [module for module in layers.modules() if hasattr(type(module), "expand_kv")]
+    for module in attentions:
+        module.expand_kv = partial(_expanded, module)
 
 
 def _expanded(module: Any, latents: Any, rotated: Any) -> tuple[Any, Any]:
