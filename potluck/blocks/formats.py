@@ -286,8 +286,8 @@ def hold_packed(
     """Let linear layers and experts hold a checkpoint's own codes, value for value.
 
     Returns which packed matrices are held, and in place of which parameter. Others must be expanded: those with codes
-    of 8 bits or with groups that don't have a multiple of `GROUP` columns, experts in act-order, and matrices that expand
-    latents.
+    of 8 bits or with groups that don't have a multiple of `GROUP` columns, experts in act-order, and what
+    expands latents.
 
     Args:
         tensors: of the block, by their names in it.
