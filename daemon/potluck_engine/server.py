@@ -456,12 +456,9 @@ class Engine:
             until_s = self.node.directory.exclusions.ends_at(self.node.peer_id)
             people = len({opinion.person for opinion in case.opinions if opinion.finding is Finding.WRONG})
             log.error("%d people repeated what this computer computed and found it wrong", people)
-            if phase.state.admission.leaving:  # it was offloaded: only sessions are left
-                phase.state.stage.paging.close_all()
-            else:
-                await phase.mover.stop()
-                await self._refuse_new(phase)
-                await asyncio.gather(self._leave_directory(phase), self.runtime.give_up(phase.state, closes_all=True))
+            await phase.mover.stop()
+            await self._refuse_new(phase)
+            await asyncio.gather(self._leave_directory(phase), self.runtime.give_up(phase.state, closes_all=True))
             self._on_event(events.FoundWrong(people, until_s))
 
     async def _fetch_ends(self, checkpoint: Checkpoint) -> None:

@@ -86,6 +86,19 @@ async def test_an_engine_that_was_excluded_while_it_was_offloaded_does_not_come_
     await machine.begin()
 
 
+async def test_an_engine_that_is_excluded_while_it_finishes_frees_its_weights(machine: Machine, court: Court) -> None:
+    await machine.begin()
+    await machine.engine.drain()
+    court.case = CASE
+    await until(lambda: verdicts(machine) == [2])
+    assert machine.engine.state is not None
+    layers = machine.engine.state.blocks.whole.layers
+    assert not any(parameter.untyped_storage().nbytes() for parameter in layers.parameters())
+    court.case = None
+    await until(lambda: verdicts(machine) == [2, 0])
+    await machine.begin()
+
+
 async def test_an_offloaded_engine_leaves_the_device_alone_when_its_exclusion_ends(
     machine: Machine, court: Court
 ) -> None:
