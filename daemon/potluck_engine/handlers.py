@@ -27,7 +27,7 @@ from potluck.wire.adapters import ACCEPTED, UploadJoiner
 from potluck.wire.calls import CallRequest, RequestJoiner
 from potluck.wire.limits import Limits
 from potluck.wire.message import MAX_FIELD_BYTES, PART_BYTES
-from potluck.wire.packing import can_pack, pack_gradient
+from potluck.wire.packing import can_pack, pack, pack_gradient
 from potluck.wire.questions import (
     decode_quote_request,
     decode_receipt,
@@ -218,11 +218,16 @@ class Handlers:
         timing = replace(computed.timing, cache_tokens_left=state.free_tokens)
         state.tabs.note(tab, batch * tokens, is_backward=priority is Priority.BACKWARD)
         timing = state.tabs.say(tab, timing, is_named=tab.seq > 0)  # once it signs: answers of calls may be lost
+        packs = request.packs and can_pack(request.hidden.shape[-1])
         if priority is Priority.FORWARD:
-            return TensorReply((computed.value,), timing)
+            output = computed.value
+            if not packs:
+                return TensorReply((output,), timing)
+            rounded, packed = await in_thread_if_large(output.nbytes, lambda: pack(output))
+            return TensorReply((rounded,), timing, packed=packed)
         found: Gradients = computed.value
         hidden, packed = found.hidden, None
-        if isinstance(request, BackwardRequest) and request.packs and can_pack(hidden.shape[-1]):
+        if packs:
             plain = hidden
             hidden, packed = await in_thread_if_large(plain.nbytes, lambda: pack_gradient(plain, self._rounding))
         tensors = (hidden,) if found.prompts is None else (hidden, found.prompts)

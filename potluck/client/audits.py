@@ -8,6 +8,7 @@ docs/decisions/0042 says why they are so.
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import math
 import os
@@ -43,6 +44,7 @@ from potluck.client.commitments import SignedWindows
 from potluck.client.config import ClientConfig
 from potluck.client.history import History
 from potluck.client.hop import Hop
+from potluck.client.packing import speaks_packed
 from potluck.client.report import AuditReport
 from potluck.client.servers import Servers
 from potluck.client.stateless import forward_at
@@ -52,6 +54,7 @@ from potluck.protocol.messages import SessionOpening
 from potluck.protocol.records import NumberFormat, ServerRecord
 from potluck.routing import Needs, RouteHop
 from potluck.tasks import BackgroundTasks
+from potluck.wire.packing import pack_exactly
 
 _log = logging.getLogger(__name__)
 
@@ -75,6 +78,7 @@ class _Case:
     window: int
     row: int
     rows: int  # of the session
+    is_fed_rounded: bool  # the inputs can travel packed
     signed: SignedWindows | None  # by the server
 
     def kind(self, form: NumberFormat) -> tuple[Span, NumberFormat, bool]:
@@ -151,6 +155,7 @@ class Audits:
             window=window,
             row=row,
             rows=hop.history.batch,
+            is_fed_rounded=hop.is_fed_rounded,
             signed=None if hop.commitments is None else hop.commitments.of(window),
         )
 
@@ -327,7 +332,10 @@ class Audits:
 
     async def _prefill(self, case: _Case, hop: RouteHop) -> Tensor:
         """Return the window as `hop` computes it in one stateless forward. Raises RemoteError."""
-        output = await forward_at(self._calls, hop, case.opening.prefix, case.inputs)
+        packed = None
+        if case.is_fed_rounded and speaks_packed(hop.server.record):
+            packed = await asyncio.to_thread(pack_exactly, case.inputs)
+        output = await forward_at(self._calls, hop, case.opening.prefix, case.inputs, packed=packed)
         return output[0, -WINDOW_TOKENS:]
 
     async def _repeat(self, case: _Case, part: RouteHop) -> tuple[Tensor, SignedWindows | None]:
@@ -343,7 +351,7 @@ class Audits:
             caller=self._calls.caller_for(part.server.record, part.span),
             resume=False,
         )
-        hop = Hop(self._calls, part, opening, History(), lambda _: False)
+        hop = Hop(self._calls, part, opening, History(), lambda _: False, is_fed_rounded=case.is_fed_rounded)
         position = case.inputs.shape[1] - WINDOW_TOKENS
         outputs = []
         signed = None

@@ -2,7 +2,7 @@
 
 Servers may forget everything between the two passes: the client keeps the input of each server and sends it again with
 the gradient. In the forward pass a new route for the rest replaces a failed server; in the backward pass other servers
-recompute its part. Over slow links gradients travel packed, rounded by chance.
+recompute its part. Over slow links hidden states and gradients travel packed; gradients are rounded by chance.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from potluck.protocol.codes import RemoteError
 from potluck.protocol.messages import BackwardRequest, ForwardRequest
 from potluck.protocol.records import LiveServer
 from potluck.routing import Needs, RouteHop
-from potluck.wire.packing import pack_gradient, scaled
+from potluck.wire.packing import pack, pack_exactly, pack_gradient, scaled
 
 _NO_NEEDS = Needs()
 _log = logging.getLogger(__name__)
@@ -50,17 +50,20 @@ async def forward_at(
     adapter: OwnAdapter | None = None,
     *,
     is_trained: bool = False,
+    packed: Tensor | None = None,
+    packs: bool = False,
 ) -> Tensor:
     """Run `hidden` through one server's part of a route, in one call. Raises RemoteError.
 
     Args:
+        packed, packs: see `ForwardRequest`.
         is_trained: whether its backward follows, for which the server may keep what it needs.
     """
     tab = calls.tab_of_calls(part)
     own = None if adapter is None else adapter.part(part.span)
     introduced = calls.caller_for(part.server.record, part.span)
     caller = replace(introduced, receipt=tab.due(), private=None if own is None else own.id)
-    request = ForwardRequest(prefix, part.span, hidden, prompts=prompts, caller=caller, is_trained=is_trained)
+    request = ForwardRequest(prefix, part.span, hidden, prompts, caller, is_trained, packed, packs)
     reply = await calls.compute(part.server.record, request, own)
     tab.note(hidden.shape[0] * hidden.shape[1], reply.timing)
     return reply.tensors[0].to(hidden.dtype)
@@ -107,9 +110,20 @@ class StatelessCalls:
         while route:
             part = route.pop(0)
             own_prompts = None if prompts is None else _cut(prompts, part.span, span)
+            packed, (there, back) = None, self._ways(hidden, part.server)
+            if there:
+                hidden, packed = await asyncio.to_thread(pack, hidden)
             try:
                 output = await forward_at(
-                    self._calls, part, self._prefix, hidden, own_prompts, adapter, is_trained=is_trained
+                    self._calls,
+                    part,
+                    self._prefix,
+                    hidden,
+                    own_prompts,
+                    adapter,
+                    is_trained=is_trained,
+                    packed=packed,
+                    packs=back,
                 )
             except RemoteError as error:
                 failures.note(part, error)
@@ -175,16 +189,21 @@ class StatelessCalls:
 
         All gradients that are answered are linear in it, so they come back over the same power.
         """
-        grad = request.grad
-        load = Load(grad.shape[0] * grad.shape[1], grad.shape[2], grad.element_size())
-        there, back = choose_ways(self._config, load, [server.record], self._servers.ways([server], grad.shape[2]))
+        there, back = self._ways(request.grad, server)
         if not (there or back):
             return request, 0
-        grad, power = scaled(grad)
-        packed = None
+        grad, power = scaled(request.grad)
+        packed = packed_grad = None
         if there:
-            grad, packed = await asyncio.to_thread(pack_gradient, grad, self._rounding)
-        return replace(request, grad=grad, packed=packed, packs=back), power
+            packed = await asyncio.to_thread(pack_exactly, request.hidden)  # the forward has rounded them
+            grad, packed_grad = await asyncio.to_thread(pack_gradient, grad, self._rounding)
+        return replace(request, grad=grad, packed=packed, packed_grad=packed_grad, packs=back), power
+
+    def _ways(self, values: Tensor, server: LiveServer) -> list[bool]:
+        """Return whether [batch, tokens, hidden_size] should travel packed to a server, and the answer back."""
+        rows, tokens, size = values.shape
+        load = Load(rows * tokens, size, values.element_size())
+        return choose_ways(self._config, load, [server.record], self._servers.ways([server], size))
 
 
 class _Failures:

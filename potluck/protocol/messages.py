@@ -55,6 +55,8 @@ class ForwardRequest:
     prompts: Tensor | None = None
     caller: Caller = field(default_factory=Caller)
     is_trained: bool = False  # a backward with the same inputs follows
+    packed: Tensor | None = None  # the same hidden states, to be sent instead, see `potluck.wire.packing`
+    packs: bool = False  # round the output, and send it packed
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +72,8 @@ class BackwardRequest:
     grad: Tensor
     prompts: Tensor | None = None
     caller: Caller = field(default_factory=Caller)
-    packed: Tensor | None = None  # the same gradient, to be sent instead, see `potluck.wire.packing`
+    packed: Tensor | None = None  # the same hidden states, to be sent instead, see `potluck.wire.packing`
+    packed_grad: Tensor | None = None  # the same gradient, likewise
     packs: bool = False  # round the hidden states' gradient as `pack_gradient` does, and send it packed
 
 

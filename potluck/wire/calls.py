@@ -25,15 +25,15 @@ CallRequest = ForwardRequest | BackwardRequest
 
 def encode_call(request: CallRequest) -> Iterator[tuple[Buffer, ...]]:
     """Yield the request's frames, each in pieces."""
-    tensors = [to_wire(Role.HIDDEN, request.hidden)]
+    tensors = [to_wire(Role.HIDDEN, request.hidden, request.packed)]
     if isinstance(request, BackwardRequest):
-        tensors.append(to_wire(Role.GRAD, request.grad, request.packed))
+        tensors.append(to_wire(Role.GRAD, request.grad, request.packed_grad))
     if request.prompts is not None:
         tensors.append(to_wire(Role.PROMPTS, request.prompts))
     fields = target_fields(request.prefix, request.span, request.caller)
     if isinstance(request, ForwardRequest) and request.is_trained:
         fields[read.Field.IS_TRAINED] = True
-    if isinstance(request, BackwardRequest) and request.packs:
+    if request.packs:
         fields[read.Field.CODEC] = CODEC
     return split(write_message(tensors, fields))
 
@@ -58,13 +58,13 @@ class RequestJoiner(RequestParts):
         prefix, span, caller = self.target()
         hidden = read_hidden(message.tensor(Role.HIDDEN), limits)
         prompts = read_prompts(message.tensor(Role.PROMPTS), hidden, num_blocks=len(span), limits=limits)
+        packs = read.integer(message.fields, read.Field.CODEC) == CODEC
         if self._kind is ForwardRequest:
             is_trained = read.flag(message.fields, read.Field.IS_TRAINED)
-            return ForwardRequest(prefix, span, hidden, prompts, caller, is_trained)
+            return ForwardRequest(prefix, span, hidden, prompts, caller, is_trained, packs=packs)
         grad = message.tensor(Role.GRAD)
         if grad is None:
             raise WireError("a backward without a gradient")
-        packs = read.integer(message.fields, read.Field.CODEC) == CODEC
         return BackwardRequest(
             prefix, span, hidden, read_floats(grad, tuple(hidden.shape)), prompts, caller, packs=packs
         )

@@ -207,7 +207,10 @@ class BlockServer:
         with torch.no_grad():
             blocks = self._part(request.span)
             output = blocks.forward(request.hidden.to(blocks.dtype), None, request.prompts)
-        return TensorReply((self.tamper(output),))
+        output, packed = self.tamper(output), None
+        if request.packs:
+            output, packed = pack(output)
+        return TensorReply((output,), packed=packed)
 
     async def _run_backward(self, request: BackwardRequest) -> TensorReply:
         self.backwards.append(request)

@@ -12,13 +12,15 @@ from helpers.client_world import QUICK, prompt, world
 from transformers import PreTrainedModel
 
 from potluck.client import PromptTuning
+from potluck.client.calls import Calls
 from potluck.client.config import ClientConfig
 from potluck.client.hop import Hop
 from potluck.client.packing import MAX_ERROR, Load, Way, choose_ways, is_worth_packing, may_pack
 from potluck.errors import UsageError
 from potluck.protocol.blocks import PeerId, Span
-from potluck.protocol.messages import StepRequest
+from potluck.protocol.messages import BackwardRequest, StepRequest
 from potluck.protocol.records import NumberFormat, ServerRecord
+from potluck.wire.calls import CallRequest
 from potluck.wire.packing import pack_exactly
 
 GREEDY = {"max_new_tokens": 8, "do_sample": False, "eos_token_id": None, "pad_token_id": 0}
@@ -158,7 +160,7 @@ def test_a_replacement_computes_with_the_same_numbers(spans: tuple[str, ...], is
         assert torch.equal(torch.cat([step.hidden for step in others[0].steps], dim=1), inputs)
 
 
-# -- gradients ---------------------------------------------------------------------------------------------------------
+# -- calls without a session -------------------------------------------------------------------------------------------
 
 
 TRAINED = replace(PACKED, packing="on")
@@ -170,16 +172,37 @@ def gradient_of(model: PreTrainedModel, ids: torch.Tensor) -> torch.Tensor:
     return gradient
 
 
-def test_gradients_travel_packed_both_ways_and_are_close(local: PreTrainedModel) -> None:
+@pytest.fixture
+def called(monkeypatch: pytest.MonkeyPatch) -> list[CallRequest]:
+    """Return the requests of all calls without a session."""
+    found: list[CallRequest] = []
+    compute = Calls.compute
+
+    def watch(calls: Calls, record: ServerRecord, request: CallRequest, *others: Any) -> Any:
+        found.append(request)
+        return compute(calls, record, request, *others)
+
+    monkeypatch.setattr(Calls, "compute", watch)
+    return found
+
+
+def test_hidden_states_and_gradients_travel_packed_both_ways_and_are_close(
+    local: PreTrainedModel, called: list[CallRequest]
+) -> None:
     ids = prompt(batch=2, tokens=20)
     with world("0:1", "1:2", "2:4", config=TRAINED, **ERROR) as there:
         got = gradient_of(there.model, ids)
         for server in there.servers:
-            (request,) = server.backwards
-            assert request.packs
-            assert 0.5 <= float(request.grad.abs().max()) <= 1
+            (forward,), (backward,) = server.forwards, server.backwards
+            assert forward.packs
+            assert backward.packs
+            assert torch.equal(forward.hidden, backward.hidden), "or the server would compute the forward again"
+            assert 0.5 <= float(backward.grad.abs().max()) <= 1
+    assert len(called) == 6
+    assert all(request.packed is not None for request in called)
+    assert all(request.packed_grad is not None for request in called if isinstance(request, BackwardRequest))
     want = gradient_of(local, ids)
-    assert 0 < float((got - want).norm() / want.norm()) < 0.05
+    assert 0 < float((got - want).norm() / want.norm()) < 0.1  # small tokens, rounded ten times
 
 
 @pytest.mark.parametrize(
@@ -191,11 +214,37 @@ def test_gradients_travel_packed_both_ways_and_are_close(local: PreTrainedModel)
         (replace(TRAINED, packing="auto"), ERROR),  # float32
     ],
 )
-def test_who_must_not_round_gets_plain_gradients(config: ClientConfig, options: Any, local: PreTrainedModel) -> None:
+def test_who_must_not_round_is_sent_plain_values(
+    config: ClientConfig, options: Any, local: PreTrainedModel, called: list[CallRequest]
+) -> None:
     ids = prompt(batch=2, tokens=20)
     with world("0:2", "2:4", config=config, **options) as there:
         torch.testing.assert_close(gradient_of(there.model, ids), gradient_of(local, ids), rtol=1e-4, atol=1e-6)
-        assert not any(request.packs for server in there.servers for request in server.backwards)
+    assert called
+    assert not any(request.packs or request.packed is not None for request in called)
+
+
+def test_scores_are_close_where_hidden_states_travel_packed(local: PreTrainedModel, called: list[CallRequest]) -> None:
+    text = prompt(batch=2, tokens=20)
+    with world("0:2", "2:4", config=PACKED, **ERROR) as there, torch.inference_mode():
+        seen = there.model(text, use_cache=False).logits
+        want = local(text).logits
+    assert all(request.packed is not None for request in called)
+    assert 0 < float((seen - want).norm() / want.norm()) < 0.05
+
+
+def test_an_auditor_gets_packed_what_the_session_sent_packed(
+    called: list[CallRequest], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("potluck.client.audits.audit_chance", lambda clean: 1.0)
+    with world("0:4", "0:4", config=PACKED, **ERROR) as there:
+        there.model.generate(prompt(tokens=40), **GREEDY)
+        there.client.run(there.client.audits._background.wait())
+        assert there.model.audits().audited == 1
+        assert not there.model.audits().wrong
+    (audit,) = called
+    assert audit.packed is not None
+    assert not audit.packs, "its answer is compared as it was computed"
 
 
 def losses_of_training(packing: str) -> list[float]:

@@ -21,6 +21,7 @@ from potluck.protocol.messages import BackwardRequest, Caller, ForwardRequest, S
 from potluck.protocol.records import span_digest
 from potluck.wire import protocols
 from potluck.wire.calls import encode_call
+from potluck.wire.packing import pack
 from potluck.wire.questions import decode_info
 
 SPAN = Span(0, 2)
@@ -287,6 +288,16 @@ async def test_info_tells_limits_and_what_is_free(network, blocks):
         info = decode_info(await host.call(server.host.peer_id, protocols.INFO, b"", timeout_s=60))
         assert (info.hidden_size, info.dtype, info.max_batch_tokens, info.max_length) == (64, "float32", 64, 128)
         assert info.free_tokens == 160 - 16
+
+
+async def test_hidden_states_travel_packed_there_and_back_for_who_asks_for_it(network, blocks):
+    hidden, packed = pack(hidden_states(4, 6))
+    async with serve(network, blocks=blocks) as server:
+        host = network.start()
+        plain = await forward(host, server, ForwardRequest("golden", SPAN, hidden))
+        answer = await forward(host, server, ForwardRequest("golden", SPAN, hidden, packed=packed, packs=True))
+        assert torch.equal(answer.tensors[0], pack(plain.tensors[0]).values)
+        assert not torch.equal(answer.tensors[0], plain.tensors[0])
 
 
 async def test_a_gradient_is_rounded_and_packed_for_who_asks_for_it(network, blocks):

@@ -165,6 +165,11 @@ SAMPLES = {
         b"".join(*encode_call(replace(BACKWARD, packs=True))),
         lambda body: read_request(BackwardRequest, body),
     ),
+    "forward with a packed answer": Sample(
+        replace(FORWARD, packs=True),
+        b"".join(*encode_call(replace(FORWARD, packs=True))),
+        lambda body: read_request(ForwardRequest, body),
+    ),
     "backward": Sample(BACKWARD, b"".join(*encode_call(BACKWARD)), lambda body: read_request(BackwardRequest, body)),
     "forward that is trained": Sample(
         TRAINED, b"".join(*encode_call(TRAINED)), lambda body: read_request(ForwardRequest, body)

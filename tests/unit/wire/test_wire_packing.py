@@ -6,7 +6,9 @@ import pytest
 import torch
 from torch import Tensor
 
-from potluck.protocol.messages import StepReply, StepRequest
+from potluck.protocol.blocks import Span
+from potluck.protocol.messages import BackwardRequest, ForwardRequest, StepReply, StepRequest
+from potluck.wire.calls import RequestJoiner, encode_call
 from potluck.wire.errors import WireError
 from potluck.wire.limits import Limits
 from potluck.wire.message import Role
@@ -133,6 +135,19 @@ def test_a_packed_tensor_comes_back_as_its_values(dtype: torch.dtype) -> None:
     sent = to_wire(Role.HIDDEN, values, data)
     assert (sent.codec, sent.shape, len(sent.values)) == (CODEC, (2, 6, 64), 12 * packed_bytes(64))
     assert torch.equal(read_floats(sent, (2, None, 64)), values)
+
+
+def test_calls_bring_the_values() -> None:
+    limits = Limits(hidden_size=64, num_blocks=4, max_batch_tokens=64, max_length=64, max_frame_bytes=1 << 20)
+    values, data = pack(with_outliers(64))
+    forward = ForwardRequest("m", Span(0, 2), values, packed=data)
+    backward = BackwardRequest("m", Span(0, 2), values, values, packed=data, packed_grad=data)
+    for request, tensors in ((forward, 1), (backward, 2)):
+        (frame,) = [b"".join(pieces) for pieces in encode_call(request)]
+        joiner = RequestJoiner(type(request), limits)
+        assert joiner.add(frame)
+        assert torch.equal(joiner.request().hidden, values)
+        assert len(frame) < 0.6 * tensors * values.nbytes  # of float32; 0.51 are tokens of this size
 
 
 def test_steps_answers_and_pushes_bring_the_values() -> None:
