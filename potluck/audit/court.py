@@ -1,6 +1,7 @@
 """Works out from all accusations and findings that a node knows who is excluded, and who is not heard any more.
 
 Accusations are taken in the order in which they were made, because a decided one may silence people in later ones.
+Times are whole seconds, so accusations of one second don't silence anybody in each other.
 Pure: no clock, no network. Who serves what is asked of the caller.
 """
 
@@ -9,6 +10,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
+from itertools import groupby
 
 from potluck.audit.accusations import Accusation, Opinion, Verdict, decide, may_accuse, may_judge
 from potluck.audit.consequences import GOOD_STANDING, Case, Standing, standing
@@ -50,12 +52,12 @@ def judge_all(
     def is_trusted(person: PersonId, at_s: float) -> bool:
         return not is_on_probation(person) and not standings.get(person, GOOD_STANDING).is_silenced(at_s)
 
-    for accusation in sorted(accusations, key=lambda each: (each.at_s, each.id)):
+    def hear(accusation: Accusation) -> Case | None:
         at_s = accusation.at_s
         open_ones = sum(1 for case in cases if case.accusation.accuser == accusation.accuser and _is_open(case))
         trusted = is_trusted(accusation.accuser, at_s)
         if not may_accuse(accusation.accuser, accusation.accused, open_ones, is_trusted=trusted):
-            continue
+            return None
         jurors = jurors_of(accusation)
         heard = tuple(
             opinion
@@ -70,10 +72,21 @@ def judge_all(
         num_jurors = sum(
             1 for person in jurors if may_judge(person, accusation, serves=True, is_trusted=is_trusted(person, at_s))
         )
-        cases.append(Case(accusation, heard, decide(accusation, heard, num_jurors, now_s)))
-        concerned = {accusation.accuser, accusation.accused, *(opinion.person for opinion in heard)}
+        return Case(accusation, heard, decide(accusation, heard, num_jurors, now_s))
+
+    in_order = sorted(accusations, key=lambda each: (each.at_s, each.id))
+    for _, together in groupby(in_order, key=lambda each: each.at_s):
+        before = len(cases)
+        for accusation in together:
+            if (case := hear(accusation)) is not None:
+                cases.append(case)
+        concerned = {person for case in cases[before:] for person in _concerned(case)}
         standings |= {person: standing(person, cases) for person in concerned}
     return Judgement(tuple(cases), standings)
+
+
+def _concerned(case: Case) -> set[PersonId]:
+    return {case.accusation.accuser, case.accusation.accused, *(opinion.person for opinion in case.opinions)}
 
 
 def _is_open(case: Case) -> bool:

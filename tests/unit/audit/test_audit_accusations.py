@@ -20,6 +20,7 @@ from potluck.audit.accusations import (
     quorum,
 )
 from potluck.audit.consequences import FIRST_S, LONGEST_S, Case, penalty_s, standing
+from potluck.audit.court import judge_all
 from potluck.audit.track_records import has_record, payable_tokens
 from potluck.protocol.blocks import PersonId
 
@@ -131,6 +132,23 @@ def test_a_refuted_accusation_costs_the_accuser() -> None:
     assert standing(EVA, cases).is_silenced(1001.0)
     assert standing(EVA, cases).unpaid_until_s == 0
     assert standing(BEN, cases) == standing(CEM, cases) == standing(PersonId("nobody"), cases)
+
+
+@pytest.mark.parametrize(
+    ("false", "seconds", "others"), [(1, 0.0, [Verdict.PROVEN]), (3, 0.0, [Verdict.PROVEN]), (1, 1.0, [])]
+)
+def test_a_refuted_accusation_silences_its_accuser_in_later_ones_alone(
+    false: int, seconds: float, others: list[Verdict]
+) -> None:
+    wrong, right = accusation(false), accusation(2, 1000.0 + seconds)
+    said = [
+        *opinions(wrong, cem=Finding.RIGHT, dan=Finding.RIGHT),
+        *opinions(right, cem=Finding.WRONG, dan=Finding.WRONG),
+    ]
+    judgement = judge_all([wrong, right], said, lambda about: [CEM, DAN], 1000.0 + seconds)
+    assert [case.verdict for case in judgement.cases if case.accusation is right] == others
+    assert judgement.of(ANN).is_silenced(1001.0)
+    assert judgement.of(BEN).is_excluded(b"server", 1001.0) == bool(others)
 
 
 def test_ten_clean_audits_make_a_record() -> None:
