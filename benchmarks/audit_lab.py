@@ -20,6 +20,7 @@ from torch import Tensor
 
 from potluck.audit import (
     WINDOW_TOKENS,
+    Apart,
     Differences,
     Opinion,
     Outsider,
@@ -102,7 +103,7 @@ def changed_copy(folder: Path, target: Path, change: Callable[[str, Tensor], Ten
 
 
 def verdict(
-    claimed: Outputs, recomputed: Outputs, third_prefill: Outputs, third_steps: Outputs, limit: float | None
+    claimed: Outputs, recomputed: Outputs, third_prefill: Outputs, third_steps: Outputs, limit: Apart | None
 ) -> Outsider | None:
     """Return what a client finds about one window; None: the audited server and the auditor agree."""
     claims = difference(claimed, recomputed)

@@ -32,7 +32,7 @@ from benchmarks.audit_lab import (
 )
 from benchmarks.families import NUM_BLOCKS, save_random
 from benchmarks.figures import Measured
-from potluck.audit import WINDOW_TOKENS, HonestDifferences, Outsider, difference
+from potluck.audit import WINDOW_TOKENS, Apart, HonestDifferences, Outsider, difference
 from potluck.protocol.blocks import PersonId, Span
 from potluck.protocol.records import NumberFormat
 
@@ -78,7 +78,7 @@ class _Honest:
     steps: Outputs
     repeated: Outputs
     prefill: Outputs
-    limit: float
+    limit: Apart
 
 
 def caught(soak: bool) -> Measured:
@@ -141,10 +141,10 @@ def _is_caught(outputs: Outputs, honest: _Honest, row: int) -> bool:
 def _ranges(outputs: Outputs, honest: _Honest) -> str:
     """Say how far the liar's windows are off, how far honest ones are, and what the client allows."""
     lies, others = (
-        [difference(*pair) for pair in zip(each, honest.prefill, strict=True)] for each in (outputs, honest.steps)
+        [difference(*pair).most for pair in zip(each, honest.prefill, strict=True)] for each in (outputs, honest.steps)
     )
     ranges = " and ".join(f"{min(each):.3f} to {max(each):.3f}" for each in (lies, others))
-    return f"liar and honest are {ranges} off, limit {honest.limit:.3f}"
+    return f"liar and honest are {ranges} off, limit {honest.limit.most:.3f}"
 
 
 def _alarms_of(name: str, seed: int, soak: bool) -> tuple[Counter[str], Counter[str]]:
@@ -206,7 +206,7 @@ def _lies(model: _Model, form: NumberFormat, windows: int) -> Iterator[tuple[str
     some = np.random.default_rng(0)
     noise = some.standard_normal(honest.steps.shape).astype(np.float32) / np.sqrt(server.hidden_size)
     lengths = np.linalg.norm(honest.steps, axis=2, keepdims=True)
-    usual = float(np.median([difference(*pair) for pair in zip(honest.steps, honest.prefill, strict=True)]))
+    usual = float(np.median([difference(*pair).most for pair in zip(honest.steps, honest.prefill, strict=True)]))
     share = _NOISE if form.dtype == "float32" else max(_NOISE, _TIMES_HONEST * usual)
     yield "noise", honest.steps + noise * lengths * share, honest
     yield "zeros", np.zeros_like(honest.steps), honest
@@ -229,7 +229,7 @@ def _honest(server: LabServer, form: NumberFormat, windows: int) -> _Honest:
     return _Honest(rows, steps, repeated, server.prefill(rows), _learned(server, form))
 
 
-def _learned(server: LabServer, form: NumberFormat) -> float:
+def _learned(server: LabServer, form: NumberFormat) -> Apart:
     """Return the limit that a client knows after one audit by each of three people."""
     learned = HonestDifferences(has_experts=server.has_experts)
     rows = random_rows(server, [_CONTEXT_TOKENS + WINDOW_TOKENS] * 3, 1)

@@ -14,7 +14,17 @@ from dataclasses import dataclass
 import numpy as np
 
 from benchmarks.figures import Measured
-from potluck.audit import CLEAN_AUDITS, Differences, Opinion, Outsider, audit_chance, choose_auditor, compare, settle
+from potluck.audit import (
+    CLEAN_AUDITS,
+    Apart,
+    Differences,
+    Opinion,
+    Outsider,
+    audit_chance,
+    choose_auditor,
+    compare,
+    settle,
+)
 from potluck.audit.accusations import Accusation, Finding, Verdict, decide, may_accuse, may_judge, order_jurors, quorum
 from potluck.audit.accusations import Opinion as Testimony
 from potluck.audit.consequences import GOOD_STANDING, Case, Standing, standing
@@ -28,7 +38,7 @@ _BUSY, _QUIET = 1100.0, 110.0  # windows of a server in an hour: one that decode
 _HOURS = 30 * 24
 _HOUR_S = 3600.0
 _DECIDING_S = 120.0  # from a disagreement until everybody knows the verdict: hearings at low priority, and gossip
-_LIMIT = 2e-3  # honest results are 0 apart here, and a wrong one is 1 from a right one
+_LIMIT = Apart(2e-3, 2e-3)  # honest results are 0 apart here, and a wrong one is 1 from a right one
 
 
 def lifetime(soak: bool) -> Measured:
@@ -138,7 +148,9 @@ def _audit(
         results.append(truth.recompute(other, audited, is_wrong=is_wrong))
         asked.add(other)
     third, fourth = results
-    found = Differences(claims, steps=_apart(is_wrong, third), prefills=_apart(recomputed, third), honest=0.0)
+    found = Differences(
+        claims, steps=_apart(is_wrong, third), prefills=_apart(recomputed, third), honest=Apart(0.0, 0.0)
+    )
     outsider = settle(found, _LIMIT)
     lone = is_wrong if outsider is Outsider.AUDITED else recomputed
     return _Found(Outsider.UNKNOWN if lone == fourth else outsider, auditor)
@@ -149,8 +161,8 @@ def _person(peer: PeerId | None) -> PersonId:
     return PersonId(peer)
 
 
-def _apart(one: bool, other: bool) -> float:
-    return float(one != other)
+def _apart(one: bool, other: bool) -> Apart:
+    return Apart(float(one != other), float(one != other))
 
 
 def _hear(

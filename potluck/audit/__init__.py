@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from potluck.audit.choices import CLEAN_AUDITS, WINDOW_TOKENS, audit_chance, choose_auditor, choose_window
-    from potluck.audit.differences import difference
+    from potluck.audit.differences import Apart, difference
     from potluck.audit.limits import HonestDifferences, widest_limit
     from potluck.audit.verdicts import Differences, Opinion, Outsider, compare, settle
 
 _HOMES = {
+    "Apart": "differences",
     "CLEAN_AUDITS": "choices",
     "WINDOW_TOKENS": "choices",
     "Differences": "verdicts",
@@ -33,6 +34,7 @@ _HOMES = {
 __all__ = [
     "CLEAN_AUDITS",
     "WINDOW_TOKENS",
+    "Apart",
     "Differences",
     "HonestDifferences",
     "Opinion",

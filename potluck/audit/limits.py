@@ -13,6 +13,7 @@ from collections import defaultdict
 from collections.abc import Hashable
 from typing import Final, NamedTuple
 
+from potluck.audit.differences import Apart
 from potluck.protocol.blocks import PersonId
 from potluck.protocol.records import CACHE_QUANTIZATIONS, NumberFormat
 
@@ -46,6 +47,13 @@ _ROUTED_QUANTIZED_MARGIN: Final = 10.0
 """Of quantised models with experts: single honest windows of tiny models are off by up to seven times the median, when
 rounding chose another expert early on. Where rounding is small, this is below what lies make."""
 
+_LEAST_MARGIN: Final = 2.0
+"""Of the tokens that differ least, in models with experts in 16 bits, times the median of whole windows. Honest windows
+after which nobody could tell who is right reach 1.6 (mixtral in bfloat16), noise of three medians makes 2.5."""
+
+_LEAST_QUANTIZED_MARGIN: Final = 2.75
+"""The same for quantised models with experts: honest windows reach 2.6 (mixtral in int4), noise makes 2.9."""
+
 _WINDOWS: Final = 3  # of each person
 _FEWEST_PEOPLE: Final = 3  # so that one of them alone cannot choose the limit
 _MOST_PEOPLE: Final = 5
@@ -64,16 +72,16 @@ class HonestDifferences:
         people = self._found[kind]
         return len(people.get(person, ())) < _WINDOWS and (person in people or len(people) < _MOST_PEOPLE)
 
-    def note(self, kind: Hashable, person: PersonId, difference: float) -> None:
+    def note(self, kind: Hashable, person: PersonId, difference: Apart) -> None:
         """Take notice of a window that a person's server computed both ways."""
-        self._found[kind].setdefault(person, []).append(difference if math.isfinite(difference) else math.inf)
+        self._found[kind].setdefault(person, []).append(difference.most if math.isfinite(difference.most) else math.inf)
 
     def forget(self, person: PersonId) -> None:
         """Drop what came from a person who computed wrongly."""
         for people in self._found.values():
             people.pop(person, None)
 
-    def limit(self, kind: Hashable, form: NumberFormat, *, packs: bool = False) -> float | None:
+    def limit(self, kind: Hashable, form: NumberFormat, *, packs: bool = False) -> Apart | None:
         """Return the largest difference of honest servers in this number format; None: it is not known.
 
         Args:
@@ -84,30 +92,33 @@ class HonestDifferences:
             return None
         people = self._found[kind]
         if len(people) < _FEWEST_PEOPLE:
-            return allowed.widest
+            return Apart(allowed.widest, math.inf)
         usual = statistics.median(statistics.median(differences) for differences in people.values())
-        return min(max(allowed.margin * usual, _PACKED if packs else _NARROWEST[form.dtype]), allowed.widest)
+        narrowest = _PACKED if packs else _NARROWEST[form.dtype]
+        most, least = (max(margin * usual, narrowest) for margin in (allowed.margin, allowed.least_margin))
+        return Apart(min(most, allowed.widest), least)
 
 
 class _Allowed(NamedTuple):
-    """The largest limit of a format, and how many times the median of honest windows it is."""
+    """The largest limit of a format, and how many times the median of honest windows its limits are."""
 
     widest: float
     margin: float
+    least_margin: float  # infinite where the other margin is narrow enough: without experts, and in float32
 
 
 def _allowed(form: NumberFormat, *, has_experts: bool, packs: bool) -> _Allowed | None:
-    widest, margin = _WIDEST.get(form.dtype), _MARGIN
+    widest, margins = _WIDEST.get(form.dtype), (_MARGIN, math.inf)
     if widest is None or form.cache not in CACHE_QUANTIZATIONS:
         return None
     is_float32 = form.dtype == "float32"
     if (form.quantization != "none" and not is_float32) or form.cache == "int8":
         if has_experts:
-            return _Allowed(_ROUTED_QUANTIZED, _ROUTED_QUANTIZED_MARGIN)
+            return _Allowed(_ROUTED_QUANTIZED, _ROUTED_QUANTIZED_MARGIN, _LEAST_QUANTIZED_MARGIN)
         widest = _WIDEST_QUANTIZED
     elif has_experts and not is_float32:
-        widest, margin = _ROUTED * widest, _ROUTED_MARGIN
-    return _Allowed(math.hypot(widest, _PACKED) if packs else widest, margin)
+        widest, margins = _ROUTED * widest, (_ROUTED_MARGIN, _LEAST_MARGIN)
+    return _Allowed(math.hypot(widest, _PACKED) if packs else widest, *margins)
 
 
 def widest_limit(form: NumberFormat, *, has_experts: bool = False, packs: bool = False) -> float | None:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import math
-from dataclasses import astuple, dataclass
 from enum import Enum, auto
-from typing import Final
+from typing import Final, NamedTuple
 
 from potluck.audit.accusations import Finding
+from potluck.audit.differences import Apart
 
 _MARGIN: Final = 2.0  # how much further off than the honest servers somebody must be
 
@@ -26,25 +26,25 @@ class Outsider(Enum):
     UNKNOWN = auto()
 
 
-@dataclass(frozen=True, slots=True)
-class Differences:
+class Differences(NamedTuple):
     """What a third server's opinion rests on.
 
     It computes the window twice: in the steps in which the audited server did, and in one prefill as the auditor did.
     So the difference that steps make by themselves is known.
     """
 
-    claims: float  # between the audited server and the auditor
-    steps: float  # between the audited server and the third one's steps
-    prefills: float  # between the auditor and the third one's prefill
-    honest: float  # between the third one's steps and its prefill
+    claims: Apart  # between the audited server and the auditor
+    steps: Apart  # between the audited server and the third one's steps
+    prefills: Apart  # between the auditor and the third one's prefill
+    honest: Apart  # between the third one's steps and its prefill
 
 
-def compare(difference: float, limit: float | None) -> Opinion:
+def compare(difference: Apart, limit: Apart | None) -> Opinion:
     """Return the verdict on a window whose outputs differ by `difference`."""
-    if limit is None or math.isnan(difference):
+    if limit is None or math.isnan(difference.most):
         return Opinion.UNDECIDABLE
-    return Opinion.AGREES if difference <= limit else Opinion.DISAGREES
+    agrees = difference.most <= limit.most and difference.least <= limit.least
+    return Opinion.AGREES if agrees else Opinion.DISAGREES
 
 
 def judge_window(found: Differences, narrowest: float, widest: float) -> Finding | None:
@@ -59,24 +59,31 @@ def judge_window(found: Differences, narrowest: float, widest: float) -> Finding
         narrowest: a difference that says nothing.
         widest: see `widest_limit`.
     """
-    if any(math.isnan(each) for each in astuple(found)):
+    claims, steps, prefills, honest = (each.most for each in found)
+    if any(map(math.isnan, (claims, steps, prefills, honest))):
         return None
-    bar = _MARGIN * found.honest
-    if min(found.steps, found.prefills) > max(widest, bar):
+    bar = _MARGIN * honest
+    if min(steps, prefills) > max(widest, bar):
         return Finding.WRONG
-    return Finding.RIGHT if found.steps <= max(narrowest, bar) else None
+    return Finding.RIGHT if steps <= max(narrowest, bar) else None
 
 
-def settle(found: Differences, limit: float) -> Outsider:
+def settle(found: Differences, limit: Apart) -> Outsider:
     """Return who stands alone, after audited server and auditor disagreed.
 
     Nobody does unless one of them agrees with the third server and the other differs from both clearly more than honest
-    steps differ from an honest prefill. A third server that differs from both, or from itself, accuses nobody.
+    steps differ from an honest prefill. A third server that differs from both, or from itself, accuses nobody. Both
+    ways of measuring may tell.
     """
-    bar = max(limit, _MARGIN * found.honest)
-    if any(math.isnan(each) for each in astuple(found)) or found.claims <= bar:
+    by_measure = (_settle(*of_one) for of_one in zip(*found, limit, strict=True))
+    return next((each for each in by_measure if each is not Outsider.UNKNOWN), Outsider.UNKNOWN)
+
+
+def _settle(claims: float, steps: float, prefills: float, honest: float, limit: float) -> Outsider:
+    bar = max(limit, _MARGIN * honest)
+    if any(map(math.isnan, (claims, steps, prefills, honest))) or claims <= bar:
         return Outsider.UNKNOWN
-    agrees_audited, agrees_auditor = found.steps <= bar, found.prefills <= bar
+    agrees_audited, agrees_auditor = steps <= bar, prefills <= bar
     if agrees_audited == agrees_auditor:
         return Outsider.UNKNOWN
     return Outsider.AUDITOR if agrees_audited else Outsider.AUDITED

@@ -23,6 +23,7 @@ from torch import Tensor
 
 from potluck.audit import (
     WINDOW_TOKENS,
+    Apart,
     Differences,
     HonestDifferences,
     Opinion,
@@ -210,7 +211,7 @@ class Audits:
         auditor: RouteHop,
         other: PersonId,
         seed: bytes,
-        limit: float,
+        limit: Apart,
         claimed: Window,
         recomputed: Window,
     ) -> None:
@@ -242,19 +243,19 @@ class Audits:
         self.report.undecided -= 1
         if outsider is Outsider.AUDITED:
             self._leave(case.part.server.record, case.person)
-            await self._accuse(case, replace(found, prefills=found.claims))
+            await self._accuse(case, found._replace(prefills=found.claims))
             return
         self._clean[case.person] += 1
         self._leave(auditor.server.record, other)
         again, signed = await self._repeat(case, auditor)  # a stateless answer is not signed
         repeated = _numbers(again)
         apart = difference(repeated, prefill)
-        found = replace(found, claims=apart, steps=difference(repeated, steps), prefills=apart)
+        found = found._replace(claims=apart, steps=difference(repeated, steps), prefills=apart)
         part = replace(auditor, span=case.part.span)
         await self._accuse(replace(case, part=part, outputs=again, row=0, rows=1, signed=signed), found)
 
     async def _is_backed(
-        self, case: _Case, asked: Collection[PersonId | None], seed: bytes, lone: Window, limit: float
+        self, case: _Case, asked: Collection[PersonId | None], seed: bytes, lone: Window, limit: Apart
     ) -> bool:
         """Return whether a fourth person's server computes what the lone server did: the other two may be a ring."""
         fourth = self._choose(case, asked, seed, form=case.part.server.record.format)

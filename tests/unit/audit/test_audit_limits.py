@@ -6,7 +6,7 @@ import math
 
 import pytest
 
-from potluck.audit import HonestDifferences, widest_limit
+from potluck.audit import Apart, HonestDifferences, widest_limit
 from potluck.protocol.blocks import PersonId
 from potluck.protocol.records import NumberFormat
 
@@ -16,11 +16,17 @@ KIND = ("0:4", "bfloat16")
 PEOPLE = tuple(PersonId(name) for name in ("anne", "ben", "carl", "dora", "eve"))
 
 
-def learned(*of_people: float) -> HonestDifferences:
-    honest = HonestDifferences()
+def learned(*of_people: float, has_experts: bool = False) -> HonestDifferences:
+    honest = HonestDifferences(has_experts=has_experts)
     for person, difference in zip(PEOPLE, of_people, strict=False):
-        honest.note(KIND, person, difference)
+        honest.note(KIND, person, Apart(difference, difference / 2))
     return honest
+
+
+def limit(honest: HonestDifferences, form: NumberFormat, *, kind: object = KIND, packs: bool = False) -> float | None:
+    """Return the limit for most tokens."""
+    found = honest.limit(kind, form, packs=packs)
+    return None if found is None else found.most
 
 
 def test_coarser_formats_have_wider_limits() -> None:
@@ -35,14 +41,28 @@ def test_quantised_weights_are_exact_in_float32() -> None:
 
 def test_experts_make_the_limit_wide_where_rounding_may_choose_others() -> None:
     honest = HonestDifferences(has_experts=True)
-    assert honest.limit(KIND, PACKED) == widest_limit(PACKED, has_experts=True) == 0.5
+    assert limit(honest, PACKED) == widest_limit(PACKED, has_experts=True) == 0.5
     for person in PEOPLE:
-        honest.note(KIND, person, 0.01)
-    assert honest.limit(KIND, PACKED) == pytest.approx(0.1)
-    assert honest.limit(KIND, BRAIN) == pytest.approx(0.05)
-    assert honest.limit(KIND, NumberFormat("float32", cache="int8")) == pytest.approx(0.1)
+        honest.note(KIND, person, Apart(0.01, 0.01))
+    assert limit(honest, PACKED) == pytest.approx(0.1)
+    assert limit(honest, BRAIN) == pytest.approx(0.05)
+    assert limit(honest, NumberFormat("float32", cache="int8")) == pytest.approx(0.1)
     assert widest_limit(BRAIN, has_experts=True) == pytest.approx(0.16)
     assert widest_limit(FLOAT, has_experts=True) == widest_limit(FLOAT)
+
+
+@pytest.mark.parametrize(("form", "least"), [(BRAIN, 0.02), (PACKED, 0.0275), (FLOAT, math.inf)])
+def test_tokens_that_differ_least_have_a_narrow_limit_where_experts_make_the_other_one_wide(
+    form: NumberFormat, least: float
+) -> None:
+    found = learned(0.01, 0.01, 0.01, has_experts=True).limit(KIND, form)
+    assert found is not None
+    assert found.least == pytest.approx(least)
+    unknown = learned(0.01, 0.01, has_experts=True).limit(KIND, form)
+    plain = learned(0.01, 0.01, 0.01).limit(KIND, form)
+    assert unknown is not None
+    assert plain is not None
+    assert unknown.least == plain.least == math.inf
 
 
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
@@ -56,59 +76,59 @@ def test_keys_and_values_in_int8_may_differ_as_much_as_quantised_weights(dtype: 
 )
 def test_an_unknown_format_has_no_limit_whatever_was_learned(form: NumberFormat) -> None:
     assert widest_limit(form) is None
-    assert learned(0.01, 0.01, 0.01).limit(KIND, form) is None
+    assert limit(learned(0.01, 0.01, 0.01), form) is None
 
 
 def test_packing_widens_the_limits_by_what_it_may_add() -> None:
     assert widest_limit(FLOAT, packs=True) == pytest.approx(math.hypot(2e-3, 0.03))
     assert widest_limit(PACKED, has_experts=True, packs=True) == 0.5
-    assert learned(0.01, 0.01, 0.01).limit(KIND, BRAIN, packs=True) == 0.03
-    assert learned(1.0, 1.0, 1.0).limit(KIND, BRAIN, packs=True) == widest_limit(BRAIN, packs=True)
+    assert limit(learned(0.01, 0.01, 0.01), BRAIN, packs=True) == 0.03
+    assert limit(learned(1.0, 1.0, 1.0), BRAIN, packs=True) == widest_limit(BRAIN, packs=True)
 
 
 def test_three_people_make_the_limit_narrower_and_two_do_not() -> None:
-    assert learned(0.01, 0.01).limit(KIND, BRAIN) == widest_limit(BRAIN)
-    assert learned(0.01, 0.01, 0.01).limit(KIND, BRAIN) == pytest.approx(0.02)
+    assert limit(learned(0.01, 0.01), BRAIN) == widest_limit(BRAIN)
+    assert limit(learned(0.01, 0.01, 0.01), BRAIN) == pytest.approx(0.02)
 
 
 def test_one_person_cannot_choose_the_limit() -> None:
-    assert learned(0.01, 0.01, 0.0).limit(KIND, BRAIN) == pytest.approx(0.02)
-    assert learned(0.01, 0.01, 5.0).limit(KIND, BRAIN) == pytest.approx(0.02)
+    assert limit(learned(0.01, 0.01, 0.0), BRAIN) == pytest.approx(0.02)
+    assert limit(learned(0.01, 0.01, 5.0), BRAIN) == pytest.approx(0.02)
     many = learned(0.01, 0.01, 0.01)
     for _ in range(50):
-        many.note(KIND, PEOPLE[2], 5.0)
-    assert many.limit(KIND, BRAIN) == pytest.approx(0.02)
+        many.note(KIND, PEOPLE[2], Apart(5.0, 5.0))
+    assert limit(many, BRAIN) == pytest.approx(0.02)
 
 
 @pytest.mark.parametrize("bad", [math.nan, math.inf])
 def test_a_difference_that_is_no_number_counts_as_the_largest(bad: float) -> None:
-    assert learned(0.01, 0.01, bad).limit(KIND, BRAIN) == pytest.approx(0.02)
-    assert learned(0.01, bad, bad).limit(KIND, BRAIN) == widest_limit(BRAIN)
+    assert limit(learned(0.01, 0.01, bad), BRAIN) == pytest.approx(0.02)
+    assert limit(learned(0.01, bad, bad), BRAIN) == widest_limit(BRAIN)
 
 
 def test_limits_stay_between_the_narrowest_and_the_widest() -> None:
-    assert learned(0.0, 0.0, 0.0).limit(KIND, BRAIN) == 8e-3
-    assert learned(0.0, 0.0, 0.0).limit(KIND, FLOAT) == 2e-3
-    assert learned(1.0, 1.0, 1.0).limit(KIND, BRAIN) == widest_limit(BRAIN)
+    assert limit(learned(0.0, 0.0, 0.0), BRAIN) == 8e-3
+    assert limit(learned(0.0, 0.0, 0.0), FLOAT) == 2e-3
+    assert limit(learned(1.0, 1.0, 1.0), BRAIN) == widest_limit(BRAIN)
 
 
 def test_each_kind_of_window_has_its_own_limit() -> None:
-    assert learned(0.01, 0.01, 0.01).limit(("4:8", "bfloat16"), BRAIN) == widest_limit(BRAIN)
+    assert limit(learned(0.01, 0.01, 0.01), BRAIN, kind=("4:8", "bfloat16")) == widest_limit(BRAIN)
 
 
 def test_a_person_who_computed_wrongly_is_forgotten() -> None:
     honest = learned(0.01, 0.01, 0.01)
     honest.forget(PEOPLE[1])
-    assert honest.limit(KIND, BRAIN) == widest_limit(BRAIN)
+    assert limit(honest, BRAIN) == widest_limit(BRAIN)
 
 
 def test_three_windows_of_each_of_five_people_are_enough() -> None:
     honest = learned(0.01, 0.01, 0.01, 0.01)
     assert honest.wants(KIND, PEOPLE[0])
-    honest.note(KIND, PEOPLE[0], 0.01)
-    honest.note(KIND, PEOPLE[0], 0.01)
+    honest.note(KIND, PEOPLE[0], Apart(0.01, 0.01))
+    honest.note(KIND, PEOPLE[0], Apart(0.01, 0.01))
     assert not honest.wants(KIND, PEOPLE[0])
     assert honest.wants(KIND, PEOPLE[4])
-    honest.note(KIND, PEOPLE[4], 0.01)
+    honest.note(KIND, PEOPLE[4], Apart(0.01, 0.01))
     assert not honest.wants(KIND, PersonId("fay"))
     assert honest.wants(("4:8", "bfloat16"), PersonId("fay"))
