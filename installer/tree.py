@@ -92,7 +92,8 @@ def make_tree(folder: Path, tree: Tree, *, wheels: Path | None = None) -> None:
     if tree.has_app:
         install_locked("app", packages, PYTHONS[0], wheels)
         _trim_qt(packages / "PySide6")
-    shutil.rmtree(packages / "bin", ignore_errors=True)  # tools of the dependencies
+    for other in ("bin", "share"):  # tools of the dependencies, and their manuals
+        shutil.rmtree(packages / other, ignore_errors=True)
     add_potluck(packages, has_app=tree.has_app)
     programs = folder / "bin"
     programs.mkdir()

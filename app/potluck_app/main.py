@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import re
 import signal
 import socket
 import sys
@@ -97,6 +98,13 @@ class App(QObject):
 
     def raise_window(self) -> None:
         self.window().raise_up()
+
+    def open_link(self, link: str) -> None:
+        """Come to the front; the link of a swarm, if it is one, leads to where its invite is entered."""
+        if link:
+            self.window().show_joining(_swarm_of(link))
+        else:
+            self.raise_window()
 
     def window(self) -> MainWindow:
         if self._window is None:
@@ -252,6 +260,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     )
     parser.add_argument("--hidden", action="store_true", help="start in the tray, without a window")
     parser.add_argument("--theme", choices=THEMES, help="default: as chosen on the page Settings")
+    parser.add_argument("link", nargs="?", default="", help="link of a swarm, potluck:..., to enter its invite")
     parser.add_argument("--socket", type=Path, help="the daemon's control socket (default: your own daemon's)")
     options = parser.parse_args(arguments)
     application = QApplication([sys.argv[0]])
@@ -268,15 +277,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
     folder = place.parent if isinstance(place, Path) else platformdirs.user_state_path("potluck")
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     instance = SingleInstance(folder)
-    if not instance.acquire():
+    if not instance.acquire(options.link):
         return 0
     app = App(place, preferences, starter, _log_file(place))
     if not isinstance(place, Path):
         from potluck_app.windows.host import report_presence
 
         report_presence(app.link, place)
-    instance.raise_wanted.connect(app.raise_window)
+    instance.raise_wanted.connect(app.open_link)
     app.start(hidden=options.hidden)
+    if options.link:
+        app.open_link(options.link)
     with _quit_on_signals():
         status = application.exec()
     restart = app.restart
@@ -285,6 +296,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if restart is not None:
         renewal.start_again(hidden=restart)
     return status
+
+
+def _swarm_of(link: str) -> str:
+    """Return the name of the swarm that a link names (`potluck.membership.invite`); empty: it is no such link."""
+    match = re.fullmatch(r"potluck:([A-Za-z0-9][A-Za-z0-9_-]{0,39}):[0-9a-f]{64}", link.strip())
+    return match[1] if match is not None else ""
 
 
 def _daemon(socket: Path | None) -> tuple[Path | Line, Starter]:

@@ -13,14 +13,14 @@ from typing import TYPE_CHECKING
 
 from potluck_control import schema
 from potluck_control.methods import swarms
-from potluck_control.methods.swarms import JoinedSwarm, ModelChange, Swarms
+from potluck_control.methods.swarms import JoinedSwarm, ModelChange, Reach, Swarms
 from potluck_control.places import find_places
 from potluck_control.resources import bundled_checkpoint
 from potluck_daemon.swarms.new_model import NewModel
 
 from potluck.errors import CheckpointError, PotluckError, UsageError
 from potluck.manifest import Manifests
-from potluck.membership.invite import Invite, encode_invite
+from potluck.membership.invite import Invite, encode_invite, link_of
 from potluck.membership.joined import JoinedSwarms
 from potluck.membership.leadership import (
     DAY_S,
@@ -70,6 +70,12 @@ EXAMPLES = """\
   potluck swarm page friends
   potluck swarm model ./llama-405b --swarm friends
   potluck swarm leave friends"""
+
+_NOT_REACHED = {
+    Reach.NEARBY: "only computers in your own network can join with this invite (`potluck doctor` names the port to "
+    "forward)",
+    Reach.HERE: "nobody on another computer can join with this invite, because this one has no network",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -292,14 +298,28 @@ def _invite(args: argparse.Namespace) -> int:
         membership = joined.learn(swarm.name, [open_door(membership, time.time())])
     membership = replace(membership, swarm=check_swarm(replace(swarm, bootstrap_peers=peers)))
     invite = _new_invite(joined, membership, args.people, parse_duration(args.expires) / DAY_S)
-    return answer(args, schema.SwarmInvite(swarm.name, invite), [invite])
+    if not args.bootstrap:
+        _warn_of_reach(swarm.prefix)
+    link = "" if swarm.is_open else link_of(swarm)
+    return answer(args, schema.SwarmInvite(swarm.name, invite, link=link), [invite])
 
 
 def _invite_to_service(args: argparse.Namespace) -> int:
     """Have the machine's service invite to the swarm that it serves; its group may ask for that."""
     days = parse_duration(args.expires) / DAY_S
     made = daemon().call(schema.INVITE, schema.InviteParams(args.people, days, args.public))
+    _warn_of_reach()
     return answer(args, made, [made.invite])
+
+
+def _warn_of_reach(prefix: str = "") -> None:
+    """Say where nobody from elsewhere could join. `prefix`: of the swarm, if the daemon may serve another one."""
+    try:
+        contact = daemon().call(swarms.CONTACT)
+    except PotluckError:  # no daemon, or it serves nothing
+        return
+    if contact.reach in _NOT_REACHED and prefix in ("", contact.prefix):
+        print(f"potluck: {_NOT_REACHED[contact.reach]}", file=sys.stderr)
 
 
 def _new_invite(joined: JoinedSwarms, membership: Membership, people: int, days: float) -> str:

@@ -264,13 +264,14 @@ class Joined:
 class SwarmInvite:
     """An invite to the served swarm: whoever has it may join until `expires_at`, up to `people` of them.
 
-    That of an open or public swarm is no secret.
+    That of an open or public swarm is no secret. `link` names the swarm and its key, and lets nobody in.
     """
 
     name: str
     invite: str = field(repr=False)
     expires_at: float = 0.0  # 0: of an open or public swarm
     people: int = 0
+    link: str = ""  # empty: of an open swarm
 
 
 @dataclass(frozen=True, slots=True)

@@ -86,7 +86,8 @@ done
     link "$ROOT/current/share/$file" "$SHARE/$file"
 done
 rm -f "$SHARE/applications/potluck.desktop" # a link into a folder that changes is not followed by every desktop
-sed "s|^Exec=.*|Exec=$BIN/potluck-app|" "$target/share/applications/potluck.desktop" >"$SHARE/applications/potluck.desktop"
+sed "s|^Exec=.*|Exec=$BIN/potluck-app %u|" "$target/share/applications/potluck.desktop" >"$SHARE/applications/potluck.desktop"
+update-desktop-database "$SHARE/applications" 2>/dev/null || true # so that potluck: links are opened
 
 say "Potluck $VERSION is installed in $ROOT."
 "$ROOT/current/bin/python3" -c 'from potluck_app.start import complaint; text = complaint(); text and print(text)' 2>/dev/null || true

@@ -57,7 +57,8 @@ def make_app(folder: Path, wheels: Path | None) -> None:
     folder.mkdir()
     for name in ("base", "app"):
         install_locked(name, folder, PYTHON, wheels, _PLATFORM)
-    shutil.rmtree(folder / "bin", ignore_errors=True)  # tools of the dependencies
+    for other in ("bin", "share"):  # tools of the dependencies, and their manuals
+        shutil.rmtree(folder / other, ignore_errors=True)
     _trim_qt(folder)
     add_potluck(folder, has_app=True)
     (folder / "__main__.py").write_text(_MAIN)

@@ -26,6 +26,7 @@ BrandingText "Potluck ${VERSION} (experimental on Windows)"
 !define RUN "Software\Microsoft\Windows\CurrentVersion\Run"
 !define APPROVED "Software\Microsoft\Windows\CurrentVersion\Explorer\StartupApproved\Run"
 !define ADDED "Software\Microsoft\Windows\CurrentVersion\Uninstall\Potluck"
+!define LINK "Software\Classes\potluck" ; what opens potluck: links
 !define DISTRIBUTIONS "Software\Microsoft\Windows\CurrentVersion\Lxss"
 !define LINUX '"$SYSDIR\wsl.exe" --distribution Potluck --user root --cd / --exec'
 
@@ -107,6 +108,9 @@ Section
   WriteUninstaller "$INSTDIR\uninstall.exe"
   CreateShortcut "$SMPROGRAMS\Potluck.lnk" "$INSTDIR\Potluck.exe" "" "$INSTDIR\potluck.ico"
   WriteRegStr HKCU "Software\Potluck" "Folder" "$INSTDIR"
+  WriteRegStr HKCU "${LINK}" "" "URL:Potluck"
+  WriteRegStr HKCU "${LINK}" "URL Protocol" ""
+  WriteRegStr HKCU "${LINK}\shell\open\command" "" '"$INSTDIR\Potluck.exe" "%1"'
   WriteRegStr HKCU "${ADDED}" "DisplayName" "Potluck"
   WriteRegStr HKCU "${ADDED}" "DisplayVersion" "${VERSION}"
   WriteRegStr HKCU "${ADDED}" "DisplayIcon" "$INSTDIR\potluck.ico"
@@ -215,6 +219,7 @@ Section Uninstall
   DeleteRegValue HKCU "${APPROVED}" "Potluck"
   DeleteRegKey HKCU "${ADDED}"
   DeleteRegKey HKCU "Software\Potluck"
+  DeleteRegKey HKCU "${LINK}"
   Delete "$SMPROGRAMS\Potluck.lnk"
   !insertmacro RemoveFiles
   RMDir /r "$INSTDIR\python"

@@ -3616,6 +3616,34 @@
             <numerusform>Passt mit %n Freunden wie dir</numerusform>
         </translation>
     </message>
+    <message>
+        <source>its TCP port</source>
+        <translation>seinen TCP-Port</translation>
+    </message>
+    <message>
+        <source>Others reach this computer: members have tried.</source>
+        <translation>Andere erreichen diesen Computer: Mitglieder haben es versucht.</translation>
+    </message>
+    <message>
+        <source>This computer has a public address, but no member has tried yet to reach it.</source>
+        <translation>Dieser Computer hat eine öffentliche Adresse, aber noch kein Mitglied hat versucht, ihn zu erreichen.</translation>
+    </message>
+    <message>
+        <source>Others reach this computer through a relay. It is faster if your router forwards {port}.</source>
+        <translation>Andere erreichen diesen Computer über ein Relais. Es geht schneller, wenn dein Router {port} weiterleitet.</translation>
+    </message>
+    <message>
+        <source>Newcomers reach the swarm through other computers that the invite names.</source>
+        <translation>Neue erreichen den Schwarm über andere Computer, die in der Einladung stehen.</translation>
+    </message>
+    <message>
+        <source>Only computers in your own network can reach this one. For friends elsewhere, let your router forward {port}.</source>
+        <translation>Nur Computer in deinem eigenen Netz erreichen diesen hier. Lass für Freunde anderswo deinen Router {port} weiterleiten.</translation>
+    </message>
+    <message>
+        <source>Other computers cannot reach this one. Connect it to a network before you send an invite.</source>
+        <translation>Andere Computer erreichen diesen hier nicht. Verbinde ihn mit einem Netz, bevor du eine Einladung sendest.</translation>
+    </message>
 </context>
 <context>
     <name>ActivityPage</name>
@@ -4482,10 +4510,6 @@
         <translation>Länger pausieren</translation>
     </message>
     <message>
-        <source>Copy invite</source>
-        <translation>Einladung kopieren</translation>
-    </message>
-    <message>
         <source>Potluck {version} is available.</source>
         <translation>Potluck {version} ist verfügbar.</translation>
     </message>
@@ -4510,16 +4534,12 @@
         <translation>In keinem Schwarm</translation>
     </message>
     <message>
+        <source>Invite someone</source>
+        <translation>Jemanden einladen</translation>
+    </message>
+    <message>
         <source>{model}, swarm “{swarm}”</source>
         <translation>{model}, Schwarm „{swarm}“</translation>
-    </message>
-    <message>
-        <source>Copies an invite. 10 people can join with it within 14 days.</source>
-        <translation>Kopiert eine Einladung. 10 Personen können damit innerhalb von 14 Tagen beitreten.</translation>
-    </message>
-    <message>
-        <source>Copied</source>
-        <translation>Kopiert</translation>
     </message>
 </context>
 <context>
@@ -4652,6 +4672,10 @@
     <message>
         <source>Start a new swarm</source>
         <translation>Einen neuen Schwarm gründen</translation>
+    </message>
+    <message>
+        <source>Enter the invite to the swarm “{swarm}” that its members sent you.</source>
+        <translation>Gib die Einladung zum Schwarm „{swarm}“ ein, die dir seine Mitglieder geschickt haben.</translation>
     </message>
     <message>
         <source>Start this swarm</source>
@@ -6179,6 +6203,29 @@
     <message>
         <source>{name} in the last hour</source>
         <translation>{name} in der letzten Stunde</translation>
+    </message>
+</context>
+<context>
+    <name>_MadeInvite</name>
+    <message>
+        <source>The invite as a QR code</source>
+        <translation>Die Einladung als QR-Code</translation>
+    </message>
+    <message>
+        <source>The swarm&apos;s link</source>
+        <translation>Der Link des Schwarms</translation>
+    </message>
+    <message>
+        <source>Copy the link</source>
+        <translation>Den Link kopieren</translation>
+    </message>
+    <message>
+        <source>A phone can read the invite here and send it on.</source>
+        <translation>Ein Handy kann die Einladung hier lesen und weiterschicken.</translation>
+    </message>
+    <message>
+        <source>This link opens Potluck where the invite is entered. It lets nobody in, so it&apos;s no secret.</source>
+        <translation>Dieser Link öffnet Potluck dort, wo man die Einladung eingibt. Er lässt niemanden herein und ist kein Geheimnis.</translation>
     </message>
 </context>
 </TS>

@@ -3616,6 +3616,34 @@
             <numerusform>Cabe con %n amigos como tú</numerusform>
         </translation>
     </message>
+    <message>
+        <source>its TCP port</source>
+        <translation>su puerto TCP</translation>
+    </message>
+    <message>
+        <source>Others reach this computer: members have tried.</source>
+        <translation>Los demás llegan a este ordenador: otros miembros lo han probado.</translation>
+    </message>
+    <message>
+        <source>This computer has a public address, but no member has tried yet to reach it.</source>
+        <translation>Este ordenador tiene una dirección pública, pero ningún miembro ha intentado aún llegar a él.</translation>
+    </message>
+    <message>
+        <source>Others reach this computer through a relay. It is faster if your router forwards {port}.</source>
+        <translation>Los demás llegan a este ordenador a través de un relé. Irá más rápido si tu router redirige {port}.</translation>
+    </message>
+    <message>
+        <source>Newcomers reach the swarm through other computers that the invite names.</source>
+        <translation>Quien llega nuevo entra al enjambre por otros ordenadores que figuran en la invitación.</translation>
+    </message>
+    <message>
+        <source>Only computers in your own network can reach this one. For friends elsewhere, let your router forward {port}.</source>
+        <translation>Solo los ordenadores de tu propia red llegan a este. Para los amigos de fuera, haz que tu router redirija {port}.</translation>
+    </message>
+    <message>
+        <source>Other computers cannot reach this one. Connect it to a network before you send an invite.</source>
+        <translation>Los demás ordenadores no llegan a este. Conéctalo a una red antes de enviar una invitación.</translation>
+    </message>
 </context>
 <context>
     <name>ActivityPage</name>
@@ -4482,10 +4510,6 @@
         <translation>Pausar más tiempo</translation>
     </message>
     <message>
-        <source>Copy invite</source>
-        <translation>Copiar invitación</translation>
-    </message>
-    <message>
         <source>Potluck {version} is available.</source>
         <translation>Potluck {version} está disponible.</translation>
     </message>
@@ -4510,16 +4534,12 @@
         <translation>En ningún enjambre</translation>
     </message>
     <message>
+        <source>Invite someone</source>
+        <translation>Invitar a alguien</translation>
+    </message>
+    <message>
         <source>{model}, swarm “{swarm}”</source>
         <translation>{model}, enjambre «{swarm}»</translation>
-    </message>
-    <message>
-        <source>Copies an invite. 10 people can join with it within 14 days.</source>
-        <translation>Copia una invitación. Con ella pueden unirse 10 personas en 14 días.</translation>
-    </message>
-    <message>
-        <source>Copied</source>
-        <translation>Copiada</translation>
     </message>
 </context>
 <context>
@@ -4652,6 +4672,10 @@
     <message>
         <source>Start a new swarm</source>
         <translation>Crear un enjambre nuevo</translation>
+    </message>
+    <message>
+        <source>Enter the invite to the swarm “{swarm}” that its members sent you.</source>
+        <translation>Introduce la invitación al enjambre «{swarm}» que te enviaron sus miembros.</translation>
     </message>
     <message>
         <source>Start this swarm</source>
@@ -6179,6 +6203,29 @@
     <message>
         <source>{name} in the last hour</source>
         <translation>{name} en la última hora</translation>
+    </message>
+</context>
+<context>
+    <name>_MadeInvite</name>
+    <message>
+        <source>The invite as a QR code</source>
+        <translation>La invitación como código QR</translation>
+    </message>
+    <message>
+        <source>The swarm&apos;s link</source>
+        <translation>El enlace del enjambre</translation>
+    </message>
+    <message>
+        <source>Copy the link</source>
+        <translation>Copiar el enlace</translation>
+    </message>
+    <message>
+        <source>A phone can read the invite here and send it on.</source>
+        <translation>Un móvil puede leer la invitación aquí y reenviarla.</translation>
+    </message>
+    <message>
+        <source>This link opens Potluck where the invite is entered. It lets nobody in, so it&apos;s no secret.</source>
+        <translation>Este enlace abre Potluck donde se introduce la invitación. No deja entrar a nadie, así que no es secreto.</translation>
     </message>
 </context>
 </TS>

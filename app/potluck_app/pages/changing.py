@@ -8,12 +8,17 @@ from typing import Protocol, TypeVar
 from potluck_control.methods.members import MembersChanged
 from potluck_control.schema import Method
 
+from potluck_app.pages.page import DaemonCaller
+
 P = TypeVar("P")
 R = TypeVar("R")
 
 
 class Changing(Protocol):
     """See `PeoplePage`."""
+
+    @property
+    def link(self) -> DaemonCaller: ...
 
     def ask(self, method: Method[P, R], params: P | None, done: Callable[[R], None]) -> None: ...
 

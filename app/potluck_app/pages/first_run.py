@@ -17,7 +17,7 @@ from potluck_app.pages.devices import Devices
 from potluck_app.pages.engine import EnginePanel
 from potluck_app.pages.join_form import JoinForm
 from potluck_app.pages.login import Login
-from potluck_app.pages.page import DaemonCaller, Page
+from potluck_app.pages.page import DaemonCaller, Page, Part
 from potluck_app.pages.share import SharePanel
 from potluck_app.widgets import theme
 from potluck_app.widgets.button import Button
@@ -81,6 +81,12 @@ class FirstRunPage(Page):
         if before is None or (before.swarm is None) != (status.swarm is None):
             self._show_step()
         self._end_trial()
+
+    def lead_to(self, part: Part, swarm: str = "") -> None:
+        """Go to the step that joins a swarm."""
+        if part is Part.JOIN:
+            self._go(_SWARM)
+            self._joining.ask_invite(swarm)
 
     def refresh(self) -> None:
         for part in (self._computing, self._devices, self._giving, self._login):

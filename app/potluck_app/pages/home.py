@@ -16,8 +16,7 @@ from potluck_control.methods.setup import SetupProgress
 from potluck_control.methods.updates import Offered
 from potluck_control.schema import HistoryPage, HistoryParams, Status
 from potluck_control.states import Reason, State
-from PySide6.QtCore import QTimer, Signal
-from PySide6.QtGui import QGuiApplication
+from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QHBoxLayout, QMenu
 
 from potluck_app.pages.game_question import GameQuestion
@@ -38,17 +37,17 @@ from potluck_app.words.daemon_texts import translated
 from potluck_app.words.pauses import PauseChoice, donating, is_stopped, offered
 from potluck_app.words.people import helped
 
-_CONFIRM_MS = 2000
 _POT = 56
 _MOST_TRANSITIONS = 1000  # of a day
 
 
 class HomePage(Page):
-    """Shows one `Status`. Signals: `watching_wanted()`, `earnings_wanted()`."""
+    """Shows one `Status`. Signals: `watching_wanted()`, `earnings_wanted()`, and `inviting_wanted()`."""
 
     AGAIN_MS = 30_000
     watching_wanted = Signal()
     earnings_wanted = Signal()
+    inviting_wanted = Signal()
 
     def __init__(self, link: DaemonCaller) -> None:
         super().__init__(link, "")
@@ -60,7 +59,7 @@ class HomePage(Page):
         self.never, self._question = NeverYield(), GameQuestion()
         self._strip, self._layers = LayerStrip(), text("muted")
         self._points, self._now, self._machine = PointsCard(link), NowCard(), MachineCard()
-        self._model, self._invite = text(kind=Type.HEADING), Button(self.tr("Copy invite"), "copy")
+        self._model, self._invite = text(kind=Type.HEADING), Button(self.tr("Invite someone"), "plus")
         self._inviters = text("muted")
         self._swarm = ""
         self._watching, self._notices = Button(glyph="next", style="link", is_trailing=True), text("error")
@@ -200,8 +199,7 @@ class HomePage(Page):
         self._today.hide()
         self.column.addWidget(self._today)
         self.column.addLayout(row((self._now, 1), (self._points, 1), spacing=theme.SPACE_M))
-        self._invite.setToolTip(self.tr("Copies an invite. 10 people can join with it within 14 days."))
-        self._invite.clicked.connect(lambda: self.ask(schema.INVITE, None, self._copy))
+        self._invite.clicked.connect(self.inviting_wanted)
         model = row((self._model, 1), column(self._invite, None))
         self.column.addWidget(Card("", model, self._strip, self._layers, self._inviters))
         self.column.addWidget(self._machine)
@@ -239,13 +237,3 @@ class HomePage(Page):
 
     def _never_yield(self, app: str) -> None:
         self.ask(programs.PLACE, PlaceParams(app, ProgramPlace.NEVER), lambda _: None)
-
-    def _copy(self, invite: schema.SwarmInvite) -> None:
-        QGuiApplication.clipboard().setText(invite.invite)
-        self._invite.setText(self.tr("Copied"))
-        self._invite.show_glyph("check")
-        QTimer.singleShot(_CONFIRM_MS, self._offer_copy)
-
-    def _offer_copy(self) -> None:
-        self._invite.setText(self.tr("Copy invite"))
-        self._invite.show_glyph("copy")

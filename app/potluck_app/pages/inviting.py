@@ -1,27 +1,34 @@
-"""Inviting people: a new invite to copy, and the open ones, which can be withdrawn."""
+"""Inviting people: whether they can reach this computer, a new invite to send, and the open ones to withdraw."""
 
 from __future__ import annotations
 
 import time
 
 from potluck_control import schema
-from potluck_control.methods import members
+from potluck_control.methods import members, swarms
 from potluck_control.methods.members import MembersList, OpenInvite, WithdrawParams
-from PySide6.QtGui import QGuiApplication
+from potluck_control.methods.swarms import Contact, Reach
+from potluck_control.schema import Status
+from PySide6.QtGui import QGuiApplication, QHideEvent
 from PySide6.QtWidgets import QWidget
 
+from potluck.errors import PotluckError
 from potluck_app.pages.changing import Changing
 from potluck_app.widgets.button import Button
-from potluck_app.widgets.card import Card, divided, text
+from potluck_app.widgets.card import Card, Sign, divided, text
+from potluck_app.widgets.copy_field import CopyField
 from potluck_app.widgets.layout import Slot, column, holder, row
 from potluck_app.widgets.number_box import NumberBox
+from potluck_app.widgets.qr_code import QrCode
 from potluck_app.widgets.question import Question
 from potluck_app.widgets.row import Row
 from potluck_app.widgets.theme import Type
-from potluck_app.words import dates
+from potluck_app.words import dates, sentences
 from potluck_app.words.language import tr
+from potluck_app.words.reach import reach
 
 _MAX_PEOPLE, _MAX_DAYS = 10_000, 3650
+_SIGNS = {Reach.UNTRIED: ("info", "accent"), Reach.NEARBY: ("warning", "yielded"), Reach.HERE: ("problem", "error")}
 
 
 class InvitingCard(QWidget):
@@ -36,11 +43,25 @@ class InvitingCard(QWidget):
         self._days.show_value(usual.days, 1, _MAX_DAYS, is_whole=True)
         self._copy, self._refusal = Button(self.tr("Copy invite"), "copy", "primary"), text()
         self._copy.clicked.connect(self._invite)
+        self.setFocusProxy(self._copy)
+        self._sign, self._reach = Sign("info"), text()
+        self._checked = holder(row(column(self._sign, None), (self._reach, 1)))
+        self._checked.hide()
+        self._ports: tuple[int, ...] = ()
         note = text("muted", said=self.tr("Send it over a channel you trust: whoever has it can join."))
         people = Row(self.tr("People"), self.tr("How many people can join with it"), self._people)
         days = Row(self.tr("Days"), self.tr("How long they can join with it"), self._days)
-        self._form = holder(column(*divided((people, days)), row((note, 1), self._copy), self._open))
+        self._made = _MadeInvite()
+        parts = divided((people, days))
+        self._form = holder(column(self._checked, *parts, row((note, 1), self._copy), self._made, self._open))
         self.setLayout(column(Card(self.tr("Invite someone"), self._form, self._refusal)))
+
+    def refresh(self) -> None:
+        """Ask whether newcomers can reach the swarm, before an invite is sent."""
+        self._page.link.call(swarms.CONTACT, None, done=self._show_contact, failed=self._show_no_contact)
+
+    def show_status(self, status: Status) -> None:
+        self._ports = status.ports
 
     def show_members(self, found: MembersList) -> None:
         self._form.setVisible(found.may_lead)
@@ -56,6 +77,17 @@ class InvitingCard(QWidget):
             holder(column(*divided([text(kind=Type.STRONG, said=self.tr("Open invites")), *rows] if rows else ())))
         )
 
+    def _show_contact(self, contact: Contact) -> None:
+        self._say_reach(reach(contact.reach, self._ports), *_SIGNS.get(contact.reach, ("good", "serving")))
+
+    def _show_no_contact(self, error: PotluckError) -> None:
+        self._say_reach(sentences.failure(error), "problem", "error")
+
+    def _say_reach(self, said: str, glyph: str, role: str) -> None:
+        self._sign.show_glyph(glyph, role)
+        self._reach.setText(said)
+        self._checked.show()
+
     def _row(self, invite: OpenInvite, found: MembersList) -> Row:
         used = self.tr("{used} of {people} used").format(used=invite.used, people=invite.people)
         ends = self.tr("until {day}").format(day=dates.date(invite.expires_at))
@@ -69,10 +101,11 @@ class InvitingCard(QWidget):
 
     def _invite(self) -> None:
         params = schema.InviteParams(int(self._people.value()), self._days.value())
-        self._page.ask(schema.INVITE, params, self._copied)
+        self._page.ask(schema.INVITE, params, self._show_made)
 
-    def _copied(self, invite: schema.SwarmInvite) -> None:
+    def _show_made(self, invite: schema.SwarmInvite) -> None:
         QGuiApplication.clipboard().setText(invite.invite)
+        self._made.show_invite(invite)
         if not invite.expires_at:
             self._page.tell(self.tr("Invite copied. Anybody can join with it, so it's no secret."))
             return
@@ -87,6 +120,35 @@ class InvitingCard(QWidget):
         done = self.tr("The invite was withdrawn.")
         question.confirmed.connect(lambda: self._page.change(members.WITHDRAW, WithdrawParams(invite.id), done))
         question.open()
+
+
+class _MadeInvite(QWidget):
+    """The invite that was just made, as a QR code, and the swarm's link; gone once the page is."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._code = QrCode(self.tr("The invite as a QR code"))
+        self._link = CopyField(self.tr("The swarm's link"), self.tr("Copy the link"))
+        scan = text(said=self.tr("A phone can read the invite here and send it on."))
+        note = self.tr("This link opens Potluck where the invite is entered. It lets nobody in, so it's no secret.")
+        self._about = holder(column(text("muted", said=note), self._link))
+        self._scanned = holder(column(scan, row(self._code, None)))
+        self.setLayout(column(self._scanned, self._about))
+        self.hide()
+
+    def show_invite(self, invite: schema.SwarmInvite) -> None:
+        try:
+            self._code.show_text(invite.invite)
+            self._scanned.show()
+        except ValueError:  # an admin's invite with many statements
+            self._scanned.hide()
+        self._about.setVisible(bool(invite.link))
+        self._link.show_content(invite.link)
+        self.show()
+
+    def hideEvent(self, event: QHideEvent) -> None:  # noqa: N802 (Qt's name)
+        self._code.show_text("")
+        self.hide()
 
 
 def who_invites(found: MembersList) -> str:

@@ -42,13 +42,14 @@ class JoinForm(QWidget):
         self._more = Button(self.tr("I use Potluck on another computer"), "down", "link", is_trailing=True)
         self._more.setCheckable(True)
         self._more.toggled.connect(self._other.setVisible)
-        self._error = text("error")
+        self._error, self._asked = text("error"), text()
         self._error.hide()
+        self._asked.hide()
         self._build_fields()
         note = self.tr("Invite others from Home. A small demo model is included.")
         self.setLayout(
             column(
-                Card(self.tr("I have an invite"), self._invite, row(self._join, None)),
+                Card(self.tr("I have an invite"), self._asked, self._invite, row(self._join, None)),
                 self._error,
                 Card(
                     self.tr("Start a new swarm"),
@@ -66,6 +67,13 @@ class JoinForm(QWidget):
         self.setFocusProxy(self._invite)
         self._set_busy(False)
 
+    def ask_invite(self, swarm: str) -> None:
+        """Ask for the invite of `swarm`, whose link was opened; empty: of any."""
+        said = self.tr("Enter the invite to the swarm “{swarm}” that its members sent you.")
+        self._asked.setText(said.format(swarm=swarm))
+        self._asked.setVisible(bool(swarm))
+        self._invite.setFocus()
+
     @property
     def is_begun(self) -> bool:
         """Tell whether the user has written something."""
@@ -74,6 +82,7 @@ class JoinForm(QWidget):
     def _clear(self, _joined: schema.Joined) -> None:
         """Take the invite off the screen, for it holds a key."""
         self._invite.clear()
+        self._asked.hide()
         self._set_busy(False)
         self.joined.emit()
 

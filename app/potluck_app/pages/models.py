@@ -16,9 +16,10 @@ from potluck_control.methods.models import (
 )
 from potluck_control.schema import Status
 from potluck_control.states import State
+from PySide6.QtCore import QTimer
 from PySide6.QtWidgets import QFileDialog, QProgressBar, QWidget
 
-from potluck_app.pages.page import DaemonCaller, Page
+from potluck_app.pages.page import DaemonCaller, Page, Part
 from potluck_app.pages.swarms import SwarmsCard
 from potluck_app.widgets import theme
 from potluck_app.widgets.button import Button
@@ -71,6 +72,12 @@ class ModelsPage(Page):
             said = layers.summary(swarm, is_serving=status.state in (State.SERVING, State.DRAINING))
             self._strip.show_swarm(swarm, said)
             self._seen.setText("\n".join(filter(None, (said, layers.outlook(swarm)))))
+
+    def lead_to(self, part: Part, swarm: str = "") -> None:
+        """Go to where an invite is entered, which may not be on the page yet."""
+        if part is Part.JOIN:
+            self._swarms.ask_invite(swarm)
+            QTimer.singleShot(0, self, lambda: self.ensureWidgetVisible(self._swarms))
 
     def refresh(self) -> None:
         self.ask(models.LIST, None, self._show)

@@ -6,6 +6,7 @@ The catalogue of pages is in `catalogue.py`; a page's own file is imported when 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from enum import Enum
 from itertools import pairwise
 from typing import Protocol, TypeVar
 
@@ -29,6 +30,13 @@ _WIDEST = 860  # longer lines are hard to read
 _NEWS_MS = 8000
 _TAB = Qt.FocusPolicy.TabFocus
 _ELSEWHERE = ""  # stands for the method of a command that was given in the menu
+
+
+class Part(Enum):
+    """A part of a page that something elsewhere leads to."""
+
+    INVITE = "invite"  # of People
+    JOIN = "join"  # of Models and of the first run
 
 
 class DaemonCaller(Protocol):
@@ -86,6 +94,9 @@ class Page(QScrollArea):
 
     def refresh(self) -> None:
         """Ask for what a status does not tell; called when the page comes to the front and when the daemon is back."""
+
+    def lead_to(self, part: Part, swarm: str = "") -> None:
+        """Go to a part of a page that has it. `swarm`: whose link was opened, if that led here."""
 
     def showEvent(self, event: QShowEvent) -> None:  # noqa: N802 (Qt's name)
         super().showEvent(event)

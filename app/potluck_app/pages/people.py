@@ -8,13 +8,14 @@ from typing import TypeVar
 from potluck_control.methods import members
 from potluck_control.methods.members import MembersChanged, MembersList, SwarmParams
 from potluck_control.schema import Method, Status
+from PySide6.QtCore import QTimer
 
 from potluck_app.pages.founder_key import FounderKeyCard
 from potluck_app.pages.inviting import InvitingCard
 from potluck_app.pages.layers_card import LayersCard
 from potluck_app.pages.members_card import MembersCard
 from potluck_app.pages.own_computers import OwnComputers
-from potluck_app.pages.page import DaemonCaller, Page
+from potluck_app.pages.page import DaemonCaller, Page, Part
 from potluck_app.widgets.card import Card
 from potluck_app.widgets.layout import column, holder
 from potluck_app.widgets.placeholder import Waiting
@@ -31,7 +32,7 @@ class PeoplePage(Page):
     def __init__(self, link: DaemonCaller) -> None:
         super().__init__(link, self.tr("People"))
         self._shown: MembersList | None = None  # without servers
-        self._swarm = ""
+        self._swarm, self._leads_to_inviting = "", False
         self._placeholder = Waiting("people")
         self._waiting = Card("", self._placeholder)
         self._layers = LayersCard()
@@ -51,6 +52,7 @@ class PeoplePage(Page):
     def show_status(self, status: Status) -> None:
         self._members.show_status(status)
         self._layers.show_swarm(status.swarm)
+        self._inviting.show_status(status)
         name = status.swarm.name if status.swarm is not None else ""
         if name != self._swarm:
             self._swarm = name
@@ -58,6 +60,19 @@ class PeoplePage(Page):
 
     def refresh(self) -> None:
         self.ask(members.LIST, SwarmParams(), self._show)
+        self._inviting.refresh()
+
+    def lead_to(self, part: Part, swarm: str = "") -> None:
+        """Go to the card that invites, at once or when it is known who may."""
+        if part is Part.INVITE:
+            self._leads_to_inviting = True
+            self._lead_to_inviting()
+
+    def _lead_to_inviting(self) -> None:
+        if self._leads_to_inviting and self._inviting.isVisibleTo(self):
+            self._leads_to_inviting = False
+            self._inviting.setFocus()
+            QTimer.singleShot(0, self, lambda: self.ensureWidgetVisible(self._inviting))  # once all has its place
 
     def change(self, method: Method[P, MembersChanged], params: P, done: str) -> None:
         """Have the daemon change something, then say `done` and show the people anew."""
@@ -84,3 +99,4 @@ class PeoplePage(Page):
             self._inviting.show_members(found)
             self._key.show_members(found)
         self._shown = known
+        self._lead_to_inviting()

@@ -46,6 +46,11 @@ class SwarmsCard(QWidget):
     def is_unsaved(self) -> bool:
         return self._joining.is_begun
 
+    def ask_invite(self, swarm: str) -> None:
+        """Show where an invite is entered, that of `swarm` if it is known."""
+        self._more.setChecked(True)
+        self._joining.ask_invite(swarm)
+
     def refresh(self) -> None:
         self._page.ask(swarms.LIST, None, self._show)
         if self._is_changing:

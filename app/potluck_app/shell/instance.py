@@ -10,12 +10,15 @@ from PySide6.QtCore import QLockFile, QObject, Signal
 from PySide6.QtNetwork import QLocalServer, QLocalSocket
 
 _TIMEOUT_MS = 1000
+_MOST_BYTES = 1000  # of a link
 
 
 class SingleInstance(QObject):
-    """Keeps one app running for each user. Signal: `raise_wanted()`, when somebody starts the app again."""
+    """Keeps one app running for each user. Signal: `raise_wanted(str)`, when somebody starts the app again, with the
+    link that was opened; empty: none.
+    """
 
-    raise_wanted = Signal()
+    raise_wanted = Signal(str)
 
     def __init__(self, folder: Path) -> None:
         super().__init__()
@@ -27,12 +30,16 @@ class SingleInstance(QObject):
         self._server.setSocketOptions(QLocalServer.SocketOption.UserAccessOption)
         self._server.newConnection.connect(self._greet)
 
-    def acquire(self) -> bool:
-        """Return True if this is the only app; otherwise ask the other one to show its window."""
+    def acquire(self, link: str = "") -> bool:
+        """Return True if this is the only app; otherwise ask the other one to show its window, and to open `link`."""
         if not self._lock.tryLock(0):
             socket = QLocalSocket()
             socket.connectToServer(self._name)
-            socket.waitForConnected(_TIMEOUT_MS)
+            if socket.waitForConnected(_TIMEOUT_MS):
+                socket.write(link.encode())
+                socket.disconnectFromServer()
+                if socket.state() is not QLocalSocket.LocalSocketState.UnconnectedState:
+                    socket.waitForDisconnected(_TIMEOUT_MS)
             return False
         QLocalServer.removeServer(self._name)  # left behind by one that was killed
         self._server.listen(self._name)
@@ -44,6 +51,12 @@ class SingleInstance(QObject):
 
     def _greet(self) -> None:
         while (socket := self._server.nextPendingConnection()) is not None:
-            socket.close()
-            socket.deleteLater()
-        self.raise_wanted.emit()
+            socket.disconnected.connect(lambda socket=socket: self._hear(socket))
+            if socket.state() is not QLocalSocket.LocalSocketState.ConnectedState:
+                self._hear(socket)
+
+    def _hear(self, socket: QLocalSocket) -> None:
+        said = bytes(socket.read(_MOST_BYTES).data()).decode(errors="replace")
+        socket.disconnected.disconnect()
+        socket.deleteLater()
+        self.raise_wanted.emit(said)

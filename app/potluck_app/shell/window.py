@@ -18,7 +18,7 @@ from potluck_app.pages import catalogue as pages
 from potluck_app.pages.catalogue import PageEntry
 from potluck_app.pages.first_run import FirstRunPage
 from potluck_app.pages.home import HomePage
-from potluck_app.pages.page import DaemonCaller, Page
+from potluck_app.pages.page import DaemonCaller, Page, Part
 from potluck_app.pages.preferences_page import PreferencesPage
 from potluck_app.pages.watching import WatchingPage
 from potluck_app.shell.away import AwayPage
@@ -66,6 +66,7 @@ class MainWindow(QStackedWidget):
         self.has_tray, self._is_hidden = False, False
         self._front: QWidget | None = None
         self._key = pages.SIDEBAR[0].key
+        self._part: tuple[Part | None, str] = None, ""  # of the page, that is led to once the page is shown
         self._agreement = ""
         self._notice.pressed.connect(self.restart_wanted)
         self._status: Status | None = None
@@ -135,13 +136,18 @@ class MainWindow(QStackedWidget):
         self.setAutoFillBackground(True)
         self._refresh()
 
-    def open(self, key: str) -> None:
-        """Open a page of the sidebar, or one that another page leads to."""
-        self._key = key
+    def open(self, key: str, part: Part | None = None, swarm: str = "") -> None:
+        """Open a page of the sidebar, or one that another page leads to; see `Page.lead_to`."""
+        self._key, self._part = key, (part, swarm)
         if key == _CHAT:
             self._warming.expect(is_likely=True)
         if self._status is not None:
             self._refresh()
+
+    def show_joining(self, swarm: str) -> None:
+        """Come to the front where an invite is entered, because somebody opened the link of `swarm`."""
+        self.raise_up()
+        self.open("models", Part.JOIN, swarm)
 
     def show_installation(self) -> None:
         """Come to the front with the page Installation."""
@@ -203,6 +209,9 @@ class MainWindow(QStackedWidget):
         self._sidebar.show_status(status)
         self._sidebar.show_page(entry.key)
         self._turn_to(page)
+        (part, swarm), self._part = self._part, (None, "")
+        if part is not None:
+            page.lead_to(part, swarm)
         self._warming.show_status(status)
 
     def _turn_to(self, page: QWidget) -> None:
@@ -234,6 +243,7 @@ class MainWindow(QStackedWidget):
             case HomePage():
                 page.watching_wanted.connect(lambda: self.open(pages.WATCHING.key))
                 page.earnings_wanted.connect(lambda: self.open("earnings"))
+                page.inviting_wanted.connect(lambda: self.open("people", Part.INVITE))
                 page.show_offer(self._updates.offered if self._updates is not None else None)
             case WatchingPage():
                 page.back_wanted.connect(self._back_from_watching)

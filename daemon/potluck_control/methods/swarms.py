@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from enum import StrEnum
 
 from potluck_control.method import Empty, Method
 
@@ -40,6 +41,17 @@ class Left:
     name: str
 
 
+class Reach(StrEnum):
+    """The way on which newcomers with an invite reach the served swarm, the best one that is there."""
+
+    DIRECT = "direct"  # members that tried reached this computer
+    UNTRIED = "untried"  # it has a public address, and no member has tried yet
+    RELAYED = "relayed"  # this computer is reached through a member's relay
+    OTHERS = "others"  # only other computers that the invite names have public addresses
+    NEARBY = "nearby"  # all addresses are of the local network
+    HERE = "here"  # all addresses are of this computer alone
+
+
 @dataclass(frozen=True, slots=True)
 class Contact:
     """Tells where the served swarm is found: addresses of members, this machine included."""
@@ -47,6 +59,7 @@ class Contact:
     name: str
     prefix: str
     peers: tuple[str, ...]
+    reach: Reach = Reach.UNTRIED
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,7 +16,7 @@ from potluck_control.methods import swarms
 
 from potluck.errors import CheckpointError, PotluckError, UsageError
 from potluck.manifest import Manifests
-from potluck.membership.invite import Invite, encode_invite
+from potluck.membership.invite import Invite, encode_invite, link_of
 from potluck.membership.joined import free_name
 from potluck.membership.leadership import DAY_S, choose_model, invite, open_door, public_invite, require_leader
 from potluck.membership.membership import Membership
@@ -26,6 +26,7 @@ from potluck.tasks import cancel_and_wait
 from potluck_daemon.configuration import Configuration
 from potluck_daemon.metering.meters import taken_bytes
 from potluck_daemon.supervisor.supervisor import Supervisor
+from potluck_daemon.swarms.contact import reach
 from potluck_daemon.swarms.new_model import NewModel, find_model
 from potluck_daemon.topics.topic import Topic, answers
 
@@ -126,11 +127,12 @@ class SwarmsTopic(Topic):
             return schema.SwarmInvite(swarm.name, encode_invite(Invite(swarm)))
         public = public_invite(joined, now_s)
         if public is not None:
-            return schema.SwarmInvite(swarm.name, encode_invite(replace(public, swarm=swarm)))
+            return schema.SwarmInvite(swarm.name, encode_invite(replace(public, swarm=swarm)), link=link_of(swarm))
         statement, made = invite(joined, now_s, people=params.people, days=params.days)
         self._learn(joined, statement)
         expires_at = now_s + params.days * DAY_S
-        return schema.SwarmInvite(swarm.name, encode_invite(replace(made, swarm=swarm)), expires_at, params.people)
+        encoded = encode_invite(replace(made, swarm=swarm))
+        return schema.SwarmInvite(swarm.name, encoded, expires_at, params.people, link_of(swarm))
 
     def _learn(self, membership: Membership, statement: Statement) -> Membership:
         """Keep a statement, and have the engine spread it."""
@@ -140,8 +142,10 @@ class SwarmsTopic(Topic):
 
     @answers(swarms.CONTACT)
     async def _contact(self, _: Empty) -> swarms.Contact:
-        swarm = self._configuration.invited_swarm(self._supervisor.addresses)
-        return swarms.Contact(swarm.name, swarm.prefix, swarm.bootstrap_peers)
+        supervisor = self._supervisor
+        swarm = self._configuration.invited_swarm(supervisor.addresses)
+        found = reach(supervisor.addresses, swarm.bootstrap_peers, supervisor.facts.report.network.reach)
+        return swarms.Contact(swarm.name, swarm.prefix, swarm.bootstrap_peers, found)
 
     @answers(swarms.LIST)
     async def _list(self, _: Empty) -> swarms.Swarms:

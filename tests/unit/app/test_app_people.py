@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+import segno
 from helpers.app_answers import SERVING
 from helpers.fake_link import FakeLink
 from helpers.screen import button, buttons, control, opened, picture, press, said, shown
@@ -38,7 +39,9 @@ from potluck_control.methods.members import (
     SwarmParams,
     WithdrawParams,
 )
+from potluck_control.methods.swarms import Contact, Reach
 from potluck_control.states import Reason, State
+from PySide6.QtCore import Qt
 from PySide6.QtGui import QColor, QGuiApplication
 from PySide6.QtWidgets import QAbstractButton, QLineEdit, QMessageBox, QPushButton
 from pytestqt.qtbot import QtBot
@@ -220,6 +223,61 @@ def test_an_invite_is_copied_for_so_many_people_and_days() -> None:
     assert "Invite copied. 3 people can join with it until 12 May 2026." in shown(page)
 
 
+def test_a_new_invite_is_shown_as_a_code_with_the_swarms_link_until_the_page_is_left() -> None:
+    page, link = page_of(FOUNDER)
+    page.show()
+    press(page, "Copy invite")
+    link.answer("invite", schema.SwarmInvite("friends", "potluck2:abc", MAY, 3, "potluck:friends:00"))
+    code, address = control(page, "The invite as a QR code"), control(page, "The swarm's link")
+    assert isinstance(address, QLineEdit)
+    assert address.text() == "potluck:friends:00"
+    modules = [
+        [code.grab().toImage().pixelColor(3 * column + 1, 3 * row + 1) == Qt.GlobalColor.black for column in range(29)]
+        for row in range(29)
+    ]
+    assert [row[4:-4] for row in modules[4:-4]] == [
+        list(map(bool, row)) for row in segno.make("potluck2:abc", error="l", micro=False, boost_error=False).matrix
+    ]
+    page.hide()
+    page.show()
+    assert not code.isVisible()
+
+
+def test_an_invite_that_no_code_holds_is_copied_without_one() -> None:
+    page, link = page_of(FOUNDER)
+    page.show()
+    press(page, "Copy invite")
+    link.answer("invite", schema.SwarmInvite("friends", "a" * 2954, MAY, 3, "potluck:friends:00"))
+    assert control(page, "The swarm's link").isVisible()
+    assert not control(page, "The invite as a QR code").isVisible()
+    assert QGuiApplication.clipboard().text() == "a" * 2954
+
+
+@pytest.mark.parametrize(
+    ("found", "words"),
+    [
+        (
+            Reach.NEARBY,
+            "Only computers in your own network can reach this one. For friends elsewhere, "
+            "let your router forward TCP port 31337.",
+        ),
+        (Reach.DIRECT, "Others reach this computer: members have tried."),
+    ],
+)
+def test_whether_others_reach_this_computer_is_said_before_an_invite_is_copied(found: Reach, words: str) -> None:
+    page, link = page_of(FOUNDER)
+    page.show_status(replace(SERVING, ports=(31337,)))
+    link.answer("swarms.contact", Contact("friends", "p", (), found))
+    assert words in shown(page)
+    assert link.named("invite") == []
+
+
+def test_a_computer_that_nobody_can_find_yet_says_so_beside_the_invite() -> None:
+    page, link = page_of(FOUNDER)
+    link.fail("swarms.contact", PotluckError("the swarm cannot be found by others yet"))
+    assert "The swarm cannot be found by others yet." in shown(page)
+
+
 def test_an_invite_is_withdrawn_after_a_question() -> None:
     page, link = page_of(FOUNDER)
     assert "2 of 10 used · until" in said(page)
@@ -306,11 +364,11 @@ def test_home_offers_an_invite_only_to_those_who_can_make_one() -> None:
     page.show_status(SERVING)
     assert link.named("members.list") == [SwarmParams("friday")]
     link.answer("members.list", replace(MEMBER, swarm="friday"))
-    assert "Copy invite" not in buttons(page)
+    assert "Invite someone" not in buttons(page)
     assert "Only the founder and admins can invite people. Ask Ana, Eve." in shown(page)
     page.refresh()
     link.answer("members.list", replace(FOUNDER, swarm="friday"))
-    assert button(page, "Copy invite").isVisibleTo(page)
+    assert button(page, "Invite someone").isVisibleTo(page)
     assert "Only the founder and admins" not in said(page)
 
 

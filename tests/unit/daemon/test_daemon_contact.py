@@ -1,4 +1,6 @@
-from potluck_daemon.swarms.contact import MAX_ADDRESSES, MAX_OWN_ADDRESSES, peers_to_ask
+import pytest
+from potluck_control.methods.swarms import Reach
+from potluck_daemon.swarms.contact import MAX_ADDRESSES, MAX_OWN_ADDRESSES, peers_to_ask, reach
 
 
 def addresses(network: int, count: int) -> list[str]:
@@ -22,3 +24,28 @@ def test_loopback_is_for_swarms_on_one_machine() -> None:
     here = "/ip4/127.0.0.1/tcp/1/p2p/12D3"
     assert peers_to_ask([here, *addresses(1, 1)], [], []) == tuple(addresses(1, 1))
     assert peers_to_ask([here], [], []) == (here,)
+
+
+LAN, LOOP = "/ip4/192.168.0.7/tcp/1/p2p/12D3a", "/ip4/127.0.0.1/tcp/1/p2p/12D3a"
+PUBLIC, FRIEND = "/ip4/8.8.4.4/tcp/1/p2p/12D3a", "/ip6/2606:4700::1/tcp/1/p2p/12D3b"
+RELAYED = "/ip4/8.8.4.4/tcp/1/p2p/12D3c/p2p-circuit/p2p/12D3a"
+
+
+@pytest.mark.parametrize(
+    ("own", "others", "found", "said"),
+    [
+        ([LAN, PUBLIC], [], "direct", Reach.DIRECT),
+        ([LAN, PUBLIC], [], "unknown", Reach.UNTRIED),
+        ([LAN], [FRIEND], "relayed", Reach.RELAYED),
+        ([LAN, RELAYED], [], "unknown", Reach.RELAYED),
+        ([LAN], [FRIEND], "unknown", Reach.OTHERS),
+        ([LAN], ["/dns4/meet.example/tcp/1/p2p/12D3b"], "direct", Reach.OTHERS),
+        ([], [FRIEND], "unknown", Reach.OTHERS),
+        ([LAN], [], "direct", Reach.NEARBY),  # members of the same network tried
+        ([LOOP], [], "unknown", Reach.HERE),
+    ],
+)
+def test_newcomers_reach_the_swarm_as_its_addresses_and_members_say(
+    own: list[str], others: list[str], found: str, said: Reach
+) -> None:
+    assert reach(own, [*own, *others], found) is said
