@@ -15,7 +15,7 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
-from potluck.audit import WINDOW_TOKENS, Differences, difference, widest_limit
+from potluck.audit import WINDOW_TOKENS, Apart, Differences, difference, widest_limit
 from potluck.audit.accusations import Finding, may_hear
 from potluck.audit.evidence import charge_terms
 from potluck.audit.limits import narrowest_limit
@@ -141,7 +141,7 @@ def _require_sound(statement: Statement, request: HearingRequest) -> None:
         raise RemoteError(Code.BAD_REQUEST, "the accused server did not sign this window")
 
 
-def _compare(claimed: Tensor, prefill: Tensor, steps: Tensor, narrowest: float, widest: float) -> Finding | None:
+def _compare(claimed: Tensor, prefill: Tensor, steps: Tensor, narrowest: float, widest: Apart) -> Finding | None:
     claim, whole, stepped = (each.float().numpy() for each in (claimed, prefill, steps))
     apart, honest = difference(claim, whole), difference(stepped, whole)
     found = Differences(claims=apart, steps=difference(claim, stepped), prefills=apart, honest=honest)

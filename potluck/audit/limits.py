@@ -24,12 +24,10 @@ _WIDEST_QUANTIZED: Final = 0.16
 """Of quantised weights below float32, where few tokens and many go through different kernels, and of keys and values in
 int8, which a stateless call computes anew: 13 of 14 families differ by up to 0.06 in six blocks, gpt-oss by 0.15."""
 
-_ROUTED_QUANTIZED: Final = 0.5
-"""The same for a model with experts: rounding sends a token to another expert now and then, and all tokens after it
-attend to that one. Honest windows of tiny models (mixtral and gpt-oss in int4) differed by up to 0.25."""
-
-_ROUTED: Final = 2.0
-"""Times `_WIDEST`, for a model with experts in 16 bits, where rounding chooses another expert now and then, too."""
+_ROUTED: Final = 0.5
+"""Of most tokens of a model with experts, below float32: rounding sends a token to another expert now and then, and all
+tokens after it attend to that one. Honest windows of tiny models differed by up to 0.25 in int4 and 0.13 in float16,
+where others differ by 0.002, so nothing narrower can be learned. The tokens that differ least tell."""
 
 _PACKED: Final = 0.03
 """What packing may add, which rounds outputs (`potluck.wire.packing`). It changes ordinary ones by 0.009. In the worst
@@ -40,18 +38,11 @@ _NARROWEST: Final = {"float32": 2e-3, "float16": 2e-3, "bfloat16": 8e-3}
 about devices that round otherwise. Two roundings of each number to bfloat16 make 4e-3."""
 
 _MARGIN: Final = 2.0  # windows of one model are rarely further apart than this times their median
-_ROUTED_MARGIN: Final = 5.0
-"""Of models with experts in 16 bits: one honest window of mixtral in bfloat16 was off by three times the median."""
-
-_ROUTED_QUANTIZED_MARGIN: Final = 10.0
-"""Of quantised models with experts: single honest windows of tiny models are off by up to seven times the median, when
-rounding chose another expert early on. Where rounding is small, this is below what lies make."""
-
-_LEAST_MARGIN: Final = 2.0
+_ROUTED_MARGIN: Final = 2.0
 """Of the tokens that differ least, in models with experts in 16 bits, times the median of whole windows. Honest windows
 after which nobody could tell who is right reach 1.6 (mixtral in bfloat16), noise of three medians makes 2.5."""
 
-_LEAST_QUANTIZED_MARGIN: Final = 2.75
+_ROUTED_QUANTIZED_MARGIN: Final = 2.75
 """The same for quantised models with experts: honest windows reach 2.6 (mixtral in int4), noise makes 2.9."""
 
 _WINDOWS: Final = 3  # of each person
@@ -92,37 +83,40 @@ class HonestDifferences:
             return None
         people = self._found[kind]
         if len(people) < _FEWEST_PEOPLE:
-            return Apart(allowed.widest, math.inf)
+            return allowed.widest
         usual = statistics.median(statistics.median(differences) for differences in people.values())
-        narrowest = _PACKED if packs else _NARROWEST[form.dtype]
-        most, least = (max(margin * usual, narrowest) for margin in (allowed.margin, allowed.least_margin))
-        return Apart(min(most, allowed.widest), least)
+        found = max(allowed.margin * usual, _PACKED if packs else _NARROWEST[form.dtype])
+        most, least = allowed.widest
+        return Apart(min(most, found), least) if math.isinf(least) else Apart(most, min(least, found))
 
 
 class _Allowed(NamedTuple):
-    """The largest limit of a format, and how many times the median of honest windows its limits are."""
+    """The largest limits of a format, and how many times the median of honest windows the narrower one is.
 
-    widest: float
+    That of the tokens that differ least is infinite where the other one is narrow: without experts, and in float32.
+    """
+
+    widest: Apart
     margin: float
-    least_margin: float  # infinite where the other margin is narrow enough: without experts, and in float32
 
 
 def _allowed(form: NumberFormat, *, has_experts: bool, packs: bool) -> _Allowed | None:
-    widest, margins = _WIDEST.get(form.dtype), (_MARGIN, math.inf)
+    widest = _WIDEST.get(form.dtype)
     if widest is None or form.cache not in CACHE_QUANTIZATIONS:
         return None
     is_float32 = form.dtype == "float32"
-    if (form.quantization != "none" and not is_float32) or form.cache == "int8":
-        if has_experts:
-            return _Allowed(_ROUTED_QUANTIZED, _ROUTED_QUANTIZED_MARGIN, _LEAST_QUANTIZED_MARGIN)
+    is_quantized = (form.quantization != "none" and not is_float32) or form.cache == "int8"
+    if is_quantized:
         widest = _WIDEST_QUANTIZED
-    elif has_experts and not is_float32:
-        widest, margins = _ROUTED * widest, (_ROUTED_MARGIN, _LEAST_MARGIN)
-    return _Allowed(math.hypot(widest, _PACKED) if packs else widest, *margins)
+    if packs:
+        widest = math.hypot(widest, _PACKED)
+    if has_experts and (is_quantized or not is_float32):
+        return _Allowed(Apart(_ROUTED, widest), _ROUTED_QUANTIZED_MARGIN if is_quantized else _ROUTED_MARGIN)
+    return _Allowed(Apart(widest, math.inf), _MARGIN)
 
 
-def widest_limit(form: NumberFormat, *, has_experts: bool = False, packs: bool = False) -> float | None:
-    """Return the limit for a model of which nothing is known yet; None: for a format of another implementation.
+def widest_limit(form: NumberFormat, *, has_experts: bool = False, packs: bool = False) -> Apart | None:
+    """Return the limits for a model of which nothing is known yet; None: for a format of another implementation.
 
     Args:
         packs: see `Terms`.
@@ -131,6 +125,6 @@ def widest_limit(form: NumberFormat, *, has_experts: bool = False, packs: bool =
     return None if allowed is None else allowed.widest
 
 
-def narrowest_limit(form: NumberFormat, widest: float) -> float:
-    """Return a difference that says nothing in a format in which honest servers differ by up to `widest`."""
-    return widest if widest == _ROUTED_QUANTIZED else _NARROWEST[form.dtype]
+def narrowest_limit(form: NumberFormat, widest: Apart) -> float:
+    """Return a difference of most tokens that says nothing where honest servers differ by up to `widest`."""
+    return _NARROWEST[form.dtype] if math.isinf(widest.least) else widest.most

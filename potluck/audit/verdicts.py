@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from enum import Enum, auto
+from itertools import chain
 from typing import Final, NamedTuple
 
 from potluck.audit.accusations import Finding
@@ -47,7 +48,7 @@ def compare(difference: Apart, limit: Apart | None) -> Opinion:
     return Opinion.AGREES if agrees else Opinion.DISAGREES
 
 
-def judge_window(found: Differences, narrowest: float, widest: float) -> Finding | None:
+def judge_window(found: Differences, narrowest: float, widest: Apart) -> Finding | None:
     """Return what somebody says who repeated a window in steps and in one prefill; None: it can't be told.
 
     A window is wrong if it differs from both repetitions by more than honest servers of any device and family may. It
@@ -56,16 +57,15 @@ def judge_window(found: Differences, narrowest: float, widest: float) -> Finding
 
     Args:
         found: `claims` and `prefills` are both between the accused server and the prefill.
-        narrowest: a difference that says nothing.
+        narrowest: a difference of most tokens that says nothing.
         widest: see `widest_limit`.
     """
-    claims, steps, prefills, honest = (each.most for each in found)
-    if any(map(math.isnan, (claims, steps, prefills, honest))):
+    if any(map(math.isnan, chain(*found))):
         return None
-    bar = _MARGIN * honest
-    if min(steps, prefills) > max(widest, bar):
-        return Finding.WRONG
-    return Finding.RIGHT if steps <= max(narrowest, bar) else None
+    for _, steps, prefills, honest, limit in zip(*found, widest, strict=True):
+        if min(steps, prefills) > max(limit, _MARGIN * honest):
+            return Finding.WRONG
+    return Finding.RIGHT if found.steps.most <= max(narrowest, _MARGIN * found.honest.most) else None
 
 
 def settle(found: Differences, limit: Apart) -> Outsider:

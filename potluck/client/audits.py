@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import math
 import os
 import uuid
 from collections import defaultdict
@@ -287,7 +286,7 @@ class Audits:
         """
         record = case.part.server.record
         widest = widest_limit(record.format, has_experts=self._has_experts, packs=case.opening.packs)
-        is_clear = judge_window(found, 0.0, math.inf if widest is None else widest) is Finding.WRONG
+        is_clear = widest is not None and judge_window(found, 0.0, widest) is Finding.WRONG
         if self._accuser is None or case.signed is None or not is_clear:
             return
         signed = SignedCase(

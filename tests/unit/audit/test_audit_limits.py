@@ -29,45 +29,46 @@ def limit(honest: HonestDifferences, form: NumberFormat, *, kind: object = KIND,
     return None if found is None else found.most
 
 
+def widest(form: NumberFormat, *, has_experts: bool = False, packs: bool = False) -> float | None:
+    """Return the widest limit for most tokens."""
+    found = widest_limit(form, has_experts=has_experts, packs=packs)
+    return None if found is None else found.most
+
+
 def test_coarser_formats_have_wider_limits() -> None:
-    limits = [widest_limit(each) for each in (FLOAT, NumberFormat("float16"), BRAIN, PACKED)]
+    limits = [widest(each) for each in (FLOAT, NumberFormat("float16"), BRAIN, PACKED)]
     assert None not in limits
     assert limits == sorted(set(limits))  # type: ignore[type-var]
 
 
 def test_quantised_weights_are_exact_in_float32() -> None:
-    assert widest_limit(NumberFormat("float32", "int4")) == widest_limit(FLOAT)
+    assert widest(NumberFormat("float32", "int4")) == widest(FLOAT)
 
 
-def test_experts_make_the_limit_wide_where_rounding_may_choose_others() -> None:
-    honest = HonestDifferences(has_experts=True)
-    assert limit(honest, PACKED) == widest_limit(PACKED, has_experts=True) == 0.5
-    for person in PEOPLE:
-        honest.note(KIND, person, Apart(0.01, 0.01))
-    assert limit(honest, PACKED) == pytest.approx(0.1)
-    assert limit(honest, BRAIN) == pytest.approx(0.05)
-    assert limit(honest, NumberFormat("float32", cache="int8")) == pytest.approx(0.1)
-    assert widest_limit(BRAIN, has_experts=True) == pytest.approx(0.16)
-    assert widest_limit(FLOAT, has_experts=True) == widest_limit(FLOAT)
-
-
-@pytest.mark.parametrize(("form", "least"), [(BRAIN, 0.02), (PACKED, 0.0275), (FLOAT, math.inf)])
-def test_tokens_that_differ_least_have_a_narrow_limit_where_experts_make_the_other_one_wide(
-    form: NumberFormat, least: float
+@pytest.mark.parametrize(
+    ("form", "most", "least", "at_first"),
+    [
+        (BRAIN, 0.5, 0.02, 0.08),
+        (NumberFormat("float16"), 0.5, 0.02, 0.02),
+        (PACKED, 0.5, 0.0275, 0.16),
+        (NumberFormat("float32", cache="int8"), 0.5, 0.0275, 0.16),
+        (FLOAT, 2e-3, math.inf, math.inf),
+    ],
+)
+def test_experts_make_the_limit_wide_and_that_of_the_tokens_that_differ_least_stays_narrow(
+    form: NumberFormat, most: float, least: float, at_first: float
 ) -> None:
-    found = learned(0.01, 0.01, 0.01, has_experts=True).limit(KIND, form)
-    assert found is not None
-    assert found.least == pytest.approx(least)
-    unknown = learned(0.01, 0.01, has_experts=True).limit(KIND, form)
+    assert learned(0.01, 0.01, has_experts=True).limit(KIND, form) == Apart(most, at_first)
+    assert learned(0.01, 0.01, 0.01, has_experts=True).limit(KIND, form) == pytest.approx(Apart(most, least))
+    assert learned(1.0, 1.0, 1.0, has_experts=True).limit(KIND, form) == Apart(most, at_first)
     plain = learned(0.01, 0.01, 0.01).limit(KIND, form)
-    assert unknown is not None
     assert plain is not None
-    assert unknown.least == plain.least == math.inf
+    assert plain.least == math.inf
 
 
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
 def test_keys_and_values_in_int8_may_differ_as_much_as_quantised_weights(dtype: str) -> None:
-    assert widest_limit(NumberFormat(dtype, cache="int8")) == widest_limit(PACKED)
+    assert widest(NumberFormat(dtype, cache="int8")) == widest(PACKED)
 
 
 @pytest.mark.parametrize(
@@ -75,19 +76,19 @@ def test_keys_and_values_in_int8_may_differ_as_much_as_quantised_weights(dtype: 
     [NumberFormat("bfloat16", cache="x"), NumberFormat(""), NumberFormat("posit8"), NumberFormat("posit8", "int8")],
 )
 def test_an_unknown_format_has_no_limit_whatever_was_learned(form: NumberFormat) -> None:
-    assert widest_limit(form) is None
+    assert widest(form) is None
     assert limit(learned(0.01, 0.01, 0.01), form) is None
 
 
 def test_packing_widens_the_limits_by_what_it_may_add() -> None:
-    assert widest_limit(FLOAT, packs=True) == pytest.approx(math.hypot(2e-3, 0.03))
-    assert widest_limit(PACKED, has_experts=True, packs=True) == 0.5
+    assert widest(FLOAT, packs=True) == pytest.approx(math.hypot(2e-3, 0.03))
+    assert widest_limit(PACKED, has_experts=True, packs=True) == Apart(0.5, math.hypot(0.16, 0.03))
     assert limit(learned(0.01, 0.01, 0.01), BRAIN, packs=True) == 0.03
-    assert limit(learned(1.0, 1.0, 1.0), BRAIN, packs=True) == widest_limit(BRAIN, packs=True)
+    assert limit(learned(1.0, 1.0, 1.0), BRAIN, packs=True) == widest(BRAIN, packs=True)
 
 
 def test_three_people_make_the_limit_narrower_and_two_do_not() -> None:
-    assert limit(learned(0.01, 0.01), BRAIN) == widest_limit(BRAIN)
+    assert limit(learned(0.01, 0.01), BRAIN) == widest(BRAIN)
     assert limit(learned(0.01, 0.01, 0.01), BRAIN) == pytest.approx(0.02)
 
 
@@ -103,23 +104,23 @@ def test_one_person_cannot_choose_the_limit() -> None:
 @pytest.mark.parametrize("bad", [math.nan, math.inf])
 def test_a_difference_that_is_no_number_counts_as_the_largest(bad: float) -> None:
     assert limit(learned(0.01, 0.01, bad), BRAIN) == pytest.approx(0.02)
-    assert limit(learned(0.01, bad, bad), BRAIN) == widest_limit(BRAIN)
+    assert limit(learned(0.01, bad, bad), BRAIN) == widest(BRAIN)
 
 
 def test_limits_stay_between_the_narrowest_and_the_widest() -> None:
     assert limit(learned(0.0, 0.0, 0.0), BRAIN) == 8e-3
     assert limit(learned(0.0, 0.0, 0.0), FLOAT) == 2e-3
-    assert limit(learned(1.0, 1.0, 1.0), BRAIN) == widest_limit(BRAIN)
+    assert limit(learned(1.0, 1.0, 1.0), BRAIN) == widest(BRAIN)
 
 
 def test_each_kind_of_window_has_its_own_limit() -> None:
-    assert limit(learned(0.01, 0.01, 0.01), BRAIN, kind=("4:8", "bfloat16")) == widest_limit(BRAIN)
+    assert limit(learned(0.01, 0.01, 0.01), BRAIN, kind=("4:8", "bfloat16")) == widest(BRAIN)
 
 
 def test_a_person_who_computed_wrongly_is_forgotten() -> None:
     honest = learned(0.01, 0.01, 0.01)
     honest.forget(PEOPLE[1])
-    assert limit(honest, BRAIN) == widest_limit(BRAIN)
+    assert limit(honest, BRAIN) == widest(BRAIN)
 
 
 def test_three_windows_of_each_of_five_people_are_enough() -> None:
