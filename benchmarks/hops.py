@@ -2,29 +2,57 @@
 
 from __future__ import annotations
 
+import asyncio
+import json
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch import Tensor
+
 from benchmarks.figures import Measured
 from benchmarks.local_swarm import LocalSwarm
-from benchmarks.loops import interleaved, overhead, rounded, swarm_model
+from benchmarks.loops import PROMPT_TOKENS, interleaved, overhead, rounded, swarm_model
 from benchmarks.models import checkpoint, local_model
-from potluck.protocol.blocks import Span
+from potluck.blocks import BlockSpan, load_span
+from potluck.blocks.plans import StepRow, plan_step
+from potluck.checkpoint import open_checkpoint
+from potluck.p2p.config import HostConfig
+from potluck.p2p.libp2p import Libp2pHost
+from potluck.protocol.blocks import PeerId, Span
+from tests.helpers import p2p_node
 
 NUM_BLOCKS = 8
 NUM_SERVERS = 4
+_HIDDEN = 512
+_ECHOES, _ECHO_BYTES = 100, 4 * _HIDDEN
+_ECHO_TIMEOUT_S = 60.0
 
 
 def first_hop(soak: bool) -> Measured:
-    """One server of all blocks, against the model in this process."""
-    folder = checkpoint(512, NUM_BLOCKS)
+    """One server of all blocks, against the same blocks in this process."""
+    folder, whole = checkpoint(_HIDDEN, NUM_BLOCKS), Span(0, NUM_BLOCKS)
     rounds, num_tokens = (30, 256) if soak else (9, 96)
-    with LocalSwarm(folder, [Span(0, NUM_BLOCKS)]) as swarm, swarm_model(swarm, folder) as model:
-        times = interleaved({"swarm": model, "local": local_model(folder)}, rounds=rounds, num_tokens=num_tokens)
-    detail = {"ms_per_token": rounded(times), "rounds": rounds, "tokens_a_round": num_tokens}
-    return overhead(times["swarm"], times["local"], 1, detail)
+    same = local_model(folder)
+    blocks = _Blocks(load_span(open_checkpoint(str(folder)), whole), num_tokens)
+    same.model.layers = torch.nn.ModuleList([blocks])
+    same.config.num_hidden_layers = 1
+    with LocalSwarm(folder, [whole]) as swarm, swarm_model(swarm, folder) as model:
+        models = {"swarm": model, "same blocks": same, "local": local_model(folder)}
+        times = interleaved(models, rounds=rounds, num_tokens=num_tokens)
+        echo_ms = _echo_ms(lambda: blocks(torch.zeros(1, 2, _HIDDEN)))
+    detail = {"ms_per_token": rounded(times), "rounds": rounds, "tokens_a_round": num_tokens, "echo_ms": echo_ms}
+    return overhead(times["swarm"], times["same blocks"], 1, detail)
 
 
 def next_hop(soak: bool) -> Measured:
     """Four servers of two blocks, against one of eight."""
-    folder = checkpoint(512, NUM_BLOCKS)
+    folder = checkpoint(_HIDDEN, NUM_BLOCKS)
     rounds, num_tokens = (30, 256) if soak else (9, 96)
     size = NUM_BLOCKS // NUM_SERVERS
     spans = [Span(start, start + size) for start in range(0, NUM_BLOCKS, size)]
@@ -37,3 +65,55 @@ def next_hop(soak: bool) -> Measured:
         times = interleaved({"many": model_of_many, "one": model_of_one}, rounds=rounds, num_tokens=num_tokens)
     detail = {"ms_per_token": rounded(times), "servers": NUM_SERVERS, "rounds": rounds, "tokens_a_round": num_tokens}
     return overhead(times["many"], times["one"], NUM_SERVERS - 1, detail)
+
+
+def _echo_ms(between: Callable[[], object]) -> float:
+    """Return how long an echo of a token's bytes takes through p2pd of both sides, after work that cools the caches."""
+    with tempfile.TemporaryDirectory() as scratch:
+        command = [sys.executable, p2p_node.__file__, scratch]
+        with subprocess.Popen(command, stdout=subprocess.PIPE) as node:
+            try:
+                assert node.stdout is not None
+                found = json.loads(node.stdout.readline())
+                return round(asyncio.run(_echo(PeerId(found["peer_id"]), found["addrs"], between)), 3)
+            finally:
+                node.terminate()
+
+
+async def _echo(peer: PeerId, addresses: list[str], between: Callable[[], object]) -> float:
+    host = await Libp2pHost.start(HostConfig(bootstrap_peers=tuple(addresses)))
+    try:
+        stream = await host.open_stream(peer, p2p_node.PROTOCOL, timeout_s=_ECHO_TIMEOUT_S, max_frame_bytes=_ECHO_BYTES)
+        times = []
+        for _ in range(_ECHOES):
+            between()
+            began = time.perf_counter()
+            await stream.send(bytes(_ECHO_BYTES))
+            await stream.receive(timeout_s=_ECHO_TIMEOUT_S)
+            times.append(1000 * (time.perf_counter() - began))
+        return statistics.median(times)
+    finally:
+        await host.close()
+
+
+class _Blocks(torch.nn.Module):
+    """An engine's blocks as the only layer of a model in this process. Each prompt begins a sequence."""
+
+    def __init__(self, blocks: BlockSpan, num_tokens: int) -> None:
+        super().__init__()
+        self._blocks = blocks
+        self._memory = blocks.new_memory(2 * (PROMPT_TOKENS + num_tokens))
+        self._sequence = self._memory.new_sequence()
+
+    @torch.inference_mode()
+    def forward(self, hidden: Tensor, **_: Any) -> Tensor:
+        """[1, tokens, hidden_size], returns the same."""
+        tokens = hidden.shape[1]
+        if tokens > 1:
+            self._memory.free(self._sequence)
+            self._sequence = self._memory.new_sequence()
+        self._memory.reserve(self._sequence, self._sequence.length + tokens)
+        plan = plan_step(self._memory, [StepRow(self._sequence, tokens)])
+        output = self._blocks.run_step(plan, hidden[0], self._memory)
+        self._memory.advance(self._sequence, tokens)
+        return output[None]
