@@ -50,7 +50,11 @@ def _weight(pattern: str) -> float:
 
 
 _SCRIPT = _read((Path(__file__).parent / "talk.txt").read_text())
-_WEIGHTS = [_weight(pattern) for pattern in _SCRIPT.patterns]
+_POEMS_WEIGHT = len(_SCRIPT.poems) ** 0.5  # a pattern that asks for poems has many answers, not one
+_WEIGHTS = [
+    _weight(pattern) * (_POEMS_WEIGHT if answer == _POEM else 1.0)
+    for pattern, answer in zip(_SCRIPT.patterns, _SCRIPT.answers, strict=True)
+]
 
 
 def drawn_talk(rng: random.Random) -> tuple[str, str]:
