@@ -20,7 +20,7 @@ from potluck_control.states import State
 from potluck_gateway.client import ask
 from potluck_gateway.requests import ChatMessage
 
-PROMPT = "The quick brown fox"
+PROMPT = "Count from 7 to 18:"
 
 
 @pytest.fixture(scope="module")
