@@ -35,6 +35,7 @@ def first_chat(soak: bool) -> Measured:
             report = home / "report.json"
             entry = (home / ".local/share/applications/potluck.desktop").read_text().splitlines()
             command = shlex.split(next(line.removeprefix("Exec=") for line in entry if line.startswith("Exec=")))
+            command.remove("%u")  # a desktop puts a link there, or nothing
             driven = environment | {"PYTHONPATH": str(_driver(home)), "FIRST_CHAT_REPORT": str(report)}
             began, began_unix = time.monotonic(), time.time()
             with ended(subprocess.Popen(command, env=driven)):
