@@ -13,10 +13,10 @@ import torch
 
 from benchmarks.figures import Measured
 from benchmarks.local_swarm import LocalSwarm
+from benchmarks.loops import step
 from benchmarks.models import checkpoint
 from benchmarks.sessions import Decoder, client_of, decode_together, random_states
 from potluck.blocks import BlockSpan, load_span
-from potluck.blocks.plans import StepRow, plan_step
 from potluck.checkpoint import open_checkpoint
 from potluck.protocol.blocks import Span
 
@@ -137,13 +137,8 @@ class _Direct:
         return time.thread_time() - begin
 
     def _step(self, tokens: int) -> None:
-        for row in self._rows:
-            self._memory.reserve(row, row.length + tokens)
-        plan = plan_step(self._memory, [StepRow(row, tokens) for row in self._rows])
         with torch.inference_mode():
-            self._blocks.run_step(plan, self._hidden[: NUM_SESSIONS * tokens], self._memory)
-        for row in self._rows:
-            self._memory.advance(row, tokens)
+            step(self._blocks, self._memory, self._rows, self._hidden[: NUM_SESSIONS * tokens])
 
 
 def _cpu_s(process: psutil.Process) -> float:

@@ -17,10 +17,9 @@ from torch import Tensor
 
 from benchmarks.figures import Measured
 from benchmarks.local_swarm import LocalSwarm
-from benchmarks.loops import PROMPT_TOKENS, interleaved, overhead, rounded, swarm_model
+from benchmarks.loops import PROMPT_TOKENS, interleaved, overhead, rounded, step, swarm_model
 from benchmarks.models import checkpoint, local_model
 from potluck.blocks import BlockSpan, load_span
-from potluck.blocks.plans import StepRow, plan_step
 from potluck.checkpoint import open_checkpoint
 from potluck.p2p.config import HostConfig
 from potluck.p2p.libp2p import Libp2pHost
@@ -108,12 +107,7 @@ class _Blocks(torch.nn.Module):
     @torch.inference_mode()
     def forward(self, hidden: Tensor, **_: Any) -> Tensor:
         """[1, tokens, hidden_size], returns the same."""
-        tokens = hidden.shape[1]
-        if tokens > 1:
+        if hidden.shape[1] > 1:
             self._memory.free(self._sequence)
             self._sequence = self._memory.new_sequence()
-        self._memory.reserve(self._sequence, self._sequence.length + tokens)
-        plan = plan_step(self._memory, [StepRow(self._sequence, tokens)])
-        output = self._blocks.run_step(plan, hidden[0], self._memory)
-        self._memory.advance(self._sequence, tokens)
-        return output[None]
+        return step(self._blocks, self._memory, [self._sequence], hidden[0])[None]

@@ -12,11 +12,11 @@ import torch
 from potluck_gateway.completion import quiet
 
 from benchmarks.figures import Measured
+from benchmarks.loops import step
 from benchmarks.models import checkpoint
 from potluck.blocks import BlockSpan, load_span
 from potluck.blocks.arenas import KvShape
 from potluck.blocks.kv import KvLayout, KvMemory, KvSequence, LayerKv
-from potluck.blocks.plans import StepRow, plan_step
 from potluck.checkpoint import open_checkpoint
 from potluck.protocol.blocks import Span
 from potluck.protocol.codes import RemoteError
@@ -142,10 +142,4 @@ def _decode_s(blocks: BlockSpan, memory: KvMemory, rows: list[KvSequence]) -> fl
 
 
 def _step(blocks: BlockSpan, memory: KvMemory, rows: list[KvSequence], tokens: int) -> torch.Tensor:
-    hidden = torch.randn(len(rows) * tokens, blocks.hidden_size).to(blocks.dtype)
-    for row in rows:
-        memory.reserve(row, row.length + tokens)
-    output = blocks.run_step(plan_step(memory, [StepRow(row, tokens) for row in rows]), hidden, memory)
-    for row in rows:
-        memory.advance(row, tokens)
-    return output
+    return step(blocks, memory, rows, torch.randn(len(rows) * tokens, blocks.hidden_size).to(blocks.dtype))

@@ -20,9 +20,9 @@ import torch
 from safetensors import safe_open
 
 from benchmarks.figures import Measured
+from benchmarks.loops import step
 from benchmarks.models import checkpoint
 from potluck.blocks import BlockSpan, load_span
-from potluck.blocks.plans import StepRow, plan_step
 from potluck.checkpoint import open_checkpoint
 from potluck.errors import UsageError
 from potluck.protocol.blocks import Span
@@ -93,10 +93,8 @@ def _decode(blocks: BlockSpan) -> None:
     memory = blocks.new_memory(_STEPS)
     sequence = memory.new_sequence()
     hidden = torch.randn((1, HIDDEN_SIZE), generator=torch.Generator().manual_seed(0)).to(blocks.dtype)
-    for step in range(_STEPS):
-        memory.reserve(sequence, step + 1)
-        blocks.run_step(plan_step(memory, [StepRow(sequence, 1)]), hidden, memory)
-        memory.advance(sequence, 1)
+    for _ in range(_STEPS):
+        step(blocks, memory, [sequence], hidden)
 
 
 def _server(xllamacpp: Any, path: Path) -> Any:

@@ -14,10 +14,14 @@ from typing import Any
 import psutil
 import torch
 from potluck_gateway.completion import Completion, Options, complete, quiet
+from torch import Tensor
 
 from benchmarks.figures import Measured
 from benchmarks.local_swarm import LocalSwarm
 from benchmarks.simulation.runs import Interval
+from potluck.blocks import BlockSpan
+from potluck.blocks.kv import KvMemory, KvSequence
+from potluck.blocks.plans import StepRow, plan_step
 from potluck.client import AutoDistributedModelForCausalLM, ClientConfig
 
 PROMPT_TOKENS = 16
@@ -32,6 +36,20 @@ def prompt(seed: int = 0, *, tokens: int = PROMPT_TOKENS) -> torch.Tensor:
 def generate(model: Any, num_tokens: int, on_token: Callable[[Completion], None] = lambda _: None) -> Completion:
     """Greedy, exactly `num_tokens` new tokens."""
     return complete(model, prompt(), Options(num_tokens, min_new_tokens=num_tokens), on_token)
+
+
+def step(blocks: BlockSpan, memory: KvMemory, sequences: Sequence[KvSequence], hidden: Tensor) -> Tensor:
+    """Run the blocks alone on the next tokens of some sequences, equally many of each, and return their outputs.
+
+    Shapes: hidden [sequences * tokens, hidden_size], returns the same.
+    """
+    tokens = len(hidden) // len(sequences)
+    for sequence in sequences:
+        memory.reserve(sequence, sequence.length + tokens)
+    output = blocks.run_step(plan_step(memory, [StepRow(each, tokens) for each in sequences]), hidden, memory)
+    for sequence in sequences:
+        memory.advance(sequence, tokens)
+    return output
 
 
 def ms_per_token(model: Any, num_tokens: int) -> float:
