@@ -27,7 +27,7 @@ _HIDDEN, _NUM_BLOCKS = 512, 4
 _PEOPLE = ("Anne", "Ben")  # and the founder
 _TOKENS = 96  # of one answer
 _TURNS = 2  # answers of each side in a pair
-_WARMING = 20  # prompts with an audit each, after which the client has learned how far honest windows are apart
+_WARMING = 20  # prompts, about half of them audited: enough to learn how far honest windows are apart
 _ALLOWED = 0.01  # above the target, for the interval's upper end
 _REACH = 1.01
 
