@@ -7,7 +7,7 @@ where the graph reads them. A step without a graph runs in the normal way; after
 `DecodeGraphs.decide` is pure: with several ranks, only rank 0 decides, and the decision travels with the step's plan.
 
 A graph holds addresses of the weights and of one KV memory, so it is dropped before the weights move. See
-docs/decisions/0011-cuda.md: this code has never run on a GPU.
+docs/decisions/0011-cuda.md.
 """
 
 from __future__ import annotations
@@ -53,6 +53,7 @@ class GraphRecorder:
     def __init__(self, device: torch.device) -> None:
         self._device = device
         self._pool: Any = None  # a handle, set by the first graph
+        self._graphs: weakref.WeakSet[Any] = weakref.WeakSet()
 
     def record(self, work: Callable[[], Tensor]) -> Recording:
         """Capture `work` as a graph. Raises any error of `work`, and RuntimeError if it cannot be captured.
@@ -67,7 +68,8 @@ class GraphRecorder:
         torch.cuda.current_stream(self._device).wait_stream(stream)
         torch.cuda.synchronize(self._device)
         torch.cuda.empty_cache()
-        self._pool = self._pool or torch.cuda.graph_pool_handle()
+        if not self._graphs:  # torch takes no handle again whose graphs are all gone
+            self._pool = torch.cuda.graph_pool_handle()
         graph = torch.cuda.CUDAGraph()
         try:
             # Not torch.cuda.graph: its exit leaves the stream current if the capture fails.
@@ -79,10 +81,11 @@ class GraphRecorder:
                 finally:
                     graph.capture_end()
         except BaseException:
-            self._pool = None  # some releases of torch never free the pool of a failed capture (pytorch#190348)
+            self._graphs.clear()  # some releases of torch never free the pool of a failed capture (pytorch#190348)
             graph.reset()
             torch.cuda.empty_cache()
             raise
+        self._graphs.add(graph)
         return Recording(graph.replay, output)
 
 

@@ -1,7 +1,7 @@
 """How a device with Triton runs packed rows: page tables on the device, one attention kernel, CUDA graphs for decode.
 
 It is the alternative to `ragged` and `attention` on plain torch, which run where triton is missing or computes other
-numbers (`trial` compares both with the family's own). Never run on a GPU so far; see docs/decisions/0011-cuda.md.
+numbers (`trial` compares both with the family's own). See docs/decisions/0011-cuda.md.
 """
 
 from __future__ import annotations

@@ -4,8 +4,7 @@ The first kernel takes one tile of a row's new tokens, for one key-value head wi
 one part of the row's past (split-KV, so that a single row fills the device). The second merges the parts by their
 log-sum-exp. Grids depend on numbers of tokens, never on lengths, so a CUDA graph can capture a launch.
 
-Imports triton, so import this module only where triton was found. Never run on a GPU so far; see
-docs/decisions/0011-cuda.md.
+Imports triton, so import this module only where triton was found. See docs/decisions/0011-cuda.md.
 """
 
 from __future__ import annotations
