@@ -12,11 +12,11 @@ endif
 SHELL := /bin/bash
 VENV := .venv
 PY := $(VENV)/bin/python
-TESTS ?= tests --ignore=tests/system --ignore=tests/faults
-PYTEST := $(PY) -m pytest -q -rfER
+TESTS ?= tests/unit tests/integration tests/e2e
+PYTEST := $(PY) -m pytest -q -rfEs
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-system check bench gpu soak screenshots manual translations installer setup clean system-packages
+.PHONY: help demo test test-system check bench gpu soak screenshots manual translations installer clean programs
 
 help: ## what each target does
 	@grep -hE '^[a-z-]+:.*##' Makefile | sed -E 's/:[^#]*## /|/' | awk -F'|' '{printf "  make %-12s %s\n", $$1, $$2}'
@@ -25,10 +25,10 @@ demo: $(VENV)/.engine ## a private swarm on this machine, generating; PROMPT="..
 	@$(PY) -m benchmarks.demo
 
 # Much of a test's time is waiting for other processes, so two files are tried at once whatever the number of cores.
-test: check system-packages ## checks, unit and integration tests; TESTS="tests/unit/cli -x" for a part, with -n0 one by one
+test: check programs ## checks, unit and integration tests; TESTS="tests/unit/cli -x" for a part, with -n0 one by one
 	$(PYTEST) -n2 --dist=loadfile --no-loadscope-reorder $(TESTS)
 
-test-system: $(VENV)/.dev system-packages ## tests of the installed product: packages, services, faults
+test-system: $(VENV)/.dev programs ## tests of the installed product: packages, services, faults
 	$(PYTEST) tests/system tests/faults
 
 check: $(VENV)/.dev ## style, types and which package may import which
@@ -37,16 +37,16 @@ check: $(VENV)/.dev ## style, types and which package may import which
 	$(VENV)/bin/mypy
 	$(VENV)/bin/lint-imports
 
-bench: $(VENV)/.dev system-packages ## measure all figures, or one: FIGURE=hop_first (at most five minutes each)
+bench: $(VENV)/.dev programs ## measure all figures, or one: FIGURE=hop_first (at most five minutes each)
 	@$(PY) -m benchmarks $(FIGURE)
 
 gpu: ## tests and figures that need a GPU, installing nothing; PART="kernels steps" for some; PYTHON=... for another
 	@PYTHON=$${PYTHON:-$$(ls $(PY) 2>/dev/null || echo python3)} benchmarks/gpu/run $(PART)
 
-soak: $(VENV)/.dev system-packages ## all figures, or one, with full counts; writes benchmarks/results/
+soak: $(VENV)/.dev programs ## all figures, or one, with full counts; writes benchmarks/results/
 	@$(PY) -m benchmarks --soak $(FIGURE)
 
-screenshots: $(VENV)/.dev system-packages ## make the pictures of docs/screenshots/ from the real thing
+screenshots: $(VENV)/.dev programs ## make the pictures of docs/screenshots/ from the real thing
 	@PYTHONPATH=tests $(PY) docs/screenshots.py
 
 manual: $(VENV)/.dev ## write the manual pages and docs/commands.md anew, from the commands themselves
@@ -58,15 +58,12 @@ translations: $(VENV)/.dev ## collect the app's texts for translators and compil
 installer: $(VENV)/.dev ## packages for people, into dist/; APT_KEY=KEY: with a signed apt repository
 	@$(PY) -m installer $(if $(APT_KEY),--apt-key $(APT_KEY))
 
-setup: ## everything for development, system packages included (asks for root where needed)
-	@.ci/system-packages --install
-	@$(MAKE) --no-print-directory $(VENV)/.dev
-
 clean: ## remove the environment, caches and build outputs
 	rm -rf $(VENV) .cache build dist .mypy_cache .ruff_cache .pytest_cache .import_linter_cache
 
-system-packages:
-	@.ci/system-packages
+# As root, or with CI=true, it installs the Debian packages that tests need; else it names them, and those tests skip.
+programs: $(VENV)/.dev
+	@$(PY) tests/programs.py
 
 # The stamps are newer than what they were made from, so an unchanged pyproject.toml means nothing to do.
 $(VENV)/.torch: .ci/venv Makefile

@@ -12,6 +12,8 @@ import pytest
 from helpers.desktop import Desktop, desktop, ended
 from helpers.tray_host import TrayHost, eventually
 
+pytestmark = pytest.mark.screen
+
 
 @pytest.fixture(scope="module")
 def screen() -> Iterator[Desktop]:

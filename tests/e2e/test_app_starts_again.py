@@ -14,7 +14,7 @@ from helpers.daemon_process import DaemonProcess
 from helpers.desktop import desktop, ended
 from helpers.tray_host import TrayHost, eventually
 
-pytestmark = pytest.mark.skipif(shutil.which("Xvfb") is None, reason="Xvfb is not installed")
+pytestmark = pytest.mark.screen
 
 
 def install(folder: Path, version: str) -> None:

@@ -29,6 +29,8 @@ from pytestqt.qtbot import QtBot
 
 from potluck.errors import PotluckError
 
+pytestmark = pytest.mark.screen
+
 __all__ = ["english", "qapp_args", "wait"]
 WORDS = {  # that a page shows once the daemon has answered
     "home": "Points today",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from helpers.application import Wait, english, qapp_args, wait
 from helpers.daemon_process import LOOPBACK, DaemonProcess
 from helpers.screen import button
@@ -10,6 +11,8 @@ from potluck_app.pages.first_run import FirstRunPage
 from potluck_app.shell.link import DaemonLink
 from potluck_app.shell.window import MainWindow
 from pytestqt.qtbot import QtBot
+
+pytestmark = pytest.mark.screen
 
 __all__ = ["english", "qapp_args", "wait"]
 

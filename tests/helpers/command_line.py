@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import os
 import subprocess
-import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import psutil
+
+from tests.helpers.fork_server import start_python
 
 _TIMEOUT_S = 250.0  # far above what any of these commands takes
 
@@ -30,8 +31,8 @@ class CommandLine:
     folder: Path
 
     def start(self, *arguments: str) -> subprocess.Popen[str]:
-        return subprocess.Popen(
-            [sys.executable, "-m", "potluck_cli.main", *arguments],
+        return start_python(
+            ["-m", "potluck_cli.main", *arguments],
             env=self.environment(),
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,

@@ -5,14 +5,12 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import os
-import shutil
 import subprocess
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
 _SOURCE = Path(__file__).with_name("nvml_stub.c")
-HAS_COMPILER = shutil.which("gcc") is not None
 
 
 class Driver:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
-import shutil
 import struct
 import subprocess
 import tempfile
@@ -15,7 +14,6 @@ from pathlib import Path
 
 from tests.helpers.desktop import ended
 
-HAS_SWAY = all(shutil.which(name) for name in ("sway", "wtype"))
 PATIENCE_S = 60.0
 _NOBODY = 65534
 

@@ -16,6 +16,8 @@ from potluck_control.methods.programs import PlaceParams, ProgramPlace
 from potluck_control.schema import PresenceParams
 from potluck_control.states import Reason, State
 
+pytestmark = pytest.mark.bus
+
 SETTINGS = LOOPBACK + "[yield]\nquiet_certain_s = 0.2\nquiet_likely_s = 0.2\nlikely_interval_s = 0.2\n"
 
 

@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 from helpers.command_line import CommandLine
-from helpers.nvml_stub import HAS_COMPILER, nvidia_driver
+from helpers.nvml_stub import nvidia_driver
 
 GIB = 1 << 30
 
 
-@pytest.mark.skipif(not HAS_COMPILER, reason="needs gcc")
+@pytest.mark.compiler
 def test_gpus_and_driver_are_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with nvidia_driver() as driver:
         driver.say("gpu 0 NVIDIA Test 9000", f"memory 0 {24 * GIB} 0")

@@ -21,6 +21,8 @@ from potluck.membership.invite import encode_invite
 from potluck.membership.joined import JoinedSwarms
 from potluck.membership.leadership import invite
 
+pytestmark = pytest.mark.namespaces
+
 
 @pytest.fixture
 def machines() -> Iterator[tuple[Machine, Machine]]:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from helpers.nvml_stub import HAS_COMPILER, Driver, nvidia_driver
+from helpers.nvml_stub import Driver, nvidia_driver
 from helpers.probe_reports import watching
 from potluck_control.states import Certainty, Reason
 from potluck_daemon.presence import heat, memory, nvidia, nvml
@@ -18,7 +18,7 @@ from potluck_daemon.presence.nvml import NvmlReader
 from potluck_daemon.presence.probe import ProbeFailedError, ProbeUnavailableError, Sighting, Situation, Surroundings
 from potluck_daemon.presence.processes import ProcessTable
 
-pytestmark = pytest.mark.skipif(not HAS_COMPILER, reason="needs gcc")
+pytestmark = pytest.mark.compiler
 
 GIB = 1 << 30
 FIRST, SECOND = "0000:01:00.0", "0000:02:00.0"

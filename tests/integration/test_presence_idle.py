@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from helpers.desktop import Desktop, desktop
 from helpers.probe_reports import watching
-from helpers.wayland import HAS_SWAY, Compositor, sway, type_text
+from helpers.wayland import Compositor, sway, type_text
 from potluck_daemon.presence import idle
 from potluck_daemon.presence.idle import X11IdleProbe
 from potluck_daemon.presence.idle_wayland import WaylandIdleProbe
@@ -23,6 +23,7 @@ def move_mouse(screen: Desktop) -> None:
     subprocess.run(["xdotool", "mousemove_relative", "5", "5"], env=screen.environment, check=True)
 
 
+@pytest.mark.screen
 async def test_the_x_server_tells_that_nobody_is_there_and_that_somebody_is_back(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -43,7 +44,7 @@ async def test_an_x_server_within_wayland_is_not_asked() -> None:
         await X11IdleProbe(at, idle_after_s=1).watch(lambda _: None, Situation())
 
 
-@pytest.mark.skipif(not HAS_SWAY, reason="needs sway and wtype")
+@pytest.mark.wayland
 async def test_a_compositor_tells_that_nobody_is_there_and_that_somebody_is_back() -> None:
     with sway() as environment:
         type_text(environment)  # there is a seat with a keyboard from now on
@@ -55,7 +56,7 @@ async def test_a_compositor_tells_that_nobody_is_there_and_that_somebody_is_back
             await reports.until_named(AWAY)
 
 
-@pytest.mark.skipif(not HAS_SWAY, reason="needs sway and wtype")
+@pytest.mark.wayland
 async def test_a_compositor_that_ends_is_said() -> None:
     with sway() as environment:
         reports_of = watching(WaylandIdleProbe(Surroundings(environment=environment), idle_after_s=100))

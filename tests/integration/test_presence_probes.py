@@ -27,6 +27,8 @@ from potluck_daemon.presence.probe import (
     Surroundings,
 )
 
+pytestmark = pytest.mark.screen
+
 
 @pytest.fixture
 def screen() -> Iterator[Desktop]:
@@ -50,6 +52,7 @@ def sleeping_game() -> Iterator[int]:
             os.kill(pid, signal.SIGKILL)
 
 
+@pytest.mark.gamemode
 async def test_gamemode_is_heard_from_its_start_to_the_end_of_the_game(screen: Desktop) -> None:
     with sleeping_game() as pid:
         async with watching(GameModeProbe(at(screen))) as reports:
@@ -63,6 +66,7 @@ async def test_gamemode_is_heard_from_its_start_to_the_end_of_the_game(screen: D
                 await reports.until_named()
 
 
+@pytest.mark.gamemode
 async def test_gamemode_that_dies_takes_its_games_along(screen: Desktop) -> None:
     with sleeping_game() as pid:
         async with watching(GameModeProbe(at(screen))) as reports:
@@ -73,6 +77,7 @@ async def test_gamemode_that_dies_takes_its_games_along(screen: Desktop) -> None
                 await reports.until_named()
 
 
+@pytest.mark.gamemode
 async def test_a_game_that_dies_without_a_word_is_forgotten(screen: Desktop) -> None:
     with sleeping_game() as pid, gamemoded(screen):
         async with watching(GameModeProbe(at(screen))) as reports:
@@ -159,17 +164,11 @@ async def test_a_game_stays_one_when_another_window_gets_the_focus(screen: Deskt
 SANDBOX = ("unshare", "--user", "--map-root-user", "--pid", "--fork", "--kill-child")
 
 
-@pytest.fixture
-def sandbox() -> tuple[str, ...]:
-    if subprocess.run([*SANDBOX, "true"], capture_output=True).returncode != 0:
-        pytest.skip("this machine makes no PID namespaces")
-    return SANDBOX
-
-
-async def test_the_process_of_a_window_in_a_pid_namespace_is_known(screen: Desktop, sandbox: tuple[str, ...]) -> None:
+@pytest.mark.namespaces
+async def test_the_process_of_a_window_in_a_pid_namespace_is_known(screen: Desktop) -> None:
     """The window names a process id of its own namespace; the X server knows the one of ours."""
     async with watching(full_screen_probe(screen)) as reports:
-        with ended(window(screen, "full", "busy", wrapper=sandbox)):
+        with ended(window(screen, "full", "busy", wrapper=SANDBOX)):
             await reports.until_seen(LIKELY)
         await reports.until_seen()
 

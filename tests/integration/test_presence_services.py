@@ -24,6 +24,8 @@ from potluck_daemon.presence.metered import MeteredProbe
 from potluck_daemon.presence.probe import Probe, ProbeFailedError, ProbeUnavailableError, Situation, Surroundings
 from potluck_daemon.presence.sleep import SleepProbe
 
+pytestmark = pytest.mark.bus
+
 UPOWER, NETWORK = "org.freedesktop.UPower", "org.freedesktop.NetworkManager"
 GNOME, KDE, SAVER = "org.gnome.Mutter.IdleMonitor", "org.kde.screensaver", "org.freedesktop.ScreenSaver"
 OTHER = os.getuid() + 1

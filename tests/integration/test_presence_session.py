@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import pytest
 from dbus_fast import Variant
 from helpers.bus_services import Service
 from helpers.desktop import session_bus
 from helpers.probe_reports import watching
 from potluck_daemon.presence.probe import Surroundings
 from potluck_daemon.presence.session import SessionEnvironment, SessionProbe
+
+pytestmark = pytest.mark.bus
 
 MANAGER = ("/org/freedesktop/systemd1", "org.freedesktop.systemd1.Manager", "Environment")
 

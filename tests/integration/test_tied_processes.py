@@ -2,14 +2,9 @@
 
 from __future__ import annotations
 
-import shutil
 import subprocess
 
-import pytest
-
 from potluck.processes import tied_to_parent
-
-pytestmark = pytest.mark.skipif(shutil.which("setpriv") is None, reason="needs setpriv")
 
 
 def test_a_tied_command_is_itself_the_child() -> None:

@@ -14,6 +14,8 @@ from helpers.machine import GENERATE, Machine, local_tokens
 from helpers.two_machines import two_machines
 from potluck_control.states import State
 
+pytestmark = pytest.mark.namespaces
+
 
 @pytest.fixture
 def machines() -> Iterator[tuple[Machine, Machine]]:

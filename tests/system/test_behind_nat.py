@@ -19,6 +19,8 @@ from helpers.nat_world import NatWorld, nat_world
 from potluck_control.resources import DEMO_MODEL, resource
 from potluck_control.states import State
 
+pytestmark = pytest.mark.namespaces
+
 
 @dataclass(frozen=True, slots=True)
 class People:

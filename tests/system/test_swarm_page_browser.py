@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 from PySide6.QtGui import QImage
 
-from benchmarks.browser import CHROMIUM, visit
+from benchmarks.browser import visit
 from benchmarks.swarm_page import page_of
 
-pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="Chromium is not installed")
+pytestmark = pytest.mark.browser
 
 
 @pytest.fixture
