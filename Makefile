@@ -29,7 +29,7 @@ test: check programs ## checks, unit and integration tests; TESTS="tests/unit/cl
 	$(PYTEST) -n2 --dist=loadfile --no-loadscope-reorder $(TESTS)
 
 test-system: $(VENV)/.dev programs ## tests of the installed product: packages, services, faults
-	$(PYTEST) tests/system tests/faults
+	$(PYTEST) $(SYSTEM_TESTS)
 
 check: $(VENV)/.dev ## style, types and which package may import which
 	$(VENV)/bin/ruff check .
@@ -43,7 +43,8 @@ bench: $(VENV)/.dev programs ## measure all figures, or one: FIGURE=hop_first (a
 gpu: ## tests and figures that need a GPU, installing nothing; PART="kernels steps" for some; PYTHON=... for another
 	@PYTHON=$${PYTHON:-$$(ls $(PY) 2>/dev/null || echo python3)} benchmarks/gpu/run $(PART)
 
-soak: $(VENV)/.dev programs ## all figures, or one, with full counts; writes benchmarks/results/
+soak: $(VENV)/.dev programs ## long tests and all figures, or one figure, with full counts; writes benchmarks/results/
+	$(if $(FIGURE),,$(PYTEST) -m soak tests)
 	@$(PY) -m benchmarks --soak $(FIGURE)
 
 screenshots: $(VENV)/.dev programs ## make the pictures of docs/screenshots/ from the real thing

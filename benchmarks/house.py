@@ -29,13 +29,13 @@ _NO_VERB = re.compile(f"{_NO_SENTENCE.pattern}|what|those|these|none|nothing|whe
 
 def product_lines(_: bool) -> Measured:
     """Count lines that are neither blank, comment nor docstring."""
-    lines = {module: _code_lines(path) for module, path in _modules().items()}
+    lines = {module: code_lines(path) for module, path in _modules().items()}
     return Measured(sum(lines.values()), {"packages": dict(_by_package(lines).most_common())})
 
 
 def largest_package(_: bool) -> Measured:
     """Return the largest package's share of the product's lines."""
-    packages = _by_package({module: _code_lines(path) for module, path in _modules().items()})
+    packages = _by_package({module: code_lines(path) for module, path in _modules().items()})
     (name, lines), *_rest = packages.most_common()
     return Measured(lines / packages.total(), {"package": name, "lines": lines})
 
@@ -92,7 +92,8 @@ def _tree(path: Path) -> ast.Module:
     return ast.parse(path.read_text())
 
 
-def _code_lines(path: Path) -> int:
+def code_lines(path: Path) -> int:
+    """Count a file's lines that are neither blank, comment nor docstring."""
     documented: set[int] = set()
     for node in ast.walk(_tree(path)):
         if isinstance(node, (*_NAMED, ast.Module)) and ast.get_docstring(node, clean=False) is not None:

@@ -1,0 +1,194 @@
+"""How long the tests take, and whether they depend on anything but the code.
+
+Without `--soak` a figure runs a sixth of the test files, chosen by their names, and scales times by what it left out.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+import zlib
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from xml.etree import ElementTree
+
+from benchmarks.figures import Measured
+from benchmarks.house import code_lines
+
+_ROOT = Path(__file__).parents[1]
+_FOLDERS = {"test": ("tests/unit", "tests/integration", "tests/e2e"), "test-system": ("tests/system", "tests/faults")}
+_SAMPLE = 6
+_BUSY = 8
+_CONTAINER = "python3,make,git,ca-certificates"
+_USER = "alice"
+_BAD = ("failure", "error", "skipped")
+
+
+def test_lines(_: bool) -> Measured:
+    """Count lines of tests/ that are neither blank, comment nor docstring."""
+    files = sorted((_ROOT / "tests").rglob("*.py"))
+    return Measured(sum(code_lines(file) for file in files), {"files": len(files)})
+
+
+def suite_minutes(soak: bool) -> Measured:
+    """Return the minutes of `make test`."""
+    return _minutes("test", soak)
+
+
+def system_minutes(soak: bool) -> Measured:
+    """Return the minutes of `make test-system`."""
+    return _minutes("test-system", soak)
+
+
+def suite_repeats(soak: bool) -> Measured:
+    """Count tests that fail, or whose outcome differs, in three runs, the last one beside busy processes."""
+    runs = []
+    for is_busy in (False, False, True):
+        with _busy_processes() if is_busy else contextlib.nullcontext():
+            runs.append(_run("test", soak))
+    names = {name for run in runs for name in run}
+    unsteady = sorted(
+        name for name in names if {run.get(name) for run in runs} - {"passed"} not in (set(), {"skipped"})
+    )
+    return Measured(len(unsteady), {"tests": len(names), "unsteady": unsteady, "busy_processes": _BUSY}, bool(names))
+
+
+def suite_fresh(soak: bool) -> Measured:
+    """Count what fails or is skipped by root, and what fails for an ordinary user, in a new Debian 12."""
+    assert os.geteuid() == 0, "making a Debian needs root"
+    found: dict[str, list[str]] = {}
+    with _fresh_debian() as (root, environment):
+        for user in ("root", _USER):
+            outcomes = _outcomes_in(root, user, environment, soak)
+            wrong = {"failure", "error"} | ({"skipped"} if user == "root" else set())
+            found[user] = sorted(name for name, outcome in outcomes.items() if outcome in wrong)
+            found[f"tests of {user}"] = [str(len(outcomes))]
+            assert outcomes, f"no test ran as {user}"
+    return Measured(len(found["root"]) + len(found[_USER]), found)
+
+
+def _minutes(target: str, soak: bool) -> Measured:
+    files = _files(target, soak)
+    began = time.monotonic()
+    outcomes = _run(target, soak)
+    minutes = (time.monotonic() - began) / 60
+    wrong = sorted(name for name, outcome in outcomes.items() if outcome in ("failure", "error"))
+    share = len(files) / len(_files(target, soak=True))
+    detail = {"tests": len(outcomes), "failed": wrong, "files": len(files), "minutes_measured": round(minutes, 2)}
+    return Measured(minutes / share, {**detail, "load_before": os.getloadavg()[0]}, bool(outcomes) and not wrong)
+
+
+def _files(target: str, soak: bool) -> list[str]:
+    files = sorted(
+        str(file.relative_to(_ROOT)) for name in _FOLDERS[target] for file in (_ROOT / name).rglob("test_*.py")
+    )
+    return [file for file in files if soak or zlib.crc32(file.encode()) % _SAMPLE == 0]
+
+
+def _run(target: str, soak: bool) -> dict[str, str]:
+    """Run `make TARGET` and return the outcome of each test by its name."""
+    with tempfile.TemporaryDirectory() as folder:
+        report = Path(folder) / "report.xml"
+        subprocess.run(
+            ["make", "--no-print-directory", target, *_chosen(target, soak)],
+            cwd=_ROOT,
+            env={**os.environ, "PYTEST_ADDOPTS": f"--junitxml={report}"},
+            stdin=subprocess.DEVNULL,
+            stdout=sys.stderr,
+            check=False,
+        )
+        return _outcomes(report)
+
+
+def _chosen(target: str, soak: bool) -> list[str]:
+    return [] if soak else [f"TESTS={' '.join(_files(target, soak))}"]
+
+
+def _outcomes(report: Path) -> dict[str, str]:
+    """Return "passed", "failure", "error" or "skipped" of each test; nothing if there is no report."""
+    if not report.exists():
+        return {}
+    cases = ElementTree.parse(report).iter("testcase")
+    return {
+        f"{case.get('classname')}::{case.get('name')}": next(
+            (kind for kind in _BAD if case.find(kind) is not None), "passed"
+        )
+        for case in cases
+    }
+
+
+@contextlib.contextmanager
+def _busy_processes() -> Iterator[None]:
+    busy = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(_BUSY)]
+    try:
+        yield
+    finally:
+        for process in busy:
+            process.kill()
+            process.wait()
+
+
+@contextlib.contextmanager
+def _fresh_debian() -> Iterator[tuple[Path, Mapping[str, str]]]:
+    """Make a Debian 12 with Python, make and git alone, with this machine's way to packages; give its root."""
+    from tests.helpers.debian import mirror
+
+    with tempfile.TemporaryDirectory(prefix="potluck-fresh-") as folder:
+        root = Path(folder) / "root"
+        command = ["debootstrap", "--variant=minbase", f"--include={_CONTAINER}", "bookworm", root, mirror()]
+        subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
+        shared = _ways_to_packages()
+        for place in ("/proc", "/sys", "/dev", "/dev/pts", *map(str, shared)):
+            source, target = Path(place), root / place.lstrip("/")
+            if source.is_dir():
+                target.mkdir(parents=True, exist_ok=True)
+            else:
+                target.parent.mkdir(parents=True, exist_ok=True)
+                target.unlink(missing_ok=True)
+                target.touch()
+            subprocess.run(["mount", "--bind", source, target], check=True)
+        try:
+            subprocess.run(["chroot", root, "useradd", "--create-home", "--shell", "/bin/bash", _USER], check=True)
+            kept = {name: value for name, value in os.environ.items() if name.startswith("PIP_")}
+            yield (
+                root,
+                {**kept, "PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "LANG": "C.UTF-8"},
+            )
+        finally:
+            mounted = [line.split()[1] for line in Path("/proc/mounts").read_text().splitlines()]
+            for place in reversed([place for place in mounted if place.startswith(f"{root}/")]):
+                subprocess.run(["umount", "--lazy", place], check=True)
+
+
+def _ways_to_packages() -> list[Path]:
+    """List the files and folders by which apt and pip find their packages here."""
+    listed = subprocess.run([sys.executable, "-m", "pip", "config", "list"], capture_output=True, text=True, check=True)
+    words = listed.stdout.replace("'", " ").replace("=", " ").replace("file://", " ").split()
+    places = [Path(word) for word in words if word.startswith("/")]
+    places += [Path(name) for name in ("/etc/resolv.conf", "/etc/apt", "/etc/ssl/certs", "/etc/pip.conf")]
+    places += [place.parent for place in places if place.parent.name == "pip"]
+    return [place for place in dict.fromkeys(places) if place.exists()]
+
+
+def _outcomes_in(root: Path, user: str, environment: Mapping[str, str], soak: bool) -> dict[str, str]:
+    """Clone the project into a home in the new Debian, run `make test` there, and return the outcomes."""
+    home = "/root" if user == "root" else f"/home/{user}"
+    clone = root / home.lstrip("/") / "potluck"
+    subprocess.run(["git", "clone", "--quiet", _ROOT, clone], check=True)
+    subprocess.run(["chroot", root, "chown", "-R", user, f"{home}/potluck"], check=True)
+    words = ["unshare", "--mount", "chroot", root, *(() if user == "root" else ("runuser", "-u", user, "--"))]
+    subprocess.run(
+        [*words, "make", "-C", f"{home}/potluck", "test", *_chosen("test", soak)],
+        env={**environment, "HOME": home, "PYTEST_ADDOPTS": f"--junitxml={home}/report.xml"},
+        stdin=subprocess.DEVNULL,
+        stdout=sys.stderr,
+        check=False,
+    )
+    outcomes = _outcomes(root / home.lstrip("/") / "report.xml")
+    shutil.rmtree(clone)
+    return outcomes
