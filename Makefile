@@ -12,7 +12,6 @@ endif
 SHELL := /bin/bash
 VENV := .venv
 PY := $(VENV)/bin/python
-TESTS ?= tests/unit tests/integration tests/e2e
 PYTEST := $(PY) -m pytest -q -rfEs
 
 .DEFAULT_GOAL := help
@@ -26,10 +25,10 @@ demo: $(VENV)/.engine ## a private swarm on this machine, generating; PROMPT="..
 
 # Much of a test's time is waiting for other processes, so two files are tried at once whatever the number of cores.
 test: check programs ## checks, unit and integration tests; TESTS="tests/unit/cli -x" for a part, with -n0 one by one
-	$(PYTEST) -n2 --dist=loadfile --no-loadscope-reorder $(TESTS)
+	$(PYTEST) -n2 --dist=loadfile --no-loadscope-reorder $(or $(TESTS),tests/unit tests/integration tests/e2e)
 
 test-system: $(VENV)/.dev programs ## tests of the installed product: packages, services, faults
-	$(PYTEST) $(SYSTEM_TESTS)
+	$(PYTEST) $(or $(TESTS),tests/system tests/faults)
 
 check: $(VENV)/.dev ## style, types and which package may import which
 	$(VENV)/bin/ruff check .

@@ -1263,7 +1263,7 @@ FIGURES = {
             "lower",
             8,
             "suite:suite_minutes",
-            "`make test` with its environment ready, on an idle machine of two cores (a sixth of the files; all in soak)",
+            "`make test`, environment ready, on an idle machine of two cores (a sixth of the files; all in soak)",
         ),
         Figure(
             "system_minutes",
@@ -1294,7 +1294,7 @@ FIGURES = {
             "lines",
             "lower",
             40_000,
-            "suite:test_lines",
+            "suite:count_lines",
             "lines of tests that are neither blank, comment nor docstring",
         ),
         Figure(

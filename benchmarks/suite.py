@@ -29,7 +29,7 @@ _USER = "alice"
 _BAD = ("failure", "error", "skipped")
 
 
-def test_lines(_: bool) -> Measured:
+def count_lines(_: bool) -> Measured:
     """Count lines of tests/ that are neither blank, comment nor docstring."""
     files = sorted((_ROOT / "tests").rglob("*.py"))
     return Measured(sum(code_lines(file) for file in files), {"files": len(files)})
@@ -52,9 +52,8 @@ def suite_repeats(soak: bool) -> Measured:
         with _busy_processes() if is_busy else contextlib.nullcontext():
             runs.append(_run("test", soak))
     names = {name for run in runs for name in run}
-    unsteady = sorted(
-        name for name in names if {run.get(name) for run in runs} - {"passed"} not in (set(), {"skipped"})
-    )
+    outcomes = {name: {run.get(name) for run in runs} for name in names}
+    unsteady = sorted(name for name, seen in outcomes.items() if seen not in ({"passed"}, {"skipped"}))
     return Measured(len(unsteady), {"tests": len(names), "unsteady": unsteady, "busy_processes": _BUSY}, bool(names))
 
 
@@ -84,9 +83,8 @@ def _minutes(target: str, soak: bool) -> Measured:
 
 
 def _files(target: str, soak: bool) -> list[str]:
-    files = sorted(
-        str(file.relative_to(_ROOT)) for name in _FOLDERS[target] for file in (_ROOT / name).rglob("test_*.py")
-    )
+    found = [file for name in _FOLDERS[target] for file in (_ROOT / name).rglob("test_*.py")]
+    files = sorted(str(file.relative_to(_ROOT)) for file in found)
     return [file for file in files if soak or zlib.crc32(file.encode()) % _SAMPLE == 0]
 
 
@@ -113,13 +111,11 @@ def _outcomes(report: Path) -> dict[str, str]:
     """Return "passed", "failure", "error" or "skipped" of each test; nothing if there is no report."""
     if not report.exists():
         return {}
-    cases = ElementTree.parse(report).iter("testcase")
-    return {
-        f"{case.get('classname')}::{case.get('name')}": next(
-            (kind for kind in _BAD if case.find(kind) is not None), "passed"
-        )
-        for case in cases
-    }
+    outcomes = {}
+    for case in ElementTree.parse(report).iter("testcase"):
+        found = [kind for kind in _BAD if case.find(kind) is not None]
+        outcomes[f"{case.get('classname')}::{case.get('name')}"] = found[0] if found else "passed"
+    return outcomes
 
 
 @contextlib.contextmanager
@@ -140,7 +136,7 @@ def _fresh_debian() -> Iterator[tuple[Path, Mapping[str, str]]]:
 
     with tempfile.TemporaryDirectory(prefix="potluck-fresh-") as folder:
         root = Path(folder) / "root"
-        command = ["debootstrap", "--variant=minbase", f"--include={_CONTAINER}", "bookworm", root, mirror()]
+        command = ["debootstrap", "--variant=minbase", f"--include={_CONTAINER}", "bookworm", str(root), mirror()]
         subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
         shared = _ways_to_packages()
         for place in ("/proc", "/sys", "/dev", "/dev/pts", *map(str, shared)):
@@ -157,7 +153,7 @@ def _fresh_debian() -> Iterator[tuple[Path, Mapping[str, str]]]:
             kept = {name: value for name, value in os.environ.items() if name.startswith("PIP_")}
             yield (
                 root,
-                {**kept, "PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "LANG": "C.UTF-8"},
+                {**kept, "PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "LANG": "C.UTF-8"},
             )
         finally:
             mounted = [line.split()[1] for line in Path("/proc/mounts").read_text().splitlines()]
@@ -181,7 +177,7 @@ def _outcomes_in(root: Path, user: str, environment: Mapping[str, str], soak: bo
     clone = root / home.lstrip("/") / "potluck"
     subprocess.run(["git", "clone", "--quiet", _ROOT, clone], check=True)
     subprocess.run(["chroot", root, "chown", "-R", user, f"{home}/potluck"], check=True)
-    words = ["unshare", "--mount", "chroot", root, *(() if user == "root" else ("runuser", "-u", user, "--"))]
+    words = ["unshare", "--mount", "chroot", str(root), *(() if user == "root" else ("runuser", "-u", user, "--"))]
     subprocess.run(
         [*words, "make", "-C", f"{home}/potluck", "test", *_chosen("test", soak)],
         env={**environment, "HOME": home, "PYTEST_ADDOPTS": f"--junitxml={home}/report.xml"},
