@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
 from pathlib import Path
 
@@ -16,31 +15,22 @@ from potluck_daemon.presence.processes import ProcessTable
 from potluck_daemon.presence.program_probes import ProgramProbe
 
 
-@pytest.fixture
-def made(tmp_path: Path) -> MadeProcesses:
-    return MadeProcesses(tmp_path)
-
-
 def seen(made: MadeProcesses, **ambient: str) -> list[tuple[str, Certainty]]:
     table, judge = ProcessTable(made.surroundings), launched_game(ambient)
     found = (judge(program, table) for program in table.look().values())
     return [(sighting.who, sighting.certainty) for sighting in found if sighting is not None]
 
 
-def test_lutris_tells_the_title_of_native_games_too(made: MadeProcesses) -> None:
+def test_lutris_tells_the_title_of_native_and_windows_games(made: MadeProcesses) -> None:
     made.add(400, "lutris-wrapper:", "lutris-wrapper: Braid: Anniversary Edition", "0", "0", "/games/braid/run.sh")
     made.add(401, "bash", "/bin/bash", "/games/braid/run.sh", parent=400)
     made.add(402, "braid.x86_64", "/games/braid/braid.x86_64", parent=401)
-    assert set(seen(made)) >= {("Braid: Anniversary Edition", Certainty.LIKELY)}
-    assert len({who for who, _ in seen(made)}) == 1
-
-
-def test_lutris_tells_windows_games(made: MadeProcesses) -> None:
-    made.add(400, "lutris-wrapper:", "lutris-wrapper: Overwatch", "0", "0", "wine")
-    made.add(401, "wineserver", "/opt/wine/bin/wineserver", parent=400)
-    made.add(402, "Overwatch.exe", "C:\\games\\Overwatch.exe", parent=400)
-    made.add(403, "explorer.exe", "C:\\windows\\explorer.exe", parent=400)
-    assert seen(made) == [("Overwatch", Certainty.LIKELY)]
+    assert set(seen(made)) == {("Braid: Anniversary Edition", Certainty.LIKELY)}
+    made.remove(402)
+    made.add(402, "wineserver", "/opt/wine/bin/wineserver", parent=400)
+    made.add(403, "Overwatch.exe", "C:\\games\\Overwatch.exe", parent=400)
+    made.add(404, "explorer.exe", "C:\\windows\\explorer.exe", parent=400)
+    assert seen(made) == [("Braid: Anniversary Edition", Certainty.LIKELY)]
 
 
 @pytest.mark.parametrize(
@@ -112,46 +102,40 @@ def test_what_the_whole_session_inherits_tells_nothing(made: MadeProcesses) -> N
     assert seen(made, SteamAppId="7", LUTRIS_GAME_UUID="a") == []
 
 
-@pytest.mark.parametrize("name", ["firefox", "bash", "wineserver", "pv-adverb", "mangohud", "discord"])
-def test_what_a_game_opens_is_no_game(made: MadeProcesses, name: str) -> None:
-    made.add(400, name, f"/usr/bin/{name}")
-    made.set_environment(400, SteamAppId="504230")
-    assert seen(made) == []
-
-
-def test_idle_programs_of_wine_are_no_games(made: MadeProcesses) -> None:
-    for pid, name in enumerate(("wordpad.exe", "notepad.exe", "winecfg.exe", "WINWORD.EXE"), 400):
+def test_what_a_game_opens_and_idle_programs_of_wine_are_no_games(made: MadeProcesses) -> None:
+    for pid, name in enumerate(("firefox", "bash", "wineserver", "pv-adverb", "mangohud", "discord"), 400):
+        made.add(pid, name, f"/usr/bin/{name}")
+        made.set_environment(pid, SteamAppId="504230")
+    for pid, name in enumerate(("wordpad.exe", "notepad.exe", "winecfg.exe", "WINWORD.EXE"), 500):
         made.add(pid, name, f"C:\\Program Files\\{name}")
     assert seen(made) == []
 
 
 @pytest.mark.parametrize(
-    "arguments",
+    ("arguments", "is_game"),
     [
-        ("-Xmx2G", "-cp", "/home/me/.minecraft/libraries/a.jar:/x/1.20.1.jar", "net.minecraft.client.main.Main"),
-        ("-Duser.language=en", "-cp", "/app/NewLaunch.jar", "org.prismlauncher.EntryPoint"),
+        (
+            ["-Xmx2G", "-cp", "/home/me/.minecraft/libraries/a.jar:/x/1.20.1.jar", "net.minecraft.client.main.Main"],
+            True,
+        ),
+        (["-Duser.language=en", "-cp", "/app/NewLaunch.jar", "org.prismlauncher.EntryPoint"], True),
+        (["-jar", "/srv/minecraft/server.jar", "nogui"], False),
+        (["-jar", "/opt/freeplane.jar"], False),
     ],
+    ids=["Minecraft", "its launcher", "its server", "another program"],
 )
-def test_minecraft_is_called_minecraft(made: MadeProcesses, arguments: tuple[str, ...]) -> None:
+def test_minecraft_is_called_minecraft_and_other_programs_in_java_are_no_games(
+    made: MadeProcesses, arguments: list[str], is_game: bool
+) -> None:
     made.add(400, "java", "/usr/bin/java", *arguments)
-    assert seen(made) == [("Minecraft", Certainty.LIKELY)]
-
-
-@pytest.mark.parametrize(
-    "arguments",
-    [("-jar", "/srv/minecraft/server.jar", "nogui"), ("-jar", "/opt/freeplane.jar")],
-    ids=["server", "other"],
-)
-def test_other_programs_in_java_are_no_games(made: MadeProcesses, arguments: tuple[str, ...]) -> None:
-    made.add(400, "java", "/usr/bin/java", *arguments)
-    assert seen(made) == []
+    assert seen(made) == ([("Minecraft", Certainty.LIKELY)] if is_game else [])
 
 
 async def test_a_game_that_outlives_its_launcher_goes_on(made: MadeProcesses) -> None:
     game = Sighting(Reason.GAME, "Celeste", Certainty.LIKELY, "celeste.exe")
     made.add(400, "umu-run", "umu-run")
     made.add(401, "Celeste.exe", "Z:\\games\\Celeste.exe", parent=400)
-    probe = ProgramProbe("launchers", ProcessTable(made.surroundings), launched_game({}), interval_s=0.06)
+    probe = ProgramProbe("launchers", ProcessTable(made.surroundings), launched_game({}), interval_s=0.01)
     async with watching(probe) as reports:
         await reports.until_seen(game)
         made.remove(400)
@@ -159,6 +143,5 @@ async def test_a_game_that_outlives_its_launcher_goes_on(made: MadeProcesses) ->
         made.add(402, "true", "true")
         for _ in range(20):
             assert await reports.next() == (game,)
-            await asyncio.sleep(0)
         made.remove(401)
         await reports.until_seen()

@@ -21,11 +21,6 @@ PCI = "0000:03:00.0"
 SECOND_NS = 1_000_000_000
 
 
-@pytest.fixture
-def made(tmp_path: Path) -> MadeProcesses:
-    return MadeProcesses(tmp_path)
-
-
 class DrmLooker:
     def __init__(self, made: MadeProcesses) -> None:
         self.clock = Clock()
@@ -74,24 +69,19 @@ def test_intels_new_driver_tells_cycles(made: MadeProcesses) -> None:
     assert looker.look() == (busy(Certainty.LIKELY),)
 
 
-def test_several_descriptors_of_one_client_count_once(made: MadeProcesses) -> None:
+@pytest.mark.parametrize(
+    ("clients", "certainty"), [((1, 1, 1), Certainty.WEAK), ((1, 2), Certainty.LIKELY)], ids=["one client", "two"]
+)
+def test_a_programs_clients_count_together_and_several_descriptors_of_one_client_once(
+    made: MadeProcesses, clients: tuple[int, ...], certainty: Certainty
+) -> None:
     looker = DrmLooker(made)
     made.add(500, "game", "/opt/game")
-    for total in (0, round(0.4 * SECOND_NS)):  # 20 %, and 60 % if it were counted three times
-        for handle in (7, 8, 9):
-            made.open_gpu(500, handle, 1, engine_gfx=f"{total} ns")
+    for total in (0, round(0.4 * SECOND_NS)):  # 20 % each
+        for handle, client in enumerate(clients, 7):
+            made.open_gpu(500, handle, client, engine_gfx=f"{total} ns")
         seen = looker.look()
-    assert seen == (busy(Certainty.WEAK),)
-
-
-def test_several_clients_of_one_program_count_together(made: MadeProcesses) -> None:
-    looker = DrmLooker(made)
-    made.add(500, "game", "/opt/game")
-    for total in (0, round(0.3 * SECOND_NS)):  # 15 % each
-        for client in (1, 2):
-            made.open_gpu(500, 6 + client, client, engine_gfx=f"{total} ns")
-        seen = looker.look()
-    assert seen == (busy(Certainty.LIKELY),)
+    assert seen == (busy(certainty),)
 
 
 @pytest.mark.parametrize("name", ["gnome-shell", "Xorg", "firefox", "mpv", "kwin_wayland"])
@@ -103,24 +93,18 @@ def test_the_desktop_itself_is_no_game(made: MadeProcesses, name: str) -> None:
         assert looker.look() == ()
 
 
-def test_a_gpu_that_is_opened_late_is_found(made: MadeProcesses) -> None:
+@pytest.mark.parametrize("has_file", [False, True])
+def test_a_gpu_that_is_opened_late_or_took_the_number_of_another_file_is_found(
+    made: MadeProcesses, has_file: bool
+) -> None:
     looker = DrmLooker(made)
     made.add(500, "game", "/opt/game")
+    handle = made.proc / "500" / "fd" / "7"
+    if has_file:
+        handle.parent.mkdir()
+        handle.symlink_to("/home/me/save")
     looker.look()
-    found = []
-    for number in range(12):
-        made.open_gpu(500, 7, 1, engine_gfx=f"{number * SECOND_NS} ns")
-        found += looker.look()
-    assert busy(Certainty.LIKELY) in found
-
-
-def test_a_gpu_that_took_the_number_of_another_file_is_found(made: MadeProcesses) -> None:
-    looker = DrmLooker(made)
-    made.add(500, "game", "/opt/game")
-    (made.proc / "500" / "fd").mkdir()
-    (made.proc / "500" / "fd" / "7").symlink_to("/home/me/save")
-    looker.look()
-    (made.proc / "500" / "fd" / "7").unlink()
+    handle.unlink(missing_ok=True)
     found = []
     for number in range(RELIST_EVERY * REREAD_EVERY + 2):
         made.open_gpu(500, 7, 1, engine_gfx=f"{number * SECOND_NS} ns")
@@ -148,26 +132,26 @@ def supply(folder: Path, name: str, **fields: str) -> None:
         (folder / name / field).write_text(text + "\n")
 
 
-def test_a_laptop_runs_on_battery_when_no_adapter_is_online(tmp_path: Path) -> None:
-    supply(tmp_path, "BAT0", type="Battery", status="Discharging")
-    supply(tmp_path, "AC", type="Mains", online="1")
-    assert not is_on_battery(tmp_path)
-    (tmp_path / "AC/online").write_text("0\n")
-    assert is_on_battery(tmp_path)
+DISCHARGING = {"BAT0": {"type": "Battery", "status": "Discharging"}}
 
 
-def test_a_laptop_that_charges_over_usb_is_plugged_in(tmp_path: Path) -> None:
-    supply(tmp_path, "BAT0", type="Battery")
-    supply(tmp_path, "AC", type="Mains", online="0")
-    supply(tmp_path, "ucsi-0", type="USB", online="1")
-    assert not is_on_battery(tmp_path)
-
-
-def test_without_an_adapter_the_battery_itself_tells(tmp_path: Path) -> None:
-    supply(tmp_path, "BAT0", type="Battery", status="Discharging")
-    assert is_on_battery(tmp_path)
-    (tmp_path / "BAT0/status").write_text("Full\n")
-    assert not is_on_battery(tmp_path)
+@pytest.mark.parametrize(
+    ("supplies", "expected"),
+    [
+        (DISCHARGING | {"AC": {"type": "Mains", "online": "1"}}, False),
+        (DISCHARGING | {"AC": {"type": "Mains", "online": "0"}}, True),
+        (DISCHARGING | {"AC": {"type": "Mains", "online": "0"}, "ucsi-0": {"type": "USB", "online": "1"}}, False),
+        (DISCHARGING, True),
+        ({"BAT0": {"type": "Battery", "status": "Full"}}, False),
+    ],
+    ids=["plugged in", "unplugged", "charged over USB", "no adapter", "no adapter and full"],
+)
+def test_a_laptop_runs_on_battery_when_no_adapter_is_online_or_else_when_the_battery_says_so(
+    tmp_path: Path, supplies: dict[str, dict[str, str]], expected: bool
+) -> None:
+    for name, fields in supplies.items():
+        supply(tmp_path, name, **fields)
+    assert is_on_battery(tmp_path) is expected
 
 
 def test_the_battery_of_a_mouse_is_none(tmp_path: Path) -> None:
@@ -238,10 +222,7 @@ async def test_a_hot_processor_is_told(made: MadeProcesses) -> None:
 )
 def test_heat_rises_in_tenths_and_too_hot_lasts_until_it_is_cool(celsius: float, before: float, level: float) -> None:
     assert heat_level(celsius, 80, before) == level
-
-
-def test_no_cap_is_never_too_hot() -> None:
-    assert heat_level(200, 0, 0) == 0
+    assert heat_level(celsius, 0, 0) == 0, "without a cap nothing is too hot"
 
 
 def test_power_settles_at_the_cap_and_forgets_it_below() -> None:

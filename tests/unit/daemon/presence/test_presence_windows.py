@@ -90,11 +90,6 @@ def test_a_game_that_is_given_the_name_of_another_program_is_a_game() -> None:
     assert certainty(FULL, Signs(love, cpu_percent=50)) is Certainty.LIKELY
 
 
-@pytest.mark.parametrize("name", ["xterm", "tilix", "ptyxis", "zathura", "remmina", "virt-viewer", "waterfox", "mpv"])
-def test_the_list_of_other_programs_knows(name: str) -> None:
-    assert name in not_games()
-
-
 def test_the_list_of_other_programs_is_in_lower_case() -> None:
     assert {name for name in not_games() if name != name.lower().strip()} == set()
 
@@ -115,12 +110,11 @@ CERTAIN = Judgement(Sighting(Reason.GAME, "Thing", Certainty.CERTAIN, "thing"), 
 WEAK = Judgement(Sighting(Reason.FULL_SCREEN, "Thing", Certainty.WEAK, "thing"))
 
 
-def looks(*seen: Judgement | None, dead_at: float = 1e9) -> dict[int, Play]:
+def looks(*seen: Judgement | None) -> dict[int, Play]:
     plays: dict[int, Play] = {}
-    for number, judgement in enumerate(seen):
-        now = float(number)
+    for now, judgement in enumerate(seen):
         pair = (PROGRAM, judgement) if judgement is not None else None
-        plays = remember(plays, pair, now, interval_s=1.0, is_alive=lambda _, now=now: now < dead_at)  # type: ignore[misc]
+        plays = remember(plays, pair, float(now), interval_s=1.0, is_alive=lambda _: True)
     return plays
 
 
@@ -141,10 +135,6 @@ def test_a_confirmed_game_goes_on_when_it_is_left(
     seen: tuple[Judgement | None, ...], reported: list[Judgement]
 ) -> None:
     assert sightings(looks(*seen), None) == tuple(item.sighting for item in reported)
-
-
-def test_it_ends_with_its_process() -> None:
-    assert sightings(looks(CERTAIN, CERTAIN, None, dead_at=1.5), None) == ()
 
 
 @pytest.mark.parametrize(("judgement", "is_held"), [(LIKELY, False), (KNOWN, True)])
@@ -202,6 +192,17 @@ def test_the_menu_tells_games_also_those_of_scripts_and_sandboxes(tmp_path: Path
     assert [entry.title if entry is not None else None for entry in found] == ["Armagetron", "Y", None]
 
 
+def test_the_menu_knows_titles_by_executable(tmp_path: Path) -> None:
+    desktop_file(tmp_path / "home", "a.desktop", "Name=My Blender", "Exec=/opt/blender/Blender %f", "Icon=blender")
+    shared = tmp_path / "shared"
+    desktop_file(shared, "b.desktop", "Name=Blender", "Exec=blender %f")
+    desktop_file(shared, "c.desktop", "Name=Krita", "Exec=flatpak run --command=krita org.kde.krita @@")
+    desktop_file(shared, "d.desktop", "Name=Env", 'Exec=env A=1 "unclosed', "[Desktop Action x]", "Name=No")
+    desktop_file(shared, "e.desktop", "Name=Script", "Exec=python3 tool.py")
+    found = read_menu({"XDG_DATA_HOME": str(tmp_path / "home"), "XDG_DATA_DIRS": str(shared)})
+    assert found.by_executable == {"blender": MenuEntry("My Blender", "blender"), "krita": MenuEntry("Krita", "")}
+
+
 def test_the_menu_is_read_again_when_something_was_installed(tmp_path: Path) -> None:
     clock = Clock()
     menu = MenuReader({"XDG_DATA_HOME": str(tmp_path), "XDG_DATA_DIRS": str(tmp_path / "none")}, clock)
@@ -209,11 +210,6 @@ def test_the_menu_is_read_again_when_something_was_installed(tmp_path: Path) -> 
     desktop_file(tmp_path, "new.desktop", "Name=New", "Exec=new", "Categories=Game;")
     clock.now += 61
     assert menu.read().entry(["new"]) is not None
-
-
-@pytest.fixture
-def made(tmp_path: Path) -> MadeProcesses:
-    return MadeProcesses(tmp_path)
 
 
 def looking(made: MadeProcesses, folder: Path) -> WindowLooks:
