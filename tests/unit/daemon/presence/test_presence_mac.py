@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -31,12 +32,15 @@ SAID = """\
 
 
 @pytest.fixture
-def ioreg(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A script in the place of Apple's program, to be written by the test."""
-    program = tmp_path / "ioreg"
-    program.touch(0o755)
+def ioreg(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], None]:
+    """Puts a script in the place of Apple's program."""
     monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
-    return program
+
+    def write(script: str) -> None:
+        (tmp_path / "ioreg").write_text(f"#!/bin/sh\n{script}\n")
+        (tmp_path / "ioreg").chmod(0o755)
+
+    return write
 
 
 async def first_report(probe: Probe) -> tuple[Sighting, ...]:
@@ -45,8 +49,8 @@ async def first_report(probe: Probe) -> tuple[Sighting, ...]:
 
 
 @pytest.mark.parametrize(("idle", "reason"), [(2_000_000_000, Reason.USER_ACTIVE), (700_000_000_000, Reason.AWAY)])
-async def test_who_touches_nothing_for_long_is_away(idle: int, reason: Reason, ioreg: Path) -> None:
-    ioreg.write_text(f"#!/bin/sh\ncat <<END\n{SAID.replace('{idle}', str(idle))}END\n")
+async def test_who_touches_nothing_for_long_is_away(idle: int, reason: Reason, ioreg: Callable[[str], None]) -> None:
+    ioreg(f"cat <<END\n{SAID.replace('{idle}', str(idle))}END")
     (seen,) = await first_report(MacIdleProbe(idle_after_s=300))
     assert seen.reason is reason
 
@@ -63,8 +67,8 @@ async def test_where_there_is_no_ioreg_idle_time_is_missing(monkeypatch: pytest.
         await first_report(MacIdleProbe(idle_after_s=300))
 
 
-async def test_an_ioreg_that_hangs_is_ended_and_told(ioreg: Path) -> None:
-    ioreg.write_text("#!/bin/sh\nexec sleep 600\n")
+async def test_an_ioreg_that_hangs_is_ended_and_told(ioreg: Callable[[str], None]) -> None:
+    ioreg("exec sleep 600")
     with pytest.raises(ProbeFailedError):
         await first_report(MacIdleProbe(idle_after_s=300, timeout_s=0.05))
 
