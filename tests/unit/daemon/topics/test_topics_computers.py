@@ -11,9 +11,8 @@ import pytest_asyncio
 from helpers.own_daemon import Ask, asking, own_daemon
 from potluck_control import schema
 from potluck_control.client import ControlError
-from potluck_control.methods import computers, members, settings
+from potluck_control.methods import computers, members
 from potluck_control.methods.computers import Adding, AddParams, CodeParams
-from potluck_control.methods.settings import Change, SetParams
 from potluck_control.places import Places
 
 from potluck.membership.pairing import PairingCode
@@ -29,14 +28,11 @@ async def laptop(tmp_path: Path, environment: dict[str, str]) -> AsyncIterator[A
     places = Places(*(folder / name for name in ("config", "state", "run", "cache")))
     places.config.mkdir()
     async with own_daemon(places, environment) as daemon:
-        ask = asking(daemon)
-        await ask(settings.SET, SetParams((Change("serve.enabled", False),)))
-        yield ask
+        yield asking(daemon)
 
 
 @pytest.fixture(autouse=True)
-async def _a_swarm_that_nobody_serves(ask: Ask) -> None:
-    await ask(settings.SET, SetParams((Change("serve.enabled", False),)))
+async def _a_swarm(ask: Ask) -> None:
     await ask(schema.CREATE)
 
 

@@ -51,7 +51,7 @@ def write(script: Path, text: str) -> None:
 async def started(ask: Ask, script: Path, *lines: str, swarm: str = "friends", stays: bool = False) -> GatewayStatus:
     """Start it and return the first status that is not STARTING."""
     write(script, "\n".join(("#!/bin/sh", f"echo $$ > {script}.pid", *lines)))
-    await ask(settings.SET, SetParams((Change("serve.enabled", False), Change("serve.python", str(script)))))
+    await ask(settings.SET, SetParams((Change("serve.python", str(script)),)))
     status = await ask(gateway.START, gateway.StartParams(swarm, stays))
     assert status.state is GatewayState.STARTING
     return await until(ask, lambda now: now.state is not GatewayState.STARTING)
@@ -155,7 +155,7 @@ async def test_it_ends_when_a_game_starts_unless_it_stays(ask: Ask, daemon: Daem
 
 
 async def test_one_that_is_started_during_a_game_goes_on(ask: Ask, daemon: Daemon, script: Path) -> None:
-    await ask(settings.SET, SetParams((Change("serve.enabled", False),)))
+    daemon.configuration.reload()
     async with asyncio.timeout(60):  # the daemon's own change of state would end the game
         while (await ask(schema.STATUS)).reason is not Reason.SWITCHED_OFF:
             pass
@@ -172,7 +172,7 @@ def transition(state: State, reason: Reason) -> Transition:
 async def test_it_starts_with_the_daemon_until_somebody_stops_it(ask: Ask, daemon: Daemon, script: Path) -> None:
     write(script, f"#!/bin/sh\n{READY}\nsleep 600")
     changes = (Change("gateway.start_with_daemon", True), Change("gateway.swarm", "family"))
-    await ask(settings.SET, SetParams((Change("serve.enabled", False), Change("serve.python", str(script)), *changes)))
+    await ask(settings.SET, SetParams((Change("serve.python", str(script)), *changes)))
     topic = next(topic for topic in daemon._topics if isinstance(topic, GatewayTopic))
     topic.tick(1000.0)
     now = await until(ask, lambda now: now.state is GatewayState.READY)
@@ -264,7 +264,7 @@ async def test_it_imports_while_the_engine_starts_and_is_told_the_swarm_once_tha
         await ask(gateway.START)
     script = tmp_path / "python"
     write(script, f"#!/bin/sh\n{IMPORTING}\nhead -n 1 > {script}.opening\n{READY}\nsleep 600")
-    await ask(settings.SET, SetParams((Change("serve.enabled", False), Change("serve.python", str(script)))))
+    await ask(settings.SET, SetParams((Change("serve.python", str(script)),)))
     await ask(schema.CREATE, schema.CreateParams("home"))
     with pytest.raises(ControlError, match="cannot be found"):
         await ask(gateway.START)

@@ -25,21 +25,19 @@ def gpu(vendor: Vendor, *, is_integrated: bool = False) -> Gpu:
 @pytest.mark.parametrize(
     ("gpus", "names"),
     [
-        ((), []),
-        ((gpu(Vendor.NVIDIA), gpu(Vendor.NVIDIA)), ["cuda:0", "cuda:1"]),
-        ((gpu(Vendor.AMD), gpu(Vendor.INTEL, is_integrated=True)), ["cuda:0"]),
-        ((gpu(Vendor.INTEL),), ["xpu:0"]),
-        ((gpu(Vendor.APPLE),), ["mps"]),
+        ([], []),
+        ([gpu(Vendor.NVIDIA), gpu(Vendor.NVIDIA)], ["cuda:0", "cuda:1"]),
+        ([gpu(Vendor.AMD), gpu(Vendor.INTEL, is_integrated=True)], ["cuda:0"]),
+        ([gpu(Vendor.INTEL)], ["xpu:0"]),
+        ([gpu(Vendor.APPLE)], ["mps"]),
     ],
     ids=["none", "nvidia", "amd", "intel", "apple"],
 )
-async def test_devices_are_named_as_torch_names_them(
-    ask: Ask, monkeypatch: pytest.MonkeyPatch, gpus: tuple[Gpu, ...], names: list[str]
+def test_devices_are_named_as_torch_names_them(
+    monkeypatch: pytest.MonkeyPatch, gpus: list[Gpu], names: list[str]
 ) -> None:
-    monkeypatch.setattr(topic, "look", lambda: Hardware(gpus))
-    found = await ask(machine.GET)
-    assert [device.name for device in found.devices] == [*names, "cpu"]
-    assert found.best == [*names, "cpu"][0]
+    monkeypatch.setattr(topic, "look", lambda *_: Hardware(tuple(gpus)))
+    assert [device.name for device in topic.find_devices()] == [*names, "cpu"]
 
 
 def test_an_amd_card_reports_its_memory_temperature_and_power(tmp_path: Path) -> None:
@@ -71,8 +69,10 @@ def test_the_processor_has_the_temperature_of_its_hottest_sensor(tmp_path: Path)
     assert (unknown.temperature_c, unknown.power_w) == (None, None)
 
 
-async def test_a_missing_environment_is_told(ask: Ask, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert (await ask(machine.GET)).has_engine
+async def test_the_best_device_and_a_missing_environment_are_told(ask: Ask, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(topic, "look", lambda *_: Hardware((gpu(Vendor.INTEL),)))
+    found = await ask(machine.GET)
+    assert (found.best, found.has_engine) == ("xpu:0", True)
     monkeypatch.setattr(interpreter_of_engine, "find_spec", lambda _: None)
     assert not (await ask(machine.GET)).has_engine
 
@@ -151,9 +151,8 @@ async def test_what_cannot_be_switched_says_why(ask: Ask, monkeypatch: pytest.Mo
     def missing(*_: object) -> bool:
         raise PotluckError("this machine has no systemd")
 
-    monkeypatch.setattr(units, "starts_at_login", missing)
-    monkeypatch.setattr(units, "set_start_at_login", missing)
-    monkeypatch.setattr(units, "program", missing)
+    for name in ("starts_at_login", "set_start_at_login", "program"):
+        monkeypatch.setattr(units, name, missing)
     now = await ask(machine.LOGIN)
     assert "no systemd" in now.daemon_problem
     assert "not installed" in now.app_problem
