@@ -38,12 +38,9 @@ def test_a_listed_program_is_answered_for_and_not_asked_about_again() -> None:
     assert follow((CLOSED,), UNSURE, ()) == (CLOSED,)  # the answer was taken back
 
 
-def test_the_questions_are_bounded() -> None:
+def test_the_questions_are_bounded_in_number_and_length() -> None:
     many = tuple(ProgramQuestion(f"app{number}", "App") for number in range(MAX_QUESTIONS))
     assert follow(many, UNSURE, ()) == many
-
-
-def test_a_long_title_is_cut() -> None:
     (question,) = follow((), replace(UNSURE, app_title="x" * 1000), ())
     assert len(question.title) == 80
 
