@@ -5,8 +5,7 @@ from datetime import datetime, timedelta
 
 import pytest
 from potluck_control.hours import is_open, opens_in_s, parse_hours
-from potluck_daemon.settings.schema import entries
-from potluck_daemon.settings.values import convert
+from potluck_daemon.settings.values import convert, entry_of
 
 MONDAY = datetime(2026, 11, 23)
 
@@ -39,11 +38,6 @@ def test_hours_mean_what_one_reads(line: str, when: datetime, expected: bool) ->
     assert is_open(parse_hours([line]), when) is expected
 
 
-def test_no_hours_mean_always() -> None:
-    assert is_open((), MONDAY)
-    assert opens_in_s((), MONDAY) == 0
-
-
 @pytest.mark.parametrize(
     "line", ["", "mon", "mon 8-9", "mon 25:00-26:00", "mon 08:60-09:00", "mont 8:00-9:00", "mon-fry 8:00-9:00"]
 )
@@ -52,11 +46,13 @@ def test_what_is_no_time_is_said(line: str) -> None:
         parse_hours([line])
 
 
-def test_the_setting_refuses_what_is_no_time() -> None:
-    entry = next(item for item in entries() if item.key == "when.hours")
+def test_the_setting_refuses_what_is_no_time_and_without_hours_it_is_always_open() -> None:
+    entry = entry_of("when.hours")
     assert convert(entry, "mon-fri 22:00-07:00, sat+sun 00:00-24:00") == ("mon-fri 22:00-07:00", "sat+sun 00:00-24:00")
     with pytest.raises(ValueError, match="expected hours such as"):
         convert(entry, "at night")
+    assert is_open((), MONDAY)
+    assert opens_in_s((), MONDAY) == 0
 
 
 def test_the_next_opening_is_when_the_answer_changes() -> None:
