@@ -28,11 +28,6 @@ NOW = clock.EARLIEST + 1.0
 WATCHED = {"Desktop session": ProbeState.WATCHING}
 
 
-@pytest.fixture
-def places(tmp_path: Path) -> Places:
-    return Places(*(tmp_path / name for name in ("config", "state", "run", "cache")))
-
-
 @pytest.mark.parametrize(
     ("judge", "facts", "severities", "words"),
     [
@@ -162,6 +157,5 @@ def test_a_finding_is_a_line_and_its_advice_another_and_an_error_makes_the_exit_
 
 
 def test_the_disk_that_is_looked_at_is_the_one_that_was_chosen(places: Places, tmp_path: Path) -> None:
-    places.config.mkdir(parents=True)
     places.settings_file.write_text(f'version = 2\n[serve]\nmodels_folder = "{tmp_path}/big/models"\n')
     assert disk.gather(read_scene(places, None)).cache == str(tmp_path)

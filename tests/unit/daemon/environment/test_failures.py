@@ -43,9 +43,8 @@ def test_every_failure_of_uv_is_one_sentence_with_what_to_do(said: str, text: st
     assert hint in (error.hint or "")
 
 
-@pytest.mark.parametrize(
-    ("number", "text"),
-    [
+def test_what_the_system_refuses_says_what_to_do() -> None:
+    for number, text in (
         (errno.ENOSPC, "is full"),
         (errno.EDQUOT, "is full"),
         (errno.EROFS, "cannot be written"),
@@ -53,9 +52,7 @@ def test_every_failure_of_uv_is_one_sentence_with_what_to_do(said: str, text: st
         (errno.ENAMETOOLONG, "too long"),
         (errno.ENOENT, "disappeared"),
         (errno.EIO, "cannot be used: Input/output error"),
-    ],
-)
-def test_what_the_system_refuses_says_what_to_do(number: int, text: str) -> None:
-    with pytest.raises(PotluckError, match=text) as raised, explained(FOLDER):
-        raise OSError(number, os.strerror(number))
-    assert raised.value.hint
+    ):
+        with pytest.raises(PotluckError, match=text) as raised, explained(FOLDER):
+            raise OSError(number, os.strerror(number))
+        assert raised.value.hint

@@ -19,11 +19,6 @@ def environment(tmp_path: Path) -> dict[str, str]:
     return folders | {"POTLUCK_SERVE_ENABLED": "off"}
 
 
-@pytest.fixture
-def places(tmp_path: Path) -> Places:
-    made = Places(*(tmp_path / name for name in ("config", "state", "run", "cache")))
-    made.config.mkdir()
-    return made
 
 
 @pytest_asyncio.fixture()

@@ -44,16 +44,12 @@ def test_what_has_expired_or_comes_from_the_future_is_refused_and_what_a_clock_e
     assert accept(replace(OFFER, issued_at=int(NOW) + DAY), "old", SEEN, NOW).issued_at > NOW
 
 
-def test_a_key_hands_over_to_the_next_and_counts_no_more() -> None:
+def test_a_key_hands_over_to_the_next_and_counts_no_more_unless_the_next_is_withdrawn() -> None:
     assert SEEN.keys == ("old",)
     announced = accept(replace(OFFER, next_key="new", issued_at=910_000), "old", SEEN, NOW)
     assert announced.keys == ("old", "new")
     taken = accept(replace(OFFER, next_key="new", issued_at=920_000), "new", announced, NOW)
     assert taken.keys == ("new",)
-
-
-def test_an_announced_key_is_withdrawn_by_the_next_description() -> None:
-    announced = accept(replace(OFFER, next_key="new", issued_at=910_000), "old", SEEN, NOW)
     assert accept(replace(OFFER, issued_at=920_000), "old", announced, NOW).keys == ("old",)
 
 
