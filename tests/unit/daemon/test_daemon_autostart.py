@@ -137,6 +137,7 @@ def test_the_app_on_and_off_leaves_its_entries_as_they_were(home: Path, own: str
     if own not in (None, HIDDEN):
         write(path, own or "")
     before = snapshot(home)
+    assert not login._app(app_environment(home))
     for is_wanted in (True, True, False, False):
         login.set_app(app_environment(home), is_wanted)
         assert login._app(app_environment(home)) is is_wanted
@@ -149,4 +150,6 @@ def test_an_entry_that_was_changed_by_hand_keeps_the_change(home: Path) -> None:
     assert path.read_text() == ENTRY
     login.set_app(app_environment(home), False)
     assert "Exec=/my/app --hidden\n" in path.read_text()
+    assert not login._app(app_environment(home))
+    path.write_text(f"{ENTRY}X-GNOME-Autostart-enabled = false\n")
     assert not login._app(app_environment(home))

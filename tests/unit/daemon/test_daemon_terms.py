@@ -46,59 +46,34 @@ def test_by_default_nothing_forbids_to_serve_and_outside_of_the_hours_it_says_wh
 UNTIL_MIDNIGHT_S, UNTIL_DECEMBER_S = 6 * 3600, 7 * 86400 + 6 * 3600
 
 
+SENT, RECEIVED = DayUse(TODAY, sent_bytes=2 * MIB), DayUse(TODAY, received_bytes=2 * MIB)
+MONTH_SENT, MONTH_RECEIVED = DayUse(TODAY, month_sent_bytes=2 * MIB), DayUse(TODAY, month_received_bytes=2 * MIB)
+COSTLY = DayUse(TODAY, energy_wh=2000)
+LENIENT = LimitSettings(
+    upload_mb_day=3, download_mb_day=3, upload_mb_month=3, download_mb_month=3, cost_day=0.51, price_kwh=0.25
+)
+
+
 @pytest.mark.parametrize(
-    ("limits", "just_below", "reached", "reason", "left_s", "text"),
+    ("limits", "reached", "reason", "left_s", "text"),
     [
-        (
-            LimitSettings(upload_mb_day=2),
-            DayUse(TODAY, 2 * MIB - 1, 9**9),
-            DayUse(TODAY, 3 * MIB),
-            Reason.UPLOAD_CAP,
-            UNTIL_MIDNIGHT_S,
-            "3 of 2 MiB",
-        ),
-        (
-            LimitSettings(download_mb_day=2),
-            DayUse(TODAY, 9**9, 2 * MIB - 1),
-            DayUse(TODAY, 0, 2 * MIB),
-            Reason.DOWNLOAD_CAP,
-            UNTIL_MIDNIGHT_S,
-            "2 of 2 MiB",
-        ),
-        (
-            LimitSettings(cost_day=0.5, price_kwh=0.25),
-            DayUse(TODAY, energy_wh=1999),
-            DayUse(TODAY, energy_wh=2000),
-            Reason.COST_CAP,
-            UNTIL_MIDNIGHT_S,
-            "",
-        ),
-        (
-            LimitSettings(upload_mb_month=2),
-            DayUse(TODAY, month_sent_bytes=2 * MIB - 1, month_received_bytes=9**9),
-            DayUse(TODAY, month_sent_bytes=2 * MIB),
-            Reason.UPLOAD_CAP,
-            UNTIL_DECEMBER_S,
-            "This month's",
-        ),
-        (
-            LimitSettings(download_mb_month=2),
-            DayUse(TODAY, month_sent_bytes=9**9, month_received_bytes=2 * MIB - 1),
-            DayUse("2026-11-01", month_received_bytes=2 * MIB),
-            Reason.DOWNLOAD_CAP,
-            UNTIL_DECEMBER_S,
-            "This month's",
-        ),
+        (LimitSettings(upload_mb_day=2), SENT, Reason.UPLOAD_CAP, UNTIL_MIDNIGHT_S, "2 of 2 MiB"),
+        (LimitSettings(download_mb_day=2), RECEIVED, Reason.DOWNLOAD_CAP, UNTIL_MIDNIGHT_S, "2 of 2 MiB"),
+        (LimitSettings(upload_mb_month=2), MONTH_SENT, Reason.UPLOAD_CAP, UNTIL_DECEMBER_S, "This month's"),
+        (LimitSettings(download_mb_month=2), MONTH_RECEIVED, Reason.DOWNLOAD_CAP, UNTIL_DECEMBER_S, "This month's"),
+        (LimitSettings(cost_day=0.5, price_kwh=0.25), COSTLY, Reason.COST_CAP, UNTIL_MIDNIGHT_S, ""),
     ],
 )
 def test_a_cap_forbids_when_it_is_reached_and_until_the_day_or_month_is_over(
-    limits: LimitSettings, just_below: DayUse, reached: DayUse, reason: Reason, left_s: float, text: str
+    limits: LimitSettings, reached: DayUse, reason: Reason, left_s: float, text: str
 ) -> None:
-    assert reasons(limits, just_below) == []
     (obstacle,) = obstacles(WhenSettings(), limits, reached, Disk(), NOW)
     assert (obstacle.reason, obstacle.left_s) == (reason, left_s)
     assert text in obstacle.text
+    for other in (SENT, RECEIVED, MONTH_SENT, MONTH_RECEIVED, COSTLY):
+        assert reasons(limits, other) == [reason] * (other is reached)
     assert reasons(limits, replace(reached, day="2026-10-31")) == []
+    assert reasons(LENIENT, reached) == []
 
 
 def test_the_cap_of_december_ends_with_the_year() -> None:

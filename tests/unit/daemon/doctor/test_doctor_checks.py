@@ -95,12 +95,7 @@ WATCHED = {"Desktop session": ProbeState.WATCHING}
         (swarm.judge, swarm.SwarmFacts("s", 2, 2, gaps=3), [OK, WARNING], "3 blocks"),
         (service.judge, service.ServiceFacts("1", "1"), [OK], "version 1 runs"),
         (service.judge, service.ServiceFacts("1", ""), [WARNING], "not running"),
-        (
-            service.judge,
-            service.ServiceFacts("1", "", away=("the daemon hangs", "potluck stop")),
-            [WARNING],
-            "the daemon hangs",
-        ),
+        (service.judge, service.ServiceFacts("1", "", away=("it hangs", "potluck stop")), [WARNING], "it hangs"),
         (service.judge, service.ServiceFacts("2", "1"), [WARNING], "but 2 is installed"),
         (service.judge, service.ServiceFacts("1", "1", ("line 3: no",)), [ERROR], "line 3"),
         (service.judge, service.ServiceFacts("1", "1", failure="gave up"), [ERROR], "gave up"),

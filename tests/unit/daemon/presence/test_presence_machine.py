@@ -32,6 +32,13 @@ class DrmLooker:
         return self.probe.look()
 
 
+@pytest.fixture
+def looker(made: MadeProcesses) -> DrmLooker:
+    """Looks at a machine on which a game runs."""
+    made.add(500, "game", "/opt/game")
+    return DrmLooker(made)
+
+
 def busy(certainty: Certainty, who: str = "game") -> Sighting:
     return Sighting(Reason.GPU_BUSY, who, certainty, who, PCI)
 
@@ -50,19 +57,15 @@ def busy(certainty: Certainty, who: str = "game") -> Sighting:
     ],
 )
 def test_a_program_counts_by_its_use_of_the_graphics_engine(
-    made: MadeProcesses, engine: str, share: float, expected: Certainty | None
+    made: MadeProcesses, looker: DrmLooker, engine: str, share: float, expected: Certainty | None
 ) -> None:
-    looker = DrmLooker(made)
-    made.add(500, "game", "/opt/game")
     made.open_gpu(500, 7, 1, **{engine: "0 ns"})
     assert looker.look() == ()
     made.open_gpu(500, 7, 1, **{engine: f"{round(2 * share * SECOND_NS)} ns"})
     assert looker.look() == ((busy(expected),) if expected else ())
 
 
-def test_intels_new_driver_tells_cycles(made: MadeProcesses) -> None:
-    looker = DrmLooker(made)
-    made.add(500, "game", "/opt/game")
+def test_intels_new_driver_tells_cycles(made: MadeProcesses, looker: DrmLooker) -> None:
     made.open_gpu(500, 7, 1, cycles_rcs="1000", total_cycles_rcs="10000")
     looker.look()
     made.open_gpu(500, 7, 1, cycles_rcs="1500", total_cycles_rcs="11000")
@@ -73,10 +76,8 @@ def test_intels_new_driver_tells_cycles(made: MadeProcesses) -> None:
     ("clients", "certainty"), [((1, 1, 1), Certainty.WEAK), ((1, 2), Certainty.LIKELY)], ids=["one client", "two"]
 )
 def test_a_programs_clients_count_together_and_several_descriptors_of_one_client_once(
-    made: MadeProcesses, clients: tuple[int, ...], certainty: Certainty
+    made: MadeProcesses, looker: DrmLooker, clients: tuple[int, ...], certainty: Certainty
 ) -> None:
-    looker = DrmLooker(made)
-    made.add(500, "game", "/opt/game")
     for total in (0, round(0.4 * SECOND_NS)):  # 20 % each
         for handle, client in enumerate(clients, 7):
             made.open_gpu(500, handle, client, engine_gfx=f"{total} ns")
@@ -84,21 +85,18 @@ def test_a_programs_clients_count_together_and_several_descriptors_of_one_client
     assert seen == (busy(certainty),)
 
 
-@pytest.mark.parametrize("name", ["gnome-shell", "Xorg", "firefox", "mpv", "kwin_wayland"])
-def test_the_desktop_itself_is_no_game(made: MadeProcesses, name: str) -> None:
-    looker = DrmLooker(made)
-    made.add(500, name, f"/usr/bin/{name}")
+def test_the_desktop_itself_is_no_game(made: MadeProcesses, looker: DrmLooker) -> None:
     for total in (0, SECOND_NS):
-        made.open_gpu(500, 7, 1, engine_gfx=f"{total} ns")
+        for pid, name in enumerate(("gnome-shell", "Xorg", "firefox", "mpv", "kwin_wayland"), 501):
+            made.add(pid, name, f"/usr/bin/{name}")
+            made.open_gpu(pid, 7, pid, engine_gfx=f"{total} ns")
         assert looker.look() == ()
 
 
 @pytest.mark.parametrize("has_file", [False, True])
 def test_a_gpu_that_is_opened_late_or_took_the_number_of_another_file_is_found(
-    made: MadeProcesses, has_file: bool
+    made: MadeProcesses, looker: DrmLooker, has_file: bool
 ) -> None:
-    looker = DrmLooker(made)
-    made.add(500, "game", "/opt/game")
     handle = made.proc / "500" / "fd" / "7"
     if has_file:
         handle.parent.mkdir()
@@ -112,18 +110,15 @@ def test_a_gpu_that_is_opened_late_or_took_the_number_of_another_file_is_found(
     assert busy(Certainty.LIKELY) in found
 
 
-@pytest.mark.parametrize("text", ["", "x ns", "-5 ns", "1e9 ns", " "])
-def test_odd_counters_are_nothing(made: MadeProcesses, text: str) -> None:
-    looker = DrmLooker(made)
-    made.add(500, "game", "/opt/game")
-    made.open_gpu(500, 7, 1, engine_gfx=text)
-    looker.look()
-    assert looker.look() == ()
+def test_odd_counters_are_nothing(made: MadeProcesses, looker: DrmLooker) -> None:
+    for text in ("", "x ns", "-5 ns", "1e9 ns", " ", ""):
+        made.open_gpu(500, 7, 1, engine_gfx=text)
+        assert looker.look() == ()
 
 
-async def test_a_computer_without_such_a_gpu_says_so(made: MadeProcesses) -> None:
+async def test_a_computer_without_such_a_gpu_says_so(looker: DrmLooker) -> None:
     with pytest.raises(ProbeUnavailableError, match="no GPU"):
-        await DrmLooker(made).probe.watch(lambda _: None, Situation())
+        await looker.probe.watch(lambda _: None, Situation())
 
 
 def supply(folder: Path, name: str, **fields: str) -> None:

@@ -38,9 +38,8 @@ REAPER = (f"{STEAM}/ubuntu12_32/reaper", "SteamLaunch", "AppId=1145360", "--")
 class Looker:
     """Judges every program of a table, as the probes do."""
 
-    def __init__(self, made: MadeProcesses | Surroundings) -> None:
+    def __init__(self, at: Surroundings) -> None:
         self.clock = Clock()
-        at = made.surroundings if isinstance(made, MadeProcesses) else made
         self.table = ProcessTable(at, self.clock)
         self.found: frozenset[int] = frozenset()
 
@@ -56,6 +55,11 @@ class Looker:
         return [sighting for sighting in judged if sighting]
 
 
+@pytest.fixture
+def looker(made: MadeProcesses) -> Looker:
+    return Looker(made.surroundings)
+
+
 @pytest.mark.parametrize(
     ("comm", "arguments"),
     [
@@ -66,23 +70,25 @@ class Looker:
         ("reaper", ["/steam/reaper", "SteamLaunch", "--", "proton", "Z:\\home\\me\\Blender.exe", "-windowed"]),
     ],
 )
-def test_a_listed_program_is_found_by_any_of_its_names(made: MadeProcesses, comm: str, arguments: list[str]) -> None:
+def test_a_listed_program_is_found_by_any_of_its_names(
+    made: MadeProcesses, looker: Looker, comm: str, arguments: list[str]
+) -> None:
     made.add(500, comm, *arguments)
-    assert Looker(made).listed("blender", "blender.exe") in (["blender"], ["blender.exe"])
+    assert looker.listed("blender", "blender.exe") in (["blender"], ["blender.exe"])
 
 
 @pytest.mark.parametrize("arguments", [["/usr/bin/vim", "-R", "blender"], ["/usr/bin/blenderish"], [""]])
-def test_a_program_that_only_mentions_it_is_not(made: MadeProcesses, arguments: list[str]) -> None:
+def test_a_program_that_only_mentions_it_is_not(made: MadeProcesses, looker: Looker, arguments: list[str]) -> None:
     made.add(500, "other", *arguments)
-    assert Looker(made).listed("blender") == []
+    assert looker.listed("blender") == []
 
 
-def test_a_dead_process_and_all_below_ourselves_do_not_count(made: MadeProcesses) -> None:
+def test_a_dead_process_and_all_below_ourselves_do_not_count(made: MadeProcesses, looker: Looker) -> None:
     made.add(500, "blender", "blender", state="Z")
     made.add(OWN_PID, "potluckd", "potluckd")
     made.add(501, "python", "python", "-m", "engine", parent=OWN_PID)
     made.add(502, "blender", "blender", parent=501)
-    assert Looker(made).listed("blender", "potluckd") == []
+    assert looker.listed("blender", "potluckd") == []
 
 
 def test_descendants_are_found_in_any_order_and_circles_end() -> None:
@@ -93,8 +99,7 @@ def test_descendants_are_found_in_any_order_and_circles_end() -> None:
     assert below(99, programs) == {99}
 
 
-def test_a_start_and_an_end_leave_the_other_programs_as_they_were(made: MadeProcesses) -> None:
-    looker = Looker(made)
+def test_a_start_and_an_end_leave_the_other_programs_as_they_were(made: MadeProcesses, looker: Looker) -> None:
     made.add(500, "blender", "blender")
     made.add(501, "vim", "vim")
     looker.listed()
@@ -109,8 +114,7 @@ def test_a_start_and_an_end_leave_the_other_programs_as_they_were(made: MadeProc
     assert looker.table.programs == first
 
 
-def test_changes_are_told_until_there_are_too_many(made: MadeProcesses) -> None:
-    looker = Looker(made)
+def test_changes_are_told_until_there_are_too_many(made: MadeProcesses, looker: Looker) -> None:
     made.add(500, "vim", "vim")
     looker.listed()
     version = looker.table.version
@@ -126,8 +130,7 @@ def test_changes_are_told_until_there_are_too_many(made: MadeProcesses) -> None:
     assert looker.table.changed_since(version) is None
 
 
-def test_what_gets_another_parent_is_ours_no_more(made: MadeProcesses) -> None:
-    looker = Looker(made)
+def test_what_gets_another_parent_is_ours_no_more(made: MadeProcesses, looker: Looker) -> None:
     made.add(OWN_PID, "potluckd", "potluckd")
     made.add(501, "python", "python", "-m", "engine", parent=OWN_PID)
     made.add(500, "blender", "blender", parent=501)  # its parent has a higher id
@@ -154,13 +157,12 @@ async def test_a_probe_sees_what_comes_and_goes_among_many(made: MadeProcesses) 
 
 
 @pytest.mark.parametrize("comm", ["tricky) S 1 (", "a b", "", ")"])
-def test_a_name_may_hold_anything(made: MadeProcesses, comm: str) -> None:
+def test_a_name_may_hold_anything(made: MadeProcesses, looker: Looker, comm: str) -> None:
     made.add(500, comm, "/opt/blender")
-    assert Looker(made).listed("blender") == ["blender"]
+    assert looker.listed("blender") == ["blender"]
 
 
-def test_a_process_that_changes_its_name_soon_after_its_start_is_found(made: MadeProcesses) -> None:
-    looker = Looker(made)
+def test_a_process_that_changes_its_name_soon_after_its_start_is_found(made: MadeProcesses, looker: Looker) -> None:
     made.add(500, "bash", "bash")
     assert looker.listed("blender") == []
     made.add(500, "blender", "blender")
@@ -168,8 +170,7 @@ def test_a_process_that_changes_its_name_soon_after_its_start_is_found(made: Mad
     assert looker.listed("blender") == ["blender"]
 
 
-def test_a_thread_is_no_program_and_an_id_given_anew_is_another_program(made: MadeProcesses) -> None:
-    looker = Looker(made)
+def test_a_thread_is_no_program_and_an_id_given_anew_is_another_program(made: MadeProcesses, looker: Looker) -> None:
     made.add(500, "vim", "vim")
     looker.listed()
     made.add(501, "blender", "blender", is_thread=True)
@@ -188,9 +189,8 @@ def test_a_look_that_costs_much_is_taken_less_often() -> None:
     assert pause_s(1.0, 0.1, is_relaxed=False) == 1.0
 
 
-def test_a_quiet_machine_is_read_again_only_now_and_then(made: MadeProcesses) -> None:
+def test_a_quiet_machine_is_read_again_only_now_and_then(made: MadeProcesses, looker: Looker) -> None:
     """An old process may execute another program: a launcher's shell script does."""
-    looker = Looker(made)
     made.add(500, "bash", "bash")
     looker.listed()
     (made.proc / "500" / "cmdline").write_bytes(b"not read\0")  # as long as it executes the same file
@@ -281,9 +281,10 @@ def test_a_program_has_the_name_by_which_one_would_list_it(
         (("/opt/own/game",), "Steam game 1145360"),
     ],
 )
-def test_steam_tells_its_games_by_the_reaper(made: MadeProcesses, rest: tuple[str, ...], who: str) -> None:
+def test_steam_tells_its_games_by_the_reaper(
+    made: MadeProcesses, looker: Looker, rest: tuple[str, ...], who: str
+) -> None:
     made.add(500, "reaper", *REAPER, *rest)
-    looker = Looker(made)
     (seen,) = looker.all_of(steam_game)
     assert seen == Sighting(Reason.GAME, who, Certainty.CERTAIN, "steam:1145360")
 
@@ -301,27 +302,26 @@ def test_steam_tells_its_games_by_the_reaper(made: MadeProcesses, rest: tuple[st
         ("gamescope-wl", ["gamescope", "-e", "--", "steam", "-gamepadui"]),  # a console's whole session
     ],
 )
-def test_programs_around_games_are_no_games(made: MadeProcesses, comm: str, arguments: list[str]) -> None:
+def test_programs_around_games_are_no_games(
+    made: MadeProcesses, looker: Looker, comm: str, arguments: list[str]
+) -> None:
     made.add(500, comm, *arguments)
-    looker = Looker(made)
     for judge in (steam_game, launched_game({}), gamescope_game):
         assert looker.all_of(judge) == []
 
 
-def test_a_windows_program_below_a_game_launcher_is_likely_a_game(made: MadeProcesses) -> None:
+def test_a_windows_program_below_a_game_launcher_is_likely_a_game(made: MadeProcesses, looker: Looker) -> None:
     made.add(400, "python3", "python3", "/opt/umu/umu-run", "/games/Celeste.exe")
     made.add(401, "pv-adverb", "/usr/lib/pressure-vessel/pv-adverb", "--", parent=400)
     made.add(402, "services.exe", "C:\\windows\\system32\\services.exe", parent=401)
     made.add(403, "Celeste.exe", "Z:\\games\\Celeste.exe", parent=401)
-    looker = Looker(made)
     seen = looker.all_of(launched_game({}))
     assert seen == [Sighting(Reason.GAME, "Celeste", Certainty.LIKELY, "celeste.exe")]
 
 
-def test_gamescope_tells_the_game_within_once(made: MadeProcesses) -> None:
+def test_gamescope_tells_the_game_within_once(made: MadeProcesses, looker: Looker) -> None:
     made.add(400, "gamescope-wl", "gamescope", "-W", "1920", "-f", "--", "/usr/games/supertux2", "--fullscreen")
     made.add(401, "gamescopereaper", "gamescopereaper", "--", "/usr/games/supertux2", parent=400)
-    looker = Looker(made)
     assert looker.all_of(gamescope_game) == [Sighting(Reason.GAME, "supertux2", app="supertux2")]
 
 

@@ -3,9 +3,11 @@ from pathlib import Path
 
 import pytest
 from potluck_control import engine_messages as messages
-from potluck_control.codec import CodecError
+from potluck_control.codec import CodecError, from_json
 from potluck_control.launch_spec import LaunchSpec
 from potluck_control.methods.members import SeenServer
+from potluck_control.schema import ProbeState, ProbeStatus, Status
+from potluck_control.states import Reason, State
 from potluck_daemon.policy.decide import Phase
 from potluck_daemon.reporting.display import changed_files
 from potluck_daemon.supervisor.backoff import LONGEST_S, delay_s
@@ -29,21 +31,9 @@ CRASH = (
 @pytest.mark.parametrize(
     "message",
     [
-        LaunchSpec(
-            Membership(SWARM), "/m", Path("/run"), "0:4", identity_path=Path("/id"), listen=("/ip4/127.0.0.1/tcp/0",)
-        ),
-        messages.Throttle(0.5),
-        messages.Offload(),
-        messages.Restore(),
+        LaunchSpec(Membership(SWARM), "/m", Path("/run"), "0:4", listen=("/ip4/127.0.0.1/tcp/0",)),
         messages.Stop(),
-        messages.Hello(7),
-        messages.Joining("12D3", Span(0, 4)),
         messages.Online("12D3", ("/ip4/1.2.3.4/tcp/1",), Span(0, 4), 1.5),
-        messages.Reachable("12D3", ("/ip4/1.2.3.4/tcp/1",)),
-        messages.Offline(),
-        messages.Freed(),
-        messages.FilesChanged("model.safetensors", is_served=False),
-        messages.Failed("broken", "mend it"),
         messages.Servers((SeenServer("12D3", 0, 4, "online", 1.5, 0.02), SeenServer("12D4", 4, 8, "offline", 0.0))),
         messages.EngineReport(1, 2, 3, 4, 5, None, (1, 0), 2.5),
     ],
@@ -60,6 +50,21 @@ def test_a_kind_of_a_newer_version_is_ignored_and_a_broken_line_refused() -> Non
     for line in (b"\n", b"[]\n", b'{"kind":3}\n', b'{"kind":"Hello"}\n', b"Traceback (most recent call last):\n"):
         with pytest.raises(CodecError):
             messages.decode(line)
+
+
+def test_what_a_newer_daemon_says_is_read_as_far_as_it_is_known() -> None:
+    newer = {
+        "state": "dancing",
+        "reason": "music",
+        "text": "Giving way to hades2",
+        "since": 1.0,
+        "version": "0.1",
+        "probes": [{"name": "Ears", "state": "deaf", "detail": "loud"}],
+        "mood": "good",
+    }
+    read = from_json(Status, newer)
+    assert (read.state, read.reason, read.text) == (State.UNKNOWN, Reason.UNKNOWN, "Giving way to hades2")
+    assert read.probes == (ProbeStatus("Ears", ProbeState.UNKNOWN, "loud"),)
 
 
 def test_the_membership_key_does_not_show_in_a_launch_that_is_logged() -> None:
