@@ -14,6 +14,7 @@ from potluck_control.client import ControlError
 from potluck_control.methods import computers, members
 from potluck_control.methods.computers import Adding, AddParams, CodeParams
 from potluck_control.places import Places
+from potluck_daemon.swarms import adding
 
 from potluck.membership.pairing import PairingCode
 
@@ -60,10 +61,11 @@ async def test_a_code_makes_a_computer_the_same_persons_and_works_once(ask: Ask,
         await laptop(computers.ADD, HERE)
 
 
-async def test_a_few_wrong_codes_end_the_right_one(ask: Ask, laptop: Ask) -> None:
+async def test_a_few_wrong_codes_end_the_right_one(ask: Ask, laptop: Ask, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(adding, "MAX_WRONG", 2)  # each takes a second
     right = PairingCode.read((await ask(computers.ADD, HERE)).code)
     wrong = str(PairingCode.generate(right.host, right.port))
-    for _ in range(5):
+    for _ in range(2):
         with pytest.raises(ControlError, match="refuses"):
             await laptop(computers.JOIN, CodeParams(wrong))
     assert (await ended(ask)).problem == "somebody tried wrong codes"
