@@ -54,26 +54,21 @@ LENIENT = LimitSettings(
 )
 
 
-@pytest.mark.parametrize(
-    ("limits", "reached", "reason", "left_s", "text"),
-    [
+def test_a_cap_forbids_when_it_is_reached_and_until_the_day_or_month_is_over() -> None:
+    for limits, reached, reason, left_s, text in (
         (LimitSettings(upload_mb_day=2), SENT, Reason.UPLOAD_CAP, UNTIL_MIDNIGHT_S, "2 of 2 MiB"),
         (LimitSettings(download_mb_day=2), RECEIVED, Reason.DOWNLOAD_CAP, UNTIL_MIDNIGHT_S, "2 of 2 MiB"),
         (LimitSettings(upload_mb_month=2), MONTH_SENT, Reason.UPLOAD_CAP, UNTIL_DECEMBER_S, "This month's"),
         (LimitSettings(download_mb_month=2), MONTH_RECEIVED, Reason.DOWNLOAD_CAP, UNTIL_DECEMBER_S, "This month's"),
         (LimitSettings(cost_day=0.5, price_kwh=0.25), COSTLY, Reason.COST_CAP, UNTIL_MIDNIGHT_S, ""),
-    ],
-)
-def test_a_cap_forbids_when_it_is_reached_and_until_the_day_or_month_is_over(
-    limits: LimitSettings, reached: DayUse, reason: Reason, left_s: float, text: str
-) -> None:
-    (obstacle,) = obstacles(WhenSettings(), limits, reached, Disk(), NOW)
-    assert (obstacle.reason, obstacle.left_s) == (reason, left_s)
-    assert text in obstacle.text
-    for other in (SENT, RECEIVED, MONTH_SENT, MONTH_RECEIVED, COSTLY):
-        assert reasons(limits, other) == [reason] * (other is reached)
-    assert reasons(limits, replace(reached, day="2026-10-31")) == []
-    assert reasons(LENIENT, reached) == []
+    ):
+        (obstacle,) = obstacles(WhenSettings(), limits, reached, Disk(), NOW)
+        assert (obstacle.reason, obstacle.left_s) == (reason, left_s)
+        assert text in obstacle.text
+        for other in (SENT, RECEIVED, MONTH_SENT, MONTH_RECEIVED, COSTLY):
+            assert reasons(limits, other) == [reason] * (other is reached)
+        assert reasons(limits, replace(reached, day="2026-10-31")) == []
+        assert reasons(LENIENT, reached) == []
 
 
 def test_the_cap_of_december_ends_with_the_year() -> None:
@@ -175,21 +170,16 @@ def test_todays_use_is_shown_with_its_cost_and_yesterdays_is_not() -> None:
     assert budget.status(LimitSettings()) == UseStatus()
 
 
-@pytest.mark.parametrize(
-    ("environment", "folder"),
-    [
+def test_downloads_lie_where_the_user_chose_or_where_the_hub_keeps_them() -> None:
+    for environment, folder in (
         ({"HF_HUB_CACHE": "/a"}, "/a"),
         ({"HF_HOME": "/b"}, "/b/hub"),
         ({"XDG_CACHE_HOME": "/c"}, "/c/huggingface/hub"),
         ({}, "~/.cache/huggingface/hub"),
-    ],
-)
-def test_downloads_lie_where_the_user_chose_or_where_the_hub_keeps_them(
-    environment: dict[str, str], folder: str
-) -> None:
-    assert models_folder(Settings(), environment) == Path(folder).expanduser()
-    chosen = Settings(serve=ServeSettings(models_folder="/mine"))
-    assert models_folder(chosen, environment) == Path("/mine")
+    ):
+        assert models_folder(Settings(), environment) == Path(folder).expanduser()
+        chosen = Settings(serve=ServeSettings(models_folder="/mine"))
+        assert models_folder(chosen, environment) == Path("/mine")
 
 
 def test_the_disk_is_looked_at_only_when_something_may_be_downloaded_and_our_files_only_under_a_limit(
@@ -216,16 +206,11 @@ def test_what_our_files_take_is_counted(tmp_path: Path) -> None:
     assert 100_000 <= taken < 120_000
 
 
-@pytest.mark.parametrize(
-    ("settings", "evidence", "caps"),
-    [
+def test_the_engine_gets_the_caps_and_measures_while_nothing_else_needs_the_computer() -> None:
+    for settings, evidence, caps in (
         (Settings(), (), NetworkCaps(0, 0, may_measure=True)),
         (Settings(limits=LimitSettings(upload_mbps=2, download_mbps=9)), (), NetworkCaps(2, 9, may_measure=True)),
         (Settings(when=WhenSettings(on_metered=True)), (), NetworkCaps(0, 0, may_measure=False)),
         (Settings(), (Evidence(Reason.GAME, "a game on another GPU"),), NetworkCaps(0, 0, may_measure=False)),
-    ],
-)
-def test_the_engine_gets_the_caps_and_measures_while_nothing_else_needs_the_computer(
-    settings: Settings, evidence: tuple[Evidence, ...], caps: NetworkCaps
-) -> None:
-    assert network_caps(settings, Presence(evidence=evidence)) == caps
+    ):
+        assert network_caps(settings, Presence(evidence=evidence)) == caps

@@ -30,9 +30,8 @@ def test_an_ordinary_machine_has_nothing_in_the_way() -> None:
     assert errors() == errors(replace(MAC, macos=(14, 0))) == errors(site=foreign) == []
 
 
-@pytest.mark.parametrize(
-    ("machine", "check"),
-    [
+def test_a_machine_that_torch_is_not_built_for_is_refused() -> None:
+    for machine, check in (
         (replace(MACHINE, glibc=None), "system"),
         (replace(MACHINE, glibc=(2, 17)), "system"),
         (replace(MACHINE, architecture="riscv64"), "system"),
@@ -40,15 +39,12 @@ def test_an_ordinary_machine_has_nothing_in_the_way() -> None:
         (replace(MAC, architecture="x86_64"), "system"),
         (replace(MACHINE, python=(3, 9)), "Python"),
         (replace(MACHINE, python=(3, 14)), "Python"),
-    ],
-)
-def test_a_machine_that_torch_is_not_built_for_is_refused(machine: Hardware, check: str) -> None:
-    assert errors(machine) == [check]
+    ):
+        assert errors(machine) == [check]
 
 
-@pytest.mark.parametrize(
-    ("site", "check"),
-    [
+def test_a_place_that_would_fail_later_is_refused_now() -> None:
+    for site, check in (
         (replace(SITE, free_bytes=10**9), "disk"),
         (replace(SITE, is_writable=False), "folder"),
         (replace(SITE, may_execute=False), "folder"),
@@ -60,10 +56,8 @@ def test_a_machine_that_torch_is_not_built_for_is_refused(machine: Hardware, che
         (replace(SITE, proxy="http://"), "proxy"),
         (replace(SITE, proxy="http://host:99999"), "proxy"),
         (replace(SITE, proxy="http://host:0"), "proxy"),
-    ],
-)
-def test_a_place_that_would_fail_later_is_refused_now(site: Site, check: str) -> None:
-    assert errors(site=site) == [check]
+    ):
+        assert errors(site=site) == [check]
 
 
 def test_a_proxys_password_is_not_shown() -> None:

@@ -32,9 +32,8 @@ NO_BUILD = "there is no version of torch{python_full_version < '3.12'}==2.13.0+c
 CACHE = "error: Failed to write to the client cache\n  cause: failed to write to file `c`: "
 
 
-@pytest.mark.parametrize(
-    ("said", "text", "hint"),
-    [
+def test_every_failure_of_uv_is_one_sentence_with_what_to_do() -> None:
+    for said, text, hint in (
         (f"{CONNECT}Connection refused (os error 111)", "packages.example does not answer", "network"),
         (f"{CONNECT}dns error\n  cause: error resolving DNS", "packages.example cannot be found", "network"),
         (f"{CONNECT}tunnel error", "the proxy does not reach packages.example", "HTTPS_PROXY"),
@@ -45,13 +44,11 @@ CACHE = "error: Failed to write to the client cache\n  cause: failed to write to
         (f"{NO_SOLUTION}{NO_BUILD}, we can conclude", "does not have torch==2.13.0+cpu", "--index"),
         (f"{NO_SOLUTION}psutil was not found in the package registry", "does not have psutil", "UV_DEFAULT_INDEX"),
         ("", "without a message", "try again"),
-    ],
-)
-def test_every_failure_of_uv_is_one_sentence_with_what_to_do(said: str, text: str, hint: str) -> None:
-    error = of_uv(said, FOLDER)
-    assert text in error.message
-    assert "\n" not in error.message
-    assert hint in (error.hint or "")
+    ):
+        error = of_uv(said, FOLDER)
+        assert text in error.message
+        assert "\n" not in error.message
+        assert hint in (error.hint or "")
 
 
 def test_what_the_system_refuses_says_what_to_do() -> None:

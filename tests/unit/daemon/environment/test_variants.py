@@ -34,9 +34,8 @@ def arm(gpu: Gpu) -> Hardware:
     return replace(MACHINE, gpus=(gpu,), driver="580.65", architecture="aarch64")
 
 
-@pytest.mark.parametrize(
-    ("gpus", "driver", "variant"),
-    [
+def test_driver_and_capability_together_choose_the_build_and_nothing_is_advised() -> None:
+    for gpus, driver, variant in (
         ([ADA], "580.65", "cu130"),
         ([ADA, INSIDE], "580.65", "cu130"),
         ([TURING], "595.01", "cu130"),
@@ -47,33 +46,25 @@ def arm(gpu: Gpu) -> Hardware:
         ([RADEON], "", "rocm7.2"),
         ([ARC], "", "xpu"),
         ([], "", "cpu"),
-    ],
-)
-def test_driver_and_capability_together_choose_the_build_and_nothing_is_advised(
-    gpus: list[Gpu], driver: str, variant: str
-) -> None:
-    made = choice(*gpus, driver=driver)
-    assert (made.variant.name, made.advice) == (variant, "")
+    ):
+        made = choice(*gpus, driver=driver)
+        assert (made.variant.name, made.advice) == (variant, "")
 
 
-@pytest.mark.parametrize(
-    ("machine", "variant", "is_advised"),
-    [
+def test_the_processor_narrows_the_choice() -> None:
+    for machine, variant, is_advised in (
         (arm(RADEON), "cpu", True),
         (arm(TURING), "cpu", True),  # builds for ARM begin with Ampere
         (arm(ADA), "cu130", False),
         (arm(BLACKWELL), "cu130", False),
         (APPLE_MAC, "mps", False),
-    ],
-)
-def test_the_processor_narrows_the_choice(machine: Hardware, variant: str, is_advised: bool) -> None:
-    made = choose_variant(machine)
-    assert (made.variant.name, bool(made.advice)) == (variant, is_advised)
+    ):
+        made = choose_variant(machine)
+        assert (made.variant.name, bool(made.advice)) == (variant, is_advised)
 
 
-@pytest.mark.parametrize(
-    ("gpus", "driver", "advice"),
-    [
+def test_a_gpu_that_cannot_be_used_leaves_the_processor_and_says_why() -> None:
+    for gpus, driver, advice in (
         ([BLACKWELL], "570.10", "driver 580 or newer"),
         ([ADA], "470.1", "driver 525 or newer to use RTX 4090; this machine has 470"),
         ([KEPLER, ADA], "470.1", "driver 525 or newer"),  # one can follow this advice
@@ -81,12 +72,10 @@ def test_the_processor_narrows_the_choice(machine: Hardware, variant: str, is_ad
         ([KEPLER], "470.1", "older than what torch"),
         ([replace(RADEON, target="gfx1103")], "", "no kernels for gfx1103"),
         ([INSIDE], "", "share its memory"),
-    ],
-)
-def test_a_gpu_that_cannot_be_used_leaves_the_processor_and_says_why(gpus: list[Gpu], driver: str, advice: str) -> None:
-    made = choice(*gpus, driver=driver)
-    assert made.variant.name == "cpu"
-    assert advice in made.advice
+    ):
+        made = choice(*gpus, driver=driver)
+        assert made.variant.name == "cpu"
+        assert advice in made.advice
 
 
 def test_the_build_that_serves_most_gpus_is_taken_and_the_others_are_named() -> None:

@@ -119,18 +119,15 @@ def test_each_row_of_the_table(given: Inputs, state: State, reason: Reason, orde
 WORK = f"{WORKING}: 7 of about 9 tries"
 
 
-@pytest.mark.parametrize(
-    ("phase", "why", "text"),
-    [
+def test_people_read_why_an_engine_is_not_online_yet() -> None:
+    for phase, why, text in (
         (Phase.STARTING, "nobody answers", "Can't join the swarm yet: nobody answers"),
         (Phase.JOINING, "nobody answers", "Can't join the swarm yet: nobody answers"),
         (Phase.RESTORING, "nobody answers", "Can't join the swarm yet: nobody answers"),
         (Phase.JOINING, WORK, "Doing the work that joining this swarm costs: 7 of about 9 tries"),
-    ],
-)
-def test_people_read_why_an_engine_is_not_online_yet(phase: Phase, why: str, text: str) -> None:
-    decision = decide(Inputs(SETTINGS, EngineView(phase, waiting=why), is_applicant=True), NOW)
-    assert (decision.state, decision.order, decision.text) == (State.JOINING, EngineOrder.NOTHING, text)
+    ):
+        decision = decide(Inputs(SETTINGS, EngineView(phase, waiting=why), is_applicant=True), NOW)
+        assert (decision.state, decision.order, decision.text) == (State.JOINING, EngineOrder.NOTHING, text)
 
 
 def test_the_engine_is_ended_when_a_game_lasts() -> None:
@@ -140,13 +137,13 @@ def test_the_engine_is_ended_when_a_game_lasts() -> None:
     assert decide(given, 130.0).order is EngineOrder.STOP
 
 
-@pytest.mark.parametrize(("ended", "quiet_s"), [((GAME,), 15), ((VIDEO,), 90), ((VIDEO, GAME), 90)])
-def test_serving_resumes_only_after_the_longest_quiet_time(ended: tuple[Evidence, ...], quiet_s: float) -> None:
-    given = inputs(Phase.OFFLOADED, presence=Presence(over=tuple(Over(evidence, 200.0) for evidence in ended)))
-    before = decide(given, 200.0 + quiet_s - 1)
-    assert (before.state, before.reason, before.order) == (State.YIELDED, Reason.QUIET_TIME, EngineOrder.NOTHING)
-    assert before.left_s == pytest.approx(1)
-    assert decide(given, 200.0 + quiet_s).order is EngineOrder.RESTORE
+def test_serving_resumes_only_after_the_longest_quiet_time() -> None:
+    for ended, quiet_s in (((GAME,), 15), ((VIDEO,), 90), ((VIDEO, GAME), 90)):
+        given = inputs(Phase.OFFLOADED, presence=Presence(over=tuple(Over(evidence, 200.0) for evidence in ended)))
+        before = decide(given, 200.0 + quiet_s - 1)
+        assert (before.state, before.reason, before.order) == (State.YIELDED, Reason.QUIET_TIME, EngineOrder.NOTHING)
+        assert before.left_s == pytest.approx(1)
+        assert decide(given, 200.0 + quiet_s).order is EngineOrder.RESTORE
 
 
 @pytest.mark.parametrize(
@@ -220,9 +217,8 @@ def test_every_situation_leads_to_rest() -> None:
         assert decide(given, NOW).order is EngineOrder.NOTHING
 
 
-@pytest.mark.parametrize(
-    ("phase", "sessions", "left_s", "presence", "ends"),
-    [
+def test_who_was_told_to_finish_ends_as_soon_as_nothing_is_left_to_wait_for() -> None:
+    for phase, sessions, left_s, presence, ends in (
         (Phase.FINISHING, 2, 10.0, Presence(), False),
         (Phase.ONLINE, 2, 10.0, Presence(), False),
         (Phase.FINISHING, 0, 10.0, Presence(), True),  # nothing is open any more
@@ -231,13 +227,9 @@ def test_every_situation_leads_to_rest() -> None:
         (Phase.OFFLOADED, 2, 10.0, Presence(), True),
         (Phase.ENDED, 0, 10.0, Presence(), True),
         (Phase.JOINING, 0, 10.0, Presence(), True),
-    ],
-)
-def test_who_was_told_to_finish_ends_as_soon_as_nothing_is_left_to_wait_for(
-    phase: Phase, sessions: int, left_s: float, presence: Presence, ends: bool
-) -> None:
-    engine = EngineView(phase, sessions=sessions)
-    assert is_finished(Inputs(SETTINGS, engine, presence, finish_left_s=left_s)) is ends
+    ):
+        engine = EngineView(phase, sessions=sessions)
+        assert is_finished(Inputs(SETTINGS, engine, presence, finish_left_s=left_s)) is ends
 
 
 def test_a_pause_says_how_long_it_lasts() -> None:
@@ -274,10 +266,10 @@ def test_whoever_needs_the_device_gets_it_and_is_named(reason: Reason) -> None:
     assert decide(inputs(presence=seen(reason)), NOW).order is EngineOrder.OFFLOAD
 
 
-@pytest.mark.parametrize("reason", [Reason.BATTERY, Reason.METERED])
-def test_supply_and_network_stop_serving_without_being_a_game(reason: Reason) -> None:
-    decision = decide(inputs(Phase.OFFLOADED, presence=seen(reason)), NOW)
-    assert (decision.state, decision.reason) == (State.IDLE, reason)
+def test_supply_and_network_stop_serving_without_being_a_game() -> None:
+    for reason in (Reason.BATTERY, Reason.METERED):
+        decision = decide(inputs(Phase.OFFLOADED, presence=seen(reason)), NOW)
+        assert (decision.state, decision.reason) == (State.IDLE, reason)
 
 
 def test_the_engine_ends_at_once_before_sleep() -> None:
@@ -315,9 +307,8 @@ def test_somebody_at_the_keyboard_is_spared(is_away: bool | None, duty: float) -
     assert (decision.state, decision.duty) == (State.SERVING, duty)
 
 
-@pytest.mark.parametrize(
-    ("phase", "is_away", "use_since", "order"),
-    [
+def test_only_when_idle() -> None:
+    for phase, is_away, use_since, order in (
         (Phase.ONLINE, False, 100.0, EngineOrder.OFFLOAD),
         (Phase.OFFLOADED, False, 100.0, EngineOrder.NOTHING),
         (Phase.OFFLOADED, False, 60.0, EngineOrder.STOP),  # in use for longer than the engine is kept
@@ -325,39 +316,32 @@ def test_somebody_at_the_keyboard_is_spared(is_away: bool | None, duty: float) -
         (Phase.ENDED, True, 100.0, EngineOrder.START),
         (Phase.ENDED, False, 100.0, EngineOrder.NOTHING),
         (Phase.ENDED, None, 100.0, EngineOrder.NOTHING),  # nobody knows: taken for use
-    ],
-)
-def test_only_when_idle(phase: Phase, is_away: bool | None, use_since: float, order: EngineOrder) -> None:
-    given = Inputs(IDLE_ONLY, EngineView(phase), Presence(is_away=is_away, use_since=use_since))
-    decision = decide(given, NOW)
-    assert decision.order is order
-    if is_away:
-        playing = replace(given, presence=Presence((GAME,), is_away=True))
-        assert decide(playing, NOW).reason is Reason.GAME, "a player with a game pad looks away"
-    else:
-        assert decision.reason is Reason.USER_ACTIVE
-        assert ("Can't tell" in decision.text) is (is_away is None)
+    ):
+        given = Inputs(IDLE_ONLY, EngineView(phase), Presence(is_away=is_away, use_since=use_since))
+        decision = decide(given, NOW)
+        assert decision.order is order
+        if is_away:
+            playing = replace(given, presence=Presence((GAME,), is_away=True))
+            assert decide(playing, NOW).reason is Reason.GAME, "a player with a game pad looks away"
+        else:
+            assert decision.reason is Reason.USER_ACTIVE
+            assert ("Can't tell" in decision.text) is (is_away is None)
 
 
-@pytest.mark.parametrize(
-    ("game_gpu", "own_gpu", "only_same", "yields"),
-    [
+def test_a_game_on_another_gpu_is_left_alone_if_the_user_wants_it_and_both_are_known() -> None:
+    for game_gpu, own_gpu, only_same, yields in (
         ("0000:01:00.0", "0000:02:00.0", True, False),
         ("0000:01:00.0", "0000:01:00.0", True, True),
         ("0000:01:00.0", "0000:02:00.0", False, True),
         ("", "0000:02:00.0", True, True),  # where the game runs is not known
         ("0000:01:00.0", "", True, True),  # we compute on the processor, which the game needs as well
-    ],
-)
-def test_a_game_on_another_gpu_is_left_alone_if_the_user_wants_it_and_both_are_known(
-    game_gpu: str, own_gpu: str, only_same: bool, yields: bool
-) -> None:
-    given = Inputs(
-        Settings(yield_=YieldSettings(same_gpu_only=only_same)),
-        EngineView(Phase.ONLINE, gpu=own_gpu),
-        seen(Reason.GPU_BUSY, gpu=game_gpu),
-    )
-    assert (decide(given, NOW).order is EngineOrder.OFFLOAD) is yields
+    ):
+        given = Inputs(
+            Settings(yield_=YieldSettings(same_gpu_only=only_same)),
+            EngineView(Phase.ONLINE, gpu=own_gpu),
+            seen(Reason.GPU_BUSY, gpu=game_gpu),
+        )
+        assert (decide(given, NOW).order is EngineOrder.OFFLOAD) is yields
 
 
 BAR = Obstacle(Reason.SCHEDULE, "Outside of the hours", "at ten", left_s=600.0)

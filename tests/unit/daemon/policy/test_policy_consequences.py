@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-import pytest
 from potluck_control.schema import ProgramQuestion
 from potluck_control.states import Reason, State
 from potluck_daemon.policy.decide import Decision, Evidence, Rung
@@ -20,17 +19,14 @@ def test_a_program_that_only_looks_like_a_game_is_asked_about_once() -> None:
     assert follow((), UNSURE, ()) == follow((OPEN,), UNSURE, ()) == (OPEN,)
 
 
-@pytest.mark.parametrize(
-    "decision",
-    [
+def test_nothing_is_asked_about_what_is_known_or_cannot_stand_on_a_list() -> None:
+    for decision in (
         replace(UNSURE, reason=Reason.GAME),
         replace(UNSURE, state=State.SERVING),
         replace(UNSURE, app=""),
         replace(UNSURE, app="a,b"),
-    ],
-)
-def test_nothing_is_asked_about_what_is_known_or_cannot_stand_on_a_list(decision: Decision) -> None:
-    assert follow((), decision, ()) == ()
+    ):
+        assert follow((), decision, ()) == ()
 
 
 def test_a_listed_program_is_answered_for_and_not_asked_about_again() -> None:
@@ -58,15 +54,15 @@ def decided(reason: Reason, rung: Rung = Rung.ENDED) -> Decision:
     return Decision(State.PAUSED, reason, "", rung)
 
 
-@pytest.mark.parametrize("reason", [Reason.USER, Reason.TIMER, Reason.GAME, Reason.SCHEDULE, Reason.ENGINE_FAILED])
-def test_a_member_who_pauses_or_plays_stays_in_the_swarm(reason: Reason) -> None:
-    assert stands_by(decided(reason), is_memory_short=False)
-    assert not stands_by(decided(reason), is_memory_short=True)
+def test_a_member_who_pauses_or_plays_stays_in_the_swarm() -> None:
+    for reason in (Reason.USER, Reason.TIMER, Reason.GAME, Reason.SCHEDULE, Reason.ENGINE_FAILED):
+        assert stands_by(decided(reason), is_memory_short=False)
+        assert not stands_by(decided(reason), is_memory_short=True)
 
 
-@pytest.mark.parametrize("reason", [Reason.SHUTDOWN, Reason.SLEEP, Reason.SWITCHED_OFF, Reason.METERED, Reason.BATTERY])
-def test_nobody_stays_whose_computer_leaves_or_whose_bytes_cost_something(reason: Reason) -> None:
-    assert not stands_by(decided(reason), is_memory_short=False)
+def test_nobody_stays_whose_computer_leaves_or_whose_bytes_cost_something() -> None:
+    for reason in (Reason.SHUTDOWN, Reason.SLEEP, Reason.SWITCHED_OFF, Reason.METERED, Reason.BATTERY):
+        assert not stands_by(decided(reason), is_memory_short=False)
 
 
 def test_an_engine_keeps_its_own_node_while_it_gives_back_the_device() -> None:

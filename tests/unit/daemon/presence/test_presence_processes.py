@@ -341,12 +341,10 @@ class Placed:
         return Placed(source.x + x - self.x, source.y + y - self.y)
 
 
-@pytest.mark.parametrize(("x", "width", "covers"), [(0, 3840, True), (1920, 1920, True), (640, 1920, False)])
-def test_a_window_covers_the_screen_if_it_has_the_place_of_all_of_it_or_of_a_monitor(
-    x: int, width: int, covers: bool
-) -> None:
-    monitors = [(0, 0, 3840, 1080), (1920, 0, 1920, 1080)]
-    assert covers_screen(Placed(0, 0), Placed(x, 0, width), monitors) is covers
+def test_a_window_covers_the_screen_if_it_has_the_place_of_all_of_it_or_of_a_monitor() -> None:
+    for x, width, covers in ((0, 3840, True), (1920, 1920, True), (640, 1920, False)):
+        monitors = [(0, 0, 3840, 1080), (1920, 0, 1920, 1080)]
+        assert covers_screen(Placed(0, 0), Placed(x, 0, width), monitors) is covers
 
 
 def test_cpu_time_includes_the_processes_below(made: MadeProcesses) -> None:

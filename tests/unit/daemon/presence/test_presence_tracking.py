@@ -31,9 +31,8 @@ def test_a_certain_sighting_counts_at_once() -> None:
 WEAKER = replace(WINDOW, certainty=Certainty.WEAK)
 
 
-@pytest.mark.parametrize(
-    ("looks", "counts"),
-    [
+def test_a_likely_sighting_counts_when_a_second_likely_look_agrees() -> None:
+    for looks, counts in (
         ([(10.0, WINDOW)], False),
         ([(10.0, WINDOW), (11.0, WINDOW)], True),
         ([(0.0, WINDOW), (0.8, WINDOW)], True),  # a timer may fire a little early
@@ -44,15 +43,11 @@ WEAKER = replace(WINDOW, certainty=Certainty.WEAK)
         ([(10.0, WEAKER), (15.0, WINDOW)], False),
         ([(10.0, WEAKER), (15.0, WINDOW), (16.0, WINDOW)], True),
         ([(float(second), WEAKER) for second in range(100)], False),
-    ],
-)
-def test_a_likely_sighting_counts_when_a_second_likely_look_agrees(
-    looks: list[tuple[float, Sighting | None]], counts: bool
-) -> None:
-    track = Track()
-    for now, sighting in looks:
-        track = look(track, "screen", now, *([sighting] if sighting else []))
-    assert who(track) == (["mystery"] if counts else [])
+    ):
+        track = Track()
+        for now, sighting in looks:
+            track = look(track, "screen", now, *([sighting] if sighting else []))
+        assert who(track) == (["mystery"] if counts else [])
 
 
 def test_reports_of_other_probes_do_not_confirm_faster_than_the_interval() -> None:
@@ -162,9 +157,8 @@ LOCKED = Sighting(Reason.AWAY, "the screen is locked")
 HINT = Sighting(Reason.USER_ACTIVE, "keyboard", Certainty.WEAK)
 
 
-@pytest.mark.parametrize(
-    ("sightings", "is_away"),
-    [
+def test_use_is_told_by_the_most_certain_and_doubt_is_use() -> None:
+    for sightings, is_away in (
         ([], None),
         ([ACTIVE], False),
         ([AWAY], True),
@@ -173,14 +167,12 @@ HINT = Sighting(Reason.USER_ACTIVE, "keyboard", Certainty.WEAK)
         ([HINT, AWAY], True),  # a hint that nobody sets
         ([ACTIVE, LOCKED], True),
         ([LOCKED, HINT], True),
-    ],
-)
-def test_use_is_told_by_the_most_certain_and_doubt_is_use(sightings: list[Sighting], is_away: bool | None) -> None:
-    for order in (sightings, sightings[::-1]):
-        track = Track()
-        for number, sighting in enumerate(order):
-            track = look(track, f"probe {number}", 10.0, sighting)
-        assert track.presence.is_away is is_away
+    ):
+        for order in (sightings, sightings[::-1]):
+            track = Track()
+            for number, sighting in enumerate(order):
+                track = look(track, f"probe {number}", 10.0, sighting)
+            assert track.presence.is_away is is_away
 
 
 def test_when_use_began_is_kept() -> None:

@@ -39,9 +39,8 @@ def certainty(window: ActiveWindow, signs: Signs) -> Certainty | None:
     return judged.sighting.certainty if judged is not None else None
 
 
-@pytest.mark.parametrize(
-    ("window", "signs", "expected"),
-    [
+def test_what_a_window_is_taken_for() -> None:
+    for window, signs, expected in (
         (FULL, Signs(PROGRAM, MINES), Certainty.CERTAIN),
         (FULL, Signs(PROGRAM), Certainty.WEAK),
         (FULL, Signs(PROGRAM, UNTOLD), Certainty.WEAK),
@@ -55,10 +54,8 @@ def certainty(window: ActiveWindow, signs: Signs) -> Certainty | None:
         (SMALL, Signs(PROGRAM, MINES, cpu_percent=10), Certainty.LIKELY),
         (SMALL, Signs(PROGRAM, has_controller=True, cpu_percent=10), Certainty.WEAK),
         (SMALL, Signs(PROGRAM, has_controller=True, cpu_percent=25), Certainty.LIKELY),
-    ],
-)
-def test_what_a_window_is_taken_for(window: ActiveWindow, signs: Signs, expected: Certainty | None) -> None:
-    assert certainty(window, signs) is expected
+    ):
+        assert certainty(window, signs) is expected
 
 
 def test_a_window_that_only_is_busy_for_long_is_asked_about() -> None:
@@ -94,14 +91,16 @@ def test_the_list_of_other_programs_is_in_lower_case() -> None:
     assert {name for name in not_games() if name != name.lower().strip()} == set()
 
 
-@pytest.mark.parametrize(
-    ("name", "entry", "who"),
-    [("Gnome-mines", MINES, "Mines"), ("MyGame", None, "MyGame"), ("perl", None, "thing"), ("", None, "thing")],
-)
-def test_a_game_is_called_what_people_call_it(name: str, entry: MenuEntry | None, who: str) -> None:
-    judged = judge(replace(FULL, name=name), Signs(PROGRAM, entry), busy_percent=25.0)
-    assert judged is not None
-    assert (judged.sighting.who, judged.sighting.app) == (who, "thing")
+def test_a_game_is_called_what_people_call_it() -> None:
+    for name, entry, who in (
+        ("Gnome-mines", MINES, "Mines"),
+        ("MyGame", None, "MyGame"),
+        ("perl", None, "thing"),
+        ("", None, "thing"),
+    ):
+        judged = judge(replace(FULL, name=name), Signs(PROGRAM, entry), busy_percent=25.0)
+        assert judged is not None
+        assert (judged.sighting.who, judged.sighting.app) == (who, "thing")
 
 
 LIKELY = Judgement(Sighting(Reason.FULL_SCREEN, "Thing", Certainty.LIKELY, "thing"))
@@ -148,9 +147,8 @@ def test_what_was_just_seen_is_reported_before_it_is_confirmed() -> None:
     assert sightings(looks(LIKELY), (PROGRAM, LIKELY)) == (LIKELY.sighting,)
 
 
-@pytest.mark.parametrize(
-    ("group", "app_id"),
-    [
+def test_a_control_group_names_its_application() -> None:
+    for group, app_id in (
         ("app.slice/app-gnome-org.gnome.Mines-12345.scope", "org.gnome.mines"),
         ("app.slice/app-org.kde.kpat-1a2b3c.scope", "org.kde.kpat"),
         ("app.slice/app-flatpak-net.openttd.OpenTTD-77.scope", "net.openttd.openttd"),
@@ -159,10 +157,8 @@ def test_what_was_just_seen_is_reported_before_it_is_confirmed() -> None:
         ("app.slice/app-org.kde.kpat@0f.service", "org.kde.kpat"),
         ("app.slice/potluckd.service", ""),
         ("session-2.scope", ""),
-    ],
-)
-def test_a_control_group_names_its_application(group: str, app_id: str) -> None:
-    assert app_id_of(f"0::/user.slice/user-1000.slice/user@1000.service/{group}\n") == app_id
+    ):
+        assert app_id_of(f"0::/user.slice/user-1000.slice/user@1000.service/{group}\n") == app_id
 
 
 def test_controllers_are_devices_with_a_stick(tmp_path: Path) -> None:

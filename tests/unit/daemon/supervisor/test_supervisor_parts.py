@@ -28,21 +28,18 @@ CRASH = (
 )  # as faulthandler writes it
 
 
-@pytest.mark.parametrize(
-    "message",
-    [
+def test_each_message_survives_the_pipe() -> None:
+    for message in (
         LaunchSpec(Membership(SWARM), "/m", Path("/run"), "0:4", listen=("/ip4/127.0.0.1/tcp/0",)),
         messages.Stop(),
         messages.Online("12D3", ("/ip4/1.2.3.4/tcp/1",), Span(0, 4), 1.5),
         messages.Servers((SeenServer("12D3", 0, 4, "online", 1.5, 0.02), SeenServer("12D4", 4, 8, "offline", 0.0))),
         messages.EngineReport(1, 2, 3, 4, 5, None, (1, 0), 2.5),
-    ],
-)
-def test_each_message_survives_the_pipe(message: messages.Message) -> None:
-    line = messages.encode(message)
-    assert line.endswith(b"\n")
-    assert line.count(b"\n") == 1
-    assert messages.decode(line) == message
+    ):
+        line = messages.encode(message)
+        assert line.endswith(b"\n")
+        assert line.count(b"\n") == 1
+        assert messages.decode(line) == message
 
 
 def test_a_kind_of_a_newer_version_is_ignored_and_a_broken_line_refused() -> None:
@@ -78,9 +75,8 @@ def test_waiting_grows_to_a_limit_and_begins_later_after_a_failure_that_explaine
     assert delay_s(1, explained=True) >= 30
 
 
-@pytest.mark.parametrize(
-    ("end", "words"),
-    [
+def test_each_end_has_a_sentence() -> None:
+    for end, words in (
         (Exit(1, failed=messages.Failed("no checkpoint", "download it")), "no checkpoint (download it)"),
         (Exit(-9, killed_because="it stopped answering"), "it stopped answering"),
         (Exit(-signal.SIGKILL), "memory"),
@@ -97,13 +93,11 @@ def test_waiting_grows_to_a_limit_and_begins_later_after_a_failure_that_explaine
         (Exit(1), "code 1"),
         (Exit(1, ["x" * 10_000]), "xxx"),
         (Exit(0), "by itself"),
-    ],
-)
-def test_each_end_has_a_sentence(end: Exit, words: str) -> None:
-    sentence = diagnose(end)
-    assert words in sentence
-    assert len(sentence) <= MAX_LETTERS
-    assert "\n" not in sentence
+    ):
+        sentence = diagnose(end)
+        assert words in sentence
+        assert len(sentence) <= MAX_LETTERS
+        assert "\n" not in sentence
 
 
 def test_what_it_serves_is_said_once_a_move_and_not_once_a_block_and_what_it_waits_for_until_it_goes_on() -> None:

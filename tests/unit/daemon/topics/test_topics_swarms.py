@@ -149,9 +149,8 @@ async def test_a_pause_that_is_not_on_the_disk_is_not_confirmed(ask: Ask, places
 GAME = Transition(100.0, State.SERVING, State.YIELDED, Reason.GAME, "Giving way to SuperTux", "supertux2", "SuperTux")
 
 
-@pytest.mark.parametrize(
-    ("wanted", "is_found"),
-    [
+def test_history_is_filtered() -> None:
+    for wanted, is_found in (
         (HistoryParams(), True),
         (HistoryParams(since=100), True),
         (HistoryParams(since=101), False),
@@ -159,7 +158,5 @@ GAME = Transition(100.0, State.SERVING, State.YIELDED, Reason.GAME, "Giving way 
         (HistoryParams(states=(State.SERVING,)), False),
         (HistoryParams(words="giving TUX2"), True),
         (HistoryParams(words="giving blender"), False),
-    ],
-)
-def test_history_is_filtered(wanted: HistoryParams, is_found: bool) -> None:
-    assert fits(GAME, wanted) is is_found
+    ):
+        assert fits(GAME, wanted) is is_found

@@ -68,19 +68,16 @@ async def configured(places: Places, daemon: Daemon) -> None:
     daemon.configuration.reload()
 
 
-@pytest.mark.parametrize(
-    ("now", "asked_at", "due"),
-    [
+def test_the_publisher_is_asked_once_a_day_and_not_in_the_same_minute() -> None:
+    for now, asked_at, due in (
         (10 * DAY, 0.0, True),
         (DAY + 50, 0.0, False),  # the daemon has just been started
         (10 * DAY, 9 * DAY - 101, True),
         (10 * DAY, 9 * DAY - 99, False),  # a day is over, the jitter is not
         (10 * DAY, 9.5 * DAY, False),
         (10 * DAY, 20 * DAY, True),  # a clock that was set back
-    ],
-)
-def test_the_publisher_is_asked_once_a_day_and_not_in_the_same_minute(now: float, asked_at: float, due: bool) -> None:
-    assert is_due(now, asked_at, started_at=DAY, jitter_s=100) is due
+    ):
+        assert is_due(now, asked_at, started_at=DAY, jitter_s=100) is due
 
 
 async def test_without_a_publisher_nothing_is_asked_and_what_is_missing_is_said(
