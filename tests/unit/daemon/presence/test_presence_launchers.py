@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-import pytest
 from helpers.made_processes import MadeProcesses
 from helpers.probe_reports import watching
 from potluck_control.states import Certainty, Reason
@@ -33,59 +32,53 @@ def test_lutris_tells_the_title_of_native_and_windows_games(made: MadeProcesses)
     assert seen(made) == [("Braid: Anniversary Edition", Certainty.LIKELY)]
 
 
-@pytest.mark.parametrize(
-    ("variables", "is_seen"),
-    [
-        ({"SteamAppId": "504230"}, True),
-        ({"SteamAppId": "0"}, False),
-        ({"SteamGameId": "504230"}, True),
-        ({"HEROIC_APP_NAME": "Fortnite"}, True),
-        ({"LUTRIS_GAME_UUID": "a-b"}, True),
-        ({"WINEPREFIX": "/home/me/.wine"}, False),
-        ({"STEAM_COMPAT_DATA_PATH": "/home/me/x"}, False),  # no Windows program
-        ({}, False),
-    ],
-)
-def test_variables_of_a_game_give_it_away(made: MadeProcesses, variables: dict[str, str], is_seen: bool) -> None:
-    made.add(400, "braid", "/games/braid")
-    made.set_environment(400, **variables)
-    assert seen(made) == ([("braid", Certainty.LIKELY)] if is_seen else [])
+def test_variables_of_a_game_give_it_away(made: MadeProcesses) -> None:
+    for pid, (name, variables) in enumerate(
+        (
+            ("one", {"SteamAppId": "504230"}),
+            ("none", {"SteamAppId": "0"}),
+            ("two", {"SteamGameId": "504230"}),
+            ("three", {"HEROIC_APP_NAME": "Fortnite"}),
+            ("four", {"LUTRIS_GAME_UUID": "a-b"}),
+            ("none", {"WINEPREFIX": "/home/me/.wine"}),
+            ("none", {"STEAM_COMPAT_DATA_PATH": "/home/me/x"}),  # no Windows program
+            ("none", {}),
+        ),
+        400,
+    ):
+        made.add(pid, name, f"/games/{name}")
+        made.set_environment(pid, **variables)
+    assert seen(made) == [(name, Certainty.LIKELY) for name in ("one", "two", "three", "four")]
 
 
-@pytest.mark.parametrize(
-    ("variables", "certainty"),
-    [
-        ({"STEAM_COMPAT_DATA_PATH": "/home/me/steamapps/compatdata/1"}, Certainty.LIKELY),
-        ({"LEGENDARY_CONFIG_PATH": "/home/me/.config/heroic/legendaryConfig"}, Certainty.LIKELY),
-        ({"WINEPREFIX": "/home/me/Games/Heroic/Prefixes/default/Braid"}, Certainty.LIKELY),
-        ({}, Certainty.WEAK),
-    ],
-)
-def test_a_windows_program_in_a_launchers_wine_is_likely_a_game(
-    made: MadeProcesses, variables: dict[str, str], certainty: Certainty
-) -> None:
-    made.add(400, "Braid-Win64-Shi", "Z:\\games\\Braid-Win64-Shipping.exe")
-    made.set_environment(400, **variables)
-    assert seen(made) == [("Braid", certainty)]
+def test_a_windows_program_in_a_launchers_wine_is_likely_a_game(made: MadeProcesses) -> None:
+    for pid, variables in enumerate(
+        (
+            {"STEAM_COMPAT_DATA_PATH": "/home/me/steamapps/compatdata/1"},
+            {"LEGENDARY_CONFIG_PATH": "/home/me/.config/heroic/legendaryConfig"},
+            {"WINEPREFIX": "/home/me/Games/Heroic/Prefixes/default/Braid"},
+            {},
+        ),
+        400,
+    ):
+        made.add(pid, "Braid-Win64-Shi", "Z:\\games\\Braid-Win64-Shipping.exe")
+        made.set_environment(pid, **variables)
+    assert seen(made) == [*[("Braid", Certainty.LIKELY)] * 3, ("Braid", Certainty.WEAK)]
 
 
-@pytest.mark.parametrize(
-    ("environment", "certainty"),
-    [("Gaming", Certainty.LIKELY), ("Application", Certainty.WEAK), ("Custom", Certainty.WEAK), (None, Certainty.WEAK)],
-)
-def test_a_bottle_made_for_games_is_likely_to_run_one(
-    made: MadeProcesses, tmp_path: Path, environment: str | None, certainty: Certainty
-) -> None:
-    bottle = tmp_path / "bottles" / "Braid"
-    bottle.mkdir(parents=True)
-    if environment is not None:
-        (bottle / "bottle.yml").write_text(f"Arch: win64\nEnvironment: {environment}\nName: Gaming\n")
-    made.add(400, "Braid.exe", "C:\\Program Files\\Braid\\Braid.exe")
-    made.add(401, "explorer.exe", "C:\\windows\\explorer.exe")
-    made.add(402, "bottles-cli", "/usr/bin/python3", "/usr/bin/bottles-cli")
-    for pid in (400, 401, 402):
-        made.set_environment(pid, WINEPREFIX=str(bottle))
-    assert seen(made) == [("Braid", certainty)]
+def test_a_bottle_made_for_games_is_likely_to_run_one(made: MadeProcesses, tmp_path: Path) -> None:
+    for number, environment in enumerate(("Gaming", "Application", "Custom", None)):
+        bottle = tmp_path / "bottles" / str(number)
+        bottle.mkdir(parents=True)
+        if environment is not None:
+            (bottle / "bottle.yml").write_text(f"Arch: win64\nEnvironment: {environment}\nName: Gaming\n")
+        pid = 400 + 10 * number
+        made.add(pid, "Braid.exe", "C:\\Program Files\\Braid\\Braid.exe")
+        made.add(pid + 1, "explorer.exe", "C:\\windows\\explorer.exe")
+        made.add(pid + 2, "bottles-cli", "/usr/bin/python3", "/usr/bin/bottles-cli")
+        for each in range(pid, pid + 3):
+            made.set_environment(each, WINEPREFIX=str(bottle))
+    assert seen(made) == [("Braid", Certainty.LIKELY), *[("Braid", Certainty.WEAK)] * 3]
 
 
 def test_a_bottle_that_cannot_be_read_stops_nothing(made: MadeProcesses, tmp_path: Path) -> None:
@@ -111,24 +104,15 @@ def test_what_a_game_opens_and_idle_programs_of_wine_are_no_games(made: MadeProc
     assert seen(made) == []
 
 
-@pytest.mark.parametrize(
-    ("arguments", "is_game"),
-    [
-        (
-            ["-Xmx2G", "-cp", "/home/me/.minecraft/a.jar:/x/1.20.1.jar", "net.minecraft.client.main.Main"],
-            True,
-        ),
-        (["-Duser.language=en", "-cp", "/app/NewLaunch.jar", "org.prismlauncher.EntryPoint"], True),
-        (["-jar", "/srv/minecraft/server.jar", "nogui"], False),
-        (["-jar", "/opt/freeplane.jar"], False),
-    ],
-    ids=["Minecraft", "its launcher", "its server", "another program"],
-)
-def test_minecraft_is_called_minecraft_and_other_programs_in_java_are_no_games(
-    made: MadeProcesses, arguments: list[str], is_game: bool
+def test_minecraft_and_its_launchers_are_called_so_and_its_server_and_other_programs_in_java_are_no_games(
+    made: MadeProcesses,
 ) -> None:
-    made.add(400, "java", "/usr/bin/java", *arguments)
-    assert seen(made) == ([("Minecraft", Certainty.LIKELY)] if is_game else [])
+    client = "net.minecraft.client.main.Main"
+    made.add(400, "java", "/usr/bin/java", "-Xmx2G", "-cp", "/home/me/.minecraft/a.jar:/x/1.20.1.jar", client)
+    made.add(401, "java", "/usr/bin/java", "-Duser.language=en", "-cp", "/app/N.jar", "org.prismlauncher.EntryPoint")
+    made.add(402, "java", "/usr/bin/java", "-jar", "/srv/minecraft/server.jar", "nogui")
+    made.add(403, "java", "/usr/bin/java", "-jar", "/opt/freeplane.jar")
+    assert seen(made) == [("Minecraft", Certainty.LIKELY)] * 2
 
 
 async def test_a_game_that_outlives_its_launcher_goes_on(made: MadeProcesses) -> None:

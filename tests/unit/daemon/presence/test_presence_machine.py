@@ -43,9 +43,8 @@ def busy(certainty: Certainty, who: str = "game") -> Sighting:
     return Sighting(Reason.GPU_BUSY, who, certainty, who, PCI)
 
 
-@pytest.mark.parametrize(
-    ("engine", "share", "expected"),
-    [
+def test_a_program_counts_by_its_use_of_the_graphics_engine(made: MadeProcesses, looker: DrmLooker) -> None:
+    programs = (
         ("engine_gfx", 0.05, None),
         ("engine_gfx", 0.12, Certainty.WEAK),
         ("engine_gfx", 0.5, Certainty.LIKELY),
@@ -54,15 +53,15 @@ def busy(certainty: Certainty, who: str = "game") -> Sighting:
         ("engine_panthor", 0.5, Certainty.LIKELY),
         ("engine_compute", 0.9, None),  # computing, as an engine of ours does
         ("engine_video", 0.9, None),
-    ],
-)
-def test_a_program_counts_by_its_use_of_the_graphics_engine(
-    made: MadeProcesses, looker: DrmLooker, engine: str, share: float, expected: Certainty | None
-) -> None:
-    made.open_gpu(500, 7, 1, **{engine: "0 ns"})
-    assert looker.look() == ()
-    made.open_gpu(500, 7, 1, **{engine: f"{round(2 * share * SECOND_NS)} ns"})
-    assert looker.look() == ((busy(expected),) if expected else ())
+    )
+    for look in (0, 1):
+        for number, (engine, share, _) in enumerate(programs):
+            made.add(600 + number, f"game{number}", f"/opt/game{number}")
+            made.open_gpu(600 + number, 7, number, **{engine: f"{round(2 * look * share * SECOND_NS)} ns"})
+        seen = looker.look()
+        assert look or seen == ()
+    expected = [busy(certainty, f"game{number}") for number, (*_, certainty) in enumerate(programs) if certainty]
+    assert sorted(seen, key=lambda sighting: sighting.who) == expected
 
 
 def test_intels_new_driver_tells_cycles(made: MadeProcesses, looker: DrmLooker) -> None:

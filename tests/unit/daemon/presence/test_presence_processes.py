@@ -60,34 +60,27 @@ def looker(made: MadeProcesses) -> Looker:
     return Looker(made.surroundings)
 
 
-@pytest.mark.parametrize(
-    ("comm", "arguments"),
-    [
-        ("blender", ["/usr/bin/blender"]),
-        ("Blender", ["/opt/Blender"]),
-        ("python3", ["/usr/bin/python3", "/home/me/blender"]),
-        ("wine64-preload", ["C:\\games\\Blender.exe"]),
-        ("reaper", ["/steam/reaper", "SteamLaunch", "--", "proton", "Z:\\home\\me\\Blender.exe", "-windowed"]),
-    ],
-)
-def test_a_listed_program_is_found_by_any_of_its_names(
-    made: MadeProcesses, looker: Looker, comm: str, arguments: list[str]
+def test_a_listed_program_is_found_by_any_of_its_names(made: MadeProcesses, looker: Looker) -> None:
+    made.add(500, "blender", "/usr/bin/blender")
+    made.add(501, "Blender", "/opt/Blender")
+    made.add(502, "python3", "/usr/bin/python3", "/home/me/blender")
+    made.add(503, "wine64-preload", "C:\\games\\Blender.exe")
+    made.add(504, "reaper", "/steam/reaper", "SteamLaunch", "--", "proton", "Z:\\home\\me\\Blender.exe", "-windowed")
+    for pid, comm in enumerate(("tricky) S 1 (", "a b", "", ")"), 505):
+        made.add(pid, comm, "/opt/blender")
+    assert looker.listed("blender", "blender.exe") == [*["blender"] * 3, *["blender.exe"] * 2, *["blender"] * 4]
+
+
+def test_a_program_that_only_mentions_it_a_dead_one_and_all_below_ourselves_do_not_count(
+    made: MadeProcesses, looker: Looker
 ) -> None:
-    made.add(500, comm, *arguments)
-    assert looker.listed("blender", "blender.exe") in (["blender"], ["blender.exe"])
-
-
-@pytest.mark.parametrize("arguments", [["/usr/bin/vim", "-R", "blender"], ["/usr/bin/blenderish"], [""]])
-def test_a_program_that_only_mentions_it_is_not(made: MadeProcesses, looker: Looker, arguments: list[str]) -> None:
-    made.add(500, "other", *arguments)
-    assert looker.listed("blender") == []
-
-
-def test_a_dead_process_and_all_below_ourselves_do_not_count(made: MadeProcesses, looker: Looker) -> None:
     made.add(500, "blender", "blender", state="Z")
     made.add(OWN_PID, "potluckd", "potluckd")
     made.add(501, "python", "python", "-m", "engine", parent=OWN_PID)
     made.add(502, "blender", "blender", parent=501)
+    made.add(503, "vim", "/usr/bin/vim", "-R", "blender")
+    made.add(504, "blenderish", "/usr/bin/blenderish")
+    made.add(505, "other", "")
     assert looker.listed("blender", "potluckd") == []
 
 
@@ -154,12 +147,6 @@ async def test_a_probe_sees_what_comes_and_goes_among_many(made: MadeProcesses) 
         await reports.until_seen()
         made.add(801, "blender", "blender")
         await reports.until_seen(found)
-
-
-@pytest.mark.parametrize("comm", ["tricky) S 1 (", "a b", "", ")"])
-def test_a_name_may_hold_anything(made: MadeProcesses, looker: Looker, comm: str) -> None:
-    made.add(500, comm, "/opt/blender")
-    assert looker.listed("blender") == ["blender"]
 
 
 def test_a_process_that_changes_its_name_soon_after_its_start_is_found(made: MadeProcesses, looker: Looker) -> None:
@@ -247,65 +234,42 @@ def test_a_program_that_we_started_is_ours(real_game: Callable[[], int]) -> None
     assert os.getppid() in programs
 
 
-@pytest.mark.parametrize(
-    ("comm", "arguments", "app"),
-    [
-        ("supertux2", ["/usr/games/supertux2"], "supertux2"),
-        ("averyveryverylo", ["/opt/averyveryverylongname"], "averyveryverylongname"),
-        ("python3", ["/usr/bin/python3", "-u", "/opt/game.py"], "game.py"),
-        ("wine64-preload", ["Z:\\games\\Hades\\Hades.exe", "-fullscreen"], "hades.exe"),
-        ("Main", ["/opt/unity/launcher-of-something"], "main"),
-        ("kworker", [], "kworker"),
-        ("java", ["java", "-Xmx2G", "-cp", "/mc/a.jar:/mc/1.20.1.jar", "net.Client"], "net.client"),
-    ],
-)
-def test_a_program_has_the_name_by_which_one_would_list_it(
-    made: MadeProcesses, comm: str, arguments: list[str], app: str
-) -> None:
-    made.add(500, comm, *arguments)
-    assert ProcessTable(made.surroundings).look()[500].app == app
+def test_a_program_has_the_name_by_which_one_would_list_it(made: MadeProcesses, looker: Looker) -> None:
+    programs = {
+        "supertux2": ("supertux2", "/usr/games/supertux2"),
+        "averyveryverylongname": ("averyveryverylo", "/opt/averyveryverylongname"),
+        "game.py": ("python3", "/usr/bin/python3", "-u", "/opt/game.py"),
+        "hades.exe": ("wine64-preload", "Z:\\games\\Hades\\Hades.exe", "-fullscreen"),
+        "main": ("Main", "/opt/unity/launcher-of-something"),
+        "kworker": ("kworker",),
+        "net.client": ("java", "java", "-Xmx2G", "-cp", "/mc/a.jar:/mc/1.20.1.jar", "net.Client"),
+    }
+    for pid, (comm, *arguments) in enumerate(programs.values(), 500):
+        made.add(pid, comm, *arguments)
+    assert [program.app for program in looker.table.look().values()] == [*programs]
 
 
-@pytest.mark.parametrize(
-    ("rest", "who"),
-    [
-        ((f"{STEAM}/steamapps/common/Hades II/Hades2",), "Hades II"),
-        (
-            (
-                *(f"{STEAM}/steamapps/common/SteamLinuxRuntime_sniper/_v2-entry-point", "--verb=waitforexitandrun"),
-                *("--", f"{STEAM}/steamapps/common/Proton 9.0/proton", "waitforexitandrun"),
-                f"{STEAM}/steamapps/common/Hades II/Ship/Hades2.exe",
-            ),
-            "Hades II",
-        ),
-        (("/opt/own/game",), "Steam game 1145360"),
-    ],
-)
-def test_steam_tells_its_games_by_the_reaper(
-    made: MadeProcesses, looker: Looker, rest: tuple[str, ...], who: str
-) -> None:
-    made.add(500, "reaper", *REAPER, *rest)
-    (seen,) = looker.all_of(steam_game)
-    assert seen == Sighting(Reason.GAME, who, Certainty.CERTAIN, "steam:1145360")
+def test_steam_tells_its_games_by_the_reaper(made: MadeProcesses, looker: Looker) -> None:
+    games = f"{STEAM}/steamapps/common"
+    proton = (f"{games}/Proton 9.0/proton", "waitforexitandrun", f"{games}/Hades II/Ship/Hades2.exe")
+    made.add(500, "reaper", *REAPER, f"{games}/Hades II/Hades2")
+    made.add(501, "reaper", *REAPER, f"{games}/SteamLinuxRuntime_sniper/_v2-entry-point", "--verb=x", "--", *proton)
+    made.add(502, "reaper", *REAPER, "/opt/own/game")
+    assert looker.all_of(steam_game) == [
+        Sighting(Reason.GAME, who, Certainty.CERTAIN, "steam:1145360")
+        for who in ("Hades II", "Hades II", "Steam game 1145360")
+    ]
 
 
-@pytest.mark.parametrize(
-    ("comm", "arguments"),
-    [
-        ("steam", [f"{STEAM}/ubuntu12_32/steam", "-silent"]),
-        ("steamwebhelper", [f"{STEAM}/ubuntu12_64/steamwebhelper", "-lang=en"]),
-        ("fossilize_repla", [f"{STEAM}/ubuntu12_64/fossilize_replay", f"{STEAM}/steamapps/shadercache/1145360/x.foz"]),
-        ("pgrep", ["pgrep", "-f", "reaper SteamLaunch AppId=1145360"]),
-        ("reaper", ["/usr/bin/reaper", "project.rpp"]),  # the audio workstation
-        ("vim", ["vim", "SteamLaunch", "AppId=1"]),
-        ("7z", ["7z", "x", "/home/me/Game.exe"]),
-        ("gamescope-wl", ["gamescope", "-e", "--", "steam", "-gamepadui"]),  # a console's whole session
-    ],
-)
-def test_programs_around_games_are_no_games(
-    made: MadeProcesses, looker: Looker, comm: str, arguments: list[str]
-) -> None:
-    made.add(500, comm, *arguments)
+def test_programs_around_games_are_no_games(made: MadeProcesses, looker: Looker) -> None:
+    made.add(500, "steam", f"{STEAM}/ubuntu12_32/steam", "-silent")
+    made.add(501, "steamwebhelper", f"{STEAM}/ubuntu12_64/steamwebhelper", "-lang=en")
+    made.add(502, "fossilize_repla", f"{STEAM}/ubuntu12_64/fossilize_replay", f"{STEAM}/steamapps/shadercache/7/x.foz")
+    made.add(503, "pgrep", "pgrep", "-f", "reaper SteamLaunch AppId=1145360")
+    made.add(504, "reaper", "/usr/bin/reaper", "project.rpp")  # the audio workstation
+    made.add(505, "vim", "vim", "SteamLaunch", "AppId=1")
+    made.add(506, "7z", "7z", "x", "/home/me/Game.exe")
+    made.add(507, "gamescope-wl", "gamescope", "-e", "--", "steam", "-gamepadui")  # a console's whole session
     for judge in (steam_game, launched_game({}), gamescope_game):
         assert looker.all_of(judge) == []
 
