@@ -236,24 +236,19 @@ async def test_a_key_needs_a_plain_name_of_its_own(ask: Ask) -> None:
 IMPORTING, WAITING = said(step="Importing"), said(step="nobody answers", is_waiting=True)
 
 
-@pytest.mark.parametrize(
-    ("lines", "words", "is_waiting"),
-    [
+async def test_a_failure_says_why_and_whether_no_member_answered(ask: Ask, script: Path) -> None:
+    for lines, words, is_waiting in (
         ((said(problem="nobody serves block 3"), "exit 1"), "nobody serves block 3", False),
         (("echo ModuleNotFoundError: torch >&2", "exit 1"), "ModuleNotFoundError: torch", False),
         (("echo nonsense",), "not understood", False),
         ((READY, "exit 0"), "it ended", False),
         ((IMPORTING, WAITING, said(problem="gone"), "exit 1"), "gone", True),
         ((WAITING, IMPORTING, said(problem="gone"), "exit 1"), "gone", False),
-    ],
-)
-async def test_a_failure_says_why_and_whether_no_member_answered(
-    ask: Ask, script: Path, lines: tuple[str, ...], words: str, is_waiting: bool
-) -> None:
-    await started(ask, script, *lines)
-    failed = await until(ask, lambda now: now.state is GatewayState.FAILED)
-    assert words in failed.problem
-    assert (failed.token, failed.is_waiting) == ("", is_waiting)
+    ):
+        await started(ask, script, *lines)
+        failed = await until(ask, lambda now: now.state is GatewayState.FAILED)
+        assert words in failed.problem
+        assert (failed.token, failed.is_waiting) == ("", is_waiting)
 
 
 @pytest.mark.parametrize("comes_online", [True, False])

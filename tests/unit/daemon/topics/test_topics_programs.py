@@ -53,20 +53,22 @@ def test_shells_and_names_that_fit_no_list_are_not_offered() -> None:
     assert choose([UserProcess(name, 1) for name in ("bash", "a,b", "", "a\nb")], {}, (), ()) == ()
 
 
-@pytest.mark.parametrize(("before", "after"), itertools.permutations(ProgramPlace, 2))
-async def test_a_program_stands_on_one_list_and_the_undo_puts_it_back(
-    ask: Ask, daemon: Daemon, before: ProgramPlace, after: ProgramPlace
-) -> None:
+async def test_a_program_stands_on_one_list_and_the_undo_puts_it_back(ask: Ask, daemon: Daemon) -> None:
+    def lists() -> tuple[tuple[str, ...], tuple[str, ...]]:
+        given = daemon.configuration.settings.yield_
+        return given.always, given.never
+
     await ask(programs.PLACE, PlaceParams("Other", ProgramPlace.NEVER))
-    await ask(programs.PLACE, PlaceParams("Game.exe", before))
-    lists = daemon.configuration.settings.yield_.always, daemon.configuration.settings.yield_.never
-    done = await ask(programs.PLACE, PlaceParams("game.exe", after))
-    given = daemon.configuration.settings.yield_
-    assert ("game.exe" in map(str.lower, given.always)) is (after is ProgramPlace.ALWAYS)
-    assert ("game.exe" in map(str.lower, given.never)) is (after is ProgramPlace.NEVER)
-    assert "Other" in given.never
-    await ask(programs.PLACE, PlaceParams("Game.exe", done.before))
-    assert (daemon.configuration.settings.yield_.always, daemon.configuration.settings.yield_.never) == lists
+    for before, after in itertools.permutations(ProgramPlace, 2):
+        await ask(programs.PLACE, PlaceParams("Game.exe", before))
+        begin = lists()
+        done = await ask(programs.PLACE, PlaceParams("game.exe", after))
+        always, never = lists()
+        assert ("game.exe" in map(str.lower, always)) is (after is ProgramPlace.ALWAYS)
+        assert ("game.exe" in map(str.lower, never)) is (after is ProgramPlace.NEVER)
+        assert "Other" in never
+        await ask(programs.PLACE, PlaceParams("Game.exe", done.before))
+        assert lists() == begin
 
 
 def test_a_program_that_is_on_both_lists_is_taken_off_the_other() -> None:
@@ -74,10 +76,10 @@ def test_a_program_that_is_on_both_lists_is_taken_off_the_other() -> None:
     assert lists == {"yield.always": ("b",), "yield.never": ("c", "a")}
 
 
-@pytest.mark.parametrize("app", ["a,b", "", " a", "a\n"])
-async def test_what_is_no_name_is_refused(ask: Ask, app: str) -> None:
-    with pytest.raises((ControlError, ValueError), match="a program's name"):
-        await ask(programs.PLACE, PlaceParams(app, ProgramPlace.NEVER))
+async def test_what_is_no_name_is_refused(ask: Ask) -> None:
+    for app in ("a,b", "", " a", "a\n"):
+        with pytest.raises((ControlError, ValueError), match="a program's name"):
+            await ask(programs.PLACE, PlaceParams(app, ProgramPlace.NEVER))
 
 
 async def test_a_question_stands_in_the_status_until_a_list_answers_it(ask: Ask, daemon: Daemon) -> None:
