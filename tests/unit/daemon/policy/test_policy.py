@@ -311,7 +311,8 @@ def test_only_when_idle() -> None:
     for phase, is_away, use_since, order in (
         (Phase.ONLINE, False, 100.0, EngineOrder.OFFLOAD),
         (Phase.OFFLOADED, False, 100.0, EngineOrder.NOTHING),
-        (Phase.OFFLOADED, False, 60.0, EngineOrder.STOP),  # in use for longer than the engine is kept
+        (Phase.OFFLOADED, False, 80.5, EngineOrder.NOTHING),
+        (Phase.OFFLOADED, False, 80.0, EngineOrder.STOP),  # in use for longer than the engine is kept
         (Phase.OFFLOADED, True, 100.0, EngineOrder.RESTORE),
         (Phase.ENDED, True, 100.0, EngineOrder.START),
         (Phase.ENDED, False, 100.0, EngineOrder.NOTHING),

@@ -48,16 +48,16 @@ def test_the_settings_before_a_mistake_stay_in_force_also_at_the_next_start(
 
 
 def test_without_earlier_settings_the_defaults_hold_where_the_file_cannot_be_obeyed(path: Path) -> None:
-    for content in (None, "", "\n"):
-        if content is not None:
-            path.write_text(content)
-        loaded = accepted(path).read()
-        assert (loaded.is_valid, loaded.settings) == (True, Settings())
+    assert accepted(path).read().settings == Settings()
     path.write_text("[serve]\nenabled = 7\nthreads = 2\n")
     loaded = accepted(path).read()
     assert loaded.settings.serve.enabled is Settings().serve.enabled
     assert loaded.settings.serve.threads == 2
     assert "defaults hold" in loaded.problems[-1]
+    for content in ("", "", "\n"):
+        path.write_text(content)
+        loaded = accepted(path).read()
+        assert (loaded.is_valid, loaded.settings) == (True, Settings())
 
 
 def test_a_change_of_an_empty_file_begins_with_the_settings_in_force(path: Path) -> None:

@@ -186,8 +186,9 @@ def test_the_time_between_two_engines_uses_nothing() -> None:
 
 
 async def test_sums_are_told_with_the_cost_at_the_users_price_and_written_at_the_end(
-    places: Places, environment: dict[str, str]
+    places: Places, environment: dict[str, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(time, "time", lambda: 1_800_000_000.0)  # no midnight comes meanwhile
     async with own_daemon(places, environment) as daemon:
         ask = asking(daemon)
         daemon.account.book.add(time.time(), HOUR)

@@ -47,7 +47,7 @@ def test_it_is_started_again_while_the_one_before_holds_the_lock_and_its_last_wo
 
 
 def test_one_that_never_answers_is_given_up_and_killed(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(succession, "START_TIMEOUT_S", 0.1)
+    monkeypatch.setattr(succession, "START_TIMEOUT_S", 1.0)
     program(folder, "exec sleep 600")
     others = psutil.Process().children()
     successor = LocalSuccessor(folder / "socket", None)
