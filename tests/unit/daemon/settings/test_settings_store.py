@@ -206,10 +206,10 @@ for number in range(int(sys.argv[2]), int(sys.argv[2]) + int(sys.argv[4])):
 def test_changes_at_the_same_time_lose_nothing(path: Path) -> None:
     keys = ("serve.num_blocks", "serve.threads")
     command = [sys.executable, "-c", CHANGES, path, "1"]
-    writers = [subprocess.Popen([*command, key, "20"], stdout=subprocess.DEVNULL) for key in keys]
+    writers = [subprocess.Popen([*command, key, "10"], stdout=subprocess.DEVNULL) for key in keys]
     assert [writer.wait() for writer in writers] == [0, 0]
     serve = load(path, {}).settings.serve
-    assert (serve.num_blocks, serve.threads) == (20, 20)
+    assert (serve.num_blocks, serve.threads) == (10, 10)
 
 
 def test_a_full_disk_leaves_the_old_file(path: Path) -> None:
