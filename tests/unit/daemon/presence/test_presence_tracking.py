@@ -66,8 +66,8 @@ def test_a_look_of_another_probe_is_no_second_look() -> None:
 
 
 def test_two_probes_that_weakly_see_the_same_program_make_it_likely() -> None:
-    track = look(look(Track(), "screen", 10.0, WEAK_WINDOW), "gpu", 10.0, WEAK_USE)
-    track = look(look(track, "screen", 11.0, WEAK_WINDOW), "gpu", 11.0, WEAK_USE)
+    track = look(look(Track(), "screen", 0.0, WEAK_WINDOW), "gpu", 0.0, WEAK_USE)
+    track = look(look(track, "screen", 0.8, WEAK_WINDOW), "gpu", 0.8, WEAK_USE)
     assert {evidence.certainty for evidence in track.presence.evidence} == {Certainty.LIKELY}
 
 
