@@ -19,8 +19,6 @@ def environment(tmp_path: Path) -> dict[str, str]:
     return folders | {"POTLUCK_SERVE_ENABLED": "off"}
 
 
-
-
 @pytest_asyncio.fixture()
 async def daemon(places: Places, environment: dict[str, str]) -> AsyncIterator[Daemon]:
     async with own_daemon(places, environment) as made:
