@@ -1,4 +1,3 @@
-import pytest
 from potluck_control.methods.swarms import Reach
 from potluck_daemon.swarms.contact import MAX_ADDRESSES, MAX_OWN_ADDRESSES, peers_to_ask, reach
 
@@ -31,9 +30,8 @@ PUBLIC, FRIEND = "/ip4/8.8.4.4/tcp/1/p2p/12D3a", "/ip6/2606:4700::1/tcp/1/p2p/12
 RELAYED = "/ip4/8.8.4.4/tcp/1/p2p/12D3c/p2p-circuit/p2p/12D3a"
 
 
-@pytest.mark.parametrize(
-    ("own", "others", "found", "said"),
-    [
+def test_newcomers_reach_the_swarm_as_its_addresses_and_members_say() -> None:
+    for own, others, found, said in (
         ([LAN, PUBLIC], [], "direct", Reach.DIRECT),
         ([LAN, PUBLIC], [], "unknown", Reach.UNTRIED),
         ([LAN], [FRIEND], "relayed", Reach.RELAYED),
@@ -43,9 +41,5 @@ RELAYED = "/ip4/8.8.4.4/tcp/1/p2p/12D3c/p2p-circuit/p2p/12D3a"
         ([], [FRIEND], "unknown", Reach.OTHERS),
         ([LAN], [], "direct", Reach.NEARBY),  # members of the same network tried
         ([LOOP], [], "unknown", Reach.HERE),
-    ],
-)
-def test_newcomers_reach_the_swarm_as_its_addresses_and_members_say(
-    own: list[str], others: list[str], found: str, said: Reach
-) -> None:
-    assert reach(own, [*own, *others], found) is said
+    ):
+        assert reach(own, [*own, *others], found) is said

@@ -27,7 +27,7 @@ from potluck_control.engine_messages import Hello, encode
 pipe.sendall(encode(Hello(pid=os.getpid())))
 lines = pipe.makefile("rb")
 Path(sys.argv[1]).write_bytes(lines.readline())
-lines.read()
+lines.readline()  # the order to stop
 """
 
 

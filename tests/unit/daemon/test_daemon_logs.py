@@ -30,9 +30,8 @@ def root_logger() -> Iterator[logging.Logger]:
     logger.handlers, logger.level = before, level
 
 
-@pytest.mark.parametrize(
-    ("text", "shown"),
-    [
+def test_addresses_invites_and_keys_are_taken_out() -> None:
+    for text, shown in (
         (
             f"dialling /ip4/203.0.113.7/tcp/31337/p2p/{PEER}",
             f"dialling /ip4/[address]/tcp/31337/p2p/[peer …{PEER[-4:]}]",
@@ -44,34 +43,26 @@ def root_logger() -> Iterator[logging.Logger]:
         (f"joined by {encode_invite(Invite(SWARM))}.", "joined by [secret]."),
         ("key 3q2+796tvu/erb7v3q2+796tvu/erb7v3q2+796tvu8=", "key [secret]"),
         ("key 1eadbeef2eadbeef3eadbeef4eadbeef5eadbeef6eadbeef7eadbeef8eadbeef", "key [secret]"),
-    ],
-)
-def test_addresses_invites_and_keys_are_taken_out(text: str, shown: str) -> None:
-    assert redact(text) == shown
+    ):
+        assert redact(text) == shown
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
+def test_what_is_not_private_stays() -> None:
+    for text in (
         "2026-11-21 17:00:31,123 INFO engine: serving blocks 0:4 of tiny-llama",
         "torch 2.13.0+cu130, driver 580.65.06, version 0.1.0",
         "/usr/lib/python3/dist-packages/potluck_daemon/engine/server.py:123 failed",
         "POTLUCK_SERVE_NUM_BLOCKS is ignored: expected a number, not 'many'",
         "std::runtime_error: no",
-    ],
-)
-def test_what_is_not_private_stays(text: str) -> None:
-    assert redact(text) == text
+    ):
+        assert redact(text) == text
 
 
 def test_people_machines_and_homes_are_taken_out_of_what_is_sent() -> None:
     person = OwnNames("ana", "/home/ana", "attic")
     text = "/home/ana/models of ana at attic; banana; /home/bob/x, swarm friends"
     assert redact_person(text, person, ["friends"]) == "~/models of [name] at [name]; banana; ~/x, swarm [name]"
-
-
-def test_root_and_short_names_do_not_eat_the_text() -> None:
-    assert redact_person("a / b", OwnNames("a", "/", "")) == "a / b"
+    assert redact_person("a / b", OwnNames("a", "/", "")) == "a / b", "root and short names do not eat the text"
 
 
 def test_the_log_file_is_bounded_and_discreet(
@@ -88,37 +79,27 @@ def test_the_log_file_is_bounded_and_discreet(
     assert all("203.0.113" not in item.read_text() for item in tmp_path.iterdir())
 
 
-def test_a_traceback_is_as_discreet_as_the_line(tmp_path: Path, root_logger: logging.Logger) -> None:
-    logs.set_up(tmp_path / "d.log", is_verbose=False)
-    try:
-        raise ValueError(encode_invite(Invite(SWARM)))
-    except ValueError:
-        logging.getLogger("x").exception("failed")
-    text = (tmp_path / "d.log").read_text()
-    assert "Traceback" in text
-    assert "potluck2:" not in text
-
-
-def test_old_lines_go_even_if_there_are_few(tmp_path: Path, root_logger: logging.Logger) -> None:
+def test_old_lines_go_even_if_there_are_few_and_a_traceback_is_as_discreet_as_a_line(
+    tmp_path: Path, root_logger: logging.Logger
+) -> None:
     path = tmp_path / "d.log"
     logs.set_up(path, is_verbose=False)
     path.write_text("2020-01-01 00:00:00,000 INFO x: old\n")
     logs.drop_old(path, time.time())
-    logging.getLogger("x").info("new")
-    assert "old" not in path.read_text()
+    try:
+        raise ValueError(encode_invite(Invite(SWARM)))
+    except ValueError:
+        logging.getLogger("x").exception("new")
+    logs.drop_old(path, time.time())  # which leaves a young one alone
     rotated = tmp_path / "d.log.1"
     assert "old" in rotated.read_text()
     os.utime(rotated, (0, 0))
     logs.drop_old(path, time.time())
-    assert not rotated.exists()
-    assert "new" in path.read_text()
-
-
-def test_a_young_log_is_left_alone(tmp_path: Path, root_logger: logging.Logger) -> None:
-    logs.set_up(tmp_path / "d.log", is_verbose=False)
-    logging.getLogger("x").info("new")
-    logs.drop_old(tmp_path / "d.log", time.time())
-    assert [item.name for item in tmp_path.iterdir()] == ["d.log"]
+    assert list(tmp_path.iterdir()) == [path]
+    text = path.read_text()
+    assert "Traceback" in text
+    assert "x: old" not in text
+    assert "potluck2:" not in text
 
 
 def test_each_line_in_the_journal_has_its_priority() -> None:
@@ -129,8 +110,6 @@ def test_each_line_in_the_journal_has_its_priority() -> None:
 def test_only_what_goes_to_the_journal_is_sent_there(tmp_path: Path) -> None:
     with (tmp_path / "f").open("w") as file:
         found = os.fstat(file.fileno())
-        stream = f"{found.st_dev}:{found.st_ino}"
-        assert logs.leads_to_journal(file.fileno(), {"JOURNAL_STREAM": stream})
-        assert not logs.leads_to_journal(file.fileno(), {"JOURNAL_STREAM": "1:1"})
-        assert not logs.leads_to_journal(file.fileno(), {"JOURNAL_STREAM": "nonsense"})
-        assert not logs.leads_to_journal(file.fileno(), {})
+        assert logs.leads_to_journal(file.fileno(), {"JOURNAL_STREAM": f"{found.st_dev}:{found.st_ino}"})
+        for environment in ({"JOURNAL_STREAM": "1:1"}, {"JOURNAL_STREAM": "nonsense"}, {}):
+            assert not logs.leads_to_journal(file.fileno(), environment)

@@ -25,9 +25,8 @@ def checkpoint(folder: Path, *, dtype: str = "bfloat16", size: int = 1600, **con
     return folder
 
 
-@pytest.mark.parametrize(
-    ("serve", "devices", "expected"),
-    [
+def test_a_computer_lends_what_its_engine_would_take() -> None:
+    for serve, devices, expected in (
         (ServeSettings(), (CPU,), Lending(10 << 30, 4.0)),  # half of what is free, in float32
         (ServeSettings(quantization="int4"), (CPU,), Lending(10 << 30, 0.625)),
         (ServeSettings(memory_limit_mb=2048), (CPU,), Lending(2 << 30, 4.0)),
@@ -35,21 +34,14 @@ def checkpoint(folder: Path, *, dtype: str = "bfloat16", size: int = 1600, **con
         (ServeSettings(device="cpu"), (GPU, CPU), Lending(10 << 30, 4.0)),
         (ServeSettings(devices=("cuda:0", "cuda:1"), memory_limit_mb=1024), (GPU, CPU), Lending(2 << 30, 2.0)),
         (ServeSettings(dtype="float32"), (GPU, CPU), Lending(int((24 << 30) * 0.8) - (700 << 20), 4.0)),
-    ],
-)
-def test_a_computer_lends_what_its_engine_would_take(
-    serve: ServeSettings, devices: tuple[Device, ...], expected: Lending
-) -> None:
-    assert lending(serve, 0, devices) == expected
+    ):
+        assert lending(serve, 0, devices) == expected
 
 
-def test_a_running_engine_knows_what_it_may_take() -> None:
-    assert lending(ServeSettings(memory_limit_mb=2048), 7 << 30, (CPU,)).memory_bytes == 7 << 30
-
-
-@pytest.mark.parametrize(("parameters", "computers"), [(0, 0), (1, 1), (400, 1), (401, 2), (4000, 10)])
-def test_computers_are_counted_by_what_they_lend_to_weights(parameters: int, computers: int) -> None:
-    assert LENT.num_computers(parameters) == computers
+def test_computers_are_counted_by_what_they_lend_to_weights() -> None:
+    assert [LENT.num_computers(parameters) for parameters in (0, 1, 400, 401, 4000)] == [0, 1, 1, 2, 10]
+    running = lending(ServeSettings(memory_limit_mb=2048), 7 << 30, (CPU,))
+    assert running.memory_bytes == 7 << 30, "a running engine knows what it may take"
 
 
 def test_a_folder_of_checkpoints_is_listed_and_another_refused(tmp_path: Path) -> None:

@@ -74,17 +74,12 @@ def test_the_installation_of_the_system_service_says_so_too(
     assert STARTS_WITH_MACHINE in capsys.readouterr().out
 
 
-@pytest.mark.parametrize("answer", ["enabled", "masked", "static"])
-def test_a_service_that_is_not_merely_disabled_stays_as_it_is(
-    calls: list[tuple[str, ...]], monkeypatch: pytest.MonkeyPatch, answer: str
+@pytest.mark.parametrize(("answer", "user"), [("enabled", 0), ("masked", 0), ("static", 0), ("disabled", 1000)])
+def test_a_service_that_is_not_merely_disabled_stays_as_it_is_and_a_user_enables_nothing(
+    calls: list[tuple[str, ...]], monkeypatch: pytest.MonkeyPatch, answer: str, user: int
 ) -> None:
     monkeypatch.setattr(units, "_answer", lambda *command: answer)
-    assert not enable_system_service()
-    assert calls == []
-
-
-def test_a_user_enables_nothing(calls: list[tuple[str, ...]], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(os, "geteuid", lambda: 1000)
+    monkeypatch.setattr(os, "geteuid", lambda: user)
     assert not enable_system_service()
     assert calls == []
 

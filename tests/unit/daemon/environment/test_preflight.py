@@ -17,20 +17,21 @@ SITE = Site(Path("/home/me/potluck"), 100 * 10**9, is_writable=True, may_execute
 
 
 def errors(machine: Hardware = MACHINE, site: Site = SITE) -> list[str]:
-    found = examine(machine, choose_variant(machine), site)
-    return [finding.check for finding in found if finding.severity is Severity.ERROR]
+    found = [item for item in examine(machine, choose_variant(machine), site) if item.severity is Severity.ERROR]
+    assert all(finding.advice for finding in found)
+    return [finding.check for finding in found]
 
 
 def test_an_ordinary_machine_has_nothing_in_the_way() -> None:
     found = examine(MAC, choose_variant(MAC), replace(SITE, proxy="http://proxy:1"))
     assert [finding.check for finding in found] == ["system", "Python", "folder", "disk", "GPU", "proxy"]
     assert found[0].text == "macOS 15.1, arm64"
-    assert errors() == errors(replace(MAC, macos=(14, 0))) == []
+    foreign = replace(SITE, folder=Path("/home/jürgen müller/мои файлы"))
+    assert errors() == errors(replace(MAC, macos=(14, 0))) == errors(site=foreign) == []
 
 
-@pytest.mark.parametrize(
-    ("machine", "check"),
-    [
+def test_a_machine_that_torch_is_not_built_for_is_refused() -> None:
+    for machine, check in (
         (replace(MACHINE, glibc=None), "system"),
         (replace(MACHINE, glibc=(2, 17)), "system"),
         (replace(MACHINE, architecture="riscv64"), "system"),
@@ -38,15 +39,12 @@ def test_an_ordinary_machine_has_nothing_in_the_way() -> None:
         (replace(MAC, architecture="x86_64"), "system"),
         (replace(MACHINE, python=(3, 9)), "Python"),
         (replace(MACHINE, python=(3, 14)), "Python"),
-    ],
-)
-def test_a_machine_that_torch_is_not_built_for_is_refused(machine: Hardware, check: str) -> None:
-    assert errors(machine) == [check]
+    ):
+        assert errors(machine) == [check]
 
 
-@pytest.mark.parametrize(
-    ("site", "check"),
-    [
+def test_a_place_that_would_fail_later_is_refused_now() -> None:
+    for site, check in (
         (replace(SITE, free_bytes=10**9), "disk"),
         (replace(SITE, is_writable=False), "folder"),
         (replace(SITE, may_execute=False), "folder"),
@@ -58,22 +56,8 @@ def test_a_machine_that_torch_is_not_built_for_is_refused(machine: Hardware, che
         (replace(SITE, proxy="http://"), "proxy"),
         (replace(SITE, proxy="http://host:99999"), "proxy"),
         (replace(SITE, proxy="http://host:0"), "proxy"),
-    ],
-)
-def test_a_place_that_would_fail_later_is_refused_now(site: Site, check: str) -> None:
-    assert errors(site=site) == [check]
-
-
-def test_spaces_and_letters_of_all_languages_are_welcome_in_a_folders_name() -> None:
-    assert errors(site=replace(SITE, folder=Path("/home/jürgen müller/мои файлы"))) == []
-
-
-def test_every_error_says_what_to_do() -> None:
-    worst = replace(MACHINE, python=(3, 9), glibc=(2, 17))
-    site = replace(SITE, free_bytes=0, is_writable=False, proxy="http://")
-    for machine in (worst, replace(MACHINE, architecture="riscv64"), replace(MACHINE, glibc=None)):
-        for finding in examine(machine, choose_variant(machine), site):
-            assert finding.severity is not Severity.ERROR or finding.advice
+    ):
+        assert errors(site=site) == [check]
 
 
 def test_a_proxys_password_is_not_shown() -> None:
@@ -83,18 +67,13 @@ def test_a_proxys_password_is_not_shown() -> None:
     assert not any("secret" in text for text in texts)
 
 
-def test_a_folder_that_is_not_there_yet_is_judged_by_the_one_above(tmp_path: Path) -> None:
+def test_a_folder_that_is_not_there_yet_is_judged_by_the_one_above_and_what_was_fetched_need_not_fit_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     site = visit(tmp_path / "not" / "yet", environment={"https_proxy": "http://proxy:1"})
-    assert site.is_writable
+    assert (site.is_writable, site.proxy) == (True, "http://proxy:1")
     assert site.free_bytes > 0
-    assert site.proxy == "http://proxy:1"
-
-
-def test_a_name_that_no_disk_takes_is_looked_at_without_failing(tmp_path: Path) -> None:
-    assert visit(tmp_path / ("a" * 5000)).is_writable
-
-
-def test_what_was_fetched_before_need_not_fit_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert visit(tmp_path / ("a" * 5000)).is_writable, "no disk takes such a name"
     monkeypatch.setattr(preflight.shutil, "disk_usage", lambda _: SimpleNamespace(free=100))
     (tmp_path / "wheels").mkdir()
     (tmp_path / "wheels" / "torch.whl.part").write_bytes(b"x" * 30)

@@ -23,73 +23,65 @@ APPLE = Gpu(Vendor.APPLE, "Apple M2", 16 << 30)
 INSIDE = Gpu(Vendor.INTEL, "Intel graphics", is_integrated=True)
 
 
-def choice(*gpus: Gpu, driver: str = ""):
+APPLE_MAC = Hardware(gpus=(APPLE,), macos=(15, 1), architecture="arm64", python=(3, 12))
+
+
+def choice(*gpus: Gpu, driver: str = "") -> Choice:
     return choose_variant(replace(MACHINE, gpus=gpus, driver=driver))
 
 
-@pytest.mark.parametrize(
-    ("gpu", "driver", "variant"),
-    [
-        (ADA, "580.65", "cu130"),
-        (TURING, "595.01", "cu130"),
-        (BLACKWELL, "580.00", "cu130"),
-        (ADA, "535.183", "cu126"),
-        (VOLTA, "580.65", "cu126"),  # the driver alone would say cu130, which has no kernels for it
-        (PASCAL, "550.54", "cu126"),
-        (RADEON, "", "rocm7.2"),
-        (ARC, "", "xpu"),
-    ],
-)
-def test_driver_and_capability_together_choose_the_build(gpu: Gpu, driver: str, variant: str) -> None:
-    assert choice(gpu, driver=driver).variant.name == variant
+def arm(gpu: Gpu) -> Hardware:
+    return replace(MACHINE, gpus=(gpu,), driver="580.65", architecture="aarch64")
 
 
-@pytest.mark.parametrize(
-    ("gpu", "driver", "advice"),
-    [
-        (BLACKWELL, "570.10", "driver 580 or newer"),
-        (ADA, "470.1", "driver 525 or newer to use RTX 4090; this machine has 470"),
-        (ADA, "", "this machine has none"),
-        (KEPLER, "470.1", "older than what torch"),
-        (replace(RADEON, target="gfx1103"), "", "no kernels for gfx1103"),
-        (INSIDE, "", "share its memory"),
-    ],
-)
-def test_a_gpu_that_cannot_be_used_leaves_the_processor_and_says_why(gpu: Gpu, driver: str, advice: str) -> None:
-    made = choice(gpu, driver=driver)
-    assert made.variant.name == "cpu"
-    assert advice in made.advice
+def test_driver_and_capability_together_choose_the_build_and_nothing_is_advised() -> None:
+    for gpus, driver, variant in (
+        ([ADA], "580.65", "cu130"),
+        ([ADA, INSIDE], "580.65", "cu130"),
+        ([TURING], "595.01", "cu130"),
+        ([BLACKWELL], "580.00", "cu130"),
+        ([ADA], "535.183", "cu126"),
+        ([VOLTA], "580.65", "cu126"),  # the driver alone would say cu130, which has no kernels for it
+        ([PASCAL], "550.54", "cu126"),
+        ([RADEON], "", "rocm7.2"),
+        ([ARC], "", "xpu"),
+        ([], "", "cpu"),
+    ):
+        made = choice(*gpus, driver=driver)
+        assert (made.variant.name, made.advice) == (variant, "")
 
 
-def test_without_any_gpu_the_processor_serves_and_nothing_is_advised() -> None:
-    made = choice()
-    assert (made.variant.name, made.advice) == ("cpu", "")
+def test_the_processor_narrows_the_choice() -> None:
+    for machine, variant, is_advised in (
+        (arm(RADEON), "cpu", True),
+        (arm(TURING), "cpu", True),  # builds for ARM begin with Ampere
+        (arm(ADA), "cu130", False),
+        (arm(BLACKWELL), "cu130", False),
+        (APPLE_MAC, "mps", False),
+    ):
+        made = choose_variant(machine)
+        assert (made.variant.name, bool(made.advice)) == (variant, is_advised)
+
+
+def test_a_gpu_that_cannot_be_used_leaves_the_processor_and_says_why() -> None:
+    for gpus, driver, advice in (
+        ([BLACKWELL], "570.10", "driver 580 or newer"),
+        ([ADA], "470.1", "driver 525 or newer to use RTX 4090; this machine has 470"),
+        ([KEPLER, ADA], "470.1", "driver 525 or newer"),  # one can follow this advice
+        ([ADA], "", "this machine has none"),
+        ([KEPLER], "470.1", "older than what torch"),
+        ([replace(RADEON, target="gfx1103")], "", "no kernels for gfx1103"),
+        ([INSIDE], "", "share its memory"),
+    ):
+        made = choice(*gpus, driver=driver)
+        assert made.variant.name == "cpu"
+        assert advice in made.advice
 
 
 def test_the_build_that_serves_most_gpus_is_taken_and_the_others_are_named() -> None:
     made = choice(PASCAL, VOLTA, BLACKWELL, driver="580.65")
     assert made.variant.name == "cu126"
     assert "RTX 5090 needs another build" in made.advice
-
-
-def test_advice_that_one_can_follow_comes_before_other_reasons() -> None:
-    assert "driver 525" in choice(KEPLER, ADA, driver="470.1").advice
-
-
-def test_graphics_in_the_processor_do_not_count_beside_a_real_gpu() -> None:
-    assert choice(ADA, INSIDE, driver="580.65").advice == ""
-
-
-def test_a_gpu_for_another_kind_of_processor_is_not_promised() -> None:
-    made = choose_variant(replace(MACHINE, gpus=(RADEON,), architecture="aarch64"))
-    assert made.variant.name == "cpu"
-
-
-@pytest.mark.parametrize(("gpu", "variant"), [(TURING, "cpu"), (ADA, "cu130"), (BLACKWELL, "cu130")])
-def test_builds_for_arm_begin_with_ampere(gpu: Gpu, variant: str) -> None:
-    made = choose_variant(replace(MACHINE, gpus=(gpu,), driver="580.65", architecture="aarch64"))
-    assert made.variant.name == variant
-    assert bool(made.advice) == (variant == "cpu")
 
 
 def test_amd_and_intel_are_found_in_the_kernels_files(tmp_path: Path) -> None:
@@ -108,11 +100,6 @@ def test_amd_and_intel_are_found_in_the_kernels_files(tmp_path: Path) -> None:
     assert [gpu.is_integrated for gpu in found if gpu.vendor is Vendor.INTEL] == [True, False]
 
 
-def test_a_mac_with_apples_processor_computes_on_its_gpu() -> None:
-    made = choose_variant(Hardware(gpus=(APPLE,), macos=(15, 1), architecture="arm64"))
-    assert (made.variant.name, made.advice) == ("mps", "")
-
-
 def test_a_macs_gpu_is_found_where_the_system_is_macos_on_apples_processor(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(platform, "mac_ver", lambda: ("15.1", ("", "", ""), "arm64"))
     monkeypatch.setattr(platform, "machine", lambda: "arm64")
@@ -125,18 +112,14 @@ def test_a_macs_gpu_is_found_where_the_system_is_macos_on_apples_processor(monke
 
 
 def test_packages_for_another_processor_are_not_offered() -> None:
-    assert is_listed("mps", Hardware(macos=(15, 1), architecture="arm64", python=(3, 12)))
+    assert is_listed("mps", APPLE_MAC)
     assert not is_listed("mps", MACHINE)
-    assert not is_listed("cpu", Hardware(macos=(15, 1), architecture="arm64"))
+    assert not is_listed("cpu", APPLE_MAC)
 
 
 def test_the_driver_that_decided_is_named() -> None:
     assert choice(ADA, driver="580.65").why == "RTX 4090 can be used, with driver 580.65"
     assert choice(RADEON).why == "AMD GPU (gfx1100) can be used"
-
-
-def names_of(machine: Hardware) -> list[str]:
-    return [other.variant.name for other in fallbacks(machine, choose_variant(machine))]
 
 
 @pytest.mark.parametrize(
@@ -146,12 +129,15 @@ def names_of(machine: Hardware) -> list[str]:
         (Hardware(gpus=(ADA,), driver="580.65"), ["cu126", "cpu"]),
         (Hardware(gpus=(ADA,), driver="550.90"), ["cpu", "cu130"]),
         (Hardware(gpus=(RADEON,)), ["cpu", "cu130", "cu126"]),
-        (Hardware(gpus=(APPLE,), macos=(15, 1), architecture="arm64"), []),
+        (APPLE_MAC, []),
     ],
     ids=["no GPU", "any build", "an older driver", "AMD", "Apple"],
 )
-def test_when_packages_are_missing_the_next_best_build_is_taken(machine: Hardware, expected: list[str]) -> None:
-    assert names_of(machine) == expected
+def test_when_packages_are_missing_the_next_best_build_is_taken_unless_one_was_asked_for(
+    machine: Hardware, expected: list[str]
+) -> None:
+    assert [other.variant.name for other in fallbacks(machine, choose_variant(machine))] == expected
+    assert fallbacks(machine, Choice(VARIANTS["cpu"], "as you asked", is_asked=True)) == ()
 
 
 def test_a_fallback_says_what_is_given_up_and_how_to_have_it() -> None:
@@ -159,7 +145,3 @@ def test_a_fallback_says_what_is_given_up_and_how_to_have_it() -> None:
     first = fallbacks(machine, choose_variant(machine))[0]
     assert "variant rocm7.2 is not to be had here; the processor serves instead" in first.why
     assert "potluck setup --variant rocm7.2" in first.advice
-
-
-def test_a_variant_that_somebody_asked_for_is_not_replaced() -> None:
-    assert fallbacks(Hardware(), Choice(VARIANTS["cpu"], "as you asked", is_asked=True)) == ()

@@ -37,6 +37,7 @@ def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(downloads, "_PAUSE_S", 0.0)
 
 
+@pytest.fixture
 def wheel(server: WheelServer, offered: Path) -> Wheel:
     return Wheel(offered.name, server.url(offered), sha256(offered))
 
@@ -45,70 +46,74 @@ def ignore(done: int) -> None:
     pass
 
 
-def test_a_wheel_arrives_whole_and_tells_its_progress(server: WheelServer, offered: Path, folder: Path) -> None:
+def test_a_wheel_arrives_whole_and_tells_its_progress(wheel: Wheel, offered: Path, folder: Path) -> None:
     told: list[int] = []
-    path = fetch(wheel(server, offered), folder, told.append)
+    path = fetch(wheel, folder, told.append)
     assert path.read_bytes() == offered.read_bytes()
     assert told == sorted(told)
-    assert told[-1] == offered.stat().st_size
-    assert sizes([wheel(server, offered)]) == [offered.stat().st_size]
+    assert [told[-1]] == sizes([wheel]) == [offered.stat().st_size]
 
 
 def test_a_connection_that_breaks_again_and_again_is_continued_where_it_broke(
-    server: WheelServer, offered: Path, folder: Path
+    server: WheelServer, wheel: Wheel, offered: Path, folder: Path
 ) -> None:
     server.cut_after, server.cuts_left = 10_000, 8  # more often than the tries without progress that are allowed
-    path = fetch(wheel(server, offered), folder, ignore)
+    path = fetch(wheel, folder, ignore)
     assert path.read_bytes() == offered.read_bytes()
     assert server.ranges == [None, *(f"bytes={n * 10_000}-" for n in range(1, 9))]
 
 
-def test_what_an_earlier_try_left_is_not_fetched_again(server: WheelServer, offered: Path, folder: Path) -> None:
+def test_what_an_earlier_try_left_is_not_fetched_again(
+    server: WheelServer, wheel: Wheel, offered: Path, folder: Path
+) -> None:
     (folder / f"{offered.name}.part").write_bytes(offered.read_bytes()[:50_000])
-    fetch(wheel(server, offered), folder, ignore)
-    fetch(wheel(server, offered), folder, ignore)
+    fetch(wheel, folder, ignore)
+    fetch(wheel, folder, ignore)
     assert server.ranges == ["bytes=50000-"]
 
 
 @pytest.mark.parametrize("ending", ["", ".part"])
 def test_what_lies_there_damaged_is_noticed_and_fetched_anew(
-    server: WheelServer, offered: Path, folder: Path, ending: str
+    wheel: Wheel, offered: Path, folder: Path, ending: str
 ) -> None:
     (folder / f"{offered.name}{ending}").write_bytes(b"?" * 50_000)
-    assert fetch(wheel(server, offered), folder, ignore).read_bytes() == offered.read_bytes()
+    assert fetch(wheel, folder, ignore).read_bytes() == offered.read_bytes()
     assert list(folder.iterdir()) == [folder / offered.name]
 
 
 def test_a_file_that_comes_with_another_hash_twice_is_refused_and_thrown_away(
-    server: WheelServer, offered: Path, folder: Path
+    server: WheelServer, wheel: Wheel, folder: Path
 ) -> None:
     server.is_damaged = True
-    wanted = wheel(server, offered)
     with pytest.raises(PotluckError, match="arrived damaged"):
-        fetch(wanted, folder, ignore)
+        fetch(wheel, folder, ignore)
     assert (len(server.ranges), list(folder.iterdir())) == (2, [])
 
 
-def test_a_full_disk_is_not_taken_for_a_bad_network(server: WheelServer, offered: Path, folder: Path) -> None:
+def test_a_full_disk_is_not_taken_for_a_bad_network(
+    server: WheelServer, wheel: Wheel, offered: Path, folder: Path
+) -> None:
     (folder / f"{offered.name}.part").symlink_to("/dev/full")
     with pytest.raises(OSError, match="No space left"):
-        fetch(wheel(server, offered), folder, ignore)
+        fetch(wheel, folder, ignore)
     assert len(server.ranges) == 1
 
 
 @pytest.mark.parametrize("name", ["http_proxy", "ALL_PROXY"])
 def test_a_proxy_is_used(
-    server: WheelServer, offered: Path, folder: Path, name: str, monkeypatch: pytest.MonkeyPatch
+    server: WheelServer, wheel: Wheel, offered: Path, folder: Path, name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv(name, server.url(Path()).rstrip("/."))
-    wanted = replace(wheel(server, offered), url=f"http://far-away.invalid/{offered.name}")
+    wanted = replace(wheel, url=f"http://far-away.invalid/{offered.name}")
     assert fetch(wanted, folder, ignore).read_bytes() == offered.read_bytes()
 
 
-def test_a_server_that_never_answers_ends_in_one_sentence(server: WheelServer, offered: Path, folder: Path) -> None:
+def test_a_server_that_never_answers_ends_in_one_sentence(
+    server: WheelServer, wheel: Wheel, offered: Path, folder: Path
+) -> None:
     server.cut_after, server.cuts_left = 0, 100
     with pytest.raises(NetworkError, match=r"big-1\.0.* cannot be fetched from 127\.0\.0\.1") as raised:
-        fetch(wheel(server, offered), folder, ignore)
+        fetch(wheel, folder, ignore)
     assert raised.value.hint is not None
     assert "continues" in raised.value.hint
 

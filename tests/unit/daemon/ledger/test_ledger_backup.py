@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import tarfile
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -41,24 +40,19 @@ def earned(machine: Places) -> tuple[str, int]:
         ledger.close()
 
 
-def test_a_backup_is_private_and_moves_everything(old: Places, tmp_path: Path) -> None:
+def test_a_backup_is_private_and_moves_everything_also_what_a_running_daemon_has_in_its_log(
+    old: Places, tmp_path: Path
+) -> None:
     file, new = tmp_path / "backup.tar", places(tmp_path / "new")
-    back_up(old, file)
-    assert file.stat().st_mode & 0o077 == 0
-    restore(new, file, replace=False)
-    assert earned(new) == earned(old)
-    assert new.ledger_file.stat().st_mode & 0o077 == new.identity_file.stat().st_mode & 0o077 == 0
-
-
-def test_a_backup_has_what_a_running_daemon_has_not_written_to_the_file_itself_yet(old: Places, tmp_path: Path) -> None:
     identity = Identity.load_or_create(old.identity_file)
     ledger = Ledger(old.ledger_file, identity)
     ledger.book([Session(identity).booking(5)], NOW)
-    back_up(old, tmp_path / "backup.tar")
+    back_up(old, file)
     ledger.close()
-    new = places(tmp_path / "new")
-    restore(new, tmp_path / "backup.tar", replace=False)
-    assert earned(new)[1] == 12
+    assert file.stat().st_mode & 0o077 == 0
+    restore(new, file, replace=False)
+    assert earned(new) == earned(old) == (identity.peer_id, 12)
+    assert new.ledger_file.stat().st_mode & 0o077 == new.identity_file.stat().st_mode & 0o077 == 0
 
 
 def test_what_is_there_is_replaced_on_request_only_and_kept_beside(old: Places, tmp_path: Path) -> None:
@@ -69,10 +63,14 @@ def test_what_is_there_is_replaced_on_request_only_and_kept_beside(old: Places, 
     with pytest.raises(UsageError, match="already"):
         restore(new, file, replace=False)
     assert Identity.load_or_create(new.identity_file).peer_id == before
+    with pytest.raises(UsageError, match="no ledger"):
+        back_up(new, tmp_path / "other.tar")
     restore(new, file, replace=True)
     assert earned(new) == earned(old)
     (kept,) = new.state.glob("identity.key.before-*")
     assert Identity.from_bytes(kept.read_bytes()).peer_id == before
+    with pytest.raises(UsageError, match="exists"):
+        back_up(new, file)
 
 
 def test_nothing_is_restored_under_a_running_daemon(old: Places, tmp_path: Path) -> None:
@@ -84,25 +82,6 @@ def test_nothing_is_restored_under_a_running_daemon(old: Places, tmp_path: Path)
     lock.release()
 
 
-def test_a_backup_never_overwrites_and_needs_a_ledger(old: Places, tmp_path: Path) -> None:
-    file = tmp_path / "backup.tar"
-    file.write_bytes(b"mine")
-    with pytest.raises(UsageError, match="exists"):
-        back_up(old, file)
-    assert file.read_bytes() == b"mine"
-    empty = places(tmp_path / "empty")
-    with pytest.raises(UsageError, match="no ledger"):
-        back_up(empty, tmp_path / "other.tar")
-
-
-def _cut(file: Path) -> None:
-    file.write_bytes(file.read_bytes()[:700])
-
-
-def _not_a_tar(file: Path) -> None:
-    file.write_bytes(b"hello" * 1000)
-
-
 def _links(file: Path) -> None:
     with tarfile.open(file, "w") as archive:
         for name in ("ledger.sqlite", "identity.key"):
@@ -111,15 +90,16 @@ def _links(file: Path) -> None:
             archive.addfile(member)
 
 
-@pytest.mark.parametrize("damage", [_cut, _not_a_tar, _links])
-def test_what_is_no_backup_is_refused_and_changes_nothing(
-    old: Places, tmp_path: Path, damage: Callable[[Path], None]
-) -> None:
-    file = tmp_path / "backup.tar"
-    back_up(old, file)
-    damage(file)
-    new = places(tmp_path / "new")
-    with pytest.raises(UsageError, match="not a backup"):
-        restore(new, file, replace=False)
+def test_what_is_no_backup_is_refused_and_changes_nothing(old: Places, tmp_path: Path) -> None:
+    whole, file, new = tmp_path / "whole.tar", tmp_path / "backup.tar", places(tmp_path / "new")
+    back_up(old, whole)
+    for damage in (
+        lambda: file.write_bytes(whole.read_bytes()[:700]),
+        lambda: file.write_bytes(b"hello" * 1000),
+        lambda: _links(file),
+    ):
+        damage()
+        with pytest.raises(UsageError, match="not a backup"):
+            restore(new, file, replace=False)
     assert not new.ledger_file.exists()
     assert not new.identity_file.exists()

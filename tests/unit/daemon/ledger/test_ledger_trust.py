@@ -9,9 +9,6 @@ from potluck_daemon.ledger.trust import worths
 
 def test_credit_is_what_was_received_less_what_was_given() -> None:
     assert worths("me", {"a": 10, "b": 3}, {"a": 4, "b": 5}, {}, ["a", "b", "c"]) == {"a": 6, "b": 0, "c": 0}
-
-
-def test_a_single_microcredit_counts() -> None:
     assert worths("me", {"a": 1, "b": 1}, {}, {("a", "c"): 1}, ["b", "c"]) == {"b": 1, "c": 1}
 
 

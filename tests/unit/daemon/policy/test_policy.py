@@ -69,6 +69,9 @@ REFUSED = Inputs(
         (inputs(Phase.RESTORING), State.JOINING, Reason.NONE, EngineOrder.NOTHING),
         (inputs(Phase.STOPPING), State.STARTING, Reason.NONE, EngineOrder.NOTHING),
         (inputs(is_paused=True), State.DRAINING, Reason.USER, EngineOrder.OFFLOAD),
+        (inputs(Phase.FINISHING, is_paused=True), State.DRAINING, Reason.USER, EngineOrder.OFFLOAD),
+        (inputs(Phase.OFFLOADING, is_paused=True), State.DRAINING, Reason.USER, EngineOrder.NOTHING),
+        (inputs(Phase.STARTING, is_paused=True), State.DRAINING, Reason.USER, EngineOrder.STOP),
         (inputs(Phase.ENDED, is_paused=True), State.PAUSED, Reason.USER, EngineOrder.NOTHING),
         (inputs(Phase.ENDED, is_paused=True, pause_left_s=60.0), State.PAUSED, Reason.TIMER, EngineOrder.NOTHING),
         (inputs(Phase.OFFLOADED, is_paused=True), State.PAUSED, Reason.USER, EngineOrder.STOP),
@@ -113,16 +116,18 @@ def test_each_row_of_the_table(given: Inputs, state: State, reason: Reason, orde
     assert (decision.state, decision.reason, decision.order) == (state, reason, order)
 
 
-@pytest.mark.parametrize("phase", [Phase.STARTING, Phase.JOINING, Phase.RESTORING])
-def test_people_read_why_an_engine_is_not_online_yet(phase: Phase) -> None:
-    assert decide(waiting(phase), NOW).text == "Can't join the swarm yet: nobody answers"
+WORK = f"{WORKING}: 7 of about 9 tries"
 
 
-def test_work_for_a_public_swarm_shows_how_far_it_is() -> None:
-    working = Inputs(SETTINGS, EngineView(Phase.JOINING, waiting=f"{WORKING}: 7 of about 9 tries"), is_applicant=True)
-    decision = decide(working, NOW)
-    assert (decision.state, decision.order) == (State.JOINING, EngineOrder.NOTHING)
-    assert decision.text == "Doing the work that joining this swarm costs: 7 of about 9 tries"
+def test_people_read_why_an_engine_is_not_online_yet() -> None:
+    for phase, why, text in (
+        (Phase.STARTING, "nobody answers", "Can't join the swarm yet: nobody answers"),
+        (Phase.JOINING, "nobody answers", "Can't join the swarm yet: nobody answers"),
+        (Phase.RESTORING, "nobody answers", "Can't join the swarm yet: nobody answers"),
+        (Phase.JOINING, WORK, "Doing the work that joining this swarm costs: 7 of about 9 tries"),
+    ):
+        decision = decide(Inputs(SETTINGS, EngineView(phase, waiting=why), is_applicant=True), NOW)
+        assert (decision.state, decision.order, decision.text) == (State.JOINING, EngineOrder.NOTHING, text)
 
 
 def test_the_engine_is_ended_when_a_game_lasts() -> None:
@@ -132,18 +137,13 @@ def test_the_engine_is_ended_when_a_game_lasts() -> None:
     assert decide(given, 130.0).order is EngineOrder.STOP
 
 
-@pytest.mark.parametrize(("evidence", "quiet_s"), [(GAME, 15), (VIDEO, 90)])
-def test_serving_resumes_only_after_the_quiet_time(evidence: Evidence, quiet_s: float) -> None:
-    given = inputs(Phase.OFFLOADED, presence=Presence(over=(Over(evidence, 200.0),)))
-    before = decide(given, 200.0 + quiet_s - 1)
-    assert (before.state, before.reason, before.order) == (State.YIELDED, Reason.QUIET_TIME, EngineOrder.NOTHING)
-    assert before.left_s == pytest.approx(1)
-    assert decide(given, 200.0 + quiet_s).order is EngineOrder.RESTORE
-
-
-def test_the_longer_of_two_quiet_times_counts() -> None:
-    over = Presence(over=(Over(VIDEO, 200.0), Over(GAME, 200.0)))
-    assert decide(inputs(Phase.OFFLOADED, presence=over), 201.0).left_s == pytest.approx(89)
+def test_serving_resumes_only_after_the_longest_quiet_time() -> None:
+    for ended, quiet_s in (((GAME,), 15), ((VIDEO,), 90), ((VIDEO, GAME), 90)):
+        given = inputs(Phase.OFFLOADED, presence=Presence(over=tuple(Over(evidence, 200.0) for evidence in ended)))
+        before = decide(given, 200.0 + quiet_s - 1)
+        assert (before.state, before.reason, before.order) == (State.YIELDED, Reason.QUIET_TIME, EngineOrder.NOTHING)
+        assert before.left_s == pytest.approx(1)
+        assert decide(given, 200.0 + quiet_s).order is EngineOrder.RESTORE
 
 
 @pytest.mark.parametrize(
@@ -160,22 +160,17 @@ def test_what_has_ended_is_named_while_it_may_come_back(evidence: Evidence, text
     assert decide(inputs(Phase.OFFLOADED, presence=Presence(over=(Over(evidence, 200.0),))), 201.0).text == text
 
 
-def test_an_ended_engine_stays_ended_through_the_quiet_time_and_starts_after() -> None:
-    given = inputs(Phase.ENDED, presence=Presence(over=(Over(GAME, 200.0),)))
-    assert decide(given, 201.0).order is EngineOrder.NOTHING
-    assert decide(given, 201.0).wake_in_s == pytest.approx(2.0)
-    assert decide(given, 216.0).order is EngineOrder.START
-
-
 def test_the_process_is_prepared_before_the_quiet_time_is_over_and_ended_when_the_game_is_back() -> None:
     over = Presence(over=(Over(GAME, 200.0),))
-    orders = [decide(inputs(Phase.ENDED, presence=over), now).order for now in (202.9, 203.0)]
-    assert orders == [EngineOrder.NOTHING, EngineOrder.PREPARE]
+    ended = inputs(Phase.ENDED, presence=over)
+    orders = [decide(ended, now).order for now in (202.9, 203.0, 216.0)]
+    assert orders == [EngineOrder.NOTHING, EngineOrder.PREPARE, EngineOrder.START]
+    assert decide(ended, 201.0).wake_in_s == pytest.approx(2.0)
     assert decide(inputs(Phase.PREPARING, presence=over), 204.0).order is EngineOrder.NOTHING
     assert decide(inputs(Phase.PREPARING, presence=over), 216.0).order is EngineOrder.START
     assert decide(inputs(Phase.PREPARING, presence=PLAYING), 204.0).order is EngineOrder.STOP
     assert decide(inputs(Phase.PREPARING, is_paused=True), 204.0).order is EngineOrder.STOP
-    assert decide(inputs(Phase.ENDED, presence=over, is_memory_short=True), 204.0).order is EngineOrder.NOTHING
+    assert decide(replace(ended, is_memory_short=True), 204.0).order is EngineOrder.NOTHING
 
 
 def test_a_failed_engine_waits_for_its_retry_and_says_why() -> None:
@@ -186,14 +181,13 @@ def test_a_failed_engine_waits_for_its_retry_and_says_why() -> None:
     assert decide(Inputs(settings=SETTINGS, engine=engine), NOW + 8).order is EngineOrder.START
 
 
+FLAGS = ("is_ending", "is_paused", "has_swarm", "is_enabled", "is_memory_short")
 ALL = [
-    inputs(phase, is_ending=ending, is_paused=paused, has_swarm=swarm, is_enabled=enabled, presence=presence,
-           is_memory_short=short)
-    for phase, ending, paused, swarm, enabled, presence, short in itertools.product(
-        Phase, (False, True), (False, True), (False, True), (False, True),
-        (Presence(), PLAYING, Presence((VIDEO,)), Presence(over=(Over(VIDEO, NOW - 1),))), (False, True),
-    )
-]  # fmt: skip
+    inputs(phase, presence=presence, **dict(zip(FLAGS, flags, strict=True)))
+    for phase in Phase
+    for presence in (Presence(), PLAYING, Presence((VIDEO,)), Presence(over=(Over(VIDEO, NOW - 1),)))
+    for flags in itertools.product((False, True), repeat=len(FLAGS))
+]
 
 
 def test_nothing_is_started_or_restored_while_anything_speaks_against_it() -> None:
@@ -219,19 +213,12 @@ def test_every_situation_leads_to_rest() -> None:
             order = decide(given, NOW).order
             if order is EngineOrder.NOTHING:
                 break
-            given = Inputs(
-                **{name: getattr(given, name) for name in Inputs.__slots__} | {"engine": EngineView(after[order])}
-            )
+            given = replace(given, engine=EngineView(after[order]))
         assert decide(given, NOW).order is EngineOrder.NOTHING
 
 
-def test_every_decision_has_a_sentence_for_people() -> None:
-    assert all(decide(given, NOW).text for given in ALL)
-
-
-@pytest.mark.parametrize(
-    ("phase", "sessions", "left_s", "presence", "ends"),
-    [
+def test_who_was_told_to_finish_ends_as_soon_as_nothing_is_left_to_wait_for() -> None:
+    for phase, sessions, left_s, presence, ends in (
         (Phase.FINISHING, 2, 10.0, Presence(), False),
         (Phase.ONLINE, 2, 10.0, Presence(), False),
         (Phase.FINISHING, 0, 10.0, Presence(), True),  # nothing is open any more
@@ -240,34 +227,15 @@ def test_every_decision_has_a_sentence_for_people() -> None:
         (Phase.OFFLOADED, 2, 10.0, Presence(), True),
         (Phase.ENDED, 0, 10.0, Presence(), True),
         (Phase.JOINING, 0, 10.0, Presence(), True),
-    ],
-)
-def test_who_was_told_to_finish_ends_as_soon_as_nothing_is_left_to_wait_for(
-    phase: Phase, sessions: int, left_s: float, presence: Presence, ends: bool
-) -> None:
-    engine = EngineView(phase, sessions=sessions)
-    assert is_finished(Inputs(SETTINGS, engine, presence, finish_left_s=left_s)) is ends
+    ):
+        engine = EngineView(phase, sessions=sessions)
+        assert is_finished(Inputs(SETTINGS, engine, presence, finish_left_s=left_s)) is ends
 
 
-def test_a_pause_of_the_game_says_so() -> None:
+def test_a_pause_says_how_long_it_lasts() -> None:
+    decision = decide(inputs(is_paused=True, pause_left_s=60.0), NOW)
+    assert (decision.reason, decision.text, decision.left_s) == (Reason.TIMER, "Paused by you", 60.0)
     assert "until the game ends" in decide(inputs(Phase.ENDED, is_paused=True, is_pause_of_game=True), NOW).text
-
-
-@pytest.mark.parametrize(
-    ("phase", "order"),
-    [
-        (Phase.ONLINE, EngineOrder.OFFLOAD),
-        (Phase.FINISHING, EngineOrder.OFFLOAD),
-        (Phase.OFFLOADING, EngineOrder.NOTHING),
-        (Phase.OFFLOADED, EngineOrder.STOP),
-        (Phase.STARTING, EngineOrder.STOP),
-        (Phase.ENDED, EngineOrder.NOTHING),
-    ],
-)
-def test_a_pause_frees_the_memory_before_the_engine_ends(phase: Phase, order: EngineOrder) -> None:
-    decision = decide(inputs(phase, is_paused=True, pause_left_s=60.0), NOW)
-    assert (decision.order, decision.reason, decision.text) == (order, Reason.TIMER, "Paused by you")
-    assert decision.left_s == 60.0
 
 
 # --- evidence of every kind ------------------------------------------------------------------------------------------
@@ -298,10 +266,10 @@ def test_whoever_needs_the_device_gets_it_and_is_named(reason: Reason) -> None:
     assert decide(inputs(presence=seen(reason)), NOW).order is EngineOrder.OFFLOAD
 
 
-@pytest.mark.parametrize("reason", [Reason.BATTERY, Reason.METERED])
-def test_supply_and_network_stop_serving_without_being_a_game(reason: Reason) -> None:
-    decision = decide(inputs(Phase.OFFLOADED, presence=seen(reason)), NOW)
-    assert (decision.state, decision.reason) == (State.IDLE, reason)
+def test_supply_and_network_stop_serving_without_being_a_game() -> None:
+    for reason in (Reason.BATTERY, Reason.METERED):
+        decision = decide(inputs(Phase.OFFLOADED, presence=seen(reason)), NOW)
+        assert (decision.state, decision.reason) == (State.IDLE, reason)
 
 
 def test_the_engine_ends_at_once_before_sleep() -> None:
@@ -324,10 +292,13 @@ def test_heat_slows_down_before_it_stops() -> None:
     assert (far_too_hot.reason, far_too_hot.order) == (Reason.HEAT, EngineOrder.OFFLOAD)
 
 
-def test_the_strictest_who_ask_to_be_spared_decides_and_is_named() -> None:
-    presence = Presence((HOT, Evidence(Reason.POWER, "NVIDIA A", level=0.6)), is_away=False)
+@pytest.mark.parametrize(("level", "duty"), [(0.6, 0.4), (0.99, 0.1)])
+def test_the_strictest_who_ask_to_be_spared_decides_and_is_named_and_it_never_rests_all_the_time(
+    level: float, duty: float
+) -> None:
+    presence = Presence((HOT, Evidence(Reason.POWER, "NVIDIA A", level=level)), is_away=False)
     decision = decide(Inputs(HALF, EngineView(Phase.ONLINE), presence), NOW)
-    assert (decision.reason, decision.duty) == (Reason.POWER, pytest.approx(0.4))
+    assert (decision.reason, decision.duty) == (Reason.POWER, pytest.approx(duty))
 
 
 @pytest.mark.parametrize(("is_away", "duty"), [(False, 0.5), (True, 1.0), (None, 1.0)])
@@ -336,57 +307,42 @@ def test_somebody_at_the_keyboard_is_spared(is_away: bool | None, duty: float) -
     assert (decision.state, decision.duty) == (State.SERVING, duty)
 
 
-def test_it_never_rests_all_the_time() -> None:
-    presence = Presence((Evidence(Reason.POWER, "NVIDIA A", level=0.99),))
-    assert decide(inputs(presence=presence), NOW).duty == pytest.approx(0.1)
-
-
-@pytest.mark.parametrize(
-    ("phase", "is_away", "use_since", "order"),
-    [
+def test_only_when_idle() -> None:
+    for phase, is_away, use_since, order in (
         (Phase.ONLINE, False, 100.0, EngineOrder.OFFLOAD),
         (Phase.OFFLOADED, False, 100.0, EngineOrder.NOTHING),
-        (Phase.OFFLOADED, False, 60.0, EngineOrder.STOP),  # in use for longer than the engine is kept
+        (Phase.OFFLOADED, False, 80.5, EngineOrder.NOTHING),
+        (Phase.OFFLOADED, False, 80.0, EngineOrder.STOP),  # in use for longer than the engine is kept
         (Phase.OFFLOADED, True, 100.0, EngineOrder.RESTORE),
         (Phase.ENDED, True, 100.0, EngineOrder.START),
         (Phase.ENDED, False, 100.0, EngineOrder.NOTHING),
         (Phase.ENDED, None, 100.0, EngineOrder.NOTHING),  # nobody knows: taken for use
-    ],
-)
-def test_only_when_idle(phase: Phase, is_away: bool | None, use_since: float, order: EngineOrder) -> None:
-    presence = Presence(is_away=is_away, use_since=use_since)
-    decision = decide(Inputs(IDLE_ONLY, EngineView(phase), presence), NOW)
-    assert decision.order is order
-    if not is_away:
-        assert decision.reason is Reason.USER_ACTIVE
-        assert ("Can't tell" in decision.text) is (is_away is None)
+    ):
+        given = Inputs(IDLE_ONLY, EngineView(phase), Presence(is_away=is_away, use_since=use_since))
+        decision = decide(given, NOW)
+        assert decision.order is order
+        if is_away:
+            playing = replace(given, presence=Presence((GAME,), is_away=True))
+            assert decide(playing, NOW).reason is Reason.GAME, "a player with a game pad looks away"
+        else:
+            assert decision.reason is Reason.USER_ACTIVE
+            assert ("Can't tell" in decision.text) is (is_away is None)
 
 
-def test_a_game_outranks_idleness() -> None:
-    """A player with a game pad looks away."""
-    presence = Presence((GAME,), is_away=True)
-    assert decide(Inputs(IDLE_ONLY, EngineView(Phase.ONLINE), presence), NOW).order is EngineOrder.OFFLOAD
-
-
-@pytest.mark.parametrize(
-    ("game_gpu", "own_gpu", "only_same", "yields"),
-    [
+def test_a_game_on_another_gpu_is_left_alone_if_the_user_wants_it_and_both_are_known() -> None:
+    for game_gpu, own_gpu, only_same, yields in (
         ("0000:01:00.0", "0000:02:00.0", True, False),
         ("0000:01:00.0", "0000:01:00.0", True, True),
         ("0000:01:00.0", "0000:02:00.0", False, True),
         ("", "0000:02:00.0", True, True),  # where the game runs is not known
         ("0000:01:00.0", "", True, True),  # we compute on the processor, which the game needs as well
-    ],
-)
-def test_a_game_on_another_gpu_is_left_alone_if_the_user_wants_it_and_both_are_known(
-    game_gpu: str, own_gpu: str, only_same: bool, yields: bool
-) -> None:
-    given = Inputs(
-        Settings(yield_=YieldSettings(same_gpu_only=only_same)),
-        EngineView(Phase.ONLINE, gpu=own_gpu),
-        seen(Reason.GPU_BUSY, gpu=game_gpu),
-    )
-    assert (decide(given, NOW).order is EngineOrder.OFFLOAD) is yields
+    ):
+        given = Inputs(
+            Settings(yield_=YieldSettings(same_gpu_only=only_same)),
+            EngineView(Phase.ONLINE, gpu=own_gpu),
+            seen(Reason.GPU_BUSY, gpu=game_gpu),
+        )
+        assert (decide(given, NOW).order is EngineOrder.OFFLOAD) is yields
 
 
 BAR = Obstacle(Reason.SCHEDULE, "Outside of the hours", "at ten", left_s=600.0)
@@ -398,6 +354,7 @@ def test_hours_and_caps_end_the_engine_and_say_for_how_long() -> None:
     assert (decision.state, decision.reason, decision.left_s) == (State.IDLE, Reason.SCHEDULE, 600.0)
     assert decision.wake_in_s == 600.0
     assert decide(inputs(obstacles=(BAR,)), NOW).order is EngineOrder.STOP
+    assert decide(inputs(obstacles=(BAR,), presence=PLAYING), NOW).reason is Reason.GAME, "named before the hours"
 
 
 def test_a_full_disk_forbids_a_start_only() -> None:
@@ -408,29 +365,21 @@ def test_a_full_disk_forbids_a_start_only() -> None:
     assert decide(inputs(obstacles=(DISK, BAR)), NOW).reason is Reason.SCHEDULE
 
 
-def test_a_game_is_named_before_the_hours_are() -> None:
-    assert decide(inputs(Phase.ENDED, presence=PLAYING, obstacles=(BAR,)), NOW).reason is Reason.GAME
+@pytest.mark.parametrize(("phase", "wake_in_s"), [(Phase.ENDED, 2.0), (Phase.OFFLOADED, 2.0), (Phase.ONLINE, None)])
+def test_nothing_is_begun_or_ended_before_the_probes_have_looked(phase: Phase, wake_in_s: float | None) -> None:
+    decision = decide(inputs(phase, is_settled=False), NOW)
+    assert (decision.order, decision.wake_in_s) == (EngineOrder.NOTHING, wake_in_s)
 
 
-@pytest.mark.parametrize(
-    ("phase", "order"),
-    [(Phase.ENDED, EngineOrder.NOTHING), (Phase.OFFLOADED, EngineOrder.NOTHING), (Phase.ONLINE, EngineOrder.NOTHING)],
-)
-def test_nothing_is_begun_or_ended_before_the_probes_have_looked(phase: Phase, order: EngineOrder) -> None:
-    assert decide(inputs(phase, is_settled=False), NOW).order is order
-    assert decide(inputs(phase, is_settled=False), NOW).wake_in_s == (None if phase is Phase.ONLINE else 2.0)
-
-
-def test_every_state_that_is_not_serving_says_what_ends_it() -> None:
+def test_every_decision_has_a_sentence_and_every_state_that_is_not_serving_says_what_ends_it() -> None:
     for given in ALL:
         decision = decide(given, NOW)
-        if not decision.state.is_working:
-            assert decision.ends, decision
+        assert decision.text
+        assert decision.state.is_working or decision.ends, decision
 
 
 def test_the_program_that_could_be_ignored_is_named() -> None:
-    presence = Presence((Evidence(Reason.GAME, "Hades II", app="hades2.exe"),))
-    decision = decide(inputs(presence=presence), NOW)
+    decision = decide(inputs(presence=Presence((Evidence(Reason.GAME, "Hades II", app="hades2.exe"),))), NOW)
     assert (decision.app, decision.app_title) == ("hades2.exe", "Hades II")
 
 

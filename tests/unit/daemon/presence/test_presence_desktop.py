@@ -2,25 +2,20 @@
 
 from __future__ import annotations
 
-import asyncio
 import struct
 from pathlib import Path
 
 import pytest
 from helpers.made_processes import Clock, MadeProcesses
-from potluck_control.states import Certainty, Reason
+from potluck_control.states import Certainty
 from potluck_daemon.presence.applications import ApplicationProbe
 from potluck_daemon.presence.probe import (
     ProbeFailedError,
     ProbeUnavailableError,
-    Report,
-    Sighting,
-    Situation,
     Surroundings,
 )
 from potluck_daemon.presence.session import SessionEnvironment, judge_session, variables_in, with_session
 from potluck_daemon.presence.toplevels import Toplevels, process_of
-from potluck_daemon.presence.watch import Level, Watch
 from potluck_daemon.presence.windows import HOLD_S
 
 OF_SYSTEMD = {"HOME": "/home/me", "INVOCATION_ID": "1"}
@@ -67,34 +62,6 @@ def test_a_desktop_that_cannot_be_seen_is_a_failure_and_no_desktop_is_none() -> 
         judge_session({}, False)
 
 
-class LateProbe:
-    """Has something to look at from its second start on."""
-
-    name = "late"
-
-    def __init__(self) -> None:
-        self.starts = 0
-
-    async def watch(self, report: Report, situation: Situation) -> None:
-        self.starts += 1
-        if self.starts == 1:
-            raise ProbeUnavailableError("not yet")
-        report((Sighting(Reason.GAME, "game"),))
-        await asyncio.Event().wait()
-
-
-async def test_probes_that_had_nothing_to_look_at_begin_when_a_desktop_comes() -> None:
-    changed = asyncio.Event()
-    watch = Watch([LateProbe()], changed.set, likely_interval_s=1.0, retry_s=3600)
-    watch.set_level(Level.URGENT)
-    await changed.wait()
-    changed.clear()
-    watch.retry_now()
-    await changed.wait()
-    assert [evidence.who for evidence in watch.presence.evidence] == ["game"]
-    await watch.close()
-
-
 def text(value: str) -> bytes:
     data = value.encode() + b"\0"
     return struct.pack("=I", len(data)) + data.ljust(-(-len(data) // 4) * 4, b"\0")
@@ -114,6 +81,7 @@ def test_the_active_window_is_the_one_that_the_compositor_says() -> None:
         windows.apply(window, 0, text("a title"))
         windows.apply(window, 1, text(app_id))
     assert windows.active is None
+    assert windows.apply(99, 1, text("of an object that is not known")) is None
     windows.apply(SECOND, 4, states(2, 3))
     assert windows.active is not None
     assert (windows.active.app_id, windows.active.states) == ("org.gnome.Mines", {2, 3})
@@ -131,12 +99,6 @@ def test_a_compositor_that_says_nonsense_is_left(sender: int, opcode: int, body:
     windows.apply(MANAGER, 0, struct.pack("=I", FIRST))
     with pytest.raises((ValueError, struct.error)):
         windows.apply(sender, opcode, body)
-
-
-def test_events_of_unknown_objects_change_nothing() -> None:
-    windows = Toplevels()
-    assert windows.apply(99, 1, text("x")) is None
-    assert windows.windows == {}
 
 
 def test_the_process_of_an_application_is_found_by_its_group_or_its_name(tmp_path: Path) -> None:

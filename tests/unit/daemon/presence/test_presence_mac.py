@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
 
 import psutil
 import pytest
+from helpers.probe_reports import watching
 from potluck_control.states import Reason
 from potluck_daemon.presence.battery import BatteryProbe
 from potluck_daemon.presence.idle import MacIdleProbe, mac_idle_s
@@ -18,7 +19,6 @@ from potluck_daemon.presence.probe import (
     ProbeFailedError,
     ProbeUnavailableError,
     Sighting,
-    Situation,
     Surroundings,
 )
 
@@ -31,24 +31,26 @@ SAID = """\
 """
 
 
+@pytest.fixture
+def ioreg(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], None]:
+    """Puts a script in the place of Apple's program."""
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+
+    def write(script: str) -> None:
+        (tmp_path / "ioreg").write_text(f"#!/bin/sh\n{script}\n")
+        (tmp_path / "ioreg").chmod(0o755)
+
+    return write
+
+
 async def first_report(probe: Probe) -> tuple[Sighting, ...]:
-    told: asyncio.Future[tuple[Sighting, ...]] = asyncio.get_running_loop().create_future()
-    watching = asyncio.create_task(probe.watch(told.set_result, Situation()))
-    await asyncio.wait((told, watching), timeout=60, return_when=asyncio.FIRST_COMPLETED)
-    if watching.done():
-        watching.result()
-    watching.cancel()
-    return told.result()
+    async with watching(probe) as reports:
+        return await reports.next()
 
 
 @pytest.mark.parametrize(("idle", "reason"), [(2_000_000_000, Reason.USER_ACTIVE), (700_000_000_000, Reason.AWAY)])
-async def test_who_touches_nothing_for_long_is_away(
-    idle: int, reason: Reason, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    (tmp_path / "said").write_text(SAID.replace("{idle}", str(idle)))
-    (tmp_path / "ioreg").write_text(f"#!/bin/sh\ncat {tmp_path}/said\n")
-    (tmp_path / "ioreg").chmod(0o755)
-    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+async def test_who_touches_nothing_for_long_is_away(idle: int, reason: Reason, ioreg: Callable[[str], None]) -> None:
+    ioreg(f"cat <<END\n{SAID.replace('{idle}', str(idle))}END")
     (seen,) = await first_report(MacIdleProbe(idle_after_s=300))
     assert seen.reason is reason
 
@@ -65,27 +67,29 @@ async def test_where_there_is_no_ioreg_idle_time_is_missing(monkeypatch: pytest.
         await first_report(MacIdleProbe(idle_after_s=300))
 
 
-async def test_an_ioreg_that_hangs_is_ended_and_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (tmp_path / "ioreg").write_text("#!/bin/sh\nexec sleep 600\n")
-    (tmp_path / "ioreg").chmod(0o755)
-    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+async def test_an_ioreg_that_hangs_is_ended_and_told(ioreg: Callable[[str], None]) -> None:
+    ioreg("exec sleep 600")
     with pytest.raises(ProbeFailedError):
         await first_report(MacIdleProbe(idle_after_s=300, timeout_s=0.05))
 
 
-@pytest.mark.parametrize(("is_plugged", "seen"), [(True, []), (False, [Reason.BATTERY])])
+@pytest.mark.parametrize(
+    ("battery", "reasons"),
+    [
+        (SimpleNamespace(power_plugged=True), []),
+        (SimpleNamespace(power_plugged=False), [Reason.BATTERY]),
+        (None, None),
+    ],
+    ids=["plugged in", "not", "none"],
+)
 async def test_a_mac_on_its_battery_is_noticed(
-    is_plugged: bool, seen: list[Reason], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    battery: object, reasons: list[Reason] | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(sys, "platform", "darwin")
-    monkeypatch.setattr(psutil, "sensors_battery", lambda: SimpleNamespace(power_plugged=is_plugged))
+    monkeypatch.setattr(psutil, "sensors_battery", lambda: battery)
     probe = BatteryProbe(Surroundings(tmp_path, tmp_path, {"DBUS_SYSTEM_BUS_ADDRESS": f"unix:path={tmp_path}/none"}))
-    assert [sighting.reason for sighting in await first_report(probe)] == seen
-
-
-async def test_a_mac_without_a_battery_has_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sys, "platform", "darwin")
-    monkeypatch.setattr(psutil, "sensors_battery", lambda: None)
-    probe = BatteryProbe(Surroundings(tmp_path, tmp_path, {"DBUS_SYSTEM_BUS_ADDRESS": f"unix:path={tmp_path}/none"}))
-    with pytest.raises(ProbeUnavailableError, match="no battery"):
-        await first_report(probe)
+    if reasons is None:
+        with pytest.raises(ProbeUnavailableError, match="no battery"):
+            await first_report(probe)
+    else:
+        assert [sighting.reason for sighting in await first_report(probe)] == reasons

@@ -21,11 +21,6 @@ PCI = "0000:03:00.0"
 SECOND_NS = 1_000_000_000
 
 
-@pytest.fixture
-def made(tmp_path: Path) -> MadeProcesses:
-    return MadeProcesses(tmp_path)
-
-
 class DrmLooker:
     def __init__(self, made: MadeProcesses) -> None:
         self.clock = Clock()
@@ -37,13 +32,19 @@ class DrmLooker:
         return self.probe.look()
 
 
+@pytest.fixture
+def looker(made: MadeProcesses) -> DrmLooker:
+    """Looks at a machine on which a game runs."""
+    made.add(500, "game", "/opt/game")
+    return DrmLooker(made)
+
+
 def busy(certainty: Certainty, who: str = "game") -> Sighting:
     return Sighting(Reason.GPU_BUSY, who, certainty, who, PCI)
 
 
-@pytest.mark.parametrize(
-    ("engine", "share", "expected"),
-    [
+def test_a_program_counts_by_its_use_of_the_graphics_engine(made: MadeProcesses, looker: DrmLooker) -> None:
+    programs = (
         ("engine_gfx", 0.05, None),
         ("engine_gfx", 0.12, Certainty.WEAK),
         ("engine_gfx", 0.5, Certainty.LIKELY),
@@ -52,75 +53,55 @@ def busy(certainty: Certainty, who: str = "game") -> Sighting:
         ("engine_panthor", 0.5, Certainty.LIKELY),
         ("engine_compute", 0.9, None),  # computing, as an engine of ours does
         ("engine_video", 0.9, None),
-    ],
-)
-def test_a_program_counts_by_its_use_of_the_graphics_engine(
-    made: MadeProcesses, engine: str, share: float, expected: Certainty | None
-) -> None:
-    looker = DrmLooker(made)
-    made.add(500, "game", "/opt/game")
-    made.open_gpu(500, 7, 1, **{engine: "0 ns"})
-    assert looker.look() == ()
-    made.open_gpu(500, 7, 1, **{engine: f"{round(2 * share * SECOND_NS)} ns"})
-    assert looker.look() == ((busy(expected),) if expected else ())
+    )
+    for look in (0, 1):
+        for number, (engine, share, _) in enumerate(programs):
+            made.add(600 + number, f"game{number}", f"/opt/game{number}")
+            made.open_gpu(600 + number, 7, number, **{engine: f"{round(2 * look * share * SECOND_NS)} ns"})
+        seen = looker.look()
+        assert look or seen == ()
+    expected = [busy(certainty, f"game{number}") for number, (*_, certainty) in enumerate(programs) if certainty]
+    assert sorted(seen, key=lambda sighting: sighting.who) == expected
 
 
-def test_intels_new_driver_tells_cycles(made: MadeProcesses) -> None:
-    looker = DrmLooker(made)
-    made.add(500, "game", "/opt/game")
+def test_intels_new_driver_tells_cycles(made: MadeProcesses, looker: DrmLooker) -> None:
     made.open_gpu(500, 7, 1, cycles_rcs="1000", total_cycles_rcs="10000")
     looker.look()
     made.open_gpu(500, 7, 1, cycles_rcs="1500", total_cycles_rcs="11000")
     assert looker.look() == (busy(Certainty.LIKELY),)
 
 
-def test_several_descriptors_of_one_client_count_once(made: MadeProcesses) -> None:
-    looker = DrmLooker(made)
-    made.add(500, "game", "/opt/game")
-    for total in (0, round(0.4 * SECOND_NS)):  # 20 %, and 60 % if it were counted three times
-        for handle in (7, 8, 9):
-            made.open_gpu(500, handle, 1, engine_gfx=f"{total} ns")
+@pytest.mark.parametrize(
+    ("clients", "certainty"), [((1, 1, 1), Certainty.WEAK), ((1, 2), Certainty.LIKELY)], ids=["one client", "two"]
+)
+def test_a_programs_clients_count_together_and_several_descriptors_of_one_client_once(
+    made: MadeProcesses, looker: DrmLooker, clients: tuple[int, ...], certainty: Certainty
+) -> None:
+    for total in (0, round(0.4 * SECOND_NS)):  # 20 % each
+        for handle, client in enumerate(clients, 7):
+            made.open_gpu(500, handle, client, engine_gfx=f"{total} ns")
         seen = looker.look()
-    assert seen == (busy(Certainty.WEAK),)
+    assert seen == (busy(certainty),)
 
 
-def test_several_clients_of_one_program_count_together(made: MadeProcesses) -> None:
-    looker = DrmLooker(made)
-    made.add(500, "game", "/opt/game")
-    for total in (0, round(0.3 * SECOND_NS)):  # 15 % each
-        for client in (1, 2):
-            made.open_gpu(500, 6 + client, client, engine_gfx=f"{total} ns")
-        seen = looker.look()
-    assert seen == (busy(Certainty.LIKELY),)
-
-
-@pytest.mark.parametrize("name", ["gnome-shell", "Xorg", "firefox", "mpv", "kwin_wayland"])
-def test_the_desktop_itself_is_no_game(made: MadeProcesses, name: str) -> None:
-    looker = DrmLooker(made)
-    made.add(500, name, f"/usr/bin/{name}")
+def test_the_desktop_itself_is_no_game(made: MadeProcesses, looker: DrmLooker) -> None:
     for total in (0, SECOND_NS):
-        made.open_gpu(500, 7, 1, engine_gfx=f"{total} ns")
+        for pid, name in enumerate(("gnome-shell", "Xorg", "firefox", "mpv", "kwin_wayland"), 501):
+            made.add(pid, name, f"/usr/bin/{name}")
+            made.open_gpu(pid, 7, pid, engine_gfx=f"{total} ns")
         assert looker.look() == ()
 
 
-def test_a_gpu_that_is_opened_late_is_found(made: MadeProcesses) -> None:
-    looker = DrmLooker(made)
-    made.add(500, "game", "/opt/game")
+@pytest.mark.parametrize("has_file", [False, True])
+def test_a_gpu_that_is_opened_late_or_took_the_number_of_another_file_is_found(
+    made: MadeProcesses, looker: DrmLooker, has_file: bool
+) -> None:
+    handle = made.proc / "500" / "fd" / "7"
+    if has_file:
+        handle.parent.mkdir()
+        handle.symlink_to("/home/me/save")
     looker.look()
-    found = []
-    for number in range(12):
-        made.open_gpu(500, 7, 1, engine_gfx=f"{number * SECOND_NS} ns")
-        found += looker.look()
-    assert busy(Certainty.LIKELY) in found
-
-
-def test_a_gpu_that_took_the_number_of_another_file_is_found(made: MadeProcesses) -> None:
-    looker = DrmLooker(made)
-    made.add(500, "game", "/opt/game")
-    (made.proc / "500" / "fd").mkdir()
-    (made.proc / "500" / "fd" / "7").symlink_to("/home/me/save")
-    looker.look()
-    (made.proc / "500" / "fd" / "7").unlink()
+    handle.unlink(missing_ok=True)
     found = []
     for number in range(RELIST_EVERY * REREAD_EVERY + 2):
         made.open_gpu(500, 7, 1, engine_gfx=f"{number * SECOND_NS} ns")
@@ -128,18 +109,15 @@ def test_a_gpu_that_took_the_number_of_another_file_is_found(made: MadeProcesses
     assert busy(Certainty.LIKELY) in found
 
 
-@pytest.mark.parametrize("text", ["", "x ns", "-5 ns", "1e9 ns", " "])
-def test_odd_counters_are_nothing(made: MadeProcesses, text: str) -> None:
-    looker = DrmLooker(made)
-    made.add(500, "game", "/opt/game")
-    made.open_gpu(500, 7, 1, engine_gfx=text)
-    looker.look()
-    assert looker.look() == ()
+def test_odd_counters_are_nothing(made: MadeProcesses, looker: DrmLooker) -> None:
+    for text in ("", "x ns", "-5 ns", "1e9 ns", " ", ""):
+        made.open_gpu(500, 7, 1, engine_gfx=text)
+        assert looker.look() == ()
 
 
-async def test_a_computer_without_such_a_gpu_says_so(made: MadeProcesses) -> None:
+async def test_a_computer_without_such_a_gpu_says_so(looker: DrmLooker) -> None:
     with pytest.raises(ProbeUnavailableError, match="no GPU"):
-        await DrmLooker(made).probe.watch(lambda _: None, Situation())
+        await looker.probe.watch(lambda _: None, Situation())
 
 
 def supply(folder: Path, name: str, **fields: str) -> None:
@@ -148,26 +126,26 @@ def supply(folder: Path, name: str, **fields: str) -> None:
         (folder / name / field).write_text(text + "\n")
 
 
-def test_a_laptop_runs_on_battery_when_no_adapter_is_online(tmp_path: Path) -> None:
-    supply(tmp_path, "BAT0", type="Battery", status="Discharging")
-    supply(tmp_path, "AC", type="Mains", online="1")
-    assert not is_on_battery(tmp_path)
-    (tmp_path / "AC/online").write_text("0\n")
-    assert is_on_battery(tmp_path)
+DISCHARGING = {"BAT0": {"type": "Battery", "status": "Discharging"}}
 
 
-def test_a_laptop_that_charges_over_usb_is_plugged_in(tmp_path: Path) -> None:
-    supply(tmp_path, "BAT0", type="Battery")
-    supply(tmp_path, "AC", type="Mains", online="0")
-    supply(tmp_path, "ucsi-0", type="USB", online="1")
-    assert not is_on_battery(tmp_path)
-
-
-def test_without_an_adapter_the_battery_itself_tells(tmp_path: Path) -> None:
-    supply(tmp_path, "BAT0", type="Battery", status="Discharging")
-    assert is_on_battery(tmp_path)
-    (tmp_path / "BAT0/status").write_text("Full\n")
-    assert not is_on_battery(tmp_path)
+@pytest.mark.parametrize(
+    ("supplies", "expected"),
+    [
+        (DISCHARGING | {"AC": {"type": "Mains", "online": "1"}}, False),
+        (DISCHARGING | {"AC": {"type": "Mains", "online": "0"}}, True),
+        (DISCHARGING | {"AC": {"type": "Mains", "online": "0"}, "ucsi-0": {"type": "USB", "online": "1"}}, False),
+        (DISCHARGING, True),
+        ({"BAT0": {"type": "Battery", "status": "Full"}}, False),
+    ],
+    ids=["plugged in", "unplugged", "charged over USB", "no adapter", "no adapter and full"],
+)
+def test_a_laptop_runs_on_battery_when_no_adapter_is_online_or_else_when_the_battery_says_so(
+    tmp_path: Path, supplies: dict[str, dict[str, str]], expected: bool
+) -> None:
+    for name, fields in supplies.items():
+        supply(tmp_path, name, **fields)
+    assert is_on_battery(tmp_path) is expected
 
 
 def test_the_battery_of_a_mouse_is_none(tmp_path: Path) -> None:
@@ -238,10 +216,7 @@ async def test_a_hot_processor_is_told(made: MadeProcesses) -> None:
 )
 def test_heat_rises_in_tenths_and_too_hot_lasts_until_it_is_cool(celsius: float, before: float, level: float) -> None:
     assert heat_level(celsius, 80, before) == level
-
-
-def test_no_cap_is_never_too_hot() -> None:
-    assert heat_level(200, 0, 0) == 0
+    assert heat_level(celsius, 0, 0) == 0, "without a cap nothing is too hot"
 
 
 def test_power_settles_at_the_cap_and_forgets_it_below() -> None:

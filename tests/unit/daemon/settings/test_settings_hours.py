@@ -5,8 +5,7 @@ from datetime import datetime, timedelta
 
 import pytest
 from potluck_control.hours import is_open, opens_in_s, parse_hours
-from potluck_daemon.settings.schema import entries
-from potluck_daemon.settings.values import convert
+from potluck_daemon.settings.values import convert, entry_of
 
 MONDAY = datetime(2026, 11, 23)
 
@@ -16,9 +15,8 @@ def at(day: int, clock: str) -> datetime:
     return MONDAY + timedelta(days=day, hours=int(hours), minutes=int(minutes))
 
 
-@pytest.mark.parametrize(
-    ("line", "when", "expected"),
-    [
+def test_hours_mean_what_one_reads() -> None:
+    for line, when, expected in (
         ("mon-fri 22:00-07:00", at(0, "22:00"), True),
         ("mon-fri 22:00-07:00", at(0, "21:59"), False),
         ("mon-fri 22:00-07:00", at(1, "06:59"), True),
@@ -33,30 +31,23 @@ def at(day: int, clock: str) -> datetime:
         ("22:00-06:00", at(3, "23:00"), True),
         ("MON 8:00 - 9:00", at(0, "08:30"), True),
         ("08:00-08:00", at(4, "03:00"), True),  # the whole day
-    ],
-)
-def test_hours_mean_what_one_reads(line: str, when: datetime, expected: bool) -> None:
-    assert is_open(parse_hours([line]), when) is expected
+    ):
+        assert is_open(parse_hours([line]), when) is expected
 
 
-def test_no_hours_mean_always() -> None:
-    assert is_open((), MONDAY)
-    assert opens_in_s((), MONDAY) == 0
+def test_what_is_no_time_is_said() -> None:
+    for line in ("", "mon", "mon 8-9", "mon 25:00-26:00", "mon 08:60-09:00", "mont 8:00-9:00", "mon-fry 8:00-9:00"):
+        with pytest.raises(ValueError, match="expected"):
+            parse_hours([line])
 
 
-@pytest.mark.parametrize(
-    "line", ["", "mon", "mon 8-9", "mon 25:00-26:00", "mon 08:60-09:00", "mont 8:00-9:00", "mon-fry 8:00-9:00"]
-)
-def test_what_is_no_time_is_said(line: str) -> None:
-    with pytest.raises(ValueError, match="expected"):
-        parse_hours([line])
-
-
-def test_the_setting_refuses_what_is_no_time() -> None:
-    entry = next(item for item in entries() if item.key == "when.hours")
+def test_the_setting_refuses_what_is_no_time_and_without_hours_it_is_always_open() -> None:
+    entry = entry_of("when.hours")
     assert convert(entry, "mon-fri 22:00-07:00, sat+sun 00:00-24:00") == ("mon-fri 22:00-07:00", "sat+sun 00:00-24:00")
     with pytest.raises(ValueError, match="expected hours such as"):
         convert(entry, "at night")
+    assert is_open((), MONDAY)
+    assert opens_in_s((), MONDAY) == 0
 
 
 def test_the_next_opening_is_when_the_answer_changes() -> None:

@@ -3,9 +3,11 @@ from pathlib import Path
 
 import pytest
 from potluck_control import engine_messages as messages
-from potluck_control.codec import CodecError
+from potluck_control.codec import CodecError, from_json
 from potluck_control.launch_spec import LaunchSpec
 from potluck_control.methods.members import SeenServer
+from potluck_control.schema import ProbeState, ProbeStatus, Status
+from potluck_control.states import Reason, State
 from potluck_daemon.policy.decide import Phase
 from potluck_daemon.reporting.display import changed_files
 from potluck_daemon.supervisor.backoff import LONGEST_S, delay_s
@@ -26,33 +28,18 @@ CRASH = (
 )  # as faulthandler writes it
 
 
-@pytest.mark.parametrize(
-    "message",
-    [
-        LaunchSpec(
-            Membership(SWARM), "/m", Path("/run"), "0:4", identity_path=Path("/id"), listen=("/ip4/127.0.0.1/tcp/0",)
-        ),
-        messages.Throttle(0.5),
-        messages.Offload(),
-        messages.Restore(),
+def test_each_message_survives_the_pipe() -> None:
+    for message in (
+        LaunchSpec(Membership(SWARM), "/m", Path("/run"), "0:4", listen=("/ip4/127.0.0.1/tcp/0",)),
         messages.Stop(),
-        messages.Hello(7),
-        messages.Joining("12D3", Span(0, 4)),
         messages.Online("12D3", ("/ip4/1.2.3.4/tcp/1",), Span(0, 4), 1.5),
-        messages.Reachable("12D3", ("/ip4/1.2.3.4/tcp/1",)),
-        messages.Offline(),
-        messages.Freed(),
-        messages.FilesChanged("model.safetensors", is_served=False),
-        messages.Failed("broken", "mend it"),
         messages.Servers((SeenServer("12D3", 0, 4, "online", 1.5, 0.02), SeenServer("12D4", 4, 8, "offline", 0.0))),
         messages.EngineReport(1, 2, 3, 4, 5, None, (1, 0), 2.5),
-    ],
-)
-def test_each_message_survives_the_pipe(message: messages.Message) -> None:
-    line = messages.encode(message)
-    assert line.endswith(b"\n")
-    assert line.count(b"\n") == 1
-    assert messages.decode(line) == message
+    ):
+        line = messages.encode(message)
+        assert line.endswith(b"\n")
+        assert line.count(b"\n") == 1
+        assert messages.decode(line) == message
 
 
 def test_a_kind_of_a_newer_version_is_ignored_and_a_broken_line_refused() -> None:
@@ -62,24 +49,34 @@ def test_a_kind_of_a_newer_version_is_ignored_and_a_broken_line_refused() -> Non
             messages.decode(line)
 
 
+def test_what_a_newer_daemon_says_is_read_as_far_as_it_is_known() -> None:
+    newer = {
+        "state": "dancing",
+        "reason": "music",
+        "text": "Giving way to hades2",
+        "since": 1.0,
+        "version": "0.1",
+        "probes": [{"name": "Ears", "state": "deaf", "detail": "loud"}],
+        "mood": "good",
+    }
+    read = from_json(Status, newer)
+    assert (read.state, read.reason, read.text) == (State.UNKNOWN, Reason.UNKNOWN, "Giving way to hades2")
+    assert read.probes == (ProbeStatus("Ears", ProbeState.UNKNOWN, "loud"),)
+
+
 def test_the_membership_key_does_not_show_in_a_launch_that_is_logged() -> None:
     assert "secret" not in repr(LaunchSpec(Membership(SWARM), "/m", Path("/run")))
 
 
-def test_waiting_grows_to_a_limit() -> None:
+def test_waiting_grows_to_a_limit_and_begins_later_after_a_failure_that_explained_itself() -> None:
     delays = [delay_s(failures, explained=False) for failures in range(1, 50)]
     assert delays == sorted(delays)
-    assert delays[0] == 1
-    assert delays[-1] == LONGEST_S
-
-
-def test_a_failure_that_explained_itself_is_not_tried_again_at_once() -> None:
+    assert (delays[0], delays[-1]) == (1, LONGEST_S)
     assert delay_s(1, explained=True) >= 30
 
 
-@pytest.mark.parametrize(
-    ("end", "words"),
-    [
+def test_each_end_has_a_sentence() -> None:
+    for end, words in (
         (Exit(1, failed=messages.Failed("no checkpoint", "download it")), "no checkpoint (download it)"),
         (Exit(-9, killed_because="it stopped answering"), "it stopped answering"),
         (Exit(-signal.SIGKILL), "memory"),
@@ -94,27 +91,31 @@ def test_a_failure_that_explained_itself_is_not_tried_again_at_once() -> None:
         (Exit(1, ["RuntimeError: CUDA out of memory."]), "ran out of memory"),
         (Exit(1, ["x", "ValueError: odd", ""]), "code 1: ValueError: odd"),
         (Exit(1), "code 1"),
+        (Exit(1, ["x" * 10_000]), "xxx"),
         (Exit(0), "by itself"),
-    ],
-)
-def test_each_end_has_a_sentence(end: Exit, words: str) -> None:
-    sentence = diagnose(end)
-    assert words in sentence
-    assert "\n" not in sentence
+    ):
+        sentence = diagnose(end)
+        assert words in sentence
+        assert len(sentence) <= MAX_LETTERS
+        assert "\n" not in sentence
 
 
-def test_what_it_serves_is_said_once_a_move_and_not_once_a_block() -> None:
-    supervisor, said = Supervisor(lambda: None, lambda _: None), []
-    for end in (1, 2, 3, 4):
-        moving = messages.Moving(Span(0, 1), Span(0, 4), "nobody serves them")
+def test_what_it_serves_is_said_once_a_move_and_not_once_a_block_and_what_it_waits_for_until_it_goes_on() -> None:
+    supervisor = Supervisor(lambda: None, lambda _: None)
+    loading = messages.Moving(Span(0, 1), Span(0, 4), "nobody serves them")
+    leaving = messages.Moving(Span(0, 4), Span(4, 8), "they lack servers")
+    for end, moving, said in (
+        (1, loading, "blocks 0:1 of m while loading 0:4"),
+        (2, loading, "blocks 0:1 of m while loading 0:4"),
+        (4, loading, "blocks 0:4 of m"),
+        (4, None, "blocks 0:4 of m"),
+        (4, leaving, "blocks 0:4 of m before moving to 4:8"),
+    ):
         supervisor.facts = EngineFacts(span=Span(0, end), moving=moving)
-        said.append(supervisor.view("m", None, "").serving)
-    supervisor.facts = EngineFacts(span=Span(0, 4))
-    said.append(supervisor.view("m", None, "").serving)
-    supervisor.facts = EngineFacts(span=Span(0, 4), moving=messages.Moving(Span(0, 4), Span(4, 8), "they lack servers"))
-    said.append(supervisor.view("m", None, "").serving)
-    sentences = ["blocks 0:1 of m while loading 0:4", "blocks 0:4 of m", "blocks 0:4 of m before moving to 4:8"]
-    assert list(dict.fromkeys(said)) == sentences
+        assert supervisor.view("m", None, "").serving == said
+    for why in ("no bootstrap peer answers", ""):
+        supervisor._heard(messages.Waiting(why))
+        assert supervisor.view("m", None, "").waiting == why
 
 
 def test_a_file_that_changed_is_a_notice_while_its_blocks_are_served() -> None:
@@ -126,31 +127,18 @@ def test_a_file_that_changed_is_a_notice_while_its_blocks_are_served() -> None:
     assert said == [("", (notice,)), ("model.safetensors", ())]
 
 
-def test_people_read_what_an_engine_waits_for_until_it_goes_on() -> None:
-    supervisor = Supervisor(lambda: None, lambda _: None)
-    for why in ("no bootstrap peer answers", ""):
-        supervisor._heard(messages.Waiting(why))
-        assert supervisor.view("m", None, "").waiting == why
-
-
 async def test_a_report_of_an_engine_that_serves_wakes_nobody_unless_it_matters() -> None:
     wakes: list[int] = []
     supervisor = Supervisor(lambda: wakes.append(1), lambda _: None)
-    supervisor._phase = Phase.ONLINE
-    for report, num_wakes in (
-        (messages.EngineReport(), 0),
-        (messages.EngineReport(memory_used_bytes=5, coverage=(1, 1)), 0),  # shown when somebody looks
-        (messages.EngineReport(sessions=1), 1),
-        (messages.EngineReport(sessions=1, total_tokens=3), 2),
-        (messages.EngineReport(sessions=1, total_tokens=3), 2),
+    for phase, report, num_wakes in (
+        (Phase.ONLINE, messages.EngineReport(), 0),
+        (Phase.ONLINE, messages.EngineReport(memory_used_bytes=5, coverage=(1, 1)), 0),  # shown when somebody looks
+        (Phase.ONLINE, messages.EngineReport(sessions=1), 1),
+        (Phase.ONLINE, messages.EngineReport(sessions=1, total_tokens=3), 2),
+        (Phase.ONLINE, messages.EngineReport(sessions=1, total_tokens=3), 2),
+        (Phase.OFFLOADED, messages.EngineReport(memory_used_bytes=7), 3),  # it may fit in again
     ):
+        supervisor._phase = phase
         supervisor._heard(report)
         assert supervisor.facts.report == report
         assert len(wakes) == num_wakes
-    supervisor._phase = Phase.OFFLOADED
-    supervisor._heard(messages.EngineReport(memory_used_bytes=7))  # it may fit in again
-    assert len(wakes) == 3
-
-
-def test_a_sentence_stays_short() -> None:
-    assert len(diagnose(Exit(1, ["x" * 10_000]))) <= MAX_LETTERS

@@ -14,15 +14,9 @@ from potluck_daemon.daemon import Daemon
 
 @pytest.fixture
 def environment(tmp_path: Path) -> dict[str, str]:
-    """What the daemon finds in its environment; a test may add to it."""
-    return {"HF_HUB_CACHE": str(tmp_path / "hub"), "XDG_CONFIG_HOME": str(tmp_path), "HOME": str(tmp_path)}
-
-
-@pytest.fixture
-def places(tmp_path: Path) -> Places:
-    made = Places(*(tmp_path / name for name in ("config", "state", "run", "cache")))
-    made.config.mkdir()
-    return made
+    """What the daemon finds in its environment: it serves nothing. A test may add to it."""
+    folders = {"HF_HUB_CACHE": str(tmp_path / "hub"), "XDG_CONFIG_HOME": str(tmp_path), "HOME": str(tmp_path)}
+    return folders | {"POTLUCK_SERVE_ENABLED": "off"}
 
 
 @pytest_asyncio.fixture()

@@ -7,7 +7,7 @@ from helpers.own_daemon import Ask
 from potluck_control.methods import activity
 from potluck_control.methods.activity import MINUTES, Minute
 from potluck_daemon.daemon import Daemon
-from potluck_daemon.metering.last_hour import HourMeter, HourReading, read
+from potluck_daemon.metering.last_hour import HourMeter, HourReading
 from potluck_daemon.topics.activity import ActivityTopic
 
 
@@ -30,11 +30,14 @@ def test_a_minute_holds_the_means_since_the_one_before() -> None:
     )
 
 
-def test_a_minute_is_closed_once_it_is_over() -> None:
+def test_a_minute_is_closed_once_it_is_over_and_only_an_hour_is_kept() -> None:
     meter = HourMeter()
     assert meter.is_due(5.0)
     meter.close(5.0, HourReading(0, 0.0, 0.0))
     assert [meter.is_due(now) for now in (5.0, 64.9, 65.0, 4.0)] == [False, False, True, True]
+    minutes = closed(meter, *((60.0 * number, number, 0.0) for number in range(100)))
+    assert len(minutes) == MINUTES
+    assert minutes[-1].at == 60.0 * 99
 
 
 @pytest.mark.parametrize("woke_at", [1000.0, -50.0])
@@ -42,20 +45,6 @@ def test_the_time_in_which_the_computer_slept_or_its_clock_was_set_is_no_minute(
     meter = HourMeter()
     assert closed(meter, (0.0, 0, 0.0), (woke_at, 500, 1.0)) == ()
     assert [item.tokens_per_s for item in closed(meter, (woke_at + 60.0, 560, 2.0))] == [1.0]
-
-
-def test_only_an_hour_is_kept() -> None:
-    meter = HourMeter()
-    minutes = closed(meter, *((60.0 * number, number, 0.0) for number in range(100)))
-    assert len(minutes) == MINUTES
-    assert minutes[-1].at == 60.0 * 99
-
-
-def test_the_processor_is_read() -> None:
-    before = read(1)
-    sum(range(2_000_000))
-    after = read(1)
-    assert 0 <= after.busy_s - before.busy_s <= after.all_s - before.all_s
 
 
 async def test_the_daemon_tells_the_minutes_it_has_seen(ask: Ask, daemon: Daemon) -> None:

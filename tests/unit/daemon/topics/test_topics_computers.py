@@ -11,10 +11,10 @@ import pytest_asyncio
 from helpers.own_daemon import Ask, asking, own_daemon
 from potluck_control import schema
 from potluck_control.client import ControlError
-from potluck_control.methods import computers, members, settings
+from potluck_control.methods import computers, members
 from potluck_control.methods.computers import Adding, AddParams, CodeParams
-from potluck_control.methods.settings import Change, SetParams
 from potluck_control.places import Places
+from potluck_daemon.swarms import adding
 
 from potluck.membership.pairing import PairingCode
 
@@ -29,14 +29,11 @@ async def laptop(tmp_path: Path, environment: dict[str, str]) -> AsyncIterator[A
     places = Places(*(folder / name for name in ("config", "state", "run", "cache")))
     places.config.mkdir()
     async with own_daemon(places, environment) as daemon:
-        ask = asking(daemon)
-        await ask(settings.SET, SetParams((Change("serve.enabled", False),)))
-        yield ask
+        yield asking(daemon)
 
 
 @pytest.fixture(autouse=True)
-async def _a_swarm_that_nobody_serves(ask: Ask) -> None:
-    await ask(settings.SET, SetParams((Change("serve.enabled", False),)))
+async def _a_swarm(ask: Ask) -> None:
     await ask(schema.CREATE)
 
 
@@ -64,10 +61,11 @@ async def test_a_code_makes_a_computer_the_same_persons_and_works_once(ask: Ask,
         await laptop(computers.ADD, HERE)
 
 
-async def test_a_few_wrong_codes_end_the_right_one(ask: Ask, laptop: Ask) -> None:
+async def test_a_few_wrong_codes_end_the_right_one(ask: Ask, laptop: Ask, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(adding, "MAX_WRONG", 2)  # each takes a second
     right = PairingCode.read((await ask(computers.ADD, HERE)).code)
     wrong = str(PairingCode.generate(right.host, right.port))
-    for _ in range(5):
+    for _ in range(2):
         with pytest.raises(ControlError, match="refuses"):
             await laptop(computers.JOIN, CodeParams(wrong))
     assert (await ended(ask)).problem == "somebody tried wrong codes"
@@ -75,18 +73,17 @@ async def test_a_few_wrong_codes_end_the_right_one(ask: Ask, laptop: Ask) -> Non
         await laptop(computers.JOIN, CodeParams(str(right)))
 
 
-async def test_a_code_ends_when_it_is_cancelled(ask: Ask, laptop: Ask) -> None:
-    code = (await ask(computers.ADD, HERE)).code
-    assert await ask(computers.CANCEL) == Adding()
-    with pytest.raises(ControlError, match="cannot be reached"):
-        await laptop(computers.JOIN, CodeParams(code))
-
-
-async def test_strangers_who_only_connect_cannot_end_a_code(ask: Ask, laptop: Ask) -> None:
-    code = (await ask(computers.ADD, HERE)).code
-    at = PairingCode.read(code)
-    for said in (b"", b"\xff" * 8, (32).to_bytes(4, "big") + bytes(32)):
-        _, writer = await asyncio.open_connection(at.host, at.port)
-        writer.write(said)
-        writer.close()
-    assert (await laptop(computers.JOIN, CodeParams(code))).swarm == "home"
+async def test_a_code_survives_strangers_who_only_connect_and_ends_when_it_is_cancelled(ask: Ask, laptop: Ask) -> None:
+    for is_cancelled in (False, True):
+        code = (await ask(computers.ADD, HERE)).code
+        at = PairingCode.read(code)
+        for said in (b"", b"\xff" * 8, (32).to_bytes(4, "big") + bytes(32)):
+            _, writer = await asyncio.open_connection(at.host, at.port)
+            writer.write(said)
+            writer.close()
+        if is_cancelled:
+            assert await ask(computers.CANCEL) == Adding()
+            with pytest.raises(ControlError, match="cannot be reached"):
+                await laptop(computers.JOIN, CodeParams(code))
+        else:
+            assert (await laptop(computers.JOIN, CodeParams(code))).swarm == "home"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -48,19 +49,24 @@ def write(script: Path, text: str) -> None:
 
 
 async def started(ask: Ask, script: Path, *lines: str, swarm: str = "friends", stays: bool = False) -> GatewayStatus:
-    """The first status that is not STARTING."""
+    """Start it and return the first status that is not STARTING."""
     write(script, "\n".join(("#!/bin/sh", f"echo $$ > {script}.pid", *lines)))
-    await ask(settings.SET, SetParams((Change("serve.enabled", False), Change("serve.python", str(script)))))
+    await ask(settings.SET, SetParams((Change("serve.python", str(script)),)))
     status = await ask(gateway.START, gateway.StartParams(swarm, stays))
     assert status.state is GatewayState.STARTING
     return await until(ask, lambda now: now.state is not GatewayState.STARTING)
 
 
-async def until(ask: Ask, wanted: object) -> GatewayStatus:
+async def until(ask: Ask, wanted: Callable[[GatewayStatus], object]) -> GatewayStatus:
     async with asyncio.timeout(60):
-        while not wanted(status := await ask(gateway.STATUS)):  # type: ignore[operator]
+        while not wanted(status := await ask(gateway.STATUS)):
             pass
     return status
+
+
+def said(**report: object) -> str:
+    """The line of a script that reports this."""
+    return f"echo '{json.dumps(report)}'"
 
 
 def opening_of(script: Path) -> Any:
@@ -76,70 +82,62 @@ def is_alive(script: Path) -> bool:
     return True
 
 
-async def test_it_is_started_told_of_and_stopped(ask: Ask, script: Path) -> None:
+async def test_it_is_started_told_of_exchanged_and_stopped(ask: Ask, script: Path) -> None:
     now = await started(ask, script, READY, "sleep 600")
-    assert (now.state, now.url, now.swarm, now.model) == (
-        GatewayState.READY,
-        "http://127.0.0.1:1/v1",
-        "friends",
-        "demo-model",
-    )
+    address = "http://127.0.0.1:1/v1"
+    assert (now.state, now.url, now.swarm, now.model) == (GatewayState.READY, address, "friends", "demo-model")
     assert len(now.token) >= 40
     assert now.token not in repr(now)
     assert now.ends_at is not None
     assert await ask(gateway.START, gateway.StartParams("friends")) == await ask(gateway.STATUS)
+    second = await started(ask, script, READY, "sleep 600", swarm="family")
+    assert second.swarm == "family"
+    assert second.token != now.token
     stopped = await ask(gateway.STOP)
     assert (stopped.state, stopped.token) == (GatewayState.STOPPED, "")
     assert not is_alive(script)
 
 
-async def test_it_is_told_who_may_check_servers(ask: Ask, script: Path) -> None:
-    await ask(settings.SET, SetParams((Change("gateway.audits", "known"),)))
-    await started(ask, script, f"head -n 1 > {script}.opening", READY, "sleep 600")
-    assert opening_of(script)["audits"] == "known"
-
-
 async def test_what_audits_found_is_in_status_and_history(ask: Ask, script: Path) -> None:
-    found = '{"audits": {"checked": 5, "undecided": 1, "wrong": ["Eve"]}, "found": "Eve computed blocks 0:4 wrongly"}'
-    asked = '{"asked": true, "audits": {"checked": 7, "undecided": 1, "wrong": ["Eve"]}}'
-    await started(ask, script, f"echo '{found}'", f"echo '{asked}'", READY, "sleep 600")
+    text = "Eve computed blocks 0:4 wrongly"
+    found = said(audits={"checked": 5, "undecided": 1, "wrong": ["Eve"]}, found=text)
+    asked = said(asked=True, audits={"checked": 7, "undecided": 1, "wrong": ["Eve"]})
+    await started(ask, script, found, asked, READY, "sleep 600")
     status = await ask(schema.STATUS)
     assert status.audits == AuditStatus(7, 1, ("Eve",))
-    assert status.notices == ("Eve computed blocks 0:4 wrongly",)
+    assert status.notices == (text,)
     (kept,) = (await ask(schema.HISTORY, schema.HistoryParams(words="wrongly"))).transitions
-    assert (kept.text, kept.before, kept.state) == ("Eve computed blocks 0:4 wrongly", status.state, status.state)
+    assert (kept.text, kept.before, kept.state) == (text, status.state, status.state)
     await ask(gateway.STOP)
     assert (await ask(schema.STATUS)).audits == AuditStatus(7, 1, ("Eve",))
-    more = '{"asked": true, "audits": {"checked": 2, "wrong": ["Mallory", "Eve"]}}'
-    await started(ask, script, f"echo '{more}'", READY, "sleep 600")
+    more = said(asked=True, audits={"checked": 2, "wrong": ["Mallory", "Eve"]})
+    await started(ask, script, more, READY, "sleep 600")
     assert (await ask(schema.STATUS)).audits == AuditStatus(9, 1, ("Eve", "Mallory"))
 
 
-async def test_whom_an_earlier_gateway_found_wrong_the_next_one_does_not_use(ask: Ask, script: Path) -> None:
-    found = '{"found": "Eve computed blocks 0:4 wrongly", "distrusted": ["eve"]}'
+async def test_it_is_told_who_may_check_servers_and_whom_an_earlier_one_found_wrong(ask: Ask, script: Path) -> None:
+    await ask(settings.SET, SetParams((Change("gateway.audits", "known"),)))
+    found = said(found="Eve computed blocks 0:4 wrongly", distrusted=["eve"])
     keep = f"head -n 1 > {script}.opening"
-    await started(ask, script, keep, f"echo '{found}'", READY, "sleep 600")
-    assert opening_of(script)["distrusted"] == []
-    await ask(gateway.STOP)
-    await started(ask, script, keep, READY, "sleep 600")
-    assert opening_of(script)["distrusted"] == ["eve"]
+    for distrusted in ([], ["eve"]):
+        await started(ask, script, keep, found, READY, "sleep 600")
+        opening = opening_of(script)
+        assert (opening["audits"], opening["distrusted"]) == ("known", distrusted)
+        await ask(gateway.STOP)
 
 
-async def test_another_swarm_takes_its_place_with_another_token(ask: Ask, script: Path) -> None:
-    first = await started(ask, script, READY, "sleep 600")
-    second = await started(ask, script, READY, "sleep 600", swarm="family")
-    assert second.swarm == "family"
-    assert second.token != first.token
-    await ask(gateway.STOP)
-
-
-async def test_it_ends_when_nobody_asks(ask: Ask, script: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("stays", [False, True])
+async def test_it_ends_when_nobody_asks_unless_it_stays(
+    ask: Ask, script: Path, monkeypatch: pytest.MonkeyPatch, stays: bool
+) -> None:
     start = Gateway.start
-    monkeypatch.setattr(Gateway, "start", lambda *args, end_after_s, stays: start(*args, end_after_s=0.5, stays=stays))
-    await started(ask, script, READY, "echo '{\"asked\": true}'", "sleep 600")
-    ended = await until(ask, lambda now: now.state is GatewayState.STOPPED)
-    assert (ended.problem, ended.token) == ("", "")
-    assert not is_alive(script)
+    monkeypatch.setattr(Gateway, "start", lambda *args, end_after_s, stays: start(*args, end_after_s=0.1, stays=stays))
+    await started(ask, script, READY, "sleep 0.3", said(step="still here"), "sleep 600", stays=stays)
+    now = await until(ask, lambda now: now.step if stays else now.state is GatewayState.STOPPED)
+    assert (now.state, now.ends_at) == (GatewayState.READY if stays else GatewayState.STOPPED, None)
+    assert (now.problem, bool(now.token)) == ("", stays)
+    assert is_alive(script) is stays
+    await ask(gateway.STOP)
 
 
 @pytest.mark.parametrize("stays", [False, True])
@@ -150,57 +148,40 @@ async def test_it_ends_when_a_game_starts_unless_it_stays(ask: Ask, daemon: Daem
     assert (await ask(gateway.STATUS)).state is GatewayState.READY
     daemon._announce(transition(State.YIELDED, Reason.GAME))
     if stays:
-        await asyncio.sleep(0)
         assert (await ask(gateway.STATUS)).state is GatewayState.READY
-        await ask(gateway.STOP)
-        return
-    await until(ask, lambda now: now.state is GatewayState.STOPPED)
-    assert not is_alive(script)
+    else:
+        await until(ask, lambda now: now.state is GatewayState.STOPPED)
+        assert not is_alive(script)
 
 
 async def test_one_that_is_started_during_a_game_goes_on(ask: Ask, daemon: Daemon, script: Path) -> None:
-    await ask(settings.SET, SetParams((Change("serve.enabled", False),)))
+    daemon.configuration.reload()
     async with asyncio.timeout(60):  # the daemon's own change of state would end the game
         while (await ask(schema.STATUS)).reason is not Reason.SWITCHED_OFF:
             pass
     daemon._announce(transition(State.YIELDED, Reason.GAME))
     await started(ask, script, READY, "sleep 600")
     daemon._announce(transition(State.YIELDED, Reason.FULL_SCREEN))
-    await asyncio.sleep(0)
     assert (await ask(gateway.STATUS)).state is GatewayState.READY
-    await ask(gateway.STOP)
 
 
 def transition(state: State, reason: Reason) -> Transition:
     return Transition(0.0, State.SERVING, state, reason, "")
 
 
-async def test_it_stays_when_it_was_asked_to(ask: Ask, script: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    start = Gateway.start
-    monkeypatch.setattr(Gateway, "start", lambda *args, end_after_s, stays: start(*args, end_after_s=0.2, stays=stays))
-    await started(
-        ask, script, "sleep 0.1", READY, "sleep 0.6", 'echo \'{"step": "still here"}\'', "sleep 600", stays=True
-    )
-    now = await until(ask, lambda now: now.step == "still here")
-    assert (now.state, now.ends_at) == (GatewayState.READY, None)
-    await ask(gateway.STOP)
-
-
 async def test_it_starts_with_the_daemon_until_somebody_stops_it(ask: Ask, daemon: Daemon, script: Path) -> None:
     write(script, f"#!/bin/sh\n{READY}\nsleep 600")
     changes = (Change("gateway.start_with_daemon", True), Change("gateway.swarm", "family"))
-    await ask(settings.SET, SetParams((Change("serve.enabled", False), Change("serve.python", str(script)), *changes)))
+    await ask(settings.SET, SetParams((Change("serve.python", str(script)), *changes)))
     topic = next(topic for topic in daemon._topics if isinstance(topic, GatewayTopic))
     topic.tick(1000.0)
     now = await until(ask, lambda now: now.state is GatewayState.READY)
     assert (now.swarm, now.ends_at) == ("family", None)
     await ask(gateway.STOP)
     topic.tick(5000.0)
-    await asyncio.sleep(0)
     assert (await ask(gateway.STATUS)).state is GatewayState.STOPPED
     await ask(gateway.START, gateway.StartParams("family"))
     assert (await until(ask, lambda now: now.state is GatewayState.READY)).ends_at is None
-    await ask(gateway.STOP)
 
 
 async def test_keys_are_kept_as_hashes_and_told_to_the_gateway_at_once(ask: Ask, daemon: Daemon, script: Path) -> None:
@@ -221,7 +202,6 @@ async def test_keys_are_kept_as_hashes_and_told_to_the_gateway_at_once(ask: Ask,
     assert file.stat().st_mode & 0o777 == 0o600
     assert second.key not in file.read_text()
     assert second.key not in repr(second)
-    await ask(gateway.STOP)
 
 
 def _lines_of(file: Path) -> list[dict[str, Any]]:
@@ -232,10 +212,8 @@ async def test_what_a_program_used_is_counted_for_its_key(ask: Ask, daemon: Daem
     made = await ask(gateway.MAKE_KEY, KeyName("webui"))
     await ask(gateway.MAKE_KEY, KeyName("editor"))
     known, token = key_hash(made.key), key_hash("the app's own token")
-    reports = [
-        f"echo '{json.dumps({'asked': True, 'key_hash': key, 'tokens': tokens})}'"
-        for key, tokens in ((known, 30), (token, 500), (known, 12))
-    ]
+    used = ((known, 30), (token, 500), (known, 12))
+    reports = [said(asked=True, key_hash=key, tokens=tokens) for key, tokens in used]
     await started(ask, script, *reports, READY, "sleep 600")
     webui, editor = (await ask(gateway.KEYS)).keys
     assert (webui.answers, webui.tokens) == (2, 42)
@@ -244,10 +222,10 @@ async def test_what_a_program_used_is_counted_for_its_key(ask: Ask, daemon: Daem
     assert GatewayKeys(daemon.places.gateway_keys_file).listed() == (webui, editor)  # as after a restart
 
 
-@pytest.mark.parametrize("name", ["", "two words", "-x", "a/b", "x" * 65])
-async def test_a_key_needs_a_plain_name_of_its_own(ask: Ask, name: str) -> None:
-    with pytest.raises(ControlError, match="no name for a key"):
-        await ask(gateway.MAKE_KEY, KeyName(name))
+async def test_a_key_needs_a_plain_name_of_its_own(ask: Ask) -> None:
+    for name in ("", "two words", "-x", "a/b", "x" * 65):
+        with pytest.raises(ControlError, match="no name for a key"):
+            await ask(gateway.MAKE_KEY, KeyName(name))
     await ask(gateway.MAKE_KEY, KeyName("webui"))
     with pytest.raises(ControlError, match="already"):
         await ask(gateway.MAKE_KEY, KeyName("webui"))
@@ -255,38 +233,33 @@ async def test_a_key_needs_a_plain_name_of_its_own(ask: Ask, name: str) -> None:
         await ask(gateway.REVOKE_KEY, KeyName("other"))
 
 
-@pytest.mark.parametrize(
-    ("lines", "words"),
-    [
-        (('echo \'{"problem": "nobody serves block 3"}\'', "exit 1"), "nobody serves block 3"),
-        (("echo ModuleNotFoundError: torch >&2", "exit 1"), "ModuleNotFoundError: torch"),
-        (("echo nonsense",), "not understood"),
-        ((READY, "exit 0"), "it ended"),
-    ],
-)
-async def test_why_it_failed_is_said(ask: Ask, script: Path, lines: tuple[str, ...], words: str) -> None:
-    await started(ask, script, *lines)
-    failed = await until(ask, lambda now: now.state is GatewayState.FAILED)
-    assert words in failed.problem
-    assert failed.token == ""
+IMPORTING, WAITING = said(step="Importing"), said(step="nobody answers", is_waiting=True)
 
 
-@pytest.mark.parametrize("ends_waiting", [True, False])
-async def test_a_failure_says_whether_no_member_answered(ask: Ask, script: Path, ends_waiting: bool) -> None:
-    steps = ['echo \'{"step": "Importing"}\'', 'echo \'{"step": "nobody answers", "is_waiting": true}\'']
-    await started(ask, script, *(steps if ends_waiting else reversed(steps)), 'echo \'{"problem": "gone"}\'', "exit 1")
-    failed = await until(ask, lambda now: now.state is GatewayState.FAILED)
-    assert (failed.problem, failed.is_waiting) == ("gone", ends_waiting)
+async def test_a_failure_says_why_and_whether_no_member_answered(ask: Ask, script: Path) -> None:
+    for lines, words, is_waiting in (
+        ((said(problem="nobody serves block 3"), "exit 1"), "nobody serves block 3", False),
+        (("echo ModuleNotFoundError: torch >&2", "exit 1"), "ModuleNotFoundError: torch", False),
+        (("echo nonsense",), "not understood", False),
+        ((READY, "exit 0"), "it ended", False),
+        ((IMPORTING, WAITING, said(problem="gone"), "exit 1"), "gone", True),
+        ((WAITING, IMPORTING, said(problem="gone"), "exit 1"), "gone", False),
+    ):
+        await started(ask, script, *lines)
+        failed = await until(ask, lambda now: now.state is GatewayState.FAILED)
+        assert words in failed.problem
+        assert (failed.token, failed.is_waiting) == ("", is_waiting)
 
 
 @pytest.mark.parametrize("comes_online", [True, False])
 async def test_it_imports_while_the_engine_starts_and_is_told_the_swarm_once_that_can_be_found(
     ask: Ask, daemon: Daemon, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, comes_online: bool
 ) -> None:
+    with pytest.raises(ControlError, match="joined no swarm"):
+        await ask(gateway.START)
     script = tmp_path / "python"
-    lines = ("#!/bin/sh", 'echo \'{"step": "Importing"}\'', f"head -n 1 > {script}.opening", READY, "sleep 600")
-    write(script, "\n".join(lines))
-    await ask(settings.SET, SetParams((Change("serve.enabled", False), Change("serve.python", str(script)))))
+    write(script, f"#!/bin/sh\n{IMPORTING}\nhead -n 1 > {script}.opening\n{READY}\nsleep 600")
+    await ask(settings.SET, SetParams((Change("serve.python", str(script)),)))
     await ask(schema.CREATE, schema.CreateParams("home"))
     with pytest.raises(ControlError, match="cannot be found"):
         await ask(gateway.START)
@@ -301,11 +274,5 @@ async def test_it_imports_while_the_engine_starts_and_is_told_the_swarm_once_tha
     if comes_online:
         assert now.state is GatewayState.READY
         assert opening_of(script)["membership"]["swarm"]["bootstrap_peers"] == [ADDRESS]
-        await ask(gateway.STOP)
     else:
         assert "cannot be found by others yet" in now.problem
-
-
-async def test_a_swarm_that_is_not_known_is_refused(ask: Ask, daemon: Daemon) -> None:
-    with pytest.raises(ControlError, match="joined no swarm"):
-        await ask(gateway.START)

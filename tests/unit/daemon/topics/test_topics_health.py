@@ -45,13 +45,6 @@ async def test_findings_come_one_check_after_the_other(ask: Ask, monkeypatch: py
     assert (done.findings, done.num_done) == ((find("one"), find("two")), 2)
 
 
-async def test_a_check_that_fails_hides_no_other(ask: Ask, monkeypatch: pytest.MonkeyPatch) -> None:
-    good = ("good", lambda _: None, lambda _: [Finding("good", Severity.OK, "fine")])
-    monkeypatch.setattr(checks, "CHECKS", (("bad", lambda _: 1 // 0, lambda _: []), good))
-    await ask(health.EXAMINE)
-    assert [item.severity for item in (await finished(ask)).findings] == [Severity.NOTE, Severity.OK]
-
-
 async def test_the_bundle_is_private_and_overwrites_nothing(
     ask: Ask, daemon: Daemon, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -9,9 +9,8 @@ from helpers.own_daemon import Ask
 from potluck_control import schema
 from potluck_control.client import ControlError
 from potluck_control.engine_messages import Servers
-from potluck_control.methods import members, settings
+from potluck_control.methods import members
 from potluck_control.methods.members import Member, MemberParams, PromoteParams, SeenServer, SwarmParams, WithdrawParams
-from potluck_control.methods.settings import Change, SetParams
 from potluck_daemon.daemon import Daemon
 from potluck_daemon.topics.members import find_person
 
@@ -23,11 +22,6 @@ from potluck.membership.membership import read_all
 from potluck.membership.roster import Roster
 from potluck.membership.statements import countersign, read_statement
 from potluck.protocol.swarm import new_swarm
-
-
-@pytest.fixture(autouse=True)
-async def _nothing_is_served(ask: Ask) -> None:
-    await ask(settings.SET, SetParams((Change("serve.enabled", False),)))
 
 
 @pytest.fixture
@@ -76,18 +70,14 @@ async def test_the_list_has_who_serves_the_served_swarm(ask: Ask, daemon: Daemon
     assert before - 1.0 <= listed.servers_at <= time.time() + 1.0
 
 
-async def test_a_person_is_removed_and_the_list_shows_it(ask: Ask, bob: str) -> None:
-    assert len((await ask(members.LIST)).members) == 2
-    await ask(members.REMOVE, MemberParams("Bob"))
-    assert len((await ask(members.LIST)).members) == 1
-
-
-async def test_one_of_two_computers_of_one_name_is_removed_by_its_peer_id(ask: Ask, bob: str) -> None:
+async def test_a_computer_is_removed_by_its_peer_id_and_a_person_by_name(ask: Ask, bob: str) -> None:
     (machine,) = (await bob_of(ask)).machines
     await ask(members.REMOVE, MemberParams("Bob", machine.peer_id))
     assert (await bob_of(ask)).machines == ()
     with pytest.raises(ControlError, match="no computer named"):
         await ask(members.REMOVE, MemberParams("Bob", machine.peer_id))
+    await ask(members.REMOVE, MemberParams("Bob"))
+    assert [each.is_you for each in (await ask(members.LIST)).members] == [True]
 
 
 async def test_an_admin_is_appointed_and_an_invite_withdrawn(ask: Ask, bob: str) -> None:

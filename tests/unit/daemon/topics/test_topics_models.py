@@ -23,9 +23,10 @@ from potluck_daemon.supervisor.supervisor import EngineFacts, reported
 from potluck_daemon.swarms.stored_models import ModelMover
 from potluck_daemon.view import DaemonView
 
-from potluck.checkpoint.fetching import Fetching
 from potluck.membership.joined import JoinedSwarms
 from potluck.protocol.swarm import new_swarm
+
+LINK = "models--owner--small/snapshots/abc/model.safetensors"
 
 
 def hub_model(hub: Path, name: str, size: int, *, partial: int = 0) -> Path:
@@ -41,20 +42,11 @@ def hub_model(hub: Path, name: str, size: int, *, partial: int = 0) -> Path:
     return folder
 
 
-def names(folder: Path) -> list[str]:
-    return os.listdir(folder)
-
-
 @pytest.fixture
 def hub(tmp_path: Path) -> Path:
     hub_model(tmp_path / "hub", "owner/small", 10_000)
     hub_model(tmp_path / "hub", "owner/large--one", 500_000, partial=90_000)
     return tmp_path / "hub"
-
-
-@pytest.fixture
-async def quiet(ask: Ask) -> None:
-    await ask(settings.SET, SetParams((Change("serve.enabled", False),)))
 
 
 async def moved(ask: Ask) -> models.Models:
@@ -64,16 +56,17 @@ async def moved(ask: Ask) -> models.Models:
     return now
 
 
-async def test_downloads_are_listed_with_who_uses_them(hub: Path, ask: Ask, daemon: Daemon, quiet: None) -> None:
+@pytest.fixture
+def _runs_small(daemon: Daemon) -> None:
     JoinedSwarms(daemon.places.swarms_file).create(new_swarm("friends", "owner/small", 4), is_open=True)
+
+
+@pytest.mark.usefixtures("_runs_small")
+async def test_downloads_are_listed_with_who_uses_them(hub: Path, ask: Ask) -> None:
     listed = await ask(models.LIST)
     large, small = listed.stored
-    assert (large.name, large.swarms, small.name, small.swarms) == (
-        "owner/large--one",
-        (),
-        "owner/small",
-        ("friends",),
-    )
+    assert (large.name, large.swarms) == ("owner/large--one", ())
+    assert (small.name, small.swarms) == ("owner/small", ("friends",))
     assert large.bytes > 590_000 > large.bytes - large.partial_bytes > 490_000
     assert small.used_at > 0
     assert (listed.folder.path, listed.folder.is_default) == (str(hub), True)
@@ -81,33 +74,30 @@ async def test_downloads_are_listed_with_who_uses_them(hub: Path, ask: Ask, daem
     assert listed.folder.free_bytes > 0
 
 
-async def test_what_a_swarm_runs_is_not_deleted_by_mistake(hub: Path, ask: Ask, daemon: Daemon, quiet: None) -> None:
-    JoinedSwarms(daemon.places.swarms_file).create(new_swarm("friends", "owner/small", 4), is_open=True)
+@pytest.mark.usefixtures("_runs_small")
+async def test_what_a_swarm_runs_is_not_deleted_by_mistake_and_what_is_served_never(
+    hub: Path, ask: Ask, monkeypatch: pytest.MonkeyPatch
+) -> None:
     with pytest.raises(ControlError, match="friends runs owner/small"):
         await ask(models.DELETE, DeleteParams("owner/small"))
+    with monkeypatch.context() as serving:
+        serving.setattr(DaemonView, "served", lambda _: Served("owner/small", "friends", 4))
+        serving.setattr(DaemonView, "is_serving", property(lambda _: True))
+        with pytest.raises(ControlError, match="the engine serves owner/small"):
+            await ask(models.DELETE, DeleteParams("owner/small", force=True))
+    assert len(os.listdir(hub)) == 2
     assert (await ask(models.DELETE, DeleteParams("owner/small", force=True))).freed_bytes >= 10_000
-    assert names(hub) == ["models--owner--large--one"]
+    assert os.listdir(hub) == ["models--owner--large--one"]
 
 
-async def test_what_is_served_is_never_deleted(
-    hub: Path, ask: Ask, daemon: Daemon, quiet: None, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    served = Served("owner/small", "friends", 4)
-    monkeypatch.setattr(DaemonView, "served", lambda _: served)
-    monkeypatch.setattr(DaemonView, "is_serving", property(lambda _: True))
-    with pytest.raises(ControlError, match="the engine serves owner/small"):
-        await ask(models.DELETE, DeleteParams("owner/small", force=True))
-    assert len(names(hub)) == 2
+async def test_only_models_are_deleted(hub: Path, ask: Ask) -> None:
+    for name in ("owner/none", "../hub", "..", "owner/large"):
+        with pytest.raises(ControlError, match="not among the downloaded"):
+            await ask(models.DELETE, DeleteParams(name))
+    assert len(os.listdir(hub)) == 2
 
 
-@pytest.mark.parametrize("name", ["owner/none", "../hub", "..", "owner/large"])
-async def test_only_models_are_deleted(hub: Path, ask: Ask, quiet: None, name: str) -> None:
-    with pytest.raises(ControlError, match="not among the downloaded"):
-        await ask(models.DELETE, DeleteParams(name))
-    assert len(names(hub)) == 2
-
-
-async def test_prepared_blocks_are_deleted(ask: Ask, daemon: Daemon, quiet: None) -> None:
+async def test_prepared_blocks_are_deleted(ask: Ask, daemon: Daemon) -> None:
     (daemon.places.cache / "blocks" / "x").mkdir(parents=True)
     (daemon.places.cache / "blocks" / "x" / "y").write_bytes(os.urandom(5000))
     assert (await ask(models.LIST)).folder.prepared_bytes >= 5000
@@ -115,46 +105,39 @@ async def test_prepared_blocks_are_deleted(ask: Ask, daemon: Daemon, quiet: None
     assert (await ask(models.LIST)).folder.prepared_bytes == 0
 
 
-async def test_models_move_to_another_folder_and_back(hub: Path, ask: Ask, tmp_path: Path, quiet: None) -> None:
+async def test_models_move_to_another_folder_and_back_and_a_folder_can_be_chosen_without(
+    hub: Path, ask: Ask, tmp_path: Path
+) -> None:
     await ask(models.MOVE, MoveParams(str(tmp_path / "big disk")))
     now = await moved(ask)
     assert now.move.problem == ""
     assert (now.folder.path, now.folder.is_default) == (str(tmp_path / "big disk"), False)
     assert len(now.stored) == 2
     assert now.move.progress.done_bytes == now.move.progress.total_bytes > 0
-    link = tmp_path / "big disk" / "models--owner--small" / "snapshots" / "abc" / "model.safetensors"
-    assert len(link.read_bytes()) == 10_000
+    assert len((tmp_path / "big disk" / LINK).read_bytes()) == 10_000
     await ask(models.MOVE, MoveParams(""))
     assert (await moved(ask)).folder.is_default
-    assert len(names(hub)) == 2
-
-
-async def test_a_folder_can_be_chosen_without_moving(hub: Path, ask: Ask, tmp_path: Path, quiet: None) -> None:
     now = await ask(models.MOVE, MoveParams(str(tmp_path / "new"), moves_files=False))
-    assert (now.folder.path, now.stored, now.move) == (str(tmp_path / "new"), (), None)
-    assert len(names(hub)) == 2
+    assert (now.folder.path, now.stored) == (str(tmp_path / "new"), ())
+    assert len(os.listdir(hub)) == 2
 
 
-@pytest.mark.parametrize(
-    ("folder", "words"),
-    [
+async def test_a_folder_that_cannot_hold_models_is_refused(hub: Path, ask: Ask) -> None:
+    for folder, words in (
         ("here", "absolute"),
-        ("{hub}", "already"),
-        ("{hub}/inside", "inside the other"),
-        ("{hub}/..", "inside the other"),
+        (str(hub), "already"),
+        (f"{hub}/inside", "inside the other"),
+        (f"{hub}/..", "inside the other"),
         ("/proc/none", "cannot make"),
-    ],
-)
-async def test_a_folder_that_cannot_hold_models_is_refused(
-    hub: Path, ask: Ask, quiet: None, folder: str, words: str
-) -> None:
-    with pytest.raises(ControlError, match=words):
-        await ask(models.MOVE, MoveParams(folder.format(hub=hub)))
+    ):
+        with pytest.raises(ControlError, match=words):
+            await ask(models.MOVE, MoveParams(folder))
     assert (await ask(models.LIST)).folder.is_default
 
 
 @pytest.fixture
-def other_disk(monkeypatch: pytest.MonkeyPatch) -> None:
+def mover(hub: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> ModelMover:
+    """Moves models to a folder on another disk."""
     rename = Path.rename
 
     def across(path: Path, target: Path) -> Path:
@@ -163,28 +146,26 @@ def other_disk(monkeypatch: pytest.MonkeyPatch) -> None:
         return rename(path, target)
 
     monkeypatch.setattr(Path, "rename", across)
-
-
-def test_to_another_disk_files_are_copied_and_then_removed(hub: Path, tmp_path: Path, other_disk: None) -> None:
     (tmp_path / "target").mkdir()
-    moving = ModelMover(hub, tmp_path / "target", 600_000)
-    moving.run()
-    assert (moving.state.is_done, moving.state.problem) == (True, "")
-    assert moving.state.progress.done_bytes >= 600_000
-    assert names(hub) == []
-    link = tmp_path / "target" / "models--owner--small" / "snapshots" / "abc" / "model.safetensors"
+    return ModelMover(hub, tmp_path / "target", 600_000)
+
+
+def test_to_another_disk_files_are_copied_and_then_removed(mover: ModelMover, hub: Path, tmp_path: Path) -> None:
+    mover.run()
+    assert (mover.state.is_done, mover.state.problem) == (True, "")
+    assert mover.state.progress.done_bytes >= 600_000
+    assert os.listdir(hub) == []
+    link = tmp_path / "target" / LINK
     assert link.is_symlink()
     assert len(link.read_bytes()) == 10_000
 
 
-def test_a_copy_that_is_stopped_leaves_the_models_where_they_were(hub: Path, tmp_path: Path, other_disk: None) -> None:
-    (tmp_path / "target").mkdir()
-    moving = ModelMover(hub, tmp_path / "target", 600_000)
-    moving.stop()
-    moving.run()
-    assert moving.state.problem == "stopped before everything was moved"
-    assert len(names(hub)) == 2
-    assert names(tmp_path / "target") == []
+def test_a_copy_that_is_stopped_leaves_the_models_where_they_were(mover: ModelMover, hub: Path, tmp_path: Path) -> None:
+    mover.stop()
+    mover.run()
+    assert mover.state.problem == "stopped before everything was moved"
+    assert len(os.listdir(hub)) == 2
+    assert os.listdir(tmp_path / "target") == []
 
 
 def test_the_swarm_needs_the_blocks_with_the_fewest_replicas() -> None:
@@ -219,18 +200,6 @@ def test_a_download_has_a_speed_and_an_end() -> None:
     assert download(reported(facts, EngineReport(), 60.0)) is None
 
 
-def test_files_of_one_stretch_of_downloads_are_added_up() -> None:
-    fetching = Fetching()
-    with fetching.file(10, 100):
-        fetching.add(20)
-        with fetching.file(0, 50):
-            fetching.add(5)
-        assert fetching.progress() == (35, 150)
-    assert fetching.progress() is None
-    with fetching.file(0, 7):
-        assert fetching.progress() == (0, 7)
-
-
 async def test_models_on_the_hub_are_found_in_a_process_of_its_own(
     places: Places, environment: dict[str, str], tmp_path: Path
 ) -> None:
@@ -241,17 +210,17 @@ async def test_models_on_the_hub_are_found_in_a_process_of_its_own(
     assert (found.model, found.bytes, found.licence, found.num_computers) == ("owner/llama", 2000, "mit", 1)
 
 
-async def test_a_search_without_a_network_says_so(places: Places, environment: dict[str, str]) -> None:
+async def test_a_search_without_a_network_or_an_engine_says_so(
+    places: Places, environment: dict[str, str], tmp_path: Path
+) -> None:
     async with own_daemon(places, environment | {"HF_ENDPOINT": "http://127.0.0.1:9"}) as daemon:
+        ask = asking(daemon)
         with pytest.raises(ControlError, match="cannot reach the hub") as caught:
-            await asking(daemon)(models.SEARCH, SearchParams("llama"))
-    assert "on this computer" in str(caught.value.hint)
-
-
-async def test_a_search_with_an_engine_that_is_gone_says_so(ask: Ask, quiet: None, tmp_path: Path) -> None:
-    await ask(settings.SET, SetParams((Change("serve.python", str(tmp_path / "none")),)))
-    with pytest.raises(ControlError, match="cannot start"):
-        await ask(models.SEARCH, SearchParams("llama"))
+            await ask(models.SEARCH, SearchParams("llama"))
+        assert "on this computer" in str(caught.value.hint)
+        await ask(settings.SET, SetParams((Change("serve.python", str(tmp_path / "none")),)))
+        with pytest.raises(ControlError, match="cannot start"):
+            await ask(models.SEARCH, SearchParams("llama"))
 
 
 async def test_models_on_this_computer_are_offered(ask: Ask) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 from pathlib import Path
 
@@ -15,7 +16,7 @@ from potluck_control.schema import ProgramQuestion
 from potluck_control.states import Reason, State
 from potluck_daemon.daemon import Daemon
 from potluck_daemon.policy.decide import Decision, Rung
-from potluck_daemon.presence.menu import MenuEntry, read_menu
+from potluck_daemon.presence.menu import MenuEntry
 from potluck_daemon.presence.running import MAX_SHOWN, UserProcess, choose, look, placed
 
 
@@ -37,17 +38,11 @@ def test_processes_of_one_name_are_one_program_and_ours_are_none(tmp_path: Path)
     (tmp_path / "15").mkdir()  # ended while we looked
     (shown,) = choose(look(tmp_path, os.getuid(), {12}), {}, (), ())
     assert (shown.app, shown.memory_bytes) == ("blender", 150 * os.sysconf("SC_PAGE_SIZE"))
-
-
-def test_programs_of_other_users_are_not_shown(tmp_path: Path) -> None:
-    process(tmp_path, 10, 1, "/usr/bin/blender")
-    assert look(tmp_path, os.getuid() + 1, ()) == []
+    assert look(tmp_path, os.getuid() + 1, ()) == [], "programs of other users are not shown"
 
 
 def test_what_stands_in_the_menu_comes_first_and_the_list_is_bounded() -> None:
-    seen = [UserProcess(f"daemon{number}", 1000 + number) for number in range(2 * MAX_SHOWN)] + [
-        UserProcess("supertux2", 1)
-    ]
+    seen = [*(UserProcess(f"daemon{number}", 1000 + number) for number in range(400)), UserProcess("supertux2", 1)]
     shown = choose(seen, {"supertux2": MenuEntry("SuperTux 2", "supertux2")}, ("SuperTux2",), ())
     assert len(shown) == MAX_SHOWN
     assert (shown[0].title, shown[0].icon, shown[0].place) == ("SuperTux 2", "supertux2", ProgramPlace.ALWAYS)
@@ -55,44 +50,25 @@ def test_what_stands_in_the_menu_comes_first_and_the_list_is_bounded() -> None:
 
 
 def test_shells_and_names_that_fit_no_list_are_not_offered() -> None:
-    assert (
-        choose([UserProcess("bash", 1), UserProcess("a,b", 1), UserProcess("", 1), UserProcess("a\nb", 1)], {}, (), ())
-        == ()
-    )
+    assert choose([UserProcess(name, 1) for name in ("bash", "a,b", "", "a\nb")], {}, (), ()) == ()
 
 
-def desktop_file(folder: Path, name: str, *lines: str) -> None:
-    (folder / "applications").mkdir(parents=True, exist_ok=True)
-    (folder / "applications" / name).write_text("\n".join(("[Desktop Entry]", "Type=Application", *lines)))
+async def test_a_program_stands_on_one_list_and_the_undo_puts_it_back(ask: Ask, daemon: Daemon) -> None:
+    def lists() -> tuple[tuple[str, ...], tuple[str, ...]]:
+        given = daemon.configuration.settings.yield_
+        return given.always, given.never
 
-
-def test_the_menu_knows_titles_by_executable(tmp_path: Path) -> None:
-    desktop_file(tmp_path / "home", "a.desktop", "Name=My Blender", "Exec=/opt/blender/Blender %f", "Icon=blender")
-    desktop_file(tmp_path / "shared", "b.desktop", "Name=Blender", "Exec=blender %f")
-    desktop_file(tmp_path / "shared", "c.desktop", "Name=Krita", "Exec=flatpak run --command=krita org.kde.krita @@")
-    desktop_file(
-        tmp_path / "shared", "d.desktop", "Name=Env", 'Exec=env A=1 "unclosed', "[Desktop Action x]", "Name=No"
-    )
-    desktop_file(tmp_path / "shared", "e.desktop", "Name=Script", "Exec=python3 tool.py")
-    found = read_menu({"XDG_DATA_HOME": str(tmp_path / "home"), "XDG_DATA_DIRS": str(tmp_path / "shared")})
-    assert found.by_executable == {"blender": MenuEntry("My Blender", "blender"), "krita": MenuEntry("Krita", "")}
-
-
-@pytest.mark.parametrize("before", list(ProgramPlace))
-@pytest.mark.parametrize("after", list(ProgramPlace))
-async def test_a_program_stands_on_one_list_and_the_undo_puts_it_back(
-    ask: Ask, daemon: Daemon, before: ProgramPlace, after: ProgramPlace
-) -> None:
     await ask(programs.PLACE, PlaceParams("Other", ProgramPlace.NEVER))
-    await ask(programs.PLACE, PlaceParams("Game.exe", before))
-    lists = daemon.configuration.settings.yield_.always, daemon.configuration.settings.yield_.never
-    done = await ask(programs.PLACE, PlaceParams("game.exe", after))
-    given = daemon.configuration.settings.yield_
-    assert ("game.exe" in map(str.lower, given.always)) is (after is ProgramPlace.ALWAYS)
-    assert ("game.exe" in map(str.lower, given.never)) is (after is ProgramPlace.NEVER)
-    assert "Other" in given.never
-    await ask(programs.PLACE, PlaceParams("Game.exe", done.before))
-    assert (daemon.configuration.settings.yield_.always, daemon.configuration.settings.yield_.never) == lists
+    for before, after in itertools.permutations(ProgramPlace, 2):
+        await ask(programs.PLACE, PlaceParams("Game.exe", before))
+        begin = lists()
+        done = await ask(programs.PLACE, PlaceParams("game.exe", after))
+        always, never = lists()
+        assert ("game.exe" in map(str.lower, always)) is (after is ProgramPlace.ALWAYS)
+        assert ("game.exe" in map(str.lower, never)) is (after is ProgramPlace.NEVER)
+        assert "Other" in never
+        await ask(programs.PLACE, PlaceParams("Game.exe", done.before))
+        assert lists() == begin
 
 
 def test_a_program_that_is_on_both_lists_is_taken_off_the_other() -> None:
@@ -100,16 +76,10 @@ def test_a_program_that_is_on_both_lists_is_taken_off_the_other() -> None:
     assert lists == {"yield.always": ("b",), "yield.never": ("c", "a")}
 
 
-async def test_running_programs_are_those_of_this_user(ask: Ask) -> None:
-    found = await ask(programs.RUNNING)
-    assert len(found.running) <= MAX_SHOWN
-    assert found.always == found.never == ()
-
-
-@pytest.mark.parametrize("app", ["a,b", "", " a", "a\n"])
-async def test_what_is_no_name_is_refused(ask: Ask, app: str) -> None:
-    with pytest.raises((ControlError, ValueError), match="a program's name"):
-        await ask(programs.PLACE, PlaceParams(app, ProgramPlace.NEVER))
+async def test_what_is_no_name_is_refused(ask: Ask) -> None:
+    for app in ("a,b", "", " a", "a\n"):
+        with pytest.raises((ControlError, ValueError), match="a program's name"):
+            await ask(programs.PLACE, PlaceParams(app, ProgramPlace.NEVER))
 
 
 async def test_a_question_stands_in_the_status_until_a_list_answers_it(ask: Ask, daemon: Daemon) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import sys
 import threading
 from collections.abc import Callable
 from pathlib import Path
@@ -17,6 +16,7 @@ from potluck_control.methods.settings import Change, SetParams
 from potluck_control.methods.setup import BeginParams, Problem, SetupProgress, SetupState, Step
 from potluck_control.places import Places
 from potluck_daemon.environment import setup_process
+from potluck_daemon.environment.machine import Hardware, look
 from potluck_daemon.environment.setup_process import SetupLine
 from potluck_daemon.environment.store import Manifest, Store, interpreter
 from potluck_daemon.topics import setup as topic
@@ -26,6 +26,8 @@ from potluck.files import replace_link
 FETCHING = SetupLine(SetupProgress(Step.FETCH, "torch (1 of 2)", 5, 10))
 FAILED = SetupLine(problem=Problem("the disk is full", "make room"))
 WAIT = "read line"  # until standard input ends, or a signal comes
+
+ENDS_IN_ORDER = f"trap 'touch {{folder}}/in-order; exit 1' TERM\necho x\n{WAIT}"
 
 Write = Callable[..., None]
 
@@ -57,11 +59,18 @@ async def reached(ask: Ask, progress: SetupProgress | None) -> None:
             pass
 
 
-async def test_what_fits_this_machine_is_told_before_anything_is_made(ask: Ask, places: Places) -> None:
+async def test_what_fits_this_machine_is_told_before_anything_is_made_by_one_look(
+    ask: Ask, places: Places, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    looks: list[Hardware] = []
+    monkeypatch.setattr(topic, "look", lambda: looks.append(look()) or looks[-1])
     state = await ask(setup.STATE)
     assert state.plan.variant == "cpu" or state.plan.why
     assert (state.folder, state.variant, state.progress, state.error) == (str(places.engines), "", None, None)
     assert {finding.check for finding in state.findings} >= {"system", "Python", "folder", "disk", "GPU", "packages"}
+    with pytest.raises(ControlError, match="no earlier environment"):
+        await ask(setup.ROLL_BACK)
+    assert len(looks) == 1
     assert not places.engines.exists()
 
 
@@ -120,7 +129,7 @@ async def test_a_failure_says_why_and_is_forgotten_with_the_next_try(ask: Ask, s
 async def test_a_second_one_is_refused_while_one_runs_and_cancelling_ends_it_in_order(
     ask: Ask, tmp_path: Path, script: Write
 ) -> None:
-    script(FETCHING, after=f"trap 'touch {tmp_path}/in-order; exit 1' TERM\necho x\n{WAIT}")
+    script(FETCHING, after=ENDS_IN_ORDER.format(folder=tmp_path))
     await ask(setup.BEGIN)
     await reached(ask, FETCHING.progress)
     for method in (setup.BEGIN, setup.ROLL_BACK):
@@ -148,50 +157,52 @@ async def test_the_daemons_end_ends_it(
     places: Places, environment: dict[str, str], tmp_path: Path, script: Write
 ) -> None:
     async with own_daemon(places, environment) as daemon:
-        script(FETCHING, after=f"trap 'touch {tmp_path}/in-order; exit 1' TERM\necho x\n{WAIT}")
+        script(FETCHING, after=ENDS_IN_ORDER.format(folder=tmp_path))
         ask = asking(daemon)
         await ask(setup.BEGIN)
         await reached(ask, FETCHING.progress)
     assert (tmp_path / "in-order").exists()
 
 
-async def test_a_variant_that_does_not_exist_is_refused_with_those_that_do(ask: Ask, script: Write) -> None:
+async def test_a_variant_that_does_not_exist_is_refused_and_a_folder_that_cannot_be_used_is_among_the_findings(
+    ask: Ask, tmp_path: Path, script: Write
+) -> None:
     script()
     with pytest.raises(ControlError, match="no variant 'cu999'") as refused:
         await ask(setup.BEGIN, BeginParams("cu999"))
     assert "cpu" in (refused.value.hint or "")
     assert (await ask(setup.STATE)).progress is None
-
-
-async def test_a_folder_that_cannot_be_used_is_among_the_findings(ask: Ask, tmp_path: Path, script: Write) -> None:
-    script()
     (tmp_path / "file").touch()
     begun = await ask(setup.BEGIN, BeginParams(folder=str(tmp_path / "file")))
     assert [finding.check for finding in begun.findings if finding.severity == "error"] == ["folder"]
 
 
+def environment_in_use(store: Store, name: str, variant: str = "cpu", python: str = "3.11") -> Path:
+    """Make one with an interpreter that says what a trial says. Return the interpreter."""
+    path = interpreter(store.folder(name))
+    path.parent.mkdir(parents=True)
+    path.write_text(f"""#!/bin/sh\necho '{{"devices": ["{name}"]}}'\n""")
+    path.chmod(0o755)
+    store.finish(store.folder(name), Manifest(variant, "2.13.0", "0", python, (name,), made_at=1.0))
+    store.switch(store.folder(name))
+    return path
+
+
 async def test_going_back_tries_the_earlier_environment_and_uses_it(ask: Ask, places: Places) -> None:
-    """By the real process; the environments are made ones, whose Python says what a trial says."""
-    store, folders = Store(places.engines), []
-    for name in ("older", "newer"):
-        python = interpreter(store.folder(name))
-        python.parent.mkdir(parents=True)
-        python.write_text(f"""#!/bin/sh\necho '{{"devices": ["{name}"]}}'\n""")
-        python.chmod(0o755)
-        store.finish(store.folder(name), Manifest("cpu", "2.13.0", "0", "3.11", (name,), made_at=1.0))
-        store.switch(store.folder(name))
-        folders.append(store.folder(name))
-    older, newer = folders
+    """By the real process."""
+    store = Store(places.engines)
+    environment_in_use(store, "older")
+    newer = environment_in_use(store, "newer")
     assert (await ask(setup.STATE)).devices == ("newer",)
     await ask(setup.ROLL_BACK)
     state = await ended(ask)
     assert (state.error, state.devices, state.can_roll_back) == (None, ("older",), True)
-    interpreter(newer).write_text("#!/bin/sh\nexit 1\n")
+    newer.write_text("#!/bin/sh\nexit 1\n")
     await ask(setup.ROLL_BACK)
     error = (await ended(ask)).error
     assert error is not None
     assert "does not work here" in error.text
-    assert store.current() == older
+    assert store.current() == store.folder("older")
 
 
 async def test_an_engine_whose_python_is_gone_is_set_up_again_when_the_daemon_starts(
@@ -200,43 +211,10 @@ async def test_an_engine_whose_python_is_gone_is_set_up_again_when_the_daemon_st
     """As after an upgrade of the distribution."""
     script(FETCHING, after=WAIT)
     store = Store(places.engines)
-    python = interpreter(store.folder("one"))
-    python.parent.mkdir(parents=True)
-    python.symlink_to(sys.executable)
-    store.finish(store.folder("one"), Manifest("cu130", "2.13.0", "0", "3.2", ("one",), made_at=1.0))
-    store.switch(store.folder("one"))
+    assert store.orphan() is None
+    python = environment_in_use(store, "one", "cu130", "3.2")
+    assert store.orphan() is None
     replace_link(python, "/usr/bin/python3.2")
     async with own_daemon(places, environment) as daemon:
         await reached(asking(daemon), FETCHING.progress)
     assert (tmp_path / "arguments").read_text() == f"--engines={places.engines} --variant=cu130\n"
-
-
-@pytest.mark.parametrize("has_one", [True, False])
-def test_an_engine_that_has_its_python_or_was_never_set_up_is_no_orphan(places: Places, has_one: bool) -> None:
-    store = Store(places.engines)
-    if has_one:
-        python = interpreter(store.folder("one"))
-        python.parent.mkdir(parents=True)
-        python.symlink_to(sys.executable)
-        store.finish(store.folder("one"), Manifest("cpu", "2.13.0", "0", "3.11", ("one",), made_at=1.0))
-        store.switch(store.folder("one"))
-    assert store.orphan() is None
-
-
-async def test_without_an_earlier_environment_nothing_is_rolled_back(ask: Ask) -> None:
-    with pytest.raises(ControlError, match="no earlier environment"):
-        await ask(setup.ROLL_BACK)
-
-
-async def test_the_machine_is_not_looked_at_with_every_question(ask: Ask, monkeypatch: pytest.MonkeyPatch) -> None:
-    looks: list[int] = []
-    real = topic.look
-    monkeypatch.setattr(topic, "look", lambda: looks.append(1) or real())
-    await ask(setup.STATE)
-    await ask(setup.STATE)
-    assert len(looks) == 1
-
-
-def test_a_folder_must_be_absolute() -> None:
-    with pytest.raises(ValueError, match="absolute"):
-        BeginParams(folder="somewhere")

@@ -11,10 +11,10 @@ from pathlib import Path
 import pytest
 from helpers.own_daemon import Ask
 from potluck_control import schema
-from potluck_control.all_methods import METHODS
 from potluck_control.client import ControlError
 from potluck_control.methods import settings, swarms
 from potluck_control.methods.settings import Change, SetParams
+from potluck_control.places import Places
 from potluck_control.schema import CreateParams, HistoryParams, InviteParams, Transition
 from potluck_control.states import Reason, State
 from potluck_daemon.daemon import Daemon
@@ -25,11 +25,6 @@ from potluck.membership.invite import decode_invite
 from potluck.protocol.swarm import Swarm
 
 ADDRESS = "/ip4/127.0.0.1/tcp/31337/p2p/12D3KooWNzKKqPfbmrQqVZPkLfk52MCgPRZDirP7dSajsgaRG6WK"
-
-
-@pytest.fixture(autouse=True)
-async def _nothing_is_served(ask: Ask) -> None:
-    await ask(settings.SET, SetParams((Change("serve.enabled", False),)))
 
 
 async def test_swarms_are_created_listed_and_left(ask: Ask, daemon: Daemon) -> None:
@@ -49,41 +44,42 @@ async def test_swarms_are_created_listed_and_left(ask: Ask, daemon: Daemon) -> N
         await ask(swarms.LEAVE, swarms.LeaveParams("home"))
 
 
-async def test_a_swarm_of_a_folder_serves_that_folder_and_the_next_one_does_not(
-    ask: Ask, daemon: Daemon, tmp_path: Path
-) -> None:
+@pytest.fixture
+def tiny(tmp_path: Path) -> Path:
+    """A folder with half a model: its weights are missing."""
     folder = tmp_path / "tiny"
     folder.mkdir()
     (folder / "config.json").write_text(json.dumps({"num_hidden_layers": 3}))
-    joined = await ask(schema.CREATE, CreateParams(name="mine", model=str(folder)))
+    return folder
+
+
+async def test_a_swarm_of_a_folder_serves_that_folder_and_the_next_one_does_not(
+    ask: Ask, daemon: Daemon, tiny: Path
+) -> None:
+    joined = await ask(schema.CREATE, CreateParams(name="mine", model=str(tiny)))
     assert joined.model == "tiny"
     assert daemon.configuration.swarm is not None
     assert daemon.configuration.swarm.num_blocks == 3
-    assert daemon.configuration.settings.serve.checkpoint == str(folder)
+    assert daemon.configuration.settings.serve.checkpoint == str(tiny)
     await ask(schema.CREATE)
     assert daemon.configuration.settings.serve.checkpoint == ""
 
 
-async def test_a_swarm_changes_its_model_in_the_background(ask: Ask, daemon: Daemon, tmp_path: Path) -> None:
+async def test_a_swarm_changes_its_model_in_the_background(ask: Ask, daemon: Daemon, tiny: Path) -> None:
     await ask(schema.CREATE)
     assert daemon.configuration.swarm is not None
     before = daemon.configuration.swarm
     assert before.weights  # the demo model's files are known from the start
-    folder = tmp_path / "tiny"
-    folder.mkdir()
-    (folder / "config.json").write_text(json.dumps({"num_hidden_layers": 3}))
-    change = await changed(ask, str(folder))
+    change = await changed(ask, str(tiny))
     assert "model.safetensors" in change.problem  # half a model is not offered to others
     assert daemon.configuration.swarm == before
-    (folder / "model.safetensors").write_bytes(b"weights")
-    change = await changed(ask, str(folder))
+    (tiny / "model.safetensors").write_bytes(b"weights")
+    change = await changed(ask, str(tiny))
     assert (change.swarm, change.model, change.is_pinned, change.problem) == ("home", "tiny", True, "")
     swarm = daemon.configuration.swarm
     assert (swarm.model, swarm.num_blocks) == ("tiny", 3)
     assert swarm.prefix != before.prefix
-    assert daemon.configuration.settings.serve.checkpoint == str(folder)
-    assert daemon.configuration.launch is not None
-    assert daemon.configuration.launch.checkpoint == str(folder)
+    assert daemon.configuration.settings.serve.checkpoint == str(tiny)
     await changed(ask, "demo-model")
     assert daemon.configuration.settings.serve.checkpoint == ""
 
@@ -115,37 +111,46 @@ async def test_a_public_swarm_is_created_and_a_private_one_becomes_public(ask: A
     assert (made.name, made.people, decode_invite(made.invite).is_public) == ("friends", 0, True)
 
 
-@pytest.mark.parametrize(
-    ("params", "words"),
-    [
+async def test_a_swarm_that_cannot_be_is_refused_with_a_reason(ask: Ask) -> None:
+    for params, words in (
         (CreateParams(model="/nowhere"), "not a local checkpoint"),
         (CreateParams(model="./here"), "must be absolute"),
         (CreateParams(name="a b"), "name"),
-    ],
-)
-async def test_a_swarm_that_cannot_be_is_refused_with_a_reason(ask: Ask, params: CreateParams, words: str) -> None:
-    with pytest.raises(ControlError, match=words):
-        await ask(schema.CREATE, params)
+    ):
+        with pytest.raises(ControlError, match=words):
+            await ask(schema.CREATE, params)
     assert (await ask(swarms.LIST)).swarms == ()
 
 
-async def test_a_pause_for_a_while_ends_by_itself(ask: Ask) -> None:
+async def test_a_pause_for_a_while_has_an_end_and_may_end_before(ask: Ask) -> None:
     status = await ask(schema.PAUSE, schema.PauseParams(60))
     assert (status.state, status.reason, status.text) == (State.PAUSED, Reason.TIMER, "Paused by you")
     assert status.until is not None
     assert (await ask(schema.RESUME)).state is not State.PAUSED
 
 
-async def test_hello_lists_every_method(ask: Ask) -> None:
-    assert (await ask(schema.HELLO)).methods == tuple(METHODS)
+async def test_a_pause_that_is_not_on_the_disk_is_not_confirmed(ask: Ask, places: Places) -> None:
+    copy = places.state / "state.json.copy"
+    copy.unlink()
+    copy.mkdir()
+    with pytest.raises(ControlError, match=r"^Potluck is paused, but forgets it .*: cannot write .*state"):
+        await ask(schema.PAUSE, schema.PauseParams(3600))
+    assert (await ask(schema.STATUS)).state is State.PAUSED
+    assert json.loads(places.state_file.read_bytes()).get("pause") is None
+    copy.rmdir()
+    await ask(schema.PAUSE, schema.PauseParams(7200))
+    assert json.loads(places.state_file.read_bytes())["pause"]["until"]
+    copy.unlink()
+    copy.mkdir()
+    with pytest.raises(ControlError, match=r"^Potluck serves again, but forgets"):
+        await ask(schema.RESUME)
 
 
 GAME = Transition(100.0, State.SERVING, State.YIELDED, Reason.GAME, "Giving way to SuperTux", "supertux2", "SuperTux")
 
 
-@pytest.mark.parametrize(
-    ("wanted", "is_found"),
-    [
+def test_history_is_filtered() -> None:
+    for wanted, is_found in (
         (HistoryParams(), True),
         (HistoryParams(since=100), True),
         (HistoryParams(since=101), False),
@@ -153,7 +158,5 @@ GAME = Transition(100.0, State.SERVING, State.YIELDED, Reason.GAME, "Giving way 
         (HistoryParams(states=(State.SERVING,)), False),
         (HistoryParams(words="giving TUX2"), True),
         (HistoryParams(words="giving blender"), False),
-    ],
-)
-def test_history_is_filtered(wanted: HistoryParams, is_found: bool) -> None:
-    assert fits(GAME, wanted) is is_found
+    ):
+        assert fits(GAME, wanted) is is_found

@@ -36,14 +36,24 @@ def file(places: Places) -> NotesFile:
 
 
 @pytest.fixture
-def calls(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[], list[str]]:
+def python(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], None]:
+    """Has `potluck update` do this."""
+    script = tmp_path / "python"
+    monkeypatch.setattr(sys, "executable", str(script))
+
+    def write(text: str) -> None:
+        script.write_text(f"#!/bin/sh\n{text}\n")
+        script.chmod(0o755)
+
+    return write
+
+
+@pytest.fixture
+def calls(tmp_path: Path, python: Callable[[str], None]) -> Callable[[], list[str]]:
     """What `potluck update` was called with, a line each; it then has something newer in the notes."""
     called, notes = tmp_path / "called", tmp_path / "state" / "updates.json"
-    script = tmp_path / "python"
     told = dumps(Notes(SEEN, asked_at=1.0, checked_at=2.0)).decode()
-    script.write_text(f"#!/bin/sh\necho \"$@\" >>{called}\necho '{told}' >{notes}\n")
-    script.chmod(0o755)
-    monkeypatch.setattr(sys, "executable", str(script))
+    python(f"echo \"$@\" >>{called}\necho '{told}' >{notes}")
 
     def read() -> list[str]:
         return called.read_text().splitlines() if called.exists() else []
@@ -51,22 +61,23 @@ def calls(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[], list[
     return read
 
 
-@pytest.mark.parametrize(
-    ("now", "asked_at", "due"),
-    [
+@pytest.fixture
+async def configured(places: Places, daemon: Daemon) -> None:
+    """Name a publisher in the settings."""
+    places.settings_file.write_text(CONFIGURED)
+    daemon.configuration.reload()
+
+
+def test_the_publisher_is_asked_once_a_day_and_not_in_the_same_minute() -> None:
+    for now, asked_at, due in (
         (10 * DAY, 0.0, True),
+        (DAY + 50, 0.0, False),  # the daemon has just been started
         (10 * DAY, 9 * DAY - 101, True),
         (10 * DAY, 9 * DAY - 99, False),  # a day is over, the jitter is not
         (10 * DAY, 9.5 * DAY, False),
         (10 * DAY, 20 * DAY, True),  # a clock that was set back
-    ],
-)
-def test_the_publisher_is_asked_once_a_day_and_not_in_the_same_minute(now: float, asked_at: float, due: bool) -> None:
-    assert is_due(now, asked_at, started_at=DAY, jitter_s=100) is due
-
-
-def test_a_machine_that_was_off_does_not_ask_as_soon_as_it_starts() -> None:
-    assert not is_due(10 * DAY, 0.0, started_at=10 * DAY - 50, jitter_s=100)
+    ):
+        assert is_due(now, asked_at, started_at=DAY, jitter_s=100) is due
 
 
 async def test_without_a_publisher_nothing_is_asked_and_what_is_missing_is_said(
@@ -81,107 +92,71 @@ async def test_without_a_publisher_nothing_is_asked_and_what_is_missing_is_said(
     assert calls() == []
 
 
+@pytest.mark.usefixtures("configured")
 async def test_a_click_is_a_permission_for_once(
     places: Places, ask: Ask, daemon: Daemon, calls: Callable[[], list[str]]
 ) -> None:
-    places.settings_file.write_text(CONFIGURED)
-    daemon.configuration.reload()
     state = await ask(updates.CHECK)
     assert calls() == [ASKS]
     assert state.offered is not None
     assert (state.offered.version, state.offered.changes, state.checked_at) == ("99.0", ("faster",), 2.0)
     assert "Potluck 99.0 is offered" in daemon.view.status().notices[-1]
+    with pytest.raises(ControlError, match="updated by the tool that installed it"):
+        await ask(updates.INSTALL)
+    places.settings_file.write_text(CONFIGURED.replace("AAA", "BBB"))
+    daemon.configuration.reload()
+    assert (await ask(updates.STATE)).offered is None, "another key signed it"
 
 
-@pytest.mark.parametrize(
-    ("does", "text"),
-    [
-        ("exec sleep 600", "the publisher did not answer within"),
+@pytest.mark.usefixtures("configured")
+async def test_a_check_that_cannot_begin_comes_to_no_end_or_ends_without_a_word_is_an_error_with_a_hint(
+    ask: Ask, file: NotesFile, python: Callable[[str], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for does, text in (
+        ("", "cannot check for updates"),
         ("exit 1", "the check for updates failed: exit code 1"),
         ("echo 'No module named x' >&2; exit 1", "the check for updates failed: No module named x"),
-    ],
-)
-async def test_a_check_that_comes_to_no_end_or_ends_without_a_word_is_an_error_with_a_hint(
-    places: Places, ask: Ask, daemon: Daemon, file: NotesFile, monkeypatch: pytest.MonkeyPatch, does: str, text: str
-) -> None:
-    python = places.state / "python"
-    python.write_text(f"#!/bin/sh\n{does}\n")
-    python.chmod(0o755)
-    monkeypatch.setattr(sys, "executable", str(python))
-    monkeypatch.setattr(topic, "_CHECK_S", 0.2 if "sleep" in does else 60.0)
-    places.settings_file.write_text(CONFIGURED)
-    daemon.configuration.reload()
-    with file.lock():
-        file.write(Notes(progress=UpdateProgress("asking the publisher")))  # as one leaves them that is killed
-    state = await ask(updates.CHECK)
-    assert state.error is not None
-    assert text in state.error.text
-    assert state.error.hint
-    assert state.progress is None
-    assert (await ask(updates.STATE)).error == state.error
+        ("exec sleep 600", "the publisher did not answer within"),
+    ):
+        if does:
+            python(does)
+        if "sleep" in does:
+            monkeypatch.setattr(topic, "_CHECK_S", 0.2)
+        with file.lock():
+            file.write(Notes(progress=UpdateProgress("asking the publisher")))  # as one leaves them that is killed
+        state = await ask(updates.CHECK)
+        assert state.error is not None
+        assert text in state.error.text
+        assert (bool(state.error.hint), state.progress) == (True, None)
+        assert (await ask(updates.STATE)).error == state.error
+        assert not is_due(time.time(), file.read().asked_at, 0.0, 0.0), "not tried again at every tick"
 
 
+@pytest.mark.usefixtures("configured")
 async def test_what_the_check_says_itself_counts_also_when_it_says_it_again(
-    places: Places, ask: Ask, daemon: Daemon, file: NotesFile, monkeypatch: pytest.MonkeyPatch
+    places: Places, ask: Ask, file: NotesFile, python: Callable[[str], None]
 ) -> None:
     said = Problem("cannot fetch updates from example.org: no route", "is there a network?")
     again = dumps(Notes(asked_at=2.0, error=said)).decode()
-    python = places.state / "python"
     notes = places.state / "updates.json"
-    python.write_text(f"#!/bin/sh\nrm {notes}.copy\necho '{again}' >{notes}\necho no route >&2\nexit 1\n")
-    python.chmod(0o755)
-    monkeypatch.setattr(sys, "executable", str(python))
-    places.settings_file.write_text(CONFIGURED)
-    daemon.configuration.reload()
+    python(f"rm {notes}.copy\necho '{again}' >{notes}\necho no route >&2\nexit 1")
     with file.lock():
         file.write(Notes(asked_at=1.0, error=said))
     assert (await ask(updates.CHECK)).error == said
 
 
-async def test_a_check_that_cannot_be_started_is_an_error_with_a_hint(
-    places: Places, ask: Ask, daemon: Daemon, file: NotesFile, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(sys, "executable", "/nowhere/python")
-    places.settings_file.write_text(CONFIGURED)
-    daemon.configuration.reload()
-    error = (await ask(updates.CHECK)).error
-    assert error is not None
-    assert "cannot check for updates" in error.text
-    assert error.hint
-    assert not is_due(time.time(), file.read().asked_at, 0.0, 0.0)  # not at every tick
-
-
-@pytest.mark.parametrize("is_allowed", [False, True])
 async def test_the_daemon_asks_by_itself_only_if_it_may(
-    places: Places, daemon: Daemon, calls: Callable[[], list[str]], is_allowed: bool
+    places: Places, daemon: Daemon, calls: Callable[[], list[str]]
 ) -> None:
-    places.settings_file.write_text(CONFIGURED + ("check = true\n" if is_allowed else ""))
-    daemon.configuration.reload()
-    looked = UpdatesTopic(daemon.configuration, lambda *_: None, daemon.view.started_at)
-    looked.tick(daemon.view.started_at + topic._JITTER_S)
-    begun = [task for task in asyncio.all_tasks() if "_ask_publisher" in repr(task.get_coro())]
-    await asyncio.gather(*begun)
-    assert calls() == ([ASKS] if is_allowed else [])
-    await looked.close()
-
-
-async def test_an_installation_of_another_tool_is_not_updated_from_here(
-    places: Places, ask: Ask, daemon: Daemon, calls: Callable[[], list[str]]
-) -> None:
-    places.settings_file.write_text(CONFIGURED)
-    daemon.configuration.reload()
-    with pytest.raises(ControlError, match="updated by the tool that installed it"):
-        await ask(updates.INSTALL)
-
-
-async def test_what_another_key_signed_is_offered_no_more(
-    places: Places, ask: Ask, daemon: Daemon, file: NotesFile
-) -> None:
-    with file.lock():
-        file.write(Notes(SEEN))
-    places.settings_file.write_text(CONFIGURED.replace("AAA", "BBB"))
-    daemon.configuration.reload()
-    assert (await ask(updates.STATE)).offered is None
+    for allowed, asked in (("", []), ("check = true\n", [ASKS])):
+        places.settings_file.write_text(CONFIGURED + allowed)
+        daemon.configuration.reload()
+        looked = UpdatesTopic(daemon.configuration, lambda *_: None, daemon.view.started_at)
+        looked.tick(daemon.view.started_at + topic._JITTER_S)
+        begun = [task for task in asyncio.all_tasks() if "_ask_publisher" in repr(task.get_coro())]
+        await asyncio.gather(*begun)
+        assert calls() == asked
+        await looked.close()
 
 
 async def test_progress_is_shown_while_somebody_works_and_an_end_without_a_word_is_told(

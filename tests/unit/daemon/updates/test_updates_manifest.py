@@ -1,12 +1,16 @@
-"""What a publisher signed, and everything that is not that."""
+"""What a publisher signed, everything that is not that, and what a server can do with old descriptions."""
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from potluck_daemon.settings.schema import UpdateSettings
+from potluck_daemon.updates.freshness import KnownPublisher, accept, publisher_of
 from potluck_daemon.updates.manifest import (
     MAX_BYTES,
     BadManifestError,
+    Offer,
     OfferedFile,
     is_newer,
     parse_key,
@@ -27,9 +31,8 @@ def test_what_the_publisher_signed_is_read() -> None:
     assert signer == PUBLISHER.key
 
 
-@pytest.mark.parametrize(
-    "change",
-    [
+def test_a_signed_offer_that_makes_no_sense_is_refused() -> None:
+    for change in (
         {"product": "another"},
         {"version": "newest"},
         {"version": "../../0"},
@@ -43,11 +46,9 @@ def test_what_the_publisher_signed_is_read() -> None:
         {"files": {"run": {"name": "../x", "sha256": "a" * 64, "bytes": 1}}},
         {"files": {"run": {"name": "x", "sha256": "short", "bytes": 1}}},
         {"files": {"run": {"name": "x", "sha256": "a" * 64, "bytes": 1 << 40}}},
-    ],
-)
-def test_a_signed_offer_that_makes_no_sense_is_refused(change: dict[str, object]) -> None:
-    with pytest.raises(BadManifestError, match="makes no sense"):
-        read_offer(*PUBLISHER.signed(FIELDS | change), [PUBLISHER.key])
+    ):
+        with pytest.raises(BadManifestError, match="makes no sense"):
+            read_offer(*PUBLISHER.signed(FIELDS | change), [PUBLISHER.key])
 
 
 def test_an_offer_at_the_limits_is_read() -> None:
@@ -55,10 +56,10 @@ def test_an_offer_at_the_limits_is_read() -> None:
     assert len(read_offer(*PUBLISHER.signed(FIELDS | limits), [PUBLISHER.key])[0].changes) == 50
 
 
-@pytest.mark.parametrize("content", [b"", b"[]", b"null", b"\xff", b"[" * 60_000])
-def test_signed_bytes_that_are_no_description_are_refused(content: bytes) -> None:
-    with pytest.raises(BadManifestError, match="makes no sense"):
-        read_offer(content, PUBLISHER.signature(content), [PUBLISHER.key])
+def test_signed_bytes_that_are_no_description_are_refused() -> None:
+    for content in (b"", b"[]", b"null", b"\xff", b"[" * 60_000):
+        with pytest.raises(BadManifestError, match="makes no sense"):
+            read_offer(content, PUBLISHER.signature(content), [PUBLISHER.key])
 
 
 def test_another_key_a_changed_byte_or_no_signature_is_refused() -> None:
@@ -77,23 +78,77 @@ def test_a_description_that_is_too_large_is_not_looked_at() -> None:
             read_offer(content, PUBLISHER.signature(content), [PUBLISHER.key])
 
 
-@pytest.mark.parametrize(
-    "text", ["not a key", f"{PUBLISHER.key[:9]}*{PUBLISHER.key[9:]}"], ids=["words", "a letter more"]
-)
-def test_a_key_that_is_none_is_told(text: str) -> None:
-    with pytest.raises(UsageError, match="no Ed25519 key"):
-        parse_key(text)
-
-
 def test_a_publisher_has_an_address_and_a_key() -> None:
     require_publisher(UpdateSettings(url="https://example.org/stable", key=PUBLISHER.key))
     with pytest.raises(UsageError, match="no source of updates"):
         require_publisher(UpdateSettings())
+    for text in ("not a key", f"{PUBLISHER.key[:9]}*{PUBLISHER.key[9:]}"):
+        with pytest.raises(UsageError, match="no Ed25519 key"):
+            parse_key(text)
+
+
+def test_versions_are_compared_as_numbers() -> None:
+    for offered, running, newer in (
+        ("0.2.0", "0.1.9", True),
+        ("0.10", "0.9.9", True),
+        ("0.1.0", "0.1", False),
+        ("0.1.0", "0.2.0", False),
+    ):
+        assert is_newer(offered, running) is newer
+
+
+NOW = 1_000_000.0
+
+
+DAY = 86400
+
+
+SEEN = KnownPublisher(anchor="old", key="old", issued_at=900_000, version="0.3.0")
+
+
+OFFER = Offer("0.3.0", 900_000, 2_000_000, "", ("faster",), {})
+
+
+def test_the_same_and_a_newer_description_are_accepted() -> None:
+    assert accept(OFFER, "old", SEEN, NOW).version == "0.3.0"
+    newer = accept(replace(OFFER, version="0.4.0", issued_at=950_000), "old", SEEN, NOW)
+    assert (newer.version, newer.issued_at, newer.changes) == ("0.4.0", 950_000, ("faster",))
 
 
 @pytest.mark.parametrize(
-    ("offered", "running", "newer"),
-    [("0.2.0", "0.1.9", True), ("0.10", "0.9.9", True), ("0.1.0", "0.1", False), ("0.1.0", "0.2.0", False)],
+    "offer",
+    [
+        replace(OFFER, issued_at=899_999),
+        replace(OFFER, version="0.2.0", issued_at=800_000),
+        replace(OFFER, version="0.2.0", issued_at=950_000),
+        replace(OFFER, version="0.9.0", issued_at=800_000),
+        replace(OFFER, version="0.4.0"),
+    ],
+    ids=["older", "older version", "downgrade", "older with a newer version", "two of one time"],
 )
-def test_versions_are_compared_as_numbers(offered: str, running: str, newer: bool) -> None:
-    assert is_newer(offered, running) is newer
+def test_what_goes_back_is_refused(offer: Offer) -> None:
+    with pytest.raises(BadManifestError, match="old description"):
+        accept(offer, "old", SEEN, NOW)
+
+
+def test_what_has_expired_or_comes_from_the_future_is_refused_and_what_a_clock_errs_is_not() -> None:
+    with pytest.raises(BadManifestError, match="expired"):
+        accept(replace(OFFER, expires_at=int(NOW)), "old", SEEN, NOW)
+    with pytest.raises(BadManifestError, match="future"):
+        accept(replace(OFFER, issued_at=int(NOW) + DAY + 1), "old", SEEN, NOW)
+    assert accept(replace(OFFER, issued_at=int(NOW) + DAY), "old", SEEN, NOW).issued_at > NOW
+
+
+def test_a_key_hands_over_to_the_next_and_counts_no_more_unless_the_next_is_withdrawn() -> None:
+    assert SEEN.keys == ("old",)
+    announced = accept(replace(OFFER, next_key="new", issued_at=910_000), "old", SEEN, NOW)
+    assert announced.keys == ("old", "new")
+    taken = accept(replace(OFFER, next_key="new", issued_at=920_000), "new", announced, NOW)
+    assert taken.keys == ("new",)
+    assert accept(replace(OFFER, issued_at=920_000), "old", announced, NOW).keys == ("old",)
+
+
+def test_a_user_who_names_another_key_begins_anew() -> None:
+    rotated = replace(SEEN, key="new")
+    assert publisher_of("old", rotated) == rotated
+    assert publisher_of("other", rotated) == KnownPublisher(anchor="other", key="other")

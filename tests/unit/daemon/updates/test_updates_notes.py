@@ -16,20 +16,18 @@ NOTES = Notes(KnownPublisher(anchor="key", key="key", issued_at=7, version="0.2.
 
 
 @pytest.fixture
-def file(tmp_path: Path) -> NotesFile:
-    return NotesFile(Places(*(tmp_path / name for name in ("config", "state", "run", "cache"))))
+def file(places: Places) -> NotesFile:
+    return NotesFile(places)
 
 
-def test_what_was_written_is_read(file: NotesFile) -> None:
+def test_what_was_written_is_read_and_not_again_until_it_changes(file: NotesFile, tmp_path: Path) -> None:
     assert file.read() == Notes()
     with file.lock():
+        file.write(Notes())
+    with file.lock():
+        assert (tmp_path / "state" / "updates.json").exists(), "an empty one is not damaged"
         file.write(NOTES)
     assert file.read() == NOTES
-
-
-def test_a_file_that_did_not_change_is_not_read_again(file: NotesFile) -> None:
-    with file.lock():
-        file.write(NOTES)
     assert file.read() is file.read()
     changed = replace(NOTES, asked_at=2.5)
     file.write(changed)
@@ -57,10 +55,3 @@ def test_a_damaged_file_counts_as_empty_and_is_kept_for_who_wants_to_look(
     with file.lock() as notes:
         assert notes == Notes()
     assert [path.read_bytes() for path in (tmp_path / "state").glob("updates.json.broken-*")] == [content]
-
-
-def test_an_empty_one_is_not_damaged(file: NotesFile, tmp_path: Path) -> None:
-    with file.lock():
-        file.write(Notes())
-    with file.lock():
-        assert (tmp_path / "state" / "updates.json").exists()

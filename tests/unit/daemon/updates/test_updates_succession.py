@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import os
 import socket
 import subprocess
-from collections.abc import Iterator
 from pathlib import Path
 
+import psutil
 import pytest
 from potluck_control.client import DaemonAwayError
 from potluck_daemon.updates import succession
@@ -28,47 +27,35 @@ def program(folder: Path, script: str) -> None:
     path.chmod(0o755)
 
 
-@pytest.fixture
-def hung_daemon(tmp_path: Path) -> Iterator[Path]:
-    """Somebody listens and never answers."""
-    with socket.socket(socket.AF_UNIX) as listening:
-        listening.bind(str(tmp_path / "hung.sock"))
-        listening.listen()
-        yield tmp_path / "hung.sock"
-
-
-def test_a_daemon_that_is_not_there_need_not_be_ended(folder: Path) -> None:
+def test_a_daemon_that_is_not_there_need_not_be_ended_and_one_that_hangs_is_not_passed_over(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     assert not LocalSuccessor(folder / "socket", None).drain()
-
-
-def test_a_daemon_that_hangs_is_not_passed_over(hung_daemon: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(succession, "_ANSWER_S", 0.1)
-    with pytest.raises(DaemonAwayError, match="does not answer"):
-        LocalSuccessor(hung_daemon, None).drain()
+    with socket.socket(socket.AF_UNIX) as listening:
+        listening.bind(str(folder / "hung.sock"))
+        listening.listen()
+        with pytest.raises(DaemonAwayError, match="does not answer"):
+            LocalSuccessor(folder / "hung.sock", None).drain()
 
 
-def test_a_daemon_that_ends_at_once_is_told_with_its_last_words(folder: Path) -> None:
-    program(folder, "echo first; echo 'the reason' >&2; exit 1")
+def test_it_is_started_again_while_the_one_before_holds_the_lock_and_its_last_words_are_told(folder: Path) -> None:
+    holds_lock = f"test -e {folder}/tried || {{ touch {folder}/tried; exit 3; }}"
+    program(folder, f"{holds_lock}\necho first\necho 'the reason' >&2\nexit 1")
     with pytest.raises(PotluckError, match="its daemon ended: the reason"):
         LocalSuccessor(folder / "socket", None).start(folder)
 
 
-def test_it_is_started_again_while_the_one_before_holds_the_lock(folder: Path) -> None:
-    program(folder, f"test -e {folder}/tried && exit 1; touch {folder}/tried; exit 3")
-    with pytest.raises(PotluckError, match="its daemon ended"):
-        LocalSuccessor(folder / "socket", None).start(folder)
-    assert (folder / "tried").exists()
-
-
 def test_one_that_never_answers_is_given_up_and_killed(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(succession, "START_TIMEOUT_S", 2.0)  # in which a shell surely notes its number
-    program(folder, f"echo $$ >{folder}/pid; exec sleep 600")
+    monkeypatch.setattr(succession, "START_TIMEOUT_S", 1.0)
+    program(folder, "exec sleep 600")
+    others = psutil.Process().children()
     successor = LocalSuccessor(folder / "socket", None)
     with pytest.raises(PotluckError, match="does not answer"):
         successor.start(folder)
+    (daemon,) = set(psutil.Process().children()) - set(others)
     successor.end()
-    with pytest.raises(ProcessLookupError):
-        os.kill(int((folder / "pid").read_text()), 0)
+    assert not daemon.is_running()
 
 
 def test_under_systemd_it_becomes_a_unit_of_its_own(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:

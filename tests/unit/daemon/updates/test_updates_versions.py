@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -62,13 +63,6 @@ def test_the_previous_version_is_another_one_that_is_still_there(
     assert versions.previous() == previous
 
 
-def test_a_version_that_lasts_stays_and_the_one_before_is_kept(versions: Versions) -> None:
-    successor = Successor(versions)
-    switch("0.2.0", versions, successor, ignore)
-    assert successor.order == ["drain", "start 0.2.0", "watch"]
-    assert (versions.current(), versions.previous(), versions.trial()) == ("0.2.0", "0.1.0", None)
-
-
 @pytest.mark.parametrize("fault", [{"comes_up": False}, {"lasts": False}])
 def test_a_version_that_does_not_come_up_or_last_gives_way_to_the_one_before(
     versions: Versions, fault: dict[str, bool]
@@ -90,6 +84,16 @@ def test_a_version_that_went_back_by_itself_is_not_taken_back_twice(versions: Ve
 
     with pytest.raises(PotluckError, match=r"0\.1\.0 is in use again"):
         switch("0.2.0", versions, Restarted(versions), ignore)
+
+
+def test_a_complete_version_that_lasts_stays_and_the_one_before_is_kept(versions: Versions) -> None:
+    versions.folder("0.3.0").mkdir()
+    with pytest.raises(PotluckError, match="not complete"):
+        versions.begin_trial("0.3.0")
+    successor = Successor(versions)
+    switch("0.2.0", versions, successor, ignore)
+    assert successor.order == ["drain", "start 0.2.0", "watch"]
+    assert (versions.current(), versions.previous(), versions.trial()) == ("0.2.0", "0.1.0", None)
 
 
 def test_where_no_daemon_runs_none_is_started_and_the_next_start_is_the_trial(versions: Versions) -> None:
@@ -118,13 +122,6 @@ def test_a_trial_ends_with_its_proof_and_older_versions_go(versions: Versions) -
     assert [versions.note_start() for _ in range(5)] == [True] * 5
 
 
-def test_an_incomplete_version_is_never_switched_to(versions: Versions) -> None:
-    versions.folder("0.3.0").mkdir()
-    with pytest.raises(PotluckError, match="not complete"):
-        versions.begin_trial("0.3.0")
-    assert versions.current() == "0.1.0"
-
-
 def test_an_installation_of_another_tool_is_none_of_ours(versions: Versions, tmp_path: Path) -> None:
     assert own_versions("/usr/lib/potluck") is None
     assert own_versions(str(tmp_path / "venv")) is None
@@ -137,19 +134,22 @@ class _PowerCut(BaseException):
     """Nothing of this process happens after it."""
 
 
-def cut_power_at(call: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """At the `call`th of those that change what is on the disk."""
+def switch_until_power_cut(
+    versions: Versions, call: int, monkeypatch: pytest.MonkeyPatch, *, comes_up: bool = True
+) -> None:
+    """The power goes at the `call`th of those that change what is on the disk."""
     left = [call]
-    for name in ("replace", "symlink", "unlink", "fsync", "rmdir"):
-        real = getattr(os, name)
 
-        def counted(*arguments: object, real: Callable[..., object] = real, **more: object) -> object:
-            left[0] -= 1
-            if left[0] == 0:
-                raise _PowerCut
-            return real(*arguments, **more)
+    def counting(real: Callable[..., object], *arguments: object, **more: object) -> object:
+        left[0] -= 1
+        if left[0] == 0:
+            raise _PowerCut
+        return real(*arguments, **more)
 
-        monkeypatch.setattr(os, name, counted)
+    with monkeypatch.context() as patch, contextlib.suppress(_PowerCut, PotluckError):
+        for name in ("replace", "symlink", "unlink", "fsync", "rmdir"):
+            patch.setattr(os, name, partial(counting, getattr(os, name)))
+        switch("0.2.0", versions, Successor(versions, comes_up=comes_up), ignore)
 
 
 @pytest.mark.parametrize("call", range(1, 40))
@@ -157,9 +157,7 @@ def test_whenever_the_power_goes_one_complete_version_is_in_use_and_updates_go_o
     versions: Versions, monkeypatch: pytest.MonkeyPatch, call: int
 ) -> None:
     (versions.folder("0.0.9") / "bin").mkdir(parents=True)
-    with monkeypatch.context() as patch, contextlib.suppress(_PowerCut):
-        cut_power_at(call, patch)
-        switch("0.2.0", versions, Successor(versions), ignore)
+    switch_until_power_cut(versions, call, monkeypatch)
     assert versions.note_start()
     version = versions.current()
     assert (versions.folder(version) / "bin" / "potluckd").exists()
@@ -176,9 +174,7 @@ def test_whenever_the_power_goes_one_complete_version_is_in_use_and_updates_go_o
 def test_whenever_the_power_goes_a_version_that_fails_is_left(
     versions: Versions, monkeypatch: pytest.MonkeyPatch, call: int
 ) -> None:
-    with monkeypatch.context() as patch, contextlib.suppress(_PowerCut, PotluckError):
-        cut_power_at(call, patch)
-        switch("0.2.0", versions, Successor(versions, comes_up=False), ignore)
+    switch_until_power_cut(versions, call, monkeypatch, comes_up=False)
     for _ in range(4):  # starts of a version that fails at once
         versions.note_start()
     assert versions.current() == "0.1.0"
