@@ -290,7 +290,6 @@ def test_home_and_the_menu_tell_of_an_offer_and_lead_to_it() -> None:
     window, tray = MainWindow(FakeLink({"updates.state": UPDATES})), Tray()
     window.show_updates(replace(UPDATES, offered=OFFERED))
     window.show_status(replace(MEMBER, state=State.SERVING, reason=Reason.NONE))
-    assert window.page is not None
     assert "Potluck 0.2.0 is available." in shown(window.page)
     button(window.page, "What's new").click()
     assert isinstance(window.page, InstallationPage)

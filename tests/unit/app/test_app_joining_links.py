@@ -43,7 +43,6 @@ def test_a_link_leads_to_where_the_invite_is_entered() -> None:
     window = MainWindow(FakeLink(ANSWERS))
     window.show_joining("friends")  # the daemon may still be away
     window.show_status(SERVING)
-    assert window.page is not None
     assert "Enter the invite to the swarm “friends” that its members sent you." in shown(window.page)
     assert window.focusWidget() is control(window.page, "Invite")
     window.close()
@@ -53,7 +52,6 @@ def test_a_link_leads_those_without_a_swarm_past_the_welcome() -> None:
     window = MainWindow(FakeLink(ANSWERS))
     window.show_status(replace(SERVING, state=State.IDLE, reason=Reason.NO_SWARM, swarm=None))
     window.show_joining("friends")
-    assert window.page is not None
     assert {"Choose a swarm", "Enter the invite to the swarm “friends” that its members sent you."} <= set(
         shown(window.page)
     )
@@ -64,7 +62,6 @@ def test_home_leads_to_the_card_that_invites() -> None:
     window = MainWindow(FakeLink(ANSWERS))
     window.show()
     window.show_status(SERVING)
-    assert window.page is not None
     press(window.page, "Invite someone")
     QApplication.processEvents()
     copy = button(window.page, "Copy invite")

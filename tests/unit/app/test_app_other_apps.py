@@ -24,7 +24,7 @@ from potluck_control.methods.gateway import (
     StartParams,
 )
 from PySide6.QtGui import QGuiApplication, QShortcut
-from PySide6.QtWidgets import QAbstractButton, QLineEdit, QPlainTextEdit
+from PySide6.QtWidgets import QAbstractButton, QPlainTextEdit
 
 from potluck.errors import PotluckError
 
@@ -69,7 +69,6 @@ def test_the_address_is_started_to_stay_and_copied() -> None:
 def test_a_key_is_made_for_a_program_shown_once_and_filled_in() -> None:
     page, link = page_of(READY)
     name = control(page, "Name of the program")
-    assert isinstance(name, QLineEdit)
     press(page, "Make a key")
     assert link.named("gateway.make_key") == []  # without a name
     name.setText(" webui ")
@@ -92,7 +91,6 @@ def test_keys_are_shown_with_what_their_programs_used() -> None:
 def test_a_refused_name_is_said() -> None:
     page, link = page_of(READY)
     name = control(page, "Name of the program")
-    assert isinstance(name, QLineEdit)
     name.setText("!")
     press(page, "Make a key")
     link.fail("gateway.make_key", PotluckError("'!' is no name for a key", hint="use letters"))

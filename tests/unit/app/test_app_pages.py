@@ -88,7 +88,6 @@ def test_an_answer_about_another_stretch_than_the_chosen_one_is_not_shown() -> N
     late, _ = link._waiting["earnings.summary"]
     page.findChild(Segments).choose(Stretch.DAY)
     link.answer("earnings.summary", EARNINGS)
-    assert late is not None
     late(EARNINGS)
     assert "2,500,000" not in shown(page)
     assert link.named("earnings.by_model") == [GroupParams(7), GroupParams(1)]
@@ -322,10 +321,8 @@ def test_the_keyboard_reaches_everything_and_everything_has_a_name(key: str, qtb
     qtbot.addWidget(window)
     window.show()
     qtbot.waitExposed(window)
-    assert window.page is not None
     reached: list[QWidget] = []
     while (widget := window.focusWidget()) not in reached:
-        assert widget is not None
         reached.append(widget)
         window.focusNextChild()
     for widget in reached:

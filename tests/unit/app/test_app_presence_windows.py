@@ -91,7 +91,6 @@ class Daemon:
             always = settings.Setting("yield.always", settings.SettingKind.LIST, self.always, (), "")
             return settings.SettingsPage("", (settings.Section("yield", "", (always,)),))
         assert method is schema.PRESENCE
-        assert params is not None
         self.told.append(params)
         return schema.Empty()
 

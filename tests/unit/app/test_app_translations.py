@@ -20,7 +20,6 @@ _PLACE = re.compile(r"\{\w+\}|%n")
 def _load() -> ModuleType:
     loader = SourceFileLoader("translations", str(ROOT / ".ci" / "translations"))
     spec = spec_from_loader("translations", loader)
-    assert spec is not None
     module = module_from_spec(spec)
     loader.exec_module(module)
     return module
@@ -39,7 +38,6 @@ def messages(path: Path) -> dict[tuple[str, str], ElementTree.Element]:
 
 def forms(message: ElementTree.Element) -> list[str]:
     translation = message.find("translation")
-    assert translation is not None
     plurals = [form.text or "" for form in translation.iter("numerusform")]
     return plurals or [translation.text or ""]
 
@@ -53,7 +51,6 @@ def test_no_text_is_missing_left_over_or_unfinished(language: str, tmp_path: Pat
     assert messages(fresh).keys() == messages(kept).keys(), "run .ci/translations, then translate what is new"
     for (context, source), message in messages(fresh).items():
         translation = message.find("translation")
-        assert translation is not None
         assert translation.get("type") is None, f"unfinished in {language}: {context}: {source}"
         assert all(forms(message)), f"empty in {language}: {context}: {source}"
 

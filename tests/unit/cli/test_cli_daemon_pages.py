@@ -148,7 +148,6 @@ def test_the_page_keeps_to_the_width_of_the_terminal(
     shown = [re.sub("\x1b\\[[0-9;]*m", "", line) for line in page(status, Terminal(Screen()), NOW)]
     assert max(map(len, shown)) <= width
     assert "".join(shown).count("█") + "".join(shown).count("▒") >= swarm.num_blocks - 1
-    assert swarm.span is not None
     assert sum(len(line.strip()) for line in shown if set(line.strip()) == {"^"}) == swarm.span[1] - swarm.span[0]
     words = " ".join(" ".join(shown).split())
     for part in ("12.3 tokens/s, 1 session, 10,234 tokens today", "1.1 of 2.1 GB", status.notices[0], "Serving blocks"):

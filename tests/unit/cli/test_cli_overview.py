@@ -73,7 +73,6 @@ def test_the_overview_for_scripts_names_the_gaps() -> None:
 def test_the_page_says_what_the_swarm_bears_where_it_is_thinnest_and_what_one_more_brings() -> None:
     servers = [server(0, Span(0, 6)), server(1, Span(0, 3)), server(2, Span(0, 3))]
     seen = overview(SWARM, servers).outlook
-    assert seen is not None
     assert (seen.tokens_per_s, seen.bottlenecks) == (200.0, ((3, 6),))
     assert (seen.one_more_tokens_per_s, seen.one_more_span) == (400.0, (3, 6))
     text = "\n".join(page(SWARM, servers, Terminal(io.StringIO())))

@@ -56,7 +56,6 @@ def test_a_planted_link_into_a_folder_of_root_does_not_keep_root(places: Places,
     (tmp_path / "roots").mkdir(mode=0o1777)
     places.engines.symlink_to(tmp_path / "roots")
     owner = owner_of(places)
-    assert owner is not None
     assert owner.pw_uid == NOBODY
 
 
@@ -71,7 +70,6 @@ def test_roots_own_link_to_a_folder_of_another_user_makes_that_user_the_owner(pl
     (tmp_path / "roots").mkdir()
     (tmp_path / "roots" / "engines").symlink_to(places.state)
     owner = owner_of(Places(config=tmp_path, state=tmp_path / "roots", runtime=tmp_path, cache=tmp_path))
-    assert owner is not None
     assert owner.pw_uid == NOBODY
 
 

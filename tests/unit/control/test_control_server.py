@@ -111,7 +111,6 @@ async def test_a_fault_inside_is_named_without_its_details(path: Path, caplog: p
 async def test_no_daemon_is_said_with_the_way_out(tmp_path: Path) -> None:
     with pytest.raises(DaemonAwayError) as caught:
         ControlClient(tmp_path / "nothing.sock").call(schema.STATUS)
-    assert caught.value.hint is not None
     assert "potluck start" in caught.value.hint
 
 

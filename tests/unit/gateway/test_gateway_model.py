@@ -110,7 +110,6 @@ def test_the_start_of_a_stop_text_is_shown_once_it_is_none(answered: None) -> No
 def test_details_name_the_tokens_and_the_servers(answered: None) -> None:
     request = ChatRequest(ASKED, 100, stop=("END",), with_details=True)
     details = SwarmChat("m", Silent(), Letters()).answer(request, lambda _: None).details
-    assert details is not None
     assert details.tokens == tuple(map(ord, "one END"))
     assert [(hop.peer_id, hop.name, hop.blocks) for hop in details.route] == [("12D3KooW", "ana", "0:4")]
 
@@ -227,13 +226,11 @@ def test_a_models_own_template_is_used_and_may_refuse(tmp_path: Path) -> None:
     text = Text(resource(DEMO_MODEL))
     told = [{"role": "user", "content": "Hello"}]
     tokens = text.encode_chat(told)
-    assert tokens is not None
     assert text.decode(tokens[0].tolist()) == "User: Hello\nAssistant:"
     text._tokenizer.chat_template = None
     assert text.encode_chat(told) is None
     text._tokenizer.chat_template = "{% for m in messages %}{{ m.role }}: {{ m.content }}{% endfor %}"
     tokens = text.encode_chat(told)
-    assert tokens is not None
     assert text.decode(tokens[0].tolist()) == "user: Hello"
     text._tokenizer.chat_template = "{{ raise_exception('roles must alternate') }}"
     with pytest.raises(UsageError, match="roles must alternate"):
