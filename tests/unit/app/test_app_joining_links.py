@@ -39,23 +39,22 @@ def test_a_second_start_hands_its_link_to_the_first(tmp_path: Path, qtbot: QtBot
     first.release()
 
 
+INVITED = "Enter the invite to the swarm “friends” that its members sent you."
+
+
 def test_a_link_leads_to_where_the_invite_is_entered() -> None:
     window = MainWindow(FakeLink(ANSWERS))
     window.show_joining("friends")  # the daemon may still be away
     window.show_status(SERVING)
-    assert "Enter the invite to the swarm “friends” that its members sent you." in shown(window.page)
+    assert INVITED in shown(window.page)
     assert window.focusWidget() is control(window.page, "Invite")
-    window.close()
 
 
 def test_a_link_leads_those_without_a_swarm_past_the_welcome() -> None:
     window = MainWindow(FakeLink(ANSWERS))
     window.show_status(replace(SERVING, state=State.IDLE, reason=Reason.NO_SWARM, swarm=None))
     window.show_joining("friends")
-    assert {"Choose a swarm", "Enter the invite to the swarm “friends” that its members sent you."} <= set(
-        shown(window.page)
-    )
-    window.close()
+    assert {"Choose a swarm", INVITED} <= set(shown(window.page))
 
 
 def test_home_leads_to_the_card_that_invites() -> None:

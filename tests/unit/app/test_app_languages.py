@@ -76,9 +76,8 @@ def test_every_reason_of_the_policy_follows_a_template() -> None:
         *(f"{said}; waiting a moment" for said in policy._OVER.values()),
     ]
     with in_language("de"):
-        assert [
-            reason for reason in reasons if translated(reason.format(who="Doom")) == reason.format(who="Doom")
-        ] == []
+        said = [reason.format(who="Doom") for reason in reasons]
+        assert [reason for reason in said if translated(reason) == reason] == []
 
 
 def test_every_problem_of_a_detector_follows_a_template() -> None:
@@ -96,10 +95,8 @@ def test_every_problem_of_a_detector_follows_a_template() -> None:
 @pytest.mark.parametrize(
     ("said", "german"),
     [
-        ("Giving way to Hades II", "Macht Platz für Hades II"),
         ("Giving way to Hades II, which fills the screen", "Macht Platz für Hades II im Vollbild"),
         ("15 s after Hades II has ended", "15 s nach dem Ende von Hades II"),
-        ("Serving blocks 0:4 of demo", "Stellt die Schichten 1–4 von demo bereit"),
         (
             "Serving blocks 0:1 of demo while loading 0:12 slowly, while you use the computer",
             "Stellt die Schichten 1 von demo (lädt 1–12) langsam bereit, während du den Computer benutzt",
@@ -112,7 +109,7 @@ def test_every_problem_of_a_detector_follows_a_template() -> None:
         ("the wind has changed", "the wind has changed"),
         ("the driver does not answer", "the driver does not answer"),
     ],
-    ids=["who", "how", "ending", "serving", "growing", "nested", "system", "unknown", "half known"],
+    ids=["who", "ending", "growing", "nested", "system", "unknown", "half known"],
 )
 def test_what_the_daemon_says_is_translated_if_it_follows_a_template(said: str, german: str) -> None:
     with in_language("de"):

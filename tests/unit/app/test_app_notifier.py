@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 from helpers.app_answers import ANSWERS
-from potluck_app.pages.preferences import News, Preferences
+from potluck_app.pages.preferences import News
 from potluck_app.shell.notifier import ERRORS_APART_S, FORGOTTEN_S, MISSING_S, Notifier
 from potluck_control.agreement import Agreement, Difference
 from potluck_control.methods.members import Member, MembersList
@@ -115,11 +114,3 @@ def test_a_daemon_of_another_version_is_told_once() -> None:
     message = notifier.agreement(OLDER)
     assert "Restart the daemon." in message.text
     assert notifier.agreement(OLDER) is None
-
-
-def test_the_choice_is_kept(tmp_path: Path) -> None:
-    file = str(tmp_path / "app.ini")
-    before = Preferences(file)
-    assert before.notifications
-    before.set_notifications(False)
-    assert not Preferences(file).notifications
