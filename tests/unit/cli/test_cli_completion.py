@@ -21,18 +21,12 @@ def model() -> object:
 PROMPT = torch.tensor([[5, 6, 7]])
 
 
-def test_a_completion_holds_new_tokens_only_and_reports_each(model: object) -> None:
+def test_greedy_is_what_generate_returns_without_the_prompt_and_each_token_is_told(model: object) -> None:
     seen: list[int] = []
     completion = complete(model, PROMPT, Options(6, min_new_tokens=6), lambda so_far: seen.append(so_far.tokens[-1]))
-    assert completion.tokens == seen
-    assert len(seen) == 6
-    assert completion.times_s == sorted(completion.times_s)
-
-
-def test_greedy_is_what_generate_returns(model: object) -> None:
-    completion = complete(model, PROMPT, Options(6, min_new_tokens=6), lambda _: None)
     whole = model.generate(PROMPT, max_new_tokens=6, min_new_tokens=6, do_sample=False)  # type: ignore[attr-defined]
-    assert completion.tokens == whole[0, 3:].tolist()
+    assert completion.tokens == seen == whole[0, 3:].tolist()
+    assert completion.times_s == sorted(completion.times_s)
 
 
 def test_a_seed_gives_the_same_samples_again(model: object) -> None:
@@ -41,12 +35,9 @@ def test_a_seed_gives_the_same_samples_again(model: object) -> None:
     assert complete(model, PROMPT, options, lambda _: None).tokens == first.tokens
 
 
-def test_speed_leaves_the_prefill_out() -> None:
+def test_speed_leaves_the_prefill_out_and_the_longest_wait_is_between_tokens() -> None:
     assert Completion([1, 2, 3], [10.0, 10.5, 11.0]).tokens_per_s == 2.0
     assert Completion([1], [10.0]).tokens_per_s == 0.0
-
-
-def test_the_longest_wait_is_between_tokens() -> None:
     assert Completion([1, 2, 3], [10.0, 10.5, 12.5]).longest_wait_s == 2.0
 
 
