@@ -70,5 +70,5 @@ def test_a_process_that_was_stopped_ends_in_order_if_it_can(handler: str, code: 
     process.stdout.readline()
     process.stdout.close()
     os.kill(process.pid, signal.SIGSTOP)
-    connect.end_process(process.pid, 10.0 if handler == "SIG_DFL" else 0.2)
+    connect.end_process(process.pid, 60.0 if handler == "SIG_DFL" else 0.2)
     assert process.wait() == code

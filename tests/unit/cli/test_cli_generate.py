@@ -61,21 +61,21 @@ def test_a_running_daemon_answers_warm(way: Callable[..., str]) -> None:
 
 
 @pytest.mark.parametrize(
-    "options", [("--model", "."), ("--quantization", "int8"), ("--adapter", "a"), ("--max-new-tokens", "513")]
+    ("options", "state"),
+    [
+        (("--model", "."), READY),
+        (("--quantization", "int8"), READY),
+        (("--adapter", "a"), READY),
+        (("--max-new-tokens", "513"), READY),
+        ((), None),  # no daemon
+        ((), replace(READY, swarm="family")),
+        ((), replace(READY, state=GatewayState.STARTING, swarm="family")),  # it is left alone
+    ],
 )
 def test_what_the_gateway_does_not_have_needs_a_client_of_its_own(
-    way: Callable[..., str], options: tuple[str, ...]
+    way: Callable[..., str], options: tuple[str, ...], state: GatewayStatus | None
 ) -> None:
-    assert way(*options) == "own"
-
-
-def test_without_a_daemon_there_is_a_client_of_its_own(way: Callable[..., str]) -> None:
-    assert way(state=None) == "own"
-
-
-@pytest.mark.parametrize("state", [GatewayState.READY, GatewayState.STARTING])
-def test_a_gateway_that_runs_for_another_swarm_is_left_alone(way: Callable[..., str], state: GatewayState) -> None:
-    assert way(state=replace(READY, state=state, swarm="family")) == "own"
+    assert way(*options, state=state) == "own"
 
 
 def test_an_empty_prompt_is_refused_before_anything_starts(way: Callable[..., str], capsys: Any) -> None:

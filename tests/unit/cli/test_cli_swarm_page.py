@@ -72,15 +72,12 @@ def test_it_says_what_is_missing_at_risk_and_what_one_more_gpu_would_bring() -> 
     assert "One more GPU like those here would serve layers 5–6 and bring 50 tokens/s." in text
 
 
-def test_a_complete_swarm_says_what_limits_its_speed() -> None:
+def test_a_complete_swarm_says_what_limits_its_speed_and_an_empty_one_that_it_is_empty() -> None:
     whole = replace(SWARM, replicas=(2, 2, 2, 2, 3, 3), gaps=(), outlook=SwarmOutlook(8.0, ((0, 4),), 8.0, (0, 4)))
     text = drawn(whole).text
     assert "all 6 layers are online" in text
     assert "The speed is limited by layers 1–4." in text
     assert "as a spare. It would not raise the speed." in text
-
-
-def test_a_swarm_without_servers_has_a_page() -> None:
     empty = replace(SWARM, servers=(), replicas=(0,) * 6, gaps=tuple(range(6)), outlook=None)
     assert "Nobody serves this model yet." in drawn(empty).text
 
