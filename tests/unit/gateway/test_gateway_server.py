@@ -9,7 +9,7 @@ import socket
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, closing, contextmanager, suppress
 from dataclasses import replace
 from typing import Any
 
@@ -20,19 +20,13 @@ from potluck_gateway.answers import Answer, AnswerDetails, AnswerHop, Likely, Pa
 from potluck_gateway.chat_format import parse_chat
 from potluck_gateway.client import CompletionOptions, ask, complete
 from potluck_gateway.door import MAX_UNPROVEN
-from potluck_gateway.requests import (
-    BadRequestError,
-    ChatMessage,
-    ChatRequest,
-    ContextLengthError,
-    visible,
-)
+from potluck_gateway.requests import ChatMessage, ChatRequest, ContextLengthError, visible
 from potluck_gateway.scores_format import chat_scores, completion_scores
 from potluck_gateway.server import GatewayServer
 
 from potluck.errors import PotluckError, SwarmError, UsageError
 
-TOKEN = "secret-token"
+TOKEN, CHAT = "secret-token", "/v1/chat/completions"
 HELLO = {"messages": [{"role": "user", "content": "Hello"}]}
 DETAILS = AnswerDetails((7, 8, 9), 12.5, (AnswerHop("12D3KooW", None, "0:4"), AnswerHop("12D3KooX", "ana", "4:12")))
 
@@ -78,12 +72,17 @@ def asked() -> list[int]:
 
 @pytest.fixture
 def server(model: Words, asked: list[int]) -> Iterator[GatewayServer]:
-    with running(GatewayServer(model, lambda key: key == TOKEN, lambda: asked.append(1), max_tokens=100)) as made:
+    with running(server_of(model, lambda: asked.append(1))) as made:
         yield made
+
+
+def server_of(model: Words, on_asked: Callable[[], None] = lambda: None, **options: Any) -> GatewayServer:
+    return GatewayServer(model, lambda key: key == TOKEN, on_asked, max_tokens=100, **options)
 
 
 @contextmanager
 def running(server: GatewayServer) -> Iterator[GatewayServer]:
+    server._server.config.timeout_graceful_shutdown = 60  # a busy machine may need longer than a second
     thread = threading.Thread(target=server.run)
     thread.start()
     try:
@@ -93,27 +92,25 @@ def running(server: GatewayServer) -> Iterator[GatewayServer]:
         thread.join()
 
 
-def send(server: GatewayServer, body: object, *, path: str = "/v1/chat/completions", **headers: str) -> tuple[int, Any]:
-    connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=60)
-    try:
-        given = {"Authorization": f"Bearer {TOKEN}"} | {name.replace("_", "-"): text for name, text in headers.items()}
-        data = body if isinstance(body, bytes) else json.dumps(body).encode()
-        connection.request("POST", path, data, given)
+def exchange(
+    server: GatewayServer, body: object, *, path: str = CHAT, method: str = "POST", **headers: str
+) -> tuple[http.client.HTTPResponse, bytes]:
+    """Send a request with the key, unless `headers` say otherwise; return the answer and its body."""
+    given = {"Authorization": f"Bearer {TOKEN}"} | {name.replace("_", "-"): text for name, text in headers.items()}
+    with closing(http.client.HTTPConnection("127.0.0.1", server.port, timeout=60)) as connection:
+        connection.request(method, path, body if isinstance(body, bytes) else json.dumps(body), given)
         answer = connection.getresponse()
-        return answer.status, json.loads(answer.read())
-    finally:
-        connection.close()
+        return answer, answer.read()
 
 
-def _streamed(server: GatewayServer, **more: Any) -> list[dict[str, Any]]:
-    connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=60)
-    try:
-        body = HELLO | {"stream": True, "stream_options": {"include_usage": True}} | more
-        connection.request("POST", "/v1/chat/completions", json.dumps(body), {"Authorization": f"Bearer {TOKEN}"})
-        events = connection.getresponse().read().decode().split("\n\n")
-        return [json.loads(event[6:]) for event in events if event.startswith("data: {")]
-    finally:
-        connection.close()
+def send(server: GatewayServer, body: object, **how: str) -> tuple[int, Any]:
+    answer, said = exchange(server, body, **how)
+    return answer.status, json.loads(said)
+
+
+def streamed(server: GatewayServer, **more: Any) -> list[dict[str, Any]]:
+    _, said = exchange(server, HELLO | {"stream": True, "stream_options": {"include_usage": True}} | more)
+    return [json.loads(event[6:]) for event in said.decode().split("\n\n") if event.startswith("data: {")]
 
 
 def ready(server: GatewayServer, token: str = TOKEN) -> GatewayStatus:
@@ -172,7 +169,7 @@ def test_a_command_tells_a_wrong_request_from_a_swarm_that_cannot_answer(
 
 
 def test_all_parts_of_an_answer_carry_its_id_and_no_other_answer_does(server: GatewayServer) -> None:
-    first, second = (_streamed(server) for _ in range(2))
+    first, second = (streamed(server) for _ in range(2))
     assert len(first) == 6  # who speaks, three words, the end, the counts
     assert len({(part["id"], part["created"]) for part in first}) == 1
     assert first[0]["id"] != second[0]["id"]
@@ -180,26 +177,18 @@ def test_all_parts_of_an_answer_carry_its_id_and_no_other_answer_does(server: Ga
 
 def test_each_whole_answer_is_counted_for_its_key(model: Words) -> None:
     answered: list[tuple[str, int]] = []
-    made = GatewayServer(
-        model,
-        lambda key: key == TOKEN,
-        lambda: None,
-        max_tokens=100,
-        on_answered=lambda key, tokens: answered.append((key, tokens)),
-    )
+    made = server_of(model, on_answered=lambda key, tokens: answered.append((key, tokens)))
     with running(made) as server:
         send(server, HELLO)
-        _streamed(server)
+        streamed(server)
         send(server, {"prompt": "Hello", "stream": False}, path=f"/{TOKEN}/api/generate", Authorization="")
         send(server, {"messages": "nonsense"})
     assert answered == [(TOKEN, 4)] * 3
 
 
 def test_models_are_listed(server: GatewayServer) -> None:
-    connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=60)
-    connection.request("GET", "/v1/models", headers={"Authorization": f"Bearer {TOKEN}"})
-    assert json.loads(connection.getresponse().read())["data"][0]["id"] == "words"
-    connection.close()
+    _, said = exchange(server, b"", path="/v1/models", method="GET")
+    assert json.loads(said)["data"][0]["id"] == "words"
 
 
 @pytest.mark.parametrize(
@@ -225,7 +214,6 @@ def test_strangers_are_refused(
     [
         (b"{", 400),
         ([], 400),
-        ({}, 400),
         ({"messages": []}, 400),
         ({"messages": [{"role": "robot", "content": "x"}]}, 400),
         ({"messages": [{"role": "user", "content": 5}]}, 400),
@@ -269,34 +257,26 @@ def test_a_failure_of_the_swarm_is_told_before_and_in_a_stream(server: GatewaySe
         list(ask(ready(server, "wrong"), [ChatMessage("user", "Hello")]))
 
 
-@pytest.mark.parametrize("is_streamed", [False, True])
 @pytest.mark.parametrize(
-    ("failure", "status", "code"),
+    ("failure", "status", "code", "is_streamed"),
     [
-        (ContextLengthError("too long"), 400, "context_length_exceeded"),
-        (UsageError("the template refuses"), 400, None),
-        (SwarmError("nobody serves block 3"), 503, None),
+        (ContextLengthError("too long"), 400, "context_length_exceeded", True),
+        (UsageError("the template refuses"), 400, None, False),
+        (SwarmError("nobody serves block 3"), 503, None, True),
     ],
 )
 def test_a_failure_before_the_first_part_has_its_own_status(
-    server: GatewayServer, model: Words, is_streamed: bool, failure: PotluckError, status: int, code: str | None
+    server: GatewayServer, model: Words, failure: PotluckError, status: int, code: str | None, is_streamed: bool
 ) -> None:
     model.early_failure = failure
-    connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=60)
-    body = json.dumps(HELLO | {"stream": is_streamed})
-    connection.request("POST", "/v1/chat/completions", body, {"Authorization": f"Bearer {TOKEN}"})
-    answer = connection.getresponse()
-    assert (answer.status, json.loads(answer.read())["error"]["code"]) == (status, code)
+    answer, said = exchange(server, HELLO | {"stream": is_streamed})
+    assert (answer.status, json.loads(said)["error"]["code"]) == (status, code)
     assert bool(answer.headers["Retry-After"]) == (status == 503)
-    connection.close()
 
 
 def test_a_field_without_effect_is_named_in_the_answer(server: GatewayServer) -> None:
-    connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=60)
-    body = json.dumps(HELLO | {"user": "me", "store": False})
-    connection.request("POST", "/v1/chat/completions", body, {"Authorization": f"Bearer {TOKEN}"})
-    assert connection.getresponse().headers["X-Potluck-Ignored"] == "store, user"
-    connection.close()
+    answer, _ = exchange(server, HELLO | {"user": "me", "store": False})
+    assert answer.headers["X-Potluck-Ignored"] == "store, user"
 
 
 def test_each_choice_has_its_own_seed_and_the_prompt_counts_once(server: GatewayServer, model: Words) -> None:
@@ -308,7 +288,7 @@ def test_each_choice_has_its_own_seed_and_the_prompt_counts_once(server: Gateway
 
 
 def test_choices_are_streamed_with_their_index(server: GatewayServer) -> None:
-    *parts, counts = _streamed(server, n=2)
+    *parts, counts = streamed(server, n=2)
     choices = [part["choices"][0] for part in parts]
     for index in range(2):
         mine = [choice for choice in choices if choice["index"] == index]
@@ -320,17 +300,9 @@ def test_choices_are_streamed_with_their_index(server: GatewayServer) -> None:
 
 def test_scores_are_written_as_the_reference_says() -> None:
     scores = (TokenScore(b"a", -0.5, 0, (Likely(b"a", -0.5), Likely(b"\xc3", -1.0))),)
-    assert chat_scores(scores)["content"] == [
-        {
-            "token": "a",
-            "logprob": -0.5,
-            "bytes": [97],
-            "top_logprobs": [
-                {"token": "a", "logprob": -0.5, "bytes": [97]},
-                {"token": "\ufffd", "logprob": -1.0, "bytes": [0xC3]},
-            ],
-        }
-    ]
+    first = {"token": "a", "logprob": -0.5, "bytes": [97]}
+    second = {"token": "\ufffd", "logprob": -1.0, "bytes": [0xC3]}
+    assert chat_scores(scores)["content"] == [first | {"top_logprobs": [first, second]}]
     assert completion_scores(scores) == {
         "tokens": ["a"],
         "token_logprobs": [-0.5],
@@ -340,7 +312,8 @@ def test_scores_are_written_as_the_reference_says() -> None:
 
 
 def test_a_client_that_goes_away_ends_its_generation(server: GatewayServer, model: Words) -> None:
-    model.words = ["word " * 100] * 1_000_000
+    pace = threading.Event()
+    model.words = ("word " for _ in iter(lambda: pace.wait(0.01), True))  # without an end
     parts = ask(ready(server), [ChatMessage("user", "Hello")])
     next(parts)
     parts.close()  # type: ignore[attr-defined]
@@ -351,10 +324,7 @@ def test_a_request_is_read_as_the_reference_says() -> None:
     asked = {
         "messages": [
             {"role": "developer", "content": "Be kind."},
-            {
-                "role": "user",
-                "content": [{"type": "text", "text": "a"}, {"type": "text", "text": "b"}],
-            },
+            {"role": "user", "content": [{"type": "text", "text": "a"}, {"type": "text", "text": "b"}]},
         ],
         "max_tokens": 1000,
         "temperature": 0.5,
@@ -369,8 +339,6 @@ def test_a_request_is_read_as_the_reference_says() -> None:
     messages = (ChatMessage("system", "Be kind."), ChatMessage("user", "ab"))
     wanted = ChatRequest(messages, 100, 0.5, seed=7, stop=("END",), is_streamed=True, with_usage=True)
     assert read == replace(wanted, ignored=("user",))
-    with pytest.raises(BadRequestError):
-        parse_chat(b'{"messages": 1}', 100)
 
 
 def test_a_text_ends_before_its_first_stop_text() -> None:
@@ -417,7 +385,7 @@ def test_a_key_may_stand_before_the_path_for_programs_that_send_no_headers(serve
 
 
 def test_a_taken_port_is_replaced_by_another(server: GatewayServer, model: Words) -> None:
-    other = GatewayServer(model, lambda _: False, lambda: None, max_tokens=1, port=server.port)
+    other = server_of(model, port=server.port)
     assert other.port not in (0, server.port)
     other.close()
 
@@ -432,8 +400,7 @@ def test_requests_wait_in_order_until_too_many_do(model: Words, monkeypatch: pyt
         return answer(*args)
 
     monkeypatch.setattr(model, "answer", slow)
-    made = GatewayServer(model, lambda key: key == TOKEN, lambda: None, max_tokens=100, at_once=1)
-    with running(made) as server, ThreadPoolExecutor(3) as pool:
+    with running(server_of(model, at_once=1)) as server, ThreadPoolExecutor(3) as pool:
         asked = [pool.submit(send, server, HELLO) for _ in range(3)]
         done, _ = wait(asked, return_when=FIRST_COMPLETED)
         is_open.set()
