@@ -154,7 +154,7 @@ def test_the_system_service_lets_in_root_and_its_group_only() -> None:
 
 
 async def test_the_socket_is_for_its_owner_alone(path: Path) -> None:
-    assert (path.stat().st_mode & 0o777, path.parent.stat().st_mode & 0o777) == (0o600, 0o700)
+    assert [os.stat(each).st_mode & 0o777 for each in (path, path.parent)] == [0o600, 0o700]
 
 
 async def test_a_slow_caller_and_an_idle_connection_are_dropped(tmp_path: Path, daemon: Daemon) -> None:
