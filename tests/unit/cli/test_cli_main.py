@@ -134,3 +134,26 @@ def test_an_error_that_ctrl_c_led_to_is_no_internal_error() -> None:
 )
 def test_values_that_cannot_be_are_refused_before_anything_starts(arguments: list[str]) -> None:
     assert run(*arguments) == 2
+
+
+@pytest.mark.parametrize(
+    ("line", "hint"),
+    [
+        ("serve m --block 0:2", "did you mean --blocks?"),  # words are never guessed from their beginning
+        ("sevre", "did you mean serve?"),
+        ("confg list", "did you mean config?"),
+        ("config lst", "did you mean list?"),
+        ("serve m --blokcs 0:2", "did you mean --blocks?"),
+        ("serve m --dtype=bfloat", "did you mean bfloat16?"),
+        ("swarm create f m --bootstrp=x", "did you mean --bootstrap?"),
+        ("serve --quixotic", "potluck serve --help explains it"),
+        ("ledger", "potluck ledger --help explains it"),
+        ("serve m --port x", "potluck serve --help explains it"),
+    ],
+)
+def test_a_wrong_word_brings_advice_in_one_line(line: str, hint: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(*line.split()) == 2
+    err = capsys.readouterr().err
+    assert err.count("\n") == 1
+    assert err.startswith("potluck: ")
+    assert err.endswith(f"({hint})\n")
