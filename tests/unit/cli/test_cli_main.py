@@ -92,11 +92,6 @@ def test_an_output_that_takes_nothing_is_no_internal_error(where: str, code: int
     assert (done.returncode, done.stderr[: len(said)], done.stderr.count("\n")) == (code, said, 1 if said else 0)
 
 
-def test_a_removed_command_names_what_to_do_instead(capsys: pytest.CaptureFixture[str]) -> None:
-    assert run("offload", "1h") == 2
-    assert "potluck pause" in capsys.readouterr().err
-
-
 def test_ctrl_c_is_exit_code_130(monkeypatch: pytest.MonkeyPatch) -> None:
     def interrupted(*_: object) -> int:
         raise KeyboardInterrupt
@@ -141,6 +136,7 @@ def test_values_that_cannot_be_are_refused_before_anything_starts(arguments: lis
     [
         ("serve m --block 0:2", "did you mean --blocks?"),  # words are never guessed from their beginning
         ("sevre", "did you mean serve?"),
+        ("offload 1h", "potluck pause does the same"),
         ("confg list", "did you mean config?"),
         ("config lst", "did you mean list?"),
         ("serve m --blokcs 0:2", "did you mean --blocks?"),
