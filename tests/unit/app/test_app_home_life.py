@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from dataclasses import replace
 
 import pytest
@@ -15,7 +14,7 @@ from potluck_app.words.people import Helped
 from potluck_app.words.today import sentence
 from potluck_control.methods.activity import LastHour, Minute
 from potluck_control.methods.contribution import Contribution, ContributionNow
-from potluck_control.schema import HistoryPage, LoadStatus, Transition
+from potluck_control.schema import HistoryPage, Transition
 from potluck_control.states import Reason, State
 from PySide6.QtWidgets import QLabel
 
@@ -124,14 +123,3 @@ def test_what_needs_attention_comes_first() -> None:
     labels = [label for label in page.findChildren(QLabel) if label.isVisibleTo(page) and label.text()]
     highest = min(labels, key=lambda label: label.mapTo(page, label.rect().topLeft()).y())
     assert highest.text() == "The disk is full"
-
-
-def test_the_smallest_window_cuts_nothing_off() -> None:
-    minutes = tuple(minute(time.time() - 60.0 * age) for age in range(60))
-    page, _ = opened(HomePage, ANSWERS | {"activity.hour": LastHour(minutes)})
-    page.resize(472, 480)  # beside the sidebar, in a window of 680
-    page.show()
-    page.show_status(replace(SERVING, load=LoadStatus(45.0, 30.0, 72.0, 4 << 30, 8 << 30, 8 << 30)))
-    page.grab()
-    assert page.widget().width() <= page.viewport().width()
-    page.close()

@@ -24,7 +24,6 @@ from potluck_control.schema import (
     EngineStatus,
     Joined,
     JoinParams,
-    LoadStatus,
     PauseParams,
     Status,
     SwarmOutlook,
@@ -140,13 +139,6 @@ def test_a_command_that_fails_is_told_until_one_works() -> None:
     button(page, "Pause for an hour").click()
     link.answer("pause", PAUSED)
     assert page.notice.isHidden()
-
-
-def test_home_shows_a_graphics_card_only_if_there_is_one() -> None:
-    page, _ = home(SERVING)
-    assert "Graphics card" not in shown(page)
-    page.show_status(replace(SERVING, load=LoadStatus(gpu_percent=50.0)))
-    assert "Graphics card" in shown(page)
 
 
 # -- first run ---------------------------------------------------------------------------------------------------------
