@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
+from helpers.application import Wait
 from helpers.fake_link import FakeLink
 from helpers.screen import button, buttons, opened, press, shown
 from potluck_app.pages.chat import ChatPage
@@ -180,7 +181,7 @@ def test_one_click_sets_the_engine_up_and_then_opens_the_chat(qtbot: QtBot) -> N
 
 @pytest.mark.parametrize("waits", [True, False])
 def test_the_window_opens_the_chat_once_the_engine_that_is_tried_is_there_or_is_not_waited_for(
-    waits: bool, qtbot: QtBot
+    waits: bool, qtbot: QtBot, wait: Wait
 ) -> None:
     link = FakeLink({"setup.state": MISSING, "create": Joined("home", "demo-model"), "setup.begin": FETCHING})
     window = MainWindow(link)
@@ -196,7 +197,7 @@ def test_the_window_opens_the_chat_once_the_engine_that_is_tried_is_there_or_is_
         window.show_status(replace(MEMBER, state=State.STARTING, reason=Reason.NONE))
     else:
         press(window.currentWidget(), "Continue")
-    qtbot.waitUntil(lambda: isinstance(window.page, ChatPage))
+    wait(lambda: isinstance(window.page, ChatPage))
 
 
 def test_the_first_run_leads_back_to_the_step_that_was_left_for_later() -> None:

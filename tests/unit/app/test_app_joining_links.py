@@ -6,6 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from helpers.app_answers import ANSWERS, SERVING
+from helpers.application import PATIENCE_MS
 from helpers.fake_link import FakeLink
 from helpers.screen import button, control, press, shown
 from potluck_app import main
@@ -33,7 +34,7 @@ def test_a_second_start_hands_its_link_to_the_first(tmp_path: Path, qtbot: QtBot
     first.raise_wanted.connect(heard.append)
     assert first.acquire()
     for link in ("", LINK):
-        with qtbot.waitSignal(first.raise_wanted):
+        with qtbot.waitSignal(first.raise_wanted, timeout=PATIENCE_MS):
             assert not SingleInstance(tmp_path).acquire(link)
     assert heard == ["", LINK]
     first.release()

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from helpers.app_answers import ANSWERS, EARNINGS, SERVING
+from helpers.application import PATIENCE_MS
 from helpers.fake_link import FakeLink
 from helpers.screen import button, opened, press, shown
 from potluck_app.pages.activity import ActivityPage, worth_showing
@@ -93,10 +94,10 @@ def test_what_was_given_becomes_a_picture_that_is_written_where_its_owner_wants(
     assert image != longer
     edge = QRect(1161, 0, 39, 630)
     assert longer.copy(edge) == painted("", [], "").copy(edge)  # a long line is written smaller
-    with qtbot.waitSignal(page._picture.finished):
+    with qtbot.waitSignal(page._picture.finished, timeout=PATIENCE_MS):
         page._picture.write(image, tmp_path / "given.png")
     assert QImage(str(tmp_path / "given.png")).size() == image.size()
-    with qtbot.waitSignal(page._picture.failed):
+    with qtbot.waitSignal(page._picture.failed, timeout=PATIENCE_MS):
         page._picture.write(image, tmp_path / "missing" / "given.png")
 
 
@@ -105,7 +106,7 @@ def test_an_export_takes_all_pages_or_says_why_it_cannot_be_written(name: str, t
     link = FakeLink()
     export = Export(link, QWidget())
     export.write(tmp_path / name)
-    with qtbot.waitSignal(export.finished) as done:
+    with qtbot.waitSignal(export.finished, timeout=PATIENCE_MS) as done:
         link.answer("earnings.export", Entries((ENTRY,), 1))
         link.answer("earnings.export", Entries((replace(ENTRY, number=2),), None))
     assert link.named("earnings.export") == [ExportParams(0, 1000), ExportParams(1, 1000)]
@@ -115,7 +116,7 @@ def test_an_export_takes_all_pages_or_says_why_it_cannot_be_written(name: str, t
     assert [int(row["number"]) for row in rows] == [1, 2]
     assert [path.name for path in tmp_path.iterdir()] == [name]
     link.answers["earnings.export"] = Entries((), None)
-    with qtbot.waitSignal(export.failed) as failure:
+    with qtbot.waitSignal(export.failed, timeout=PATIENCE_MS) as failure:
         export.write(tmp_path / "nowhere" / name)
     assert "No such file" in failure.args[0]
 
@@ -280,8 +281,8 @@ def test_the_keyboard_reaches_everything_and_everything_has_a_name(key: str, qtb
     window.show_status(SERVING)
     window.open(key)
     qtbot.addWidget(window)
-    window.show()
-    qtbot.waitExposed(window)
+    with qtbot.waitExposed(window, timeout=PATIENCE_MS):
+        window.show()
     reached: list[QWidget] = []
     while (widget := window.focusWidget()) not in reached:
         reached.append(widget)

@@ -6,6 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from helpers.application import Wait
 from helpers.fake_link import FakeLink
 from helpers.screen import buttons, confirm, control, opened, picture, press, shown
 from potluck_app.pages.devices import Devices, choice, toggled
@@ -248,7 +249,7 @@ def sliders(page: QWidget, name: str) -> list[LimitSlider]:
     return [slider for slider in page.findChildren(LimitSlider) if slider.accessibleName() == name]
 
 
-def test_a_slider_changes_the_setting_once_it_rests_and_a_refusal_stands_below_it(qtbot: QtBot) -> None:
+def test_a_slider_changes_the_setting_once_it_rests_and_a_refusal_stands_below_it(wait: Wait) -> None:
     page, link = opened(LimitsPage, ANSWERS)
     (memory,), (heat, _) = sliders(page, "Memory for Potluck"), sliders(page, "Temperature limit")
     assert (memory.limit, heat.limit) == (0.0, 80.0)
@@ -257,7 +258,7 @@ def test_a_slider_changes_the_setting_once_it_rests_and_a_refusal_stands_below_i
         memory.triggerAction(QSlider.SliderAction.SliderSingleStepSub)
     assert box.text() == "24.5 GB"
     assert link.named("settings.set") == [], "each step would load the layers again"
-    qtbot.waitUntil(lambda: link.named("settings.set") != [])
+    wait(lambda: link.named("settings.set") != [])
     assert link.named("settings.set") == [SetParams((Change("serve.memory_limit_mb", 23365),))]
     link.fail("settings.set", PotluckError("the file is not yours"))
     assert "The file is not yours." in shown(page)
@@ -286,7 +287,7 @@ def test_cards_that_share_their_limits_say_so_and_the_processor_has_one_of_its_o
     assert control(page, "Use RTX 2060").isEnabled() is not bool(environment), "the environment fixes the devices"
 
 
-def test_a_second_card_joins_the_first_and_the_keyboard_stays_at_its_switch(qtbot: QtBot) -> None:
+def test_a_second_card_joins_the_first_and_the_keyboard_stays_at_its_switch(qtbot: QtBot, wait: Wait) -> None:
     page, link = opened(LimitsPage, ANSWERS)
     qtbot.addWidget(page)
     page.show()
@@ -299,7 +300,7 @@ def test_a_second_card_joins_the_first_and_the_keyboard_stays_at_its_switch(qtbo
     drawn = control(page, "Use RTX 2060")
     assert drawn is not second
     assert page.focusWidget() is drawn
-    qtbot.waitUntil(drawn.isVisible)
+    wait(drawn.isVisible)
     after = drawn.nextInFocusChain()
     while not after.isVisible() or after.focusPolicy() is Qt.FocusPolicy.NoFocus:
         after = after.nextInFocusChain()

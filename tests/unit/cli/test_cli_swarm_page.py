@@ -179,7 +179,7 @@ async def _ask(address: str, method: str, path: str) -> tuple[int, bytes]:
     host, port = re.fullmatch(r"http://([\d.]+):(\d+)/.*", address).groups()  # type: ignore[union-attr]
 
     def ask() -> tuple[int, bytes]:
-        connection = http.client.HTTPConnection(host, int(port), timeout=20)
+        connection = http.client.HTTPConnection(host, int(port), timeout=60)
         connection.request(method, path)
         answer = connection.getresponse()
         body = answer.read()
