@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
+from helpers import app_answers
 from helpers.app_answers import PROBES
 from helpers.fake_link import FakeLink
 from helpers.screen import button, said, shown
@@ -39,16 +40,7 @@ from pytestqt.qtbot import QtBot
 from potluck.errors import PotluckError, UsageError
 
 SWARM = SwarmStatus("friday", "demo", 4, span=(0, 2), coverage=(2, 1, 0, 0), coverage_at=0.0)
-SERVING = Status(
-    State.SERVING,
-    Reason.NONE,
-    "Serving blocks 0:2 of demo",
-    since=0.0,
-    version="1",
-    engine=EngineStatus(pid=1),
-    swarm=SWARM,
-    tokens_per_s=12.5,
-)
+SERVING = replace(app_answers.SERVING, text="Serving blocks 0:2 of demo", swarm=SWARM, tokens_per_s=12.5)
 PAUSED = replace(
     SERVING, state=State.PAUSED, reason=Reason.TIMER, text="Paused by you", until=4e9, engine=EngineStatus()
 )

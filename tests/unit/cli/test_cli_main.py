@@ -114,21 +114,20 @@ def test_an_error_that_ctrl_c_led_to_is_no_internal_error() -> None:
 
 
 @pytest.mark.parametrize(
-    "arguments",
+    "line",
     [
-        ["serve", "m", "--blocks", "4:4"],
-        ["serve", "m", "--blocks", "x"],
-        ["serve", "m", "--blocks", "0:2", "--num-blocks", "2"],
-        ["serve", "m", "--num-blocks", "0"],
-        ["serve", "m", "--port", "70000"],
-        ["generate", "x", "--temperature", "nan"],
-        ["generate", "x", "--temperature", "-1"],
-        ["generate", "x", "--max-new-tokens", "0"],
-        ["service"],
+        *(
+            "serve m --blocks 4:4",
+            "serve m --blocks x",
+            "serve m --blocks 0:2 --num-blocks 2",
+            "serve m --num-blocks 0",
+        ),
+        *("serve m --port 70000", "generate x --temperature nan", "generate x --temperature -1"),
+        *("generate x --max-new-tokens 0", "service"),
     ],
 )
-def test_values_that_cannot_be_are_refused_before_anything_starts(arguments: list[str]) -> None:
-    assert run(*arguments) == 2
+def test_values_that_cannot_be_are_refused_before_anything_starts(line: str) -> None:
+    assert run(*line.split()) == 2
 
 
 @pytest.mark.parametrize(
