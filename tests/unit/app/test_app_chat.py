@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import json
 import stat
-import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -13,6 +12,7 @@ import pytest
 from helpers.application import Wait
 from helpers.fake_link import FakeLink
 from helpers.screen import button, buttons, shown
+from helpers.words_model import TOKEN, WAITING, Words, running, server_of
 from potluck_app.pages.answer import Said
 from potluck_app.pages.chat import ChatPage
 from potluck_app.pages.conversations import Conversations
@@ -24,17 +24,13 @@ from potluck_control.methods.gateway import GatewayState, GatewayStatus
 from potluck_control.methods.setup import Plan, Problem, SetupProgress, SetupState, Step
 from potluck_control.schema import Status, SwarmStatus
 from potluck_control.states import Reason, State
-from potluck_gateway.answers import Answer, AnswerDetails, AnswerHop, Part
-from potluck_gateway.embedding_format import Embeddings
-from potluck_gateway.requests import ChatRequest
 from potluck_gateway.server import GatewayServer
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QLabel, QLineEdit, QPlainTextEdit
 from pytestqt.qtbot import QtBot
 
-from potluck.errors import PotluckError, SwarmError, UsageError
+from potluck.errors import SwarmError, UsageError
 
-TOKEN = "secret-token"
 SERVING = Status(
     State.SERVING, Reason.NONE, "Serving", since=0.0, version="1", swarm=SwarmStatus("friday", "a/demo", 4)
 )
@@ -44,60 +40,15 @@ FETCHING = SetupState(False, "/home/me/engines", PLAN, progress=SetupProgress(St
 NOTHING = Earned(0, 0)
 
 
-class Words:
-    """Says its words one after the other; waits before the last one until it may go on."""
-
-    name = "words"
-
-    def __init__(self) -> None:
-        self.words = ["Good ", "day"]
-        self.asked: list[ChatRequest] = []
-        self.may_begin, self.may_end = threading.Event(), threading.Event()
-        self.may_begin.set()
-        self.is_cut = threading.Event()
-        self.failure: PotluckError | None = None
-
-    def answer(self, request: ChatRequest, on_part: Callable[[Part], None], on_wait: Callable[[str], None]) -> Answer:
-        self.asked.append(request)
-        on_wait("Layers 2-3 and 6 are gone. Waiting for a server.")
-        self.may_begin.wait()
-        on_part(Part(self.words[0]))
-        while not self.may_end.wait(0.01):
-            try:
-                on_part(Part(""))
-            except OSError:
-                self.is_cut.set()
-                raise
-        if self.failure is not None:
-            raise self.failure
-        on_part(Part(self.words[1]))
-        hops = (AnswerHop("a", "Bob", "0:2"), AnswerHop("b", None, "2:4"))
-        details = AnswerDetails((1, 2), 12.5, hops) if request.with_details else None
-        return Answer("".join(self.words), "stop", 1, 2, details=details)
-
-    def embed(self, texts: Sequence[str]) -> Embeddings:
-        raise NotImplementedError  # the page does not ask for them
-
-
 @pytest.fixture
-def model() -> Iterator[Words]:
-    made = Words()
-    yield made
-    made.may_begin.set()
-    made.may_end.set()
+def model() -> Words:
+    return Words("Good ", "day")
 
 
 @pytest.fixture
 def server(model: Words) -> Iterator[GatewayServer]:
-    made = GatewayServer(model, lambda key: key == TOKEN, lambda: None, max_tokens=100)
-    made._server.config.timeout_graceful_shutdown = 60  # a busy machine may need longer than a second for the last word
-    thread = threading.Thread(target=made.run)
-    thread.start()
-    yield made
-    model.may_begin.set()
-    model.may_end.set()
-    made.stop()
-    thread.join()
+    with running(server_of(model), model) as made:
+        yield made
 
 
 @pytest.fixture
@@ -145,14 +96,14 @@ def test_an_answer_comes_part_by_part_with_its_speed_and_servers_and_belongs_to_
 ) -> None:
     model.may_begin.clear()
     ask(page, "Hello")
-    wait(lambda: "Layers 2-3 and 6 are gone. Waiting for a server." in shown(page))
+    wait(lambda: WAITING in shown(page))
     model.may_begin.set()
     wait(lambda: "Good" in shown(page))
     assert not any("Waiting for a server" in said for said in shown(page))
     assert button(page, "Stop").isVisibleTo(page)
     model.may_end.set()
     wait(lambda: "Good day" in shown(page) and button(page, "Send").isVisibleTo(page))
-    assert "12.5 tokens/s · answered by Bob" in shown(page), "as far as they have names"
+    assert "12.5 tokens/s · answered by ana" in shown(page), "as far as they have names"
     ask(page, "And now?")
     wait(lambda: len(model.asked) == 2)
     said = [(said.role, said.content) for said in model.asked[1].messages]

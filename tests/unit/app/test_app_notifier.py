@@ -23,9 +23,8 @@ def test_an_engine_that_fails_again_and_again_is_told_once_an_hour() -> None:
     notifier = Notifier()
     assert notifier.status(FAILED, 100.0) is not None
     assert notifier.status(FAILED, 101.0) is None
-    again = replace(FAILED, since=200.0)
-    assert notifier.status(again, 200.0) is None
-    assert notifier.status(replace(FAILED, since=100.0 + ERRORS_APART_S), 100.0 + ERRORS_APART_S) is not None
+    for later, is_told in ((200.0, False), (100.0 + ERRORS_APART_S, True)):
+        assert (notifier.status(replace(FAILED, since=later), later) is not None) is is_told
 
 
 @pytest.mark.parametrize(

@@ -77,8 +77,9 @@ def test_a_private_swarm_becomes_public_and_a_public_one_gets_another_door(capsy
 
 
 def test_an_open_swarm_takes_a_prefix_but_never_becomes_public(capsys: pytest.CaptureFixture[str]) -> None:
-    assert create("--open", "--prefix", "other-hf") == 0
-    assert decode_invite(capsys.readouterr().out).swarm.prefix == "other-hf"
+    assert create("--open", "--prefix", "other-hf", "--json") == 0
+    made = json.loads(capsys.readouterr().out)
+    assert decode_invite(made["invite"]).swarm.prefix == made["prefix"] == "other-hf"
     assert main(["swarm", "invite", "friends", "--public"]) == 2
     assert "has no members" in capsys.readouterr().err
 

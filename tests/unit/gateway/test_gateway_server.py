@@ -6,17 +6,17 @@ import http.client
 import json
 import random
 import socket
-import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
-from contextlib import ExitStack, closing, contextmanager, suppress
+from contextlib import ExitStack, closing, suppress
 from dataclasses import replace
 from typing import Any
 
 import pytest
+from helpers.words_model import DETAILS, TOKEN, WAITING, Words, running, server_of
 from potluck_control.methods.gateway import GatewayState, GatewayStatus
 from potluck_gateway import answering
-from potluck_gateway.answers import Answer, AnswerDetails, AnswerHop, Likely, Part, TokenScore
+from potluck_gateway.answers import Likely, TokenScore
 from potluck_gateway.chat_format import parse_chat
 from potluck_gateway.client import CompletionOptions, ask, complete
 from potluck_gateway.door import MAX_UNPROVEN
@@ -26,43 +26,15 @@ from potluck_gateway.server import GatewayServer
 
 from potluck.errors import PotluckError, SwarmError, UsageError
 
-TOKEN, CHAT = "secret-token", "/v1/chat/completions"
+CHAT = "/v1/chat/completions"
 HELLO = {"messages": [{"role": "user", "content": "Hello"}]}
-DETAILS = AnswerDetails((7, 8, 9), 12.5, (AnswerHop("12D3KooW", None, "0:4"), AnswerHop("12D3KooX", "ana", "4:12")))
-
-
-class Words:
-    """Answers with `words`, one part each."""
-
-    name = "words"
-
-    def __init__(self) -> None:
-        self.words = ["Guten ", "Tag ", "ä"]
-        self.asked: list[ChatRequest] = []
-        self.failure: PotluckError | None = None
-        self.early_failure: PotluckError | None = None
-        self.is_cut = threading.Event()
-
-    def answer(self, request: ChatRequest, on_part: Callable[[Part], None], on_wait: Callable[[str], None]) -> Answer:
-        self.asked.append(request)
-        if self.early_failure is not None:
-            raise self.early_failure
-        try:
-            on_wait("Layer 5 is gone. Waiting for a server.")
-            for word in self.words:
-                on_part(Part(word))
-                if self.failure is not None:
-                    raise self.failure
-        except OSError:
-            self.is_cut.set()
-            raise
-        details = DETAILS if request.with_details else None
-        return Answer("".join(self.words), "stop", 1, 3, details=details)
 
 
 @pytest.fixture
 def model() -> Words:
-    return Words()
+    made = Words("Guten ", "Tag ", "ä")
+    made.may_end.set()
+    return made
 
 
 @pytest.fixture
@@ -72,24 +44,8 @@ def asked() -> list[int]:
 
 @pytest.fixture
 def server(model: Words, asked: list[int]) -> Iterator[GatewayServer]:
-    with running(server_of(model, lambda: asked.append(1))) as made:
+    with running(server_of(model, lambda: asked.append(1)), model) as made:
         yield made
-
-
-def server_of(model: Words, on_asked: Callable[[], None] = lambda: None, **options: Any) -> GatewayServer:
-    return GatewayServer(model, lambda key: key == TOKEN, on_asked, max_tokens=100, **options)
-
-
-@contextmanager
-def running(server: GatewayServer) -> Iterator[GatewayServer]:
-    server._server.config.timeout_graceful_shutdown = 60  # a busy machine may need longer than a second
-    thread = threading.Thread(target=server.run)
-    thread.start()
-    try:
-        yield server
-    finally:
-        server.stop()
-        thread.join()
 
 
 def exchange(
@@ -131,7 +87,7 @@ def test_an_answer_is_streamed_part_by_part(server: GatewayServer, model: Words)
     waits: list[str] = []
     parts = ask(ready(server), [ChatMessage("user", "Hello")], max_wait_s=7.5, on_wait=waits.append)
     assert list(parts)[1:4] == ["Guten ", "Tag ", "ä"]
-    assert waits == ["Layer 5 is gone. Waiting for a server."]
+    assert waits == [WAITING]
     assert model.asked[0].max_wait_s == 7.5
 
 
@@ -141,7 +97,7 @@ def test_a_prompt_is_completed_with_its_tokens_and_servers(server: GatewayServer
     options = CompletionOptions(50, 0.7, seed=3, max_wait_s=7.5)
     details = complete(ready(server), "Once", options, on_text=parts.append, on_wait=waits.append)
     assert ("".join(parts), details) == ("Guten Tag ä", DETAILS)
-    assert waits == ["Layer 5 is gone. Waiting for a server."]
+    assert waits == [WAITING]
     asked = model.asked[0]
     assert (asked.prompt, asked.max_tokens, asked.temperature, asked.seed) == ("Once", 50, 0.7, 3)
     assert (asked.max_wait_s, asked.with_details) == (7.5, True)
@@ -178,7 +134,7 @@ def test_all_parts_of_an_answer_carry_its_id_and_no_other_answer_does(server: Ga
 def test_each_whole_answer_is_counted_for_its_key(model: Words) -> None:
     answered: list[tuple[str, int]] = []
     made = server_of(model, on_answered=lambda key, tokens: answered.append((key, tokens)))
-    with running(made) as server:
+    with running(made, model) as server:
         send(server, HELLO)
         streamed(server)
         send(server, {"prompt": "Hello", "stream": False}, path=f"/{TOKEN}/api/generate", Authorization="")
@@ -299,8 +255,7 @@ def test_scores_are_written_as_the_reference_says() -> None:
 
 
 def test_a_client_that_goes_away_ends_its_generation(server: GatewayServer, model: Words) -> None:
-    pace = threading.Event()
-    model.words = ("word " for _ in iter(lambda: pace.wait(0.01), True))  # without an end
+    model.may_end.clear()
     parts = ask(ready(server), [ChatMessage("user", "Hello")])
     next(parts)
     parts.close()  # type: ignore[attr-defined]
@@ -379,18 +334,11 @@ def test_a_taken_port_is_replaced_by_another(server: GatewayServer, model: Words
 
 def test_requests_wait_in_order_until_too_many_do(model: Words, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(answering, "MAX_WAITING", 1)
-    is_open = threading.Event()
-    answer = model.answer
-
-    def slow(*args: Any) -> Answer:
-        is_open.wait(60)
-        return answer(*args)
-
-    monkeypatch.setattr(model, "answer", slow)
-    with running(server_of(model, at_once=1)) as server, ThreadPoolExecutor(3) as pool:
+    model.may_begin.clear()
+    with running(server_of(model, at_once=1), model) as server, ThreadPoolExecutor(3) as pool:
         asked = [pool.submit(send, server, HELLO) for _ in range(3)]
         done, _ = wait(asked, return_when=FIRST_COMPLETED)
-        is_open.set()
+        model.may_begin.set()
         statuses = sorted(one.result()[0] for one in asked)
     assert [one.result()[0] for one in done] == [429]
     assert statuses == [200, 200, 429]
