@@ -75,13 +75,10 @@ def test_another_folder_and_another_build_are_taken_if_chosen(monkeypatch: pytes
     assert "cpu, for the processor" in shown(page)
     press(page, "Download and install")
     assert link.named("setup.begin") == [BeginParams("cpu", "/big/disk")]
-
-
-def test_a_build_whose_packages_are_missing_is_not_offered() -> None:
     page, link = installation(replace(MISSING, variants=("cpu",)))
     assert any("lacks the packages" in text for text in shown(page))
     press(page, "Download and install")
-    assert link.named("setup.begin") == [BeginParams("cpu")]
+    assert link.named("setup.begin") == [BeginParams("cpu")], "a build whose packages are missing is not offered"
 
 
 def test_a_failure_is_one_sentence_with_advice_and_what_is_tried_again_can_be_cancelled() -> None:

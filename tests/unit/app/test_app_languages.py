@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import re
 from dataclasses import replace
+from itertools import chain
 from pathlib import Path
 
 import pytest
@@ -83,12 +84,11 @@ def test_every_reason_of_the_policy_follows_a_template() -> None:
 
 
 def test_every_problem_of_a_detector_follows_a_template() -> None:
-    problems = []
-    for path in (ROOT / "daemon" / "potluck_daemon" / "presence").glob("*.py"):
-        for node in ast.walk(ast.parse(path.read_text())):
-            if isinstance(node, ast.Raise) and isinstance(node.exc, ast.Call) and "Probe" in ast.unparse(node.exc.func):
-                text = ast.unparse(node.exc.args[0])
-                problems.append(re.sub(r"\{.*?\}", "7", text.removeprefix("f").strip("'\"")))
+    presence = ROOT / "daemon" / "potluck_daemon" / "presence"
+    nodes = chain(*(ast.walk(ast.parse(path.read_text())) for path in presence.glob("*.py")))
+    raised = (node.exc for node in nodes if isinstance(node, ast.Raise) and isinstance(node.exc, ast.Call))
+    texts = (ast.unparse(call.args[0]) for call in raised if "Probe" in ast.unparse(call.func))
+    problems = [re.sub(r"\{.*?\}", "7", text.removeprefix("f").strip("'\"")) for text in texts]
     assert len(problems) > 20
     with in_language("de"):
         assert [problem for problem in problems if translated(problem) == problem] == []

@@ -75,9 +75,8 @@ def test_another_swarm_begins_without_news_and_an_unknown_coverage_tells_nothing
     notifier = Notifier()
     assert notifier.coverage(seen(0, 1), 0.0) is None
     assert notifier.coverage(seen(0, 1), MISSING_S) is not None
-    assert notifier.coverage(replace(FAILED, swarm=None), MISSING_S + 1) is None
-    assert notifier.coverage(seen(), MISSING_S + 2) is None
-    assert notifier.coverage(seen(1, 1, swarm="saturday"), MISSING_S + 3) is None
+    for later, status in enumerate((replace(FAILED, swarm=None), seen(), seen(1, 1, swarm="saturday")), 1):
+        assert notifier.coverage(status, MISSING_S + later) is None
 
 
 def test_a_friend_who_joins_is_told_once_and_those_who_were_there_are_not() -> None:

@@ -104,16 +104,11 @@ def test_names_that_a_shell_would_expand_are_never_told(
     assert capsys.readouterr().out.split("\n") == ["Ana", "Zoë", "b2f4", ""]
 
 
-def test_without_a_daemon_there_are_no_names_and_no_complaint(
+def test_the_joined_swarms_are_told_and_without_a_daemon_no_other_names_nor_a_complaint(
     monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setenv("XDG_RUNTIME_DIR", os.environ["HOME"])
-    assert main.main(["completions", "models"]) == 0
-    assert capfd.readouterr() == ("", "")
-
-
-def test_the_joined_swarms_are_told(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    monkeypatch.setenv("XDG_CONFIG_HOME", os.environ["HOME"])
+    for name in ("XDG_RUNTIME_DIR", "XDG_CONFIG_HOME"):
+        monkeypatch.setenv(name, os.environ["HOME"])
     JoinedSwarms().create(new_swarm("friends", "demo-model", 4), is_open=True)
-    assert main.main(["completions", "swarms"]) == 0
-    assert capsys.readouterr().out == "friends\n"
+    assert [main.main(["completions", kind]) for kind in ("models", "swarms")] == [0, 0]
+    assert capfd.readouterr() == ("friends\n", "")

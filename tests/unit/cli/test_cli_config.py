@@ -35,7 +35,7 @@ def test_all_settings_are_listed_with_what_they_mean(capsys: pytest.CaptureFixtu
     assert all(f"{entry.key} = " in out and entry.help in out for entry in entries())
 
 
-def test_a_value_that_is_set_is_got_and_unset(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_value_that_is_set_is_got_and_unset_and_scripts_get_its_type(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["config", "set", "yield.always", "blender, Game.exe"]) == 0
     assert "yield.always = blender,Game.exe" in capsys.readouterr().out
     assert main(["config", "get", "yield.always"]) == 0
@@ -43,9 +43,6 @@ def test_a_value_that_is_set_is_got_and_unset(capsys: pytest.CaptureFixture[str]
     assert main(["config", "unset", "yield.always"]) == 0
     assert main(["config", "get", "yield.always"]) == 0
     assert capsys.readouterr().out.endswith("(none)\n")
-
-
-def test_scripts_get_values_of_their_types(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["config", "set", "serve.num_blocks", "4", "--json"]) == 0
     page = json.loads(capsys.readouterr().out)
     (setting,) = page["settings"]

@@ -92,14 +92,6 @@ def test_an_output_that_takes_nothing_is_no_internal_error(where: str, code: int
     assert (done.returncode, done.stderr[: len(said)], done.stderr.count("\n")) == (code, said, 1 if said else 0)
 
 
-def test_ctrl_c_is_exit_code_130(monkeypatch: pytest.MonkeyPatch) -> None:
-    def interrupted(*_: object) -> int:
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr("potluck_cli.start.run", interrupted)
-    assert run("start") == 130
-
-
 def test_an_error_that_ctrl_c_led_to_is_no_internal_error() -> None:
     def clean_up() -> None:
         try:
