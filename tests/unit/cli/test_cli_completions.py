@@ -68,6 +68,11 @@ def test_zsh_takes_the_script_as_an_autoloaded_function_and_by_eval(tmp_path: Pa
         assert (done.stdout.strip() != "", done.stderr) == (True, "")
 
 
+def test_the_command_prints_the_script(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main.main(["completions", "fish"]) == 0
+    assert capsys.readouterr().out == resource("completions/potluck.fish").read_text()
+
+
 @pytest.fixture
 def _names(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A `potluck` on the path that tells these names."""

@@ -53,6 +53,7 @@ def test_a_value_that_is_set_is_got_and_unset_and_scripts_get_its_type(capsys: p
     ("arguments", "words"),
     [
         (["set", "serve.num_blocks", "-3"], "expected 0 to"),
+        (["set", "serve.checkpoint", "/nowhere/model"], "there is no folder /nowhere/model"),
         (["set", "serve.num_block", "3"], "did you mean serve.num_blocks?"),
         (["get", "blocks"], "did you mean serve.blocks?"),
         (["get", "zzz"], "potluck config list"),
