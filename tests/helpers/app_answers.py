@@ -55,7 +55,7 @@ ANSWERS: dict[str, object] = {
     ),
     "programs.running": Programs((), (), ()),
     "gateway.status": GatewayStatus(GatewayState.READY, "http://127.0.0.1:8737/v1", "t", "friday", "demo"),
-    "gateway.keys": KeyList((KeyInfo("blender", 10.0, 12, 3400, 20.0),)),
+    "gateway.keys": KeyList((KeyInfo("blender", 43_200.0, 12, 3400, 50_000.0),)),
     "doctor.findings": Examination(),
     "settings.get": settings_page(
         Loaded(Settings(serve=ServeSettings(devices=("cuda:0", "cuda:1")))), Path("/x/settings.toml"), {}

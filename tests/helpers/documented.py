@@ -14,14 +14,6 @@ STORIES = {
 
 CONTAINER_PAGES = ("headless",)  # by tests/system/test_documented_server.py, under a real systemd as root
 
-OTHERS: dict[str, str] = {  # pages that are read, not done, and the test that names each
-    "founders": "tests/unit/cli/test_cli_members.py",
-    "containers": "tests/unit/test_container_image.py",
-    "macos": "tests/unit/installer/test_installer_macos.py",
-    "windows": "tests/unit/app/test_app_wsl.py",
-    "releasing": "tests/unit/installer/test_installer_release.py",  # the publisher's own page
-}
-
 _PACKAGE = "tests/system/test_debian_package.py"  # installs and purges packages in a fresh Debian
 _RUN_FILE = "tests/system/test_run_file.py"  # by an ordinary user of a fresh Debian
 _ROLLBACK = "tests/unit/daemon/topics/test_topics_setup.py"  # with made environments

@@ -6,7 +6,7 @@ from typing import Any
 
 from helpers.fake_link import FakeLink
 from PySide6.QtGui import QImage
-from PySide6.QtWidgets import QLabel, QPushButton, QWidget
+from PySide6.QtWidgets import QLabel, QMessageBox, QPushButton, QWidget
 
 
 def opened(make: type, answers: dict[str, object] | None = None) -> tuple[Any, FakeLink]:
@@ -53,3 +53,9 @@ def picture(widget: QWidget, width: int, height: int) -> QImage:
     """Return what the widget paints in that size."""
     widget.resize(width, height)
     return widget.grab().toImage()
+
+
+def confirm(page: QWidget, wanted: str) -> None:
+    """Answer the newest question with the button of that text."""
+    question = page.findChildren(QMessageBox)[-1]
+    next(item for item in question.buttons() if item.text() == wanted).click()

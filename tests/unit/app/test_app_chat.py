@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import json
 import stat
-import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -13,6 +12,7 @@ import pytest
 from helpers.application import Wait
 from helpers.fake_link import FakeLink
 from helpers.screen import button, buttons, shown
+from helpers.words_model import TOKEN, WAITING, Words, running, server_of
 from potluck_app.pages.answer import Said
 from potluck_app.pages.chat import ChatPage
 from potluck_app.pages.conversations import Conversations
@@ -24,17 +24,13 @@ from potluck_control.methods.gateway import GatewayState, GatewayStatus
 from potluck_control.methods.setup import Plan, Problem, SetupProgress, SetupState, Step
 from potluck_control.schema import Status, SwarmStatus
 from potluck_control.states import Reason, State
-from potluck_gateway.answers import Answer, AnswerDetails, AnswerHop, Part
-from potluck_gateway.embedding_format import Embeddings
-from potluck_gateway.requests import ChatRequest
 from potluck_gateway.server import GatewayServer
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QLabel, QLineEdit, QPlainTextEdit
 from pytestqt.qtbot import QtBot
 
-from potluck.errors import PotluckError, SwarmError, UsageError
+from potluck.errors import SwarmError, UsageError
 
-TOKEN = "secret-token"
 SERVING = Status(
     State.SERVING, Reason.NONE, "Serving", since=0.0, version="1", swarm=SwarmStatus("friday", "a/demo", 4)
 )
@@ -44,59 +40,15 @@ FETCHING = SetupState(False, "/home/me/engines", PLAN, progress=SetupProgress(St
 NOTHING = Earned(0, 0)
 
 
-class Words:
-    """Says its words one after the other; waits before the last one until it may go on."""
-
-    name = "words"
-
-    def __init__(self) -> None:
-        self.words = ["Good ", "day"]
-        self.asked: list[ChatRequest] = []
-        self.may_begin, self.may_end = threading.Event(), threading.Event()
-        self.may_begin.set()
-        self.is_cut = threading.Event()
-        self.failure: PotluckError | None = None
-
-    def answer(self, request: ChatRequest, on_part: Callable[[Part], None], on_wait: Callable[[str], None]) -> Answer:
-        self.asked.append(request)
-        on_wait("Layers 2-3 and 6 are gone. Waiting for a server.")
-        self.may_begin.wait()
-        on_part(Part(self.words[0]))
-        while not self.may_end.wait(0.01):
-            try:
-                on_part(Part(""))
-            except OSError:
-                self.is_cut.set()
-                raise
-        if self.failure is not None:
-            raise self.failure
-        on_part(Part(self.words[1]))
-        hops = (AnswerHop("a", "Bob", "0:2"), AnswerHop("b", None, "2:4"))
-        details = AnswerDetails((1, 2), 12.5, hops) if request.with_details else None
-        return Answer("".join(self.words), "stop", 1, 2, details=details)
-
-    def embed(self, texts: Sequence[str]) -> Embeddings:
-        raise NotImplementedError  # the page does not ask for them
-
-
 @pytest.fixture
-def model() -> Iterator[Words]:
-    made = Words()
-    yield made
-    made.may_begin.set()
-    made.may_end.set()
+def model() -> Words:
+    return Words("Good ", "day")
 
 
 @pytest.fixture
 def server(model: Words) -> Iterator[GatewayServer]:
-    made = GatewayServer(model, lambda key: key == TOKEN, lambda: None, max_tokens=100)
-    thread = threading.Thread(target=made.run)
-    thread.start()
-    yield made
-    model.may_begin.set()
-    model.may_end.set()
-    made.stop()
-    thread.join()
+    with running(server_of(model), model) as made:
+        yield made
 
 
 @pytest.fixture
@@ -128,7 +80,6 @@ def ask(page: ChatPage, question: str) -> None:
 
 def test_before_the_first_question_the_page_says_who_reads_along_and_what_it_costs(page: ChatPage) -> None:
     assert "Talk to demo" in shown(page)
-    assert any("can read your messages" in said and "spend your points" in said for said in shown(page))
     assert "People serving this model can read your messages. Your points: 2,500,000" in shown(page)
     assert not button(page, "Send").isEnabled()
 
@@ -140,28 +91,23 @@ def test_without_a_swarm_there_is_nobody_to_talk_to(link: FakeLink) -> None:
     assert link.named("gateway.start") == []
 
 
-def test_the_page_says_what_an_answer_waits_for_until_it_goes_on(page: ChatPage, model: Words, wait: Wait) -> None:
+def test_an_answer_comes_part_by_part_with_its_speed_and_servers_and_belongs_to_the_conversation(
+    page: ChatPage, model: Words, wait: Wait
+) -> None:
     model.may_begin.clear()
     ask(page, "Hello")
-    wait(lambda: "Layers 2-3 and 6 are gone. Waiting for a server." in shown(page))
+    wait(lambda: WAITING in shown(page))
     model.may_begin.set()
     wait(lambda: "Good" in shown(page))
     assert not any("Waiting for a server" in said for said in shown(page))
-
-
-def test_an_answer_comes_part_by_part_and_belongs_to_the_conversation(page: ChatPage, model: Words, wait: Wait) -> None:
-    ask(page, "Hello")
-    wait(lambda: "Good" in shown(page))
     assert button(page, "Stop").isVisibleTo(page)
     model.may_end.set()
     wait(lambda: "Good day" in shown(page) and button(page, "Send").isVisibleTo(page))
+    assert "12.5 tokens/s · answered by ana" in shown(page), "as far as they have names"
     ask(page, "And now?")
     wait(lambda: len(model.asked) == 2)
-    assert [(said.role, said.content) for said in model.asked[1].messages] == [
-        ("user", "Hello"),
-        ("assistant", "Good day"),
-        ("user", "And now?"),
-    ]
+    said = [(said.role, said.content) for said in model.asked[1].messages]
+    assert said == [("user", "Hello"), ("assistant", "Good day"), ("user", "And now?")]
     wait(lambda: button(page, "Send").isVisibleTo(page))
 
 
@@ -176,25 +122,13 @@ def test_a_gateway_that_starts_tells_how_far_it_is(page: ChatPage, link: FakeLin
     wait(lambda: "Good day" in shown(page))
 
 
-def test_while_this_computer_starts_the_question_waits(
+def test_a_question_asked_while_the_engine_is_set_up_is_answered_when_this_computer_has_started(
     page: ChatPage, link: FakeLink, model: Words, wait: Wait
 ) -> None:
     ready = link.answers.pop("gateway.start")
     model.may_end.set()
-    page.show_status(replace(SERVING, state=State.JOINING))
-    ask(page, "Hello")
-    link.fail("gateway.start", UsageError("the swarm cannot be found by others yet"))
-    assert "Getting ready: this computer starts…" in shown(page)
-    link.answers["gateway.start"] = ready
-    wait(lambda: "Good day" in shown(page))
-
-
-def test_a_question_asked_while_the_engine_is_set_up_is_answered_when_that_is_done(
-    page: ChatPage, link: FakeLink, model: Words, wait: Wait
-) -> None:
-    ready = link.answers.pop("gateway.start")
-    model.may_end.set()
-    page.show_status(replace(SERVING, state=State.IDLE, reason=Reason.NO_ENGINE))
+    no_engine = replace(SERVING, state=State.IDLE, reason=Reason.NO_ENGINE)
+    page.show_status(no_engine)
     link.answers["setup.state"] = FETCHING
     ask(page, "Hello")
     assert "Downloading torch (3 of 40)" in shown(page)
@@ -202,9 +136,11 @@ def test_a_question_asked_while_the_engine_is_set_up_is_answered_when_that_is_do
     wait(lambda: "Testing on this computer…" in shown(page))
     assert link.named("gateway.start") == []
     link.answers["setup.state"] = replace(FETCHING, progress=None, ready=True)
-    wait(lambda: bool(link.named("gateway.start")))
-    link.fail("gateway.start", UsageError("the swarm home cannot be found", hint="serve it"))
-    assert "Getting ready: this computer starts…" in shown(page)
+    for status in (no_engine, replace(SERVING, state=State.STARTING), replace(SERVING, state=State.JOINING)):
+        page.show_status(status)
+        wait(lambda: "gateway.start" in link._waiting)
+        link.fail("gateway.start", UsageError("the swarm home cannot be found", hint="serve it"))
+        assert "Getting ready: this computer starts…" in shown(page)
     link.answers["gateway.start"] = ready
     wait(lambda: "Good day" in shown(page))
 
@@ -303,13 +239,6 @@ def answered(page: ChatPage, model: Words, wait: Wait, question: str = "Hello") 
     wait(lambda: page.conversation[-1].role == "assistant")
 
 
-def test_an_answer_tells_its_speed_and_who_gave_it_as_far_as_they_have_names(
-    page: ChatPage, model: Words, wait: Wait
-) -> None:
-    answered(page, model, wait)
-    assert "12.5 tokens/s · answered by Bob" in shown(page)
-
-
 def test_a_suggestion_is_asked_and_the_demo_model_gets_its_own(page: ChatPage, model: Words, wait: Wait) -> None:
     model.may_end.set()
     button(page, "Write a haiku about sharing.").click()
@@ -358,10 +287,8 @@ def test_instructions_and_temperature_reach_the_model_and_are_kept(
     page._options.findChild(QPlainTextEdit).setPlainText("Be brief.")
     page._options.findChild(NumberBox).setValue(0.5)
     answered(page, model, wait)
-    assert [(said.role, said.content) for said in model.asked[0].messages] == [
-        ("system", "Be brief."),
-        ("user", "Hello"),
-    ]
+    said = [(said.role, said.content) for said in model.asked[0].messages]
+    assert said == [("system", "Be brief."), ("user", "Hello")]
     assert model.asked[0].temperature == 0.5
     assert [said.role for said in page.conversation] == ["user", "assistant"]
     wait(lambda: Preferences(str(tmp_path / "app.ini")).chat_instructions == "Be brief.")
@@ -390,20 +317,18 @@ def test_conversations_are_kept_found_opened_and_deleted(
     assert [each.title for each in kept.listed()] == ["About trains"]
 
 
-def test_what_cannot_be_kept_is_said(page: ChatPage, model: Words, wait: Wait, tmp_path: Path) -> None:
-    (tmp_path / "conversations").write_text("")
+def test_a_damaged_file_is_left_alone_and_what_cannot_be_kept_is_said(
+    page: ChatPage, model: Words, wait: Wait, kept: Conversations, tmp_path: Path
+) -> None:
+    folder = tmp_path / "conversations"
+    kept.keep("", (Said("user", "Hello"), Said("assistant", "Good day")))
+    (folder / "1.json").write_text("{")
+    assert [each.title for each in kept.listed()] == ["Hello"]
+    assert (folder / "1.json").exists()
+    folder.rename(tmp_path / "elsewhere")
+    folder.write_text("a file in its place")
     answered(page, model, wait)
     assert "This conversation could not be kept. Is the disk full?" in shown(page)
-
-
-def test_a_damaged_file_is_left_alone_and_a_full_disk_keeps_nothing(kept: Conversations, tmp_path: Path) -> None:
-    kept.keep("", (Said("user", "Hello"), Said("assistant", "Good day")))
-    damaged = tmp_path / "conversations" / "1.json"
-    damaged.write_text("{")
-    assert [each.title for each in kept.listed()] == ["Hello"]
-    assert damaged.exists()
-    (tmp_path / "file").write_text("")
-    assert Conversations(tmp_path / "file").keep("", (Said("user", "Hello"),)) == ""
 
 
 def test_answers_are_markdown_without_html_pictures_or_files(page: ChatPage, model: Words, wait: Wait) -> None:

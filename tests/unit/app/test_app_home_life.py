@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from dataclasses import replace
 
 import pytest
@@ -15,7 +14,7 @@ from potluck_app.words.people import Helped
 from potluck_app.words.today import sentence
 from potluck_control.methods.activity import LastHour, Minute
 from potluck_control.methods.contribution import Contribution, ContributionNow
-from potluck_control.schema import HistoryPage, LoadStatus, Transition
+from potluck_control.schema import HistoryPage, Transition
 from potluck_control.states import Reason, State
 from PySide6.QtWidgets import QLabel
 
@@ -29,6 +28,8 @@ def went(at: float, state: State, reason: Reason, app: str = "", title: str = ""
 
 GAME = went(0.0, State.YIELDED, Reason.GAME, "eldenring.exe", "Elden Ring")
 BACK = went(2 * H, State.SERVING, Reason.NONE)
+DOOM = went(0.0, State.YIELDED, Reason.FULL_SCREEN, "doom")
+NOTHING = Contribution(0, 0)
 
 
 @pytest.mark.parametrize(
@@ -42,44 +43,30 @@ BACK = went(2 * H, State.SERVING, Reason.NONE)
             (GAME, BACK),
             "Today: you helped 3 people with 12,400 tokens and stepped aside for 2 h 0 min of Elden Ring.",
         ),
-        (Contribution(0, 0), (GAME, BACK), "Today: you stepped aside for 2 h 0 min of Elden Ring."),
-        (Contribution(0, 0), (GAME,), "Today: you stepped aside for 3 h 0 min of Elden Ring."),  # and still does
-        (Contribution(0, 0), (), ""),
+        (NOTHING, (GAME,), "Today: you stepped aside for 3 h 0 min of Elden Ring."),  # and still does
+        (
+            NOTHING,
+            (DOOM, replace(GAME, at=H), replace(DOOM, at=2.2 * H)),
+            "Today: you stepped aside for 1 h 48 min of doom.",  # the longest in sum
+        ),
+        (NOTHING, (), ""),
+        (NOTHING, (went(0.0, State.YIELDED, Reason.BATTERY),), ""),
+        (NOTHING, (went(0.0, State.YIELDED, Reason.QUIET_TIME, "doom", "Doom"),), ""),
+        (NOTHING, (went(0.0, State.PAUSED, Reason.USER),), ""),
+        (NOTHING, (replace(GAME, at=3 * H - 30),), ""),  # only a moment
     ],
 )
 def test_today_is_one_sentence(given: Contribution, transitions: tuple[Transition, ...], said: str) -> None:
     assert sentence(given, transitions, 3 * H) == said
 
 
-def test_today_names_the_people() -> None:
+def test_home_names_the_members_it_helped() -> None:
     helped = Helped(("Ana",), 2)
     assert sentence(GIVEN, (), 3 * H, helped) == "Today: you helped Ana and 2 others with 12,400 tokens."
-
-
-def test_home_names_the_members_it_helped() -> None:
     page, _ = opened(HomePage, ANSWERS | {"contribution.now": NOW, "history": HistoryPage(())})
     page.show_status(SERVING)
     page.refresh()
     assert "Today: you helped Bob with 5 tokens." in shown(page)
-
-
-@pytest.mark.parametrize(
-    "transition",
-    [
-        went(0.0, State.YIELDED, Reason.BATTERY),
-        went(0.0, State.YIELDED, Reason.QUIET_TIME, "doom", "Doom"),
-        went(0.0, State.PAUSED, Reason.USER),
-        replace(GAME, at=3 * H - 30),
-    ],
-)
-def test_what_was_no_game_or_only_a_moment_is_left_out(transition: Transition) -> None:
-    assert sentence(Contribution(0, 0), (transition,), 3 * H) == ""
-
-
-def test_the_game_that_lasted_longest_in_sum_is_named() -> None:
-    doom = went(0.0, State.YIELDED, Reason.FULL_SCREEN, "doom")
-    played = (doom, replace(GAME, at=H), replace(doom, at=2.2 * H))
-    assert sentence(Contribution(0, 0), played, 3 * H) == "Today: you stepped aside for 1 h 48 min of doom."
 
 
 def minute(at: float, tokens_per_s: float = 1.0) -> Minute:
@@ -120,17 +107,12 @@ def test_home_shows_the_last_hour_and_today(monkeypatch: pytest.MonkeyPatch) -> 
     }
     page, _ = opened(HomePage, answers)
     page.show_status(SERVING)
-    drawn = {spark.accessibleName(): spark.accessibleDescription() for spark in _shown(page)}
+    sparks = [spark for spark in page.findChildren(Sparkline) if spark.isVisibleTo(page)]
+    drawn = {spark.accessibleName(): spark.accessibleDescription() for spark in sparks}
     assert drawn["Tokens a second in the last hour"] == "Last hour: 6.0 tokens/s on average, 8.0 at most"
     assert drawn["Processor in the last hour"] == "Last hour: 50 % on average, 50 % at most"
-    assert "Graphics card in the last hour" not in drawn
-    said = [label.text() for label in page.findChildren(QLabel) if label.isVisibleTo(page)]
-    assert "Today: you helped 3 people with 12,400 tokens." in said
-
-
-def test_home_draws_nothing_that_it_does_not_know() -> None:
-    page, _ = opened(HomePage, ANSWERS | {"activity.hour": LastHour(()), "contribution.now": NOW})
-    assert not {spark.accessibleName() for spark in _shown(page)} & {"Processor in the last hour"}
+    assert "Graphics card in the last hour" not in drawn, "nothing is known of it"
+    assert "Today: you helped 3 people with 12,400 tokens." in shown(page)
 
 
 def test_what_needs_attention_comes_first() -> None:
@@ -138,24 +120,6 @@ def test_what_needs_attention_comes_first() -> None:
     page.show_status(replace(SERVING, notices=("The disk is full",)))
     page.resize(900, 700)
     page.grab()
-    places = {
-        label.text(): label.mapTo(page, label.rect().topLeft()).y()
-        for label in page.findChildren(QLabel)
-        if label.isVisibleTo(page) and label.text()
-    }
-    assert places["The disk is full"] == min(places.values())
-
-
-def _shown(page: HomePage) -> list[Sparkline]:
-    return [spark for spark in page.findChildren(Sparkline) if spark.isVisibleTo(page)]
-
-
-def test_the_smallest_window_cuts_nothing_off() -> None:
-    minutes = tuple(minute(time.time() - 60.0 * age) for age in range(60))
-    page, _ = opened(HomePage, ANSWERS | {"activity.hour": LastHour(minutes)})
-    page.resize(472, 480)  # beside the sidebar, in a window of 680
-    page.show()
-    page.show_status(replace(SERVING, load=LoadStatus(45.0, 30.0, 72.0, 4 << 30, 8 << 30, 8 << 30)))
-    page.grab()
-    assert page.widget().width() <= page.viewport().width()
-    page.close()
+    labels = [label for label in page.findChildren(QLabel) if label.isVisibleTo(page) and label.text()]
+    highest = min(labels, key=lambda label: label.mapTo(page, label.rect().topLeft()).y())
+    assert highest.text() == "The disk is full"

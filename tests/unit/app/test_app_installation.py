@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
+from helpers.application import Wait
 from helpers.fake_link import FakeLink
-from helpers.screen import button, buttons, shown
+from helpers.screen import button, buttons, opened, press, shown
 from potluck_app.pages.chat import ChatPage
 from potluck_app.pages.first_run import FirstRunPage
 from potluck_app.pages.home import HomePage
@@ -43,10 +44,7 @@ MEMBER = replace(NO_ENGINE, swarm=SwarmStatus("friday", "demo", 4))
 
 
 def installation(setup: SetupState = READY, updates: UpdatesState = UPDATES) -> tuple[InstallationPage, FakeLink]:
-    link = FakeLink({"setup.state": setup, "updates.state": updates})
-    page = InstallationPage(link)
-    page.refresh()
-    return page, link
+    return opened(InstallationPage, {"setup.state": setup, "updates.state": updates})
 
 
 # -- what computes -----------------------------------------------------------------------------------------------------
@@ -61,69 +59,56 @@ def test_it_says_what_was_found_what_is_fetched_and_where_before_anything_happen
     assert "Free some space, or choose another folder below." in said
     assert any("only if it passes a test" in text for text in said)
     assert link.named("setup.begin") == []
-    button(page, "Download and install").click()
+    press(page, "Download and install")
     assert link.named("setup.begin") == [BeginParams()]
 
 
 def test_another_folder_and_another_build_are_taken_if_chosen(monkeypatch: pytest.MonkeyPatch) -> None:
     page, link = installation(replace(MISSING, findings=(DISK,)))
     monkeypatch.setattr(QFileDialog, "getExistingDirectory", lambda *_: "/big/disk")
-    button(page, "Another folder…").click()
+    press(page, "Another folder…")
     assert "/big/disk" in shown(page)
     assert not any("needed at most" in text for text in shown(page))  # that was said of the folder before
     builds = button(page, "Another build").menu()
     assert [action.data() for action in builds.actions()] == ["cu130", "cpu"]
     builds.actions()[1].trigger()
     assert "cpu, for the processor" in shown(page)
-    button(page, "Download and install").click()
+    press(page, "Download and install")
     assert link.named("setup.begin") == [BeginParams("cpu", "/big/disk")]
-
-
-def test_a_build_whose_packages_are_missing_is_not_offered() -> None:
     page, link = installation(replace(MISSING, variants=("cpu",)))
     assert any("lacks the packages" in text for text in shown(page))
-    button(page, "Download and install").click()
-    assert link.named("setup.begin") == [BeginParams("cpu")]
+    press(page, "Download and install")
+    assert link.named("setup.begin") == [BeginParams("cpu")], "a build whose packages are missing is not offered"
 
 
-def test_progress_is_told_with_bytes_and_can_be_cancelled() -> None:
-    page, link = installation(FETCHING)
-    assert "Downloading torch (3 of 40)" in shown(page)
-    assert "1.1 GB of 3.2 GB" in shown(page)
+def test_a_failure_is_one_sentence_with_advice_and_what_is_tried_again_can_be_cancelled() -> None:
+    page, link = installation(FAILED)
+    assert "Torch cannot be fetched from example.org: no route. Check the network." in shown(page)
+    press(page, "Try again")
+    link.answer("setup.begin", FETCHING)
+    assert not any("no route" in text for text in shown(page))
+    assert {"Downloading torch (3 of 40)", "1.1 GB of 3.2 GB"} <= set(shown(page))
     bar = page.findChild(QProgressBar)
     assert bar.value() / bar.maximum() == pytest.approx(1 / 3, abs=0.01)
     assert "Download and install" not in buttons(page)
-    button(page, "Cancel").click()
+    press(page, "Cancel")
     link.answer("setup.cancel", MISSING)
     assert "Download and install" in buttons(page)
 
 
-def test_a_failure_is_one_sentence_with_advice_and_can_be_tried_again() -> None:
-    page, link = installation(FAILED)
-    assert "Torch cannot be fetched from example.org: no route. Check the network." in shown(page)
-    button(page, "Try again").click()
-    link.answer("setup.begin", FETCHING)
-    assert "Downloading torch (3 of 40)" in shown(page)
-    assert not any("no route" in text for text in shown(page))
-
-
-def test_a_refusal_is_said_where_the_button_is() -> None:
-    page, link = installation()
-    button(page, "Change build or folder…").click()
-    button(page, "Download and install").click()
-    link.fail("setup.begin", UsageError("the environment lies elsewhere already", hint="remove that first"))
-    assert "The environment lies elsewhere already. Remove that first." in shown(page)
-
-
-def test_one_that_is_there_can_be_renewed_or_exchanged_for_the_one_before() -> None:
+def test_one_that_is_there_can_be_moved_renewed_or_exchanged_for_the_one_before() -> None:
     page, link = installation()
     assert "Ready: graphics card 1, processor." in shown(page)
     assert not {"Update", "Go back to the previous one", "Download and install"} & set(buttons(page))
+    press(page, "Change build or folder…")
+    press(page, "Download and install")
+    link.fail("setup.begin", UsageError("the environment lies elsewhere already", hint="remove that first"))
+    assert "The environment lies elsewhere already. Remove that first." in shown(page)
     page, link = installation(replace(READY, outdated=True, can_roll_back=True))
     assert any("Newer packages are available" in text for text in shown(page))
-    button(page, "Update").click()
+    press(page, "Update")
     assert link.named("setup.begin") == [BeginParams()]
-    button(page, "Go back to the previous one").click()
+    press(page, "Go back to the previous one")
     assert link.named("setup.rollback")
 
 
@@ -150,41 +135,35 @@ def first_run(setup: SetupState) -> tuple[FirstRunPage, FakeLink]:
     return page, link
 
 
-def test_the_first_run_has_no_step_for_an_engine_that_is_there() -> None:
-    page, _ = first_run(READY)
-    assert "1 of 5" in shown(page)
-    button(page, "Continue").click()
-    assert "Choose a swarm" in shown(page)
-
-
 def test_the_first_run_goes_on_while_the_engine_is_fetched() -> None:
     page, link = first_run(MISSING)
     assert "1 of 6" in shown(page)
-    button(page, "Continue").click()
+    press(page, "Continue")
     assert {"Later", "Download and install"} <= set(buttons(page))
-    button(page, "Download and install").click()
+    press(page, "Download and install")
     link.answer("setup.begin", FETCHING)
-    button(page, "Continue").click()
+    press(page, "Continue")
     assert "3 of 6" in shown(page)
-    button(page, "Back").click()
+    press(page, "Back")
     assert "Downloading torch (3 of 40)" in shown(page)
 
 
 def test_who_only_tries_it_out_gets_a_swarm_and_a_chat_with_one_click(qtbot: QtBot) -> None:
     page, link = first_run(READY)
+    assert "1 of 5" in shown(page), "there is no step for an engine that is there"
     link.answers["create"] = Joined("home", "demo-model")
     with qtbot.waitSignals([page.chat_wanted, page.finished], order="strict"):
-        button(page, "Try it on this computer").click()
+        press(page, "Try it on this computer")
     assert not page.is_open
 
 
 def test_one_click_sets_the_engine_up_and_then_opens_the_chat(qtbot: QtBot) -> None:
     page, link = first_run(MISSING)
     assert any(line.startswith("Trying it sets up the compute engine first. ") for line in shown(page))
-    button(page, "Try it on this computer").click()
+    press(page, "Try it on this computer")
     link.fail("create", UsageError("the swarm home exists already", hint="leave it first"))
     assert "The swarm home exists already. Leave it first." in shown(page)
-    button(page, "Try it on this computer").click()
+    press(page, "Try it on this computer")
     link.answer("create", Joined("home", "demo-model"))
     assert link.named("setup.begin") == [BeginParams()]
     link.answer("setup.begin", FETCHING)
@@ -197,39 +176,36 @@ def test_one_click_sets_the_engine_up_and_then_opens_the_chat(qtbot: QtBot) -> N
         page.show_status(replace(MEMBER, reason=Reason.NONE))
 
 
-def test_the_window_opens_the_chat_once_the_engine_that_is_tried_is_there(qtbot: QtBot) -> None:
+@pytest.mark.parametrize("waits", [True, False])
+def test_the_window_opens_the_chat_once_the_engine_that_is_tried_is_there_or_is_not_waited_for(
+    waits: bool, qtbot: QtBot, wait: Wait
+) -> None:
     link = FakeLink({"setup.state": MISSING, "create": Joined("home", "demo-model"), "setup.begin": FETCHING})
     window = MainWindow(link)
     qtbot.addWidget(window)
     window.show_status(NO_SWARM)
-    button(window, "Try it on this computer").click()
-    link.answers["setup.state"] = READY
+    press(window, "Try it on this computer")
     window.show()
     window.show_status(MEMBER)  # without an engine yet
     assert isinstance(window.currentWidget(), FirstRunPage)
-    window.currentWidget().refresh()
-    window.show_status(replace(MEMBER, state=State.STARTING, reason=Reason.NONE))
-    qtbot.waitUntil(lambda: isinstance(window.page, ChatPage))
-
-
-def test_who_goes_on_while_the_engine_is_made_waits_in_the_chat(qtbot: QtBot) -> None:
-    page, link = first_run(MISSING)
-    button(page, "Try it on this computer").click()
-    link.answer("create", Joined("home", "demo-model"))
-    link.answer("setup.begin", FETCHING)
-    with qtbot.waitSignals([page.chat_wanted, page.finished]):
-        button(page, "Continue").click()
+    if waits:
+        link.answers["setup.state"] = READY
+        window.currentWidget().refresh()
+        window.show_status(replace(MEMBER, state=State.STARTING, reason=Reason.NONE))
+    else:
+        press(window.currentWidget(), "Continue")
+    wait(lambda: isinstance(window.page, ChatPage))
 
 
 def test_the_first_run_leads_back_to_the_step_that_was_left_for_later() -> None:
     page, link = first_run(MISSING)
-    link.answers |= {"create": Joined("home", "demo"), "machine.get": DeviceList((Device("cpu", "R", 1, 1),), "cpu")}
-    link.answers["machine.get"] = replace(link.answers["machine.get"], has_engine=False)  # type: ignore[type-var]
-    button(page, "Continue").click()
-    button(page, "Later").click()
-    button(page, "Start a swarm with the demo model").click()
+    machine = DeviceList((Device("cpu", "R", 1, 1),), "cpu", has_engine=False)
+    link.answers |= {"create": Joined("home", "demo"), "machine.get": machine}
+    press(page, "Continue")
+    press(page, "Later")
+    press(page, "Start a swarm with the demo model")
     page.refresh()
-    button(page, "Set up…").click()
+    press(page, "Set up…")
     assert "Download and install" in buttons(page)
 
 
@@ -242,7 +218,7 @@ def test_home_says_that_the_engine_is_missing_and_leads_to_where_it_is_set_up() 
     assert {"Downloading torch (3 of 40)"} <= set(shown(window.page))
     assert "Show progress" in buttons(window.page)
     window.show_setup(MISSING)
-    button(window.page, "Set up the compute engine").click()
+    press(window.page, "Set up the compute engine")
     assert isinstance(window.page, InstallationPage)
     assert window.page.findChild(SetUpPlan).isVisibleTo(window.page)
 
@@ -260,11 +236,11 @@ def test_looking_for_updates_is_off_until_it_is_switched_on() -> None:
 
 def test_an_offer_is_told_with_its_changes_and_installed_when_wanted() -> None:
     page, link = installation()
-    button(page, "Check now").click()
+    press(page, "Check now")
     link.answer("updates.check", replace(UPDATES, offered=OFFERED, checked_at=1.0))
     assert "• Faster <b>starts</b>\n• Less memory" in shown(page)
     assert any("returns to this one" in text for text in shown(page))
-    button(page, "Install version 0.2.0").click()
+    press(page, "Install version 0.2.0")
     running = replace(UPDATES, offered=OFFERED, progress=UpdateProgress("fetching", GIB, 2 * GIB))
     link.answer("updates.install", running)
     assert "1.1 GB of 2.1 GB" in shown(page)
@@ -280,7 +256,7 @@ def test_what_a_package_manager_looks_after_is_not_installed_here() -> None:
 def test_an_update_that_failed_says_what_runs_now() -> None:
     page, link = installation(updates=replace(UPDATES, error=Problem("version 0.2.0 did not come up; 0.1.0 runs")))
     assert "Version 0.2.0 did not come up; 0.1.0 runs." in shown(page)
-    button(page, "Try again").click()
+    press(page, "Try again")
     link.fail("updates.check", PotluckError("updates cannot be looked up", hint="try again later"))
     assert "Updates cannot be looked up. Try again later." in shown(page)
     assert button(page, "Check now").isEnabled()
@@ -290,9 +266,8 @@ def test_home_and_the_menu_tell_of_an_offer_and_lead_to_it() -> None:
     window, tray = MainWindow(FakeLink({"updates.state": UPDATES})), Tray()
     window.show_updates(replace(UPDATES, offered=OFFERED))
     window.show_status(replace(MEMBER, state=State.SERVING, reason=Reason.NONE))
-    assert window.page is not None
     assert "Potluck 0.2.0 is available." in shown(window.page)
-    button(window.page, "What's new").click()
+    press(window.page, "What's new")
     assert isinstance(window.page, InstallationPage)
     tray.show_offer("0.2.0")
     assert "Version 0.2.0 is available…" in [item.text() for item in tray.menu.actions() if item.isVisible()]

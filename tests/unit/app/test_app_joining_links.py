@@ -6,6 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from helpers.app_answers import ANSWERS, SERVING
+from helpers.application import PATIENCE_MS
 from helpers.fake_link import FakeLink
 from helpers.screen import button, control, press, shown
 from potluck_app import main
@@ -33,38 +34,34 @@ def test_a_second_start_hands_its_link_to_the_first(tmp_path: Path, qtbot: QtBot
     first.raise_wanted.connect(heard.append)
     assert first.acquire()
     for link in ("", LINK):
-        with qtbot.waitSignal(first.raise_wanted):
+        with qtbot.waitSignal(first.raise_wanted, timeout=PATIENCE_MS):
             assert not SingleInstance(tmp_path).acquire(link)
     assert heard == ["", LINK]
     first.release()
+
+
+INVITED = "Enter the invite to the swarm “friends” that its members sent you."
 
 
 def test_a_link_leads_to_where_the_invite_is_entered() -> None:
     window = MainWindow(FakeLink(ANSWERS))
     window.show_joining("friends")  # the daemon may still be away
     window.show_status(SERVING)
-    assert window.page is not None
-    assert "Enter the invite to the swarm “friends” that its members sent you." in shown(window.page)
+    assert INVITED in shown(window.page)
     assert window.focusWidget() is control(window.page, "Invite")
-    window.close()
 
 
 def test_a_link_leads_those_without_a_swarm_past_the_welcome() -> None:
     window = MainWindow(FakeLink(ANSWERS))
     window.show_status(replace(SERVING, state=State.IDLE, reason=Reason.NO_SWARM, swarm=None))
     window.show_joining("friends")
-    assert window.page is not None
-    assert {"Choose a swarm", "Enter the invite to the swarm “friends” that its members sent you."} <= set(
-        shown(window.page)
-    )
-    window.close()
+    assert {"Choose a swarm", INVITED} <= set(shown(window.page))
 
 
 def test_home_leads_to_the_card_that_invites() -> None:
     window = MainWindow(FakeLink(ANSWERS))
     window.show()
     window.show_status(SERVING)
-    assert window.page is not None
     press(window.page, "Invite someone")
     QApplication.processEvents()
     copy = button(window.page, "Copy invite")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import re
 from dataclasses import replace
+from itertools import chain
 from pathlib import Path
 
 import pytest
@@ -16,6 +17,7 @@ from potluck_app.shell import window
 from potluck_app.shell.window import MainWindow
 from potluck_app.words import daemon_texts
 from potluck_app.words.daemon_texts import translated
+from potluck_control.schema import LoadStatus
 from potluck_daemon.policy import decide as policy
 from PySide6.QtCore import QSize
 from test_app_widgets import GAME
@@ -35,15 +37,15 @@ def test_every_page_fits_the_smallest_window(language: str) -> None:
         small = MainWindow(FakeLink(ANSWERS))
         small.resize(small.minimumSize())
         small.show()
-        small.show_status(SERVING)
-        too_wide = {}
+        small.show_status(replace(SERVING, load=LoadStatus(45.0, 30.0, 72.0, 4 << 30, 8 << 30, 8 << 30)))
+        too_wide = []
         for entry in SIDEBAR:
             small.open(entry.key)
             small.grab()
-            assert small.page is not None
-            too_wide[entry.key] = small.page.widget().minimumSizeHint().width() - small.page.viewport().width()
+            if small.page.widget().minimumSizeHint().width() > small.page.viewport().width():
+                too_wide.append(entry.key)
         small.close()
-    assert {key: more for key, more in too_wide.items() if more > 0} == {}
+    assert too_wide == []
 
 
 @pytest.mark.parametrize(
@@ -77,18 +79,16 @@ def test_every_reason_of_the_policy_follows_a_template() -> None:
         *(f"{said}; waiting a moment" for said in policy._OVER.values()),
     ]
     with in_language("de"):
-        assert [
-            reason for reason in reasons if translated(reason.format(who="Doom")) == reason.format(who="Doom")
-        ] == []
+        said = [reason.format(who="Doom") for reason in reasons]
+        assert [reason for reason in said if translated(reason) == reason] == []
 
 
 def test_every_problem_of_a_detector_follows_a_template() -> None:
-    problems = []
-    for path in (ROOT / "daemon" / "potluck_daemon" / "presence").glob("*.py"):
-        for node in ast.walk(ast.parse(path.read_text())):
-            if isinstance(node, ast.Raise) and isinstance(node.exc, ast.Call) and "Probe" in ast.unparse(node.exc.func):
-                text = ast.unparse(node.exc.args[0])
-                problems.append(re.sub(r"\{.*?\}", "7", text.removeprefix("f").strip("'\"")))
+    presence = ROOT / "daemon" / "potluck_daemon" / "presence"
+    nodes = chain(*(ast.walk(ast.parse(path.read_text())) for path in presence.glob("*.py")))
+    raised = (node.exc for node in nodes if isinstance(node, ast.Raise) and isinstance(node.exc, ast.Call))
+    texts = (ast.unparse(call.args[0]) for call in raised if "Probe" in ast.unparse(call.func))
+    problems = [re.sub(r"\{.*?\}", "7", text.removeprefix("f").strip("'\"")) for text in texts]
     assert len(problems) > 20
     with in_language("de"):
         assert [problem for problem in problems if translated(problem) == problem] == []
@@ -97,10 +97,8 @@ def test_every_problem_of_a_detector_follows_a_template() -> None:
 @pytest.mark.parametrize(
     ("said", "german"),
     [
-        ("Giving way to Hades II", "Macht Platz für Hades II"),
         ("Giving way to Hades II, which fills the screen", "Macht Platz für Hades II im Vollbild"),
         ("15 s after Hades II has ended", "15 s nach dem Ende von Hades II"),
-        ("Serving blocks 0:4 of demo", "Stellt die Schichten 1–4 von demo bereit"),
         (
             "Serving blocks 0:1 of demo while loading 0:12 slowly, while you use the computer",
             "Stellt die Schichten 1 von demo (lädt 1–12) langsam bereit, während du den Computer benutzt",
@@ -113,7 +111,7 @@ def test_every_problem_of_a_detector_follows_a_template() -> None:
         ("the wind has changed", "the wind has changed"),
         ("the driver does not answer", "the driver does not answer"),
     ],
-    ids=["who", "how", "ending", "serving", "growing", "nested", "system", "unknown", "half known"],
+    ids=["who", "ending", "growing", "nested", "system", "unknown", "half known"],
 )
 def test_what_the_daemon_says_is_translated_if_it_follows_a_template(said: str, german: str) -> None:
     with in_language("de"):

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 from helpers.app_answers import ANSWERS
-from potluck_app.pages.preferences import News, Preferences
+from potluck_app.pages.preferences import News
 from potluck_app.shell.notifier import ERRORS_APART_S, FORGOTTEN_S, MISSING_S, Notifier
 from potluck_control.agreement import Agreement, Difference
 from potluck_control.methods.members import Member, MembersList
@@ -24,9 +23,8 @@ def test_an_engine_that_fails_again_and_again_is_told_once_an_hour() -> None:
     notifier = Notifier()
     assert notifier.status(FAILED, 100.0) is not None
     assert notifier.status(FAILED, 101.0) is None
-    again = replace(FAILED, since=200.0)
-    assert notifier.status(again, 200.0) is None
-    assert notifier.status(replace(FAILED, since=100.0 + ERRORS_APART_S), 100.0 + ERRORS_APART_S) is not None
+    for later, is_told in ((200.0, False), (100.0 + ERRORS_APART_S, True)):
+        assert (notifier.status(replace(FAILED, since=later), later) is not None) is is_told
 
 
 @pytest.mark.parametrize(
@@ -50,7 +48,6 @@ def test_a_milestone_is_told_when_it_is_passed_and_not_when_the_app_starts() -> 
     assert notifier.earned(1_500) is None
     assert notifier.earned(9_999) is None
     message = notifier.earned(10_000)
-    assert message is not None
     assert "10,000 points" in message.text
     assert notifier.earned(10_001) is None
 
@@ -67,11 +64,9 @@ def test_a_layer_that_stays_missing_is_told_and_so_is_the_complete_model() -> No
     assert notifier.coverage(seen(1, 1), 10.0 + MISSING_S - 1) is None, "a server that starts again is no news"
     assert notifier.coverage(seen(0, 0), 100.0) is None
     missing = notifier.coverage(seen(1, 0), 100.0 + MISSING_S)
-    assert missing is not None
     assert (missing.text, missing.news) == ("Nobody serves layer 2. (llama)", News.MISSING)
     assert notifier.coverage(seen(1, 0), 1000.0) is None
     complete = notifier.coverage(seen(1, 1), 1001.0)
-    assert complete is not None
     assert (complete.heading, complete.news) == ("The model is complete", News.COMPLETE)
     assert notifier.coverage(seen(1, 1), 1002.0) is None
 
@@ -80,9 +75,8 @@ def test_another_swarm_begins_without_news_and_an_unknown_coverage_tells_nothing
     notifier = Notifier()
     assert notifier.coverage(seen(0, 1), 0.0) is None
     assert notifier.coverage(seen(0, 1), MISSING_S) is not None
-    assert notifier.coverage(replace(FAILED, swarm=None), MISSING_S + 1) is None
-    assert notifier.coverage(seen(), MISSING_S + 2) is None
-    assert notifier.coverage(seen(1, 1, swarm="saturday"), MISSING_S + 3) is None
+    for later, status in enumerate((replace(FAILED, swarm=None), seen(), seen(1, 1, swarm="saturday")), 1):
+        assert notifier.coverage(status, MISSING_S + later) is None
 
 
 def test_a_friend_who_joins_is_told_once_and_those_who_were_there_are_not() -> None:
@@ -94,7 +88,6 @@ def test_a_friend_who_joins_is_told_once_and_those_who_were_there_are_not() -> N
 
     assert notifier.people(people("me", "ana")) is None
     told = notifier.people(people("me", "ana", "ben", "eva"))
-    assert told is not None
     assert (told.text, told.news) == ("ben, eva joined the swarm “friday”.", News.FRIEND)
     assert notifier.people(people("me", "ben")) is None
     assert notifier.people(people("me", "zoe", swarm="saturday")) is None, "another swarm's people are no news"
@@ -106,7 +99,6 @@ def test_an_update_is_told_once_for_each_version() -> None:
     assert notifier.updates(state) is None
     offered = replace(state, offered=Offered("1.1", (), 0))
     told = notifier.updates(offered)
-    assert told is not None
     assert (told.text, told.news) == ("Potluck 1.1 is available.", News.UPDATE)
     assert notifier.updates(offered) is None
     assert notifier.updates(state) is None
@@ -118,14 +110,5 @@ def test_a_daemon_of_another_version_is_told_once() -> None:
     notifier = Notifier()
     assert notifier.agreement(Agreement(Difference.NONE)) is None
     message = notifier.agreement(OLDER)
-    assert message is not None
     assert "Restart the daemon." in message.text
     assert notifier.agreement(OLDER) is None
-
-
-def test_the_choice_is_kept(tmp_path: Path) -> None:
-    file = str(tmp_path / "app.ini")
-    before = Preferences(file)
-    assert before.notifications
-    before.set_notifications(False)
-    assert not Preferences(file).notifications

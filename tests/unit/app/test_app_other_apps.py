@@ -7,24 +7,15 @@ from dataclasses import replace
 import pytest
 from helpers.app_answers import ANSWERS, SERVING
 from helpers.fake_link import FakeLink
-from helpers.screen import button, buttons, control, opened, press, shown
+from helpers.screen import button, buttons, confirm, control, opened, press, shown
 from potluck_app.pages.catalogue import SIDEBAR
 from potluck_app.pages.other_apps import OtherAppsPage
 from potluck_app.shell.window import MainWindow
-from potluck_app.widgets.question import Question
 from potluck_app.widgets.segments import Segments
 from potluck_app.words.recipes import RECIPES
-from potluck_control.methods.gateway import (
-    GatewayState,
-    GatewayStatus,
-    KeyInfo,
-    KeyList,
-    KeyName,
-    MadeKey,
-    StartParams,
-)
+from potluck_control.methods.gateway import GatewayState, GatewayStatus, KeyInfo, KeyList, KeyName, MadeKey, StartParams
 from PySide6.QtGui import QGuiApplication, QShortcut
-from PySide6.QtWidgets import QAbstractButton, QLineEdit, QPlainTextEdit
+from PySide6.QtWidgets import QPlainTextEdit
 
 from potluck.errors import PotluckError
 
@@ -32,8 +23,8 @@ STOPPED = GatewayStatus(GatewayState.STOPPED)
 READY = GatewayStatus(GatewayState.READY, "http://127.0.0.1:8737/v1", "t", "friday", "demo")
 
 
-def page_of(status: GatewayStatus, **more: object) -> tuple[OtherAppsPage, FakeLink]:
-    page, link = opened(OtherAppsPage, ANSWERS | {"gateway.status": status} | more)
+def page_of(status: GatewayStatus) -> tuple[OtherAppsPage, FakeLink]:
+    page, link = opened(OtherAppsPage, ANSWERS | {"gateway.status": status})
     page.show_status(SERVING)
     return page, link
 
@@ -69,14 +60,16 @@ def test_the_address_is_started_to_stay_and_copied() -> None:
 def test_a_key_is_made_for_a_program_shown_once_and_filled_in() -> None:
     page, link = page_of(READY)
     name = control(page, "Name of the program")
-    assert isinstance(name, QLineEdit)
     press(page, "Make a key")
     assert link.named("gateway.make_key") == []  # without a name
     name.setText(" webui ")
+    press(page, "Make a key")
+    link.fail("gateway.make_key", PotluckError("'webui' has a key", hint="use another name"))
+    assert "'webui' has a key. Use another name." in shown(page)
     link.answers["gateway.make_key"] = MadeKey("webui", "potluck-secret")
     link.answers["gateway.keys"] = KeyList((KeyInfo("webui", 10.0),))
     press(page, "Make a key")
-    assert link.named("gateway.make_key") == [KeyName("webui")]
+    assert link.named("gateway.make_key") == [KeyName("webui")] * 2
     assert any(said.startswith("The key of webui.") for said in shown(page))
     press(page, "Copy the new key")
     assert QGuiApplication.clipboard().text() == "potluck-secret"
@@ -84,26 +77,12 @@ def test_a_key_is_made_for_a_program_shown_once_and_filled_in() -> None:
     assert QGuiApplication.clipboard().text() == "URL: http://127.0.0.1:8737/v1\nKey: potluck-secret\n"
 
 
-def test_keys_are_shown_with_what_their_programs_used() -> None:
-    page, _ = page_of(READY)
+def test_a_key_is_shown_with_what_its_program_used_and_revoked_after_a_question() -> None:
+    page, link = page_of(READY)
     assert "Made 1 Jan 1970 · 12 answers, 3,400 tokens" in shown(page)
-
-
-def test_a_refused_name_is_said() -> None:
-    page, link = page_of(READY)
-    name = control(page, "Name of the program")
-    assert isinstance(name, QLineEdit)
-    name.setText("!")
-    press(page, "Make a key")
-    link.fail("gateway.make_key", PotluckError("'!' is no name for a key", hint="use letters"))
-    assert "'!' is no name for a key. Use letters." in shown(page)
-
-
-def test_a_key_is_revoked_after_a_question() -> None:
-    page, link = page_of(READY)
     press(page, "Revoke the key of blender")
-    question = page.findChildren(Question)[-1]
-    next(item for item in question.findChildren(QAbstractButton) if item.text() == "Revoke").click()
+    assert link.named("gateway.revoke_key") == []
+    confirm(page, "Revoke")
     assert link.named("gateway.revoke_key") == [KeyName("blender")]
 
 
@@ -111,10 +90,10 @@ def test_a_key_is_revoked_after_a_question() -> None:
 def test_each_recipe_has_the_address_and_the_key(recipe: object) -> None:
     page, _ = page_of(READY)
     page.findChild(Segments).choose(recipe)
-    (content,) = page.findChildren(QPlainTextEdit)
-    assert READY.url in content.toPlainText()
-    assert "YOUR-KEY" in content.toPlainText()
-    assert "{" not in content.toPlainText().replace('[{"role"', "")
+    text = page.findChild(QPlainTextEdit).toPlainText()
+    assert READY.url in text
+    assert "YOUR-KEY" in text
+    assert "{" not in text.replace('[{"role"', "")
 
 
 def test_the_recipe_for_python_is_python() -> None:

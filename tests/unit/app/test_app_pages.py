@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from helpers.app_answers import ANSWERS, EARNINGS, SERVING
+from helpers.application import PATIENCE_MS
 from helpers.fake_link import FakeLink
 from helpers.screen import button, opened, press, shown
 from potluck_app.pages.activity import ActivityPage, worth_showing
@@ -25,22 +26,10 @@ from potluck_app.widgets.table import DataTable
 from potluck_app.words.stretch import Stretch
 from potluck_app.words.system_info import describe
 from potluck_control.agreement import Agreement, Difference
-from potluck_control.methods.earnings import (
-    Entries,
-    Entry,
-    ExportParams,
-    GroupParams,
-)
+from potluck_control.methods.earnings import Entries, Entry, ExportParams, GroupParams
 from potluck_control.methods.health import Bundle, Examination, Finding, Severity
 from potluck_control.methods.programs import PlacedProgram, PlaceParams, ProgramPlace, Programs
-from potluck_control.schema import (
-    EngineStatus,
-    HistoryPage,
-    ProbeState,
-    ProbeStatus,
-    ProgramQuestion,
-    Transition,
-)
+from potluck_control.schema import EngineStatus, HistoryPage, ProbeState, ProbeStatus, ProgramQuestion, Transition
 from potluck_control.states import Reason, State
 from PySide6.QtCore import QEvent, QObject, QRect
 from PySide6.QtGui import QAccessible, QGuiApplication, QImage
@@ -49,55 +38,41 @@ from pytestqt.qtbot import QtBot
 
 from potluck.errors import PotluckError
 
+UNSUMMED = {name: answer for name, answer in ANSWERS.items() if name != "earnings.summary"}
 ENTRY = Entry(1, 0.0, "payer", "payee", "demo", "ab", 7, 3)
 
 
 def cells(table: QTableWidget) -> list[list[str]]:
-    return [
-        [table.item(row, column).text() for column in range(table.columnCount())] for row in range(table.rowCount())
-    ]
+    columns = range(table.columnCount())
+    return [[table.item(row, column).text() for column in columns] for row in range(table.rowCount())]
 
 
 # -- earnings ----------------------------------------------------------------------------------------------------------
 
 
-def test_earnings_show_a_week_with_its_energy_and_cost() -> None:
+def test_earnings_show_a_week_with_its_energy_and_cost_and_every_number_of_the_chart_as_a_table() -> None:
     page, _ = opened(EarningsPage, ANSWERS)
     assert {"2,500,000", "500,000", "1,234", "3", "1.5 kWh", "0.30", "1 h 0 min", "4"} <= set(shown(page))
     assert "RTX 3090: 140 W (measured)." in shown(page)
-
-
-def test_earnings_are_added_up_before_anything_is_shown() -> None:
-    page, _ = opened(EarningsPage)
-    assert shown(page) == ["Earnings", "Loading…"]
-
-
-def test_every_number_of_the_chart_is_in_the_table() -> None:
-    page, _ = opened(EarningsPage, ANSWERS)
     press(page, "Show as table")
     by_time, by_model = page.findChildren(DataTable)
-    assert [row[-1] for row in cells(by_time)] == [f"{day}" for day in range(6, 0, -1)] + ["0"]
+    assert [row[-1] for row in cells(by_time)] == ["6", "5", "4", "3", "2", "1", "0"]
     assert cells(by_model) == [["demo", "3", "1,234", "500,000", "2,500,000"]]
 
 
 def test_an_answer_about_another_stretch_than_the_chosen_one_is_not_shown() -> None:
-    link = FakeLink(ANSWERS)
-    del link.answers["earnings.summary"]
-    page = EarningsPage(link)
-    page.refresh()
+    page, link = opened(EarningsPage, UNSUMMED)
+    assert shown(page) == ["Earnings", "Loading…"]
     late, _ = link._waiting["earnings.summary"]
     page.findChild(Segments).choose(Stretch.DAY)
     link.answer("earnings.summary", EARNINGS)
-    assert late is not None
     late(EARNINGS)
     assert "2,500,000" not in shown(page)
     assert link.named("earnings.by_model") == [GroupParams(7), GroupParams(1)]
 
 
 def test_what_fails_is_said_with_a_way_to_try_again() -> None:
-    link = FakeLink({name: answer for name, answer in ANSWERS.items() if name != "earnings.summary"})
-    page = EarningsPage(link)
-    page.refresh()
+    page, link = opened(EarningsPage, UNSUMMED)
     link.fail("earnings.summary", PotluckError("the ledger is locked", hint="wait a moment"))
     assert "The ledger is locked. Wait a moment." in shown(page)
     assert "Not loaded" in shown(page)
@@ -119,19 +94,19 @@ def test_what_was_given_becomes_a_picture_that_is_written_where_its_owner_wants(
     assert image != longer
     edge = QRect(1161, 0, 39, 630)
     assert longer.copy(edge) == painted("", [], "").copy(edge)  # a long line is written smaller
-    with qtbot.waitSignal(page._picture.finished):
+    with qtbot.waitSignal(page._picture.finished, timeout=PATIENCE_MS):
         page._picture.write(image, tmp_path / "given.png")
     assert QImage(str(tmp_path / "given.png")).size() == image.size()
-    with qtbot.waitSignal(page._picture.failed):
+    with qtbot.waitSignal(page._picture.failed, timeout=PATIENCE_MS):
         page._picture.write(image, tmp_path / "missing" / "given.png")
 
 
 @pytest.mark.parametrize("name", ["all.csv", "all.json"])
-def test_an_export_takes_all_pages(name: str, tmp_path: Path, qtbot: QtBot) -> None:
+def test_an_export_takes_all_pages_or_says_why_it_cannot_be_written(name: str, tmp_path: Path, qtbot: QtBot) -> None:
     link = FakeLink()
     export = Export(link, QWidget())
     export.write(tmp_path / name)
-    with qtbot.waitSignal(export.finished) as done:
+    with qtbot.waitSignal(export.finished, timeout=PATIENCE_MS) as done:
         link.answer("earnings.export", Entries((ENTRY,), 1))
         link.answer("earnings.export", Entries((replace(ENTRY, number=2),), None))
     assert link.named("earnings.export") == [ExportParams(0, 1000), ExportParams(1, 1000)]
@@ -140,12 +115,9 @@ def test_an_export_takes_all_pages(name: str, tmp_path: Path, qtbot: QtBot) -> N
         rows = list(csv.DictReader(file)) if name.endswith("csv") else json.load(file)
     assert [int(row["number"]) for row in rows] == [1, 2]
     assert [path.name for path in tmp_path.iterdir()] == [name]
-
-
-def test_an_export_that_cannot_be_written_says_so(tmp_path: Path, qtbot: QtBot) -> None:
-    export = Export(FakeLink({"earnings.export": Entries((), None)}), QWidget())
-    with qtbot.waitSignal(export.failed) as failure:
-        export.write(tmp_path / "nowhere" / "all.csv")
+    link.answers["earnings.export"] = Entries((), None)
+    with qtbot.waitSignal(export.failed, timeout=PATIENCE_MS) as failure:
+        export.write(tmp_path / "nowhere" / name)
     assert "No such file" in failure.args[0]
 
 
@@ -182,13 +154,13 @@ def test_a_program_is_never_stepped_aside_for_and_that_can_be_undone() -> None:
 
 
 def test_the_history_is_asked_for_again_when_the_state_changes() -> None:
-    link = FakeLink(ANSWERS)
-    page = ActivityPage(link)
+    page, link = opened(ActivityPage, ANSWERS | {"history": HistoryPage(())})
+    assert "Nothing here yet" in shown(page)
     page.show_status(SERVING)
     page.show_status(replace(SERVING, tokens_today=5))
-    assert len(link.named("history")) == 1
+    asked = len(link.named("history"))
     page.show_status(replace(SERVING, since=6.0))
-    assert len(link.named("history")) == 2
+    assert len(link.named("history")) == asked + 1
 
 
 def test_the_way_to_a_state_is_not_told_twice() -> None:
@@ -200,11 +172,6 @@ def test_the_way_to_a_state_is_not_told_twice() -> None:
     grown = [Transition(at, State.SERVING, State.SERVING, Reason.NONE, f"at {at}") for at in (10.0, 20.0, 500.0)]
     assert worth_showing(grown) == grown[1:]
     assert worth_showing(()) == []
-
-
-def test_an_empty_history_says_so() -> None:
-    page, _ = opened(ActivityPage, ANSWERS | {"history": HistoryPage(())})
-    assert "Nothing here yet" in shown(page)
 
 
 # -- diagnostics -------------------------------------------------------------------------------------------------------
@@ -223,15 +190,9 @@ def test_findings_begin_with_what_is_wrong_and_say_what_to_do() -> None:
     assert "What to do: free it." in texts
     (label,) = [label for label in page.findChildren(QLabel) if label.text() == "The disk is full"]
     assert label.accessibleName() == "Problem: The disk is full"
-
-
-def test_a_running_check_up_shows_how_far_it_is() -> None:
-    page, _ = opened(DiagnosticsPage, ANSWERS | {"doctor.findings": Examination((), 2, 9, True, 10.0)})
+    press(page, "Check now")
+    link.answer("doctor.run", Examination((), 2, 9, True, 10.0))
     assert "Checked 2 of 9…" in shown(page)
-
-
-def test_a_saved_report_is_named_with_its_parts() -> None:
-    page = DiagnosticsPage(FakeLink(ANSWERS))
     page._tell_bundle(Bundle("/home/me/report.zip", 2048, ("status.json", "log.txt")))
     assert "Saved /home/me/report.zip (2.0 kB): status.json, log.txt." in shown(page)
 
@@ -253,7 +214,7 @@ def test_system_info_names_versions_and_no_folder_of_the_user() -> None:
 
 
 def test_a_daemon_of_another_version_is_told_of_above_every_page() -> None:
-    window = MainWindow(FakeLink(ANSWERS))
+    window = MainWindow(FakeLink())
     window.show_status(SERVING)
     window.show_agreement(Agreement(Difference.OLDER_DAEMON, "The daemon runs version 1, this is 2", "restart it"))
     for entry in SIDEBAR:
@@ -320,12 +281,10 @@ def test_the_keyboard_reaches_everything_and_everything_has_a_name(key: str, qtb
     window.show_status(SERVING)
     window.open(key)
     qtbot.addWidget(window)
-    window.show()
-    qtbot.waitExposed(window)
-    assert window.page is not None
+    with qtbot.waitExposed(window, timeout=PATIENCE_MS):
+        window.show()
     reached: list[QWidget] = []
     while (widget := window.focusWidget()) not in reached:
-        assert widget is not None
         reached.append(widget)
         window.focusNextChild()
     for widget in reached:

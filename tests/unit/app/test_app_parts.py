@@ -12,7 +12,6 @@ from potluck_app.widgets.button import Switch
 from potluck_app.widgets.chart import BarChart, ChartBar, Sparkline, nice_step
 from potluck_app.widgets.icons import glyph
 from potluck_app.widgets.row import Row
-from potluck_app.widgets.segments import Segments
 from potluck_app.widgets.table import DataTable
 from potluck_app.words import numbers
 from potluck_app.words.stretch import Stretch
@@ -123,13 +122,6 @@ def test_a_table_is_copied_as_lines(qtbot: QtBot) -> None:
     assert QGuiApplication.clipboard().text() == "Monday\t1\nTuesday\t2"
 
 
-def test_a_choice_is_told_when_the_user_makes_it(qtbot: QtBot) -> None:
-    segments: Segments[int] = Segments("Size", ((1, "One"), (2, "Two"), (3, "Three")))
-    with qtbot.waitSignal(segments.chosen) as chosen:
-        segments.choose(3)
-    assert [segments.value] == chosen.args == [3]
-
-
 def test_a_row_names_its_control_and_says_why_a_value_was_refused() -> None:
     switch = Switch()
     row = Row("Only when idle", "Serve while nobody uses the computer.", switch)
@@ -137,15 +129,6 @@ def test_a_row_names_its_control_and_says_why_a_value_was_refused() -> None:
     assert switch.accessibleDescription() == "Serve while nobody uses the computer."
     row.show_problem("too high")
     assert "too high" in [label.text() for label in row.findChildren(type(row._problem)) if not label.isHidden()]
-
-
-@pytest.mark.parametrize("is_on", [False, True])
-def test_a_switch_is_pressed_with_the_space_bar(is_on: bool, qtbot: QtBot) -> None:
-    switch = Switch("Notifications")
-    switch.setChecked(is_on)
-    qtbot.keyClick(switch, Qt.Key.Key_Space)
-    assert switch.isChecked() is not is_on
-    assert not switch.grab().isNull()
 
 
 def test_every_page_of_the_sidebar_has_a_sign() -> None:
@@ -163,8 +146,6 @@ def test_stretches_end_now() -> None:
 @pytest.mark.parametrize(
     ("amount", "said"),
     [
-        (0, "0"),
-        (7, "7"),
         (1_234_567, "1,234,567"),
         (-295, "-295"),
         (12_345_678, "12.3 M"),
@@ -174,10 +155,3 @@ def test_stretches_end_now() -> None:
 )
 def test_points_are_whole(amount: int, said: str) -> None:
     assert numbers.points(amount) == said
-
-
-@pytest.mark.parametrize(
-    ("seconds", "said"), [(0, "0 s"), (59, "59 s"), (61, "1 min"), (7500, "2 h 5 min"), (90_000, "1 d 1 h")]
-)
-def test_durations_have_the_units_that_matter(seconds: float, said: str) -> None:
-    assert numbers.duration(seconds) == said

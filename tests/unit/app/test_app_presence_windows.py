@@ -27,15 +27,23 @@ def reported(seen: UserSession, wishes: Wishes = NO_WISHES) -> dict[Reason, Pres
 
 def test_somebody_is_there_or_not_or_the_screen_is_locked() -> None:
     assert reported(AT_WORK).keys() == {Reason.USER_ACTIVE}
+    assert reported(replace(AT_WORK, is_on_battery=True)).keys() == {Reason.USER_ACTIVE, Reason.BATTERY}
     assert reported(replace(AT_WORK, idle_s=301.0)).keys() == {Reason.AWAY}
     locked = reported(replace(AT_WORK, attention=Attention.NOT_PRESENT))
     assert (locked.keys(), locked[Reason.AWAY].certainty) == ({Reason.AWAY}, Certainty.CERTAIN)
     assert reported(replace(AT_WORK, idle_s=50.0), Wishes(idle_after_s=40.0)).keys() == {Reason.AWAY}
 
 
-def test_a_game_that_has_the_screen_for_itself_is_certain() -> None:
-    seen = reported(replace(AT_WORK, attention=Attention.FULL_SCREEN_3D, foreground="hades2.exe"))[Reason.GAME]
-    assert (seen.who, seen.app, seen.certainty) == ("hades2", "hades2.exe", Certainty.CERTAIN)
+@pytest.mark.parametrize(
+    ("seen", "who"),
+    [
+        (replace(AT_WORK, attention=Attention.FULL_SCREEN_3D, foreground="hades2.exe"), "hades2"),
+        (replace(AT_WORK, steam_game="Factorio"), "Factorio"),  # though it has a window only
+    ],
+)
+def test_a_game_that_has_the_screen_for_itself_or_that_steam_started_is_certain(seen: UserSession, who: str) -> None:
+    game = reported(seen)[Reason.GAME]
+    assert (game.who, game.certainty) == (who, Certainty.CERTAIN)
 
 
 def test_a_full_screen_program_is_likely_a_game_unless_it_is_a_film_or_a_browser() -> None:
@@ -43,11 +51,6 @@ def test_a_full_screen_program_is_likely_a_game_unless_it_is_a_film_or_a_browser
     assert reported(replace(full, foreground="hades2.exe"))[Reason.FULL_SCREEN].certainty is Certainty.LIKELY
     for program in ("vlc.exe", "msedge.exe", "powerpnt.exe", "explorer.exe", ""):
         assert Reason.FULL_SCREEN not in reported(replace(full, foreground=program))
-
-
-def test_what_steam_started_is_a_game_though_it_has_a_window_only() -> None:
-    seen = reported(replace(AT_WORK, steam_game="Factorio"))[Reason.GAME]
-    assert (seen.who, seen.certainty) == ("Factorio", Certainty.CERTAIN)
 
 
 def test_the_users_lists_outrank_guesses() -> None:
@@ -58,10 +61,6 @@ def test_the_users_lists_outrank_guesses() -> None:
     for attention in (Attention.BUSY, Attention.FULL_SCREEN_3D):
         seen = replace(AT_WORK, attention=attention, foreground="hades2.exe")
         assert reported(seen, never).keys() == {Reason.USER_ACTIVE}
-
-
-def test_the_battery_is_told() -> None:
-    assert Reason.BATTERY in reported(replace(AT_WORK, is_on_battery=True))
 
 
 def test_all_reports_are_such_as_the_daemon_takes() -> None:
@@ -91,7 +90,6 @@ class Daemon:
             always = settings.Setting("yield.always", settings.SettingKind.LIST, self.always, (), "")
             return settings.SettingsPage("", (settings.Section("yield", "", (always,)),))
         assert method is schema.PRESENCE
-        assert params is not None
         self.told.append(params)
         return schema.Empty()
 
@@ -119,19 +117,10 @@ def test_what_changed_is_told_at_once_what_holds_is_repeated_what_ended_is_taken
     assert desk.report() == [(Reason.GAME, LIFETIME_S)]
     assert desk.report(REPEAT_S) == [(Reason.USER_ACTIVE, LIFETIME_S), (Reason.GAME, LIFETIME_S)]
     desk.seen = replace(AT_WORK, idle_s=999.0)
-    assert sorted(desk.report()) == [
-        (Reason.AWAY, LIFETIME_S),
-        (Reason.GAME, 0.0),
-        (Reason.USER_ACTIVE, 0.0),
-    ]
-
-
-def test_a_change_of_the_list_is_heard_of() -> None:
-    desk = Desk()
+    assert sorted(desk.report()) == [(Reason.AWAY, LIFETIME_S), (Reason.GAME, 0.0), (Reason.USER_ACTIVE, 0.0)]
     desk.seen = replace(AT_WORK, programs=frozenset({"blender.exe"}))
-    desk.report()
     desk.daemon.always = ("Blender",)
-    assert (Reason.EXCLUSIVE_APP, LIFETIME_S) in desk.report(WISHES_S)
+    assert (Reason.EXCLUSIVE_APP, LIFETIME_S) in desk.report(WISHES_S), "a change of the list is heard of"
 
 
 def test_a_daemon_that_came_back_is_told_everything_again() -> None:

@@ -6,8 +6,9 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from helpers.application import Wait
 from helpers.fake_link import FakeLink
-from helpers.screen import buttons, control, opened, picture, press, shown
+from helpers.screen import buttons, confirm, control, opened, picture, press, shown
 from potluck_app.pages.devices import Devices, choice, toggled
 from potluck_app.pages.limits import LimitsPage
 from potluck_app.pages.login import Login
@@ -43,7 +44,7 @@ from potluck_daemon.settings.schema import ServeSettings, Settings
 from potluck_daemon.settings.store import Loaded
 from PySide6.QtCore import QEvent, QPoint, QPointF, Qt
 from PySide6.QtGui import QColor, QMouseEvent, QWheelEvent
-from PySide6.QtWidgets import QCheckBox, QComboBox, QLineEdit, QMessageBox, QPushButton, QSlider, QWidget
+from PySide6.QtWidgets import QLineEdit, QPushButton, QSlider, QWidget
 from pytestqt.qtbot import QtBot
 
 from potluck.errors import PotluckError
@@ -51,15 +52,13 @@ from potluck.errors import PotluckError
 GIB = 1 << 30
 
 
-def page_of(**environment: str) -> SettingsPage:
-    """What a real daemon with no settings of its own says."""
-    return settings_page(Loaded(Settings()), Path("/x/settings.toml"), environment)
+def page_of(settings: Settings | None = None, **environment: str) -> SettingsPage:
+    """What a real daemon with these settings says; None: it has none of its own."""
+    return settings_page(Loaded(settings or Settings()), Path("/x/settings.toml"), environment)
 
 
-GPUS = (
-    Device("cuda:0", "RTX 3090", 24 * GIB, 20 * GIB),
-    Device("cuda:1", "RTX 2060", 6 * GIB, GIB),
-)
+GPUS = Device("cuda:0", "RTX 3090", 24 * GIB, 20 * GIB), Device("cuda:1", "RTX 2060", 6 * GIB, GIB)
+BOTH = Settings(serve=ServeSettings(devices=("cuda:0", "cuda:1")))
 MACHINE = DeviceList((*GPUS, Device("cpu", "Ryzen", 32 * GIB, 30 * GIB)), "cuda:0")
 DOOM = RunningProgram("doom", "Doom", "", True, 5, ProgramPlace.NONE)
 ANSWERS: dict[str, object] = {
@@ -72,7 +71,6 @@ ANSWERS: dict[str, object] = {
 
 def enter(page: QWidget, name: str, value: float) -> None:
     box = control(page, name)
-    assert isinstance(box, NumberBox)
     box.setValue(value)
     box.editingFinished.emit()
 
@@ -80,8 +78,10 @@ def enter(page: QWidget, name: str, value: float) -> None:
 # -- forms -------------------------------------------------------------------------------------------------------------
 
 
-def test_a_number_is_told_in_the_daemons_unit_and_can_be_taken_back() -> None:
+def test_a_number_that_changed_is_told_in_the_daemons_unit_and_can_be_taken_back() -> None:
     page, link = opened(LimitsPage, ANSWERS)
+    enter(page, "Always left free for other programs", 1.07)
+    assert link.named("settings.set") == []
     enter(page, "Always left free for other programs", 2.5)
     assert link.named("settings.set") == [SetParams((Change("yield.reserve_mb", 2384),))]
     link.answer("settings.set", Changed(page_of(), (Change("yield.reserve_mb", 1024),)))
@@ -89,16 +89,9 @@ def test_a_number_is_told_in_the_daemons_unit_and_can_be_taken_back() -> None:
     assert link.named("settings.set")[-1] == SetParams((Change("yield.reserve_mb", 1024),))
 
 
-def test_a_number_that_was_not_changed_is_not_told() -> None:
-    page, link = opened(LimitsPage, ANSWERS)
-    enter(page, "Always left free for other programs", 1.07)
-    assert link.named("settings.set") == []
-
-
 def test_a_refused_value_is_said_at_its_row() -> None:
     page, link = opened(WhenPage, ANSWERS)
     switch = control(page, "Donate on battery power")
-    assert isinstance(switch, QCheckBox)
     switch.click()
     link.fail("settings.set", PotluckError("the file is not yours", hint="ask root"))
     assert "The file is not yours. Ask root." in shown(page)
@@ -162,9 +155,7 @@ def test_hours_are_painted_with_mouse_and_keyboard(qtbot: QtBot) -> None:
         grid.mouseMoveEvent(QMouseEvent(QEvent.Type.MouseMove, place, place, left, left, none))
     qtbot.mouseRelease(grid, Qt.MouseButton.LeftButton, pos=last)
     (told,) = link.named("settings.set")
-    assert isinstance(told, SetParams)
     lines = told.changes[0].value
-    assert isinstance(lines, tuple)
     assert week_grid.from_lines(lines) == frozenset(range(168)) - {9, 10, 11}
     qtbot.keyClick(grid, Qt.Key.Key_Right)
     assert "10:00-11:00: not donating" in grid.accessibleDescription()
@@ -211,7 +202,6 @@ def test_the_keyboard_goes_by_hours_and_days_and_only_the_left_button_paints(qtb
 def test_a_running_program_is_chosen_and_one_is_taken_off_its_list() -> None:
     page, link = opened(WhenPage, ANSWERS)
     box = control(page, "Program for the list: Always step aside for")
-    assert isinstance(box, QComboBox)
     assert [box.itemText(i) for i in range(box.count())] == ["Doom"]
     box.setEditText("Doom")
     page._always._add_chosen()
@@ -233,20 +223,8 @@ def test_graphics_cards_compute_together_and_the_processor_alone() -> None:
     assert toggled(both, "cpu", is_on=True) == {"cpu"}
     assert toggled(frozenset({"cpu"}), "cuda:1", is_on=True) == {"cuda:1"}
     assert choice(frozenset({"cuda:1"})) == (Change("serve.device", "cuda:1"), Change("serve.devices", None))
-    assert choice(toggled(both, "cuda:0", is_on=False) - {"cuda:1"}) == (
-        Change("serve.device", None),
-        Change("serve.devices", None),
-    )
-
-
-def test_a_second_card_joins_the_one_that_is_taken_by_itself() -> None:
-    page, link = opened(LimitsPage, ANSWERS)
-    assert {"In use, selected automatically", "Not in use"} <= set(shown(page))
-    second = control(page, "Use RTX 2060")
-    assert isinstance(second, QCheckBox)
-    second.click()
-    (told,) = link.named("settings.set")
-    assert told == SetParams(choice(frozenset({"cuda:0", "cuda:1"})))
+    none = toggled(both, "cuda:0", is_on=False) - {"cuda:1"}
+    assert choice(none) == (Change("serve.device", None), Change("serve.devices", None))
 
 
 def test_the_card_of_a_device_says_what_it_does_and_what_potluck_takes_of_it() -> None:
@@ -263,13 +241,15 @@ def test_the_card_of_a_device_says_what_it_does_and_what_potluck_takes_of_it() -
     link.answers["machine.get"] = MACHINE
     page.refresh()
     assert "61 °C" not in shown(page), "a sensor that is gone leaves no number behind"
+    page.show_status(replace(running, use=UseStatus(month_sent_bytes=12 * 10**9, month_received_bytes=3 * 10**9)))
+    assert "This month so far: 12.0 GB sent, 3.0 GB received" in shown(page)
 
 
 def sliders(page: QWidget, name: str) -> list[LimitSlider]:
     return [slider for slider in page.findChildren(LimitSlider) if slider.accessibleName() == name]
 
 
-def test_a_slider_changes_the_setting_once_it_rests_and_a_refusal_stands_below_it(qtbot: QtBot) -> None:
+def test_a_slider_changes_the_setting_once_it_rests_and_a_refusal_stands_below_it(wait: Wait) -> None:
     page, link = opened(LimitsPage, ANSWERS)
     (memory,), (heat, _) = sliders(page, "Memory for Potluck"), sliders(page, "Temperature limit")
     assert (memory.limit, heat.limit) == (0.0, 80.0)
@@ -278,7 +258,7 @@ def test_a_slider_changes_the_setting_once_it_rests_and_a_refusal_stands_below_i
         memory.triggerAction(QSlider.SliderAction.SliderSingleStepSub)
     assert box.text() == "24.5 GB"
     assert link.named("settings.set") == [], "each step would load the layers again"
-    qtbot.waitUntil(lambda: link.named("settings.set") != [])
+    wait(lambda: link.named("settings.set") != [])
     assert link.named("settings.set") == [SetParams((Change("serve.memory_limit_mb", 23365),))]
     link.fail("settings.set", PotluckError("the file is not yours"))
     assert "The file is not yours." in shown(page)
@@ -287,43 +267,40 @@ def test_a_slider_changes_the_setting_once_it_rests_and_a_refusal_stands_below_i
     assert link.named("settings.set")[-1] == SetParams((Change("serve.memory_limit_mb", 1907),))
 
 
-def test_two_graphics_cards_in_use_share_their_limits() -> None:
-    values = {"POTLUCK_SERVE_DEVICES": "cuda:0,cuda:1"}
-    settings = settings_page(Loaded(Settings(serve=ServeSettings(devices=("cuda:0", "cuda:1")))), Path("/x"), values)
-    page, _ = opened(LimitsPage, ANSWERS | {"settings.get": settings})
-    assert [slider.limit for slider in sliders(page, "Temperature limit")] == [80.0, 80.0, 90.0]
-    assert not control(page, "Use RTX 2060").isEnabled(), "the environment fixes the devices"
-
-
-@pytest.mark.parametrize(("devices", "cards"), [(("cuda:0", "cuda:1"), 2), (("cuda:0",), 0), ((), 0)])
-def test_cards_that_share_their_limits_say_so(devices: tuple[str, ...], cards: int) -> None:
-    settings = settings_page(Loaded(Settings(serve=ServeSettings(devices=devices))), Path("/x"), {})
-    page, _ = opened(LimitsPage, ANSWERS | {"settings.get": settings})
+@pytest.mark.parametrize(
+    ("settings", "environment", "cards", "limits"),
+    [
+        (BOTH, {}, 2, [80.0, 80.0, 90.0]),
+        (BOTH, {"POTLUCK_SERVE_DEVICES": "cuda:0,cuda:1"}, 2, [80.0, 80.0, 90.0]),
+        (Settings(serve=ServeSettings(devices=("cuda:0",))), {}, 0, [80.0, 90.0]),
+        (Settings(), {}, 0, [80.0, 90.0]),
+    ],
+)
+def test_cards_that_share_their_limits_say_so_and_the_processor_has_one_of_its_own(
+    settings: Settings, environment: dict[str, str], cards: int, limits: list[float]
+) -> None:
+    page, _ = opened(LimitsPage, ANSWERS | {"settings.get": page_of(settings, **environment)})
     note = "These limits hold for each graphics card in use. Changing one here changes it for all."
     assert shown(page).count(note) == cards
-
-
-def test_the_processor_s_heat_has_a_limit_while_a_graphics_card_computes() -> None:
-    one_card = DeviceList((GPUS[0], MACHINE.devices[-1]), "cuda:0")
-    page, _ = opened(LimitsPage, ANSWERS | {"machine.get": one_card})
+    assert [slider.limit for slider in sliders(page, "Temperature limit")] == limits
     assert "Above this, Potluck slows down, even if a graphics card computes." in shown(page)
-    assert [slider.limit for slider in sliders(page, "Temperature limit")] == [80.0, 90.0]
-    assert not any("graphics cards share" in line for line in shown(page)), "there is only one"
+    assert control(page, "Use RTX 2060").isEnabled() is not bool(environment), "the environment fixes the devices"
 
 
-def test_the_keyboard_stays_at_a_device_s_switch_and_goes_on_to_its_limits(qtbot: QtBot) -> None:
+def test_a_second_card_joins_the_first_and_the_keyboard_stays_at_its_switch(qtbot: QtBot, wait: Wait) -> None:
     page, link = opened(LimitsPage, ANSWERS)
     qtbot.addWidget(page)
     page.show()
+    assert {"In use, selected automatically", "Not in use"} <= set(shown(page))
     second = control(page, "Use RTX 2060")
     second.setFocus()
     second.click()
-    both = settings_page(Loaded(Settings(serve=ServeSettings(devices=("cuda:0", "cuda:1")))), Path("/x"), {})
-    link.answer("settings.set", Changed(both, ()))
+    assert link.named("settings.set") == [SetParams(choice(frozenset({"cuda:0", "cuda:1"})))]
+    link.answer("settings.set", Changed(page_of(BOTH), ()))
     drawn = control(page, "Use RTX 2060")
     assert drawn is not second
     assert page.focusWidget() is drawn
-    qtbot.waitUntil(drawn.isVisible)
+    wait(drawn.isVisible)
     after = drawn.nextInFocusChain()
     while not after.isVisible() or after.focusPolicy() is Qt.FocusPolicy.NoFocus:
         after = after.nextInFocusChain()
@@ -339,13 +316,6 @@ def test_the_wheel_does_not_move_a_slider() -> None:
     )
     slider.wheelEvent(scrolled)
     assert (slider.limit, scrolled.isAccepted()) == (5, False)
-
-
-def test_limits_say_what_the_month_has_used() -> None:
-    page, _ = opened(LimitsPage, ANSWERS)
-    use = UseStatus(month_sent_bytes=12 * 10**9, month_received_bytes=3 * 10**9)
-    page.show_status(Status(State.SERVING, Reason.NONE, "", 0.0, "1", use=use))
-    assert "This month so far: 12.0 GB sent, 3.0 GB received" in shown(page)
 
 
 def test_a_machine_without_an_engine_leads_to_where_one_is_made(qtbot: QtBot) -> None:
@@ -365,8 +335,6 @@ def test_a_switch_of_log_in_shows_what_the_system_does() -> None:
     login = Login(Page(link, ""))
     login.refresh()
     daemon, app = control(login, "Start donating"), control(login, "Show Potluck in the tray")
-    assert isinstance(daemon, QCheckBox)
-    assert isinstance(app, QCheckBox)
     assert (daemon.isChecked(), app.isChecked()) == (True, False)
     app.click()
     assert link.named("login.set") == [LoginParams(app=True)]
@@ -374,11 +342,8 @@ def test_a_switch_of_log_in_shows_what_the_system_does() -> None:
     assert not app.isChecked()
     assert not app.isEnabled()
     assert "Not available on this computer." in shown(login)
-    arranged = LoginStart(
-        app=True, daemon=True, daemon_problem="for all users", app_by="/home/me/.config/potluck.desktop"
-    )
-    login._show(arranged)
-    assert {"Set in /home/me/.config/potluck.desktop", "Set up for all users of this computer."} <= set(shown(login))
+    login._show(LoginStart(app=True, daemon=True, daemon_problem="for all users", app_by="/x/potluck.desktop"))
+    assert {"Set in /x/potluck.desktop", "Set up for all users of this computer."} <= set(shown(login))
     assert (app.isEnabled(), daemon.isEnabled()) == (True, False)
 
 
@@ -420,27 +385,22 @@ def test_models_show_what_is_served_what_lacks_and_what_is_fetched() -> None:
 
 
 def test_a_model_is_deleted_after_a_question() -> None:
-    link = FakeLink({"models.list": MODELS})
-    page = ModelsPage(link)
-    page.refresh()
+    page, link = opened(ModelsPage, {"models.list": MODELS})
     press(page, "Delete a/other")
-    box = page.findChild(QMessageBox)
     assert link.named("models.delete") == []
-    next(button for button in box.buttons() if button.text() == "Delete").click()
+    confirm(page, "Delete")
     assert link.named("models.delete") == [DeleteParams("a/other", force=True)]
 
 
 def test_another_swarm_is_served_and_one_is_left_after_a_question() -> None:
     friday, sunday = JoinedSwarm("friday", "a/llama", 80, False, True), JoinedSwarm("sunday", "demo", 12, True, False)
-    link = FakeLink({"models.list": MODELS, "swarms.list": Swarms((friday, sunday))})
-    page = ModelsPage(link)
-    page.refresh()
+    page, link = opened(ModelsPage, {"models.list": MODELS, "swarms.list": Swarms((friday, sunday))})
     assert {"llama · 80 layers · serving now", "demo · 12 layers · open to all"} <= set(shown(page))
     press(page, "Serve sunday")
     assert link.named("settings.set") == [SetParams((Change("serve.swarm", "sunday"),))]
     press(page, "Leave friday")
     assert link.named("swarms.leave") == []
-    next(button for button in page.findChild(QMessageBox).buttons() if button.text() == "Leave").click()
+    confirm(page, "Leave")
     assert link.named("swarms.leave") == [LeaveParams("friday")]
 
 
@@ -468,11 +428,9 @@ def picking(qtbot: QtBot) -> tuple[ModelsPage, FakeLink]:
     """The page Models of two swarms, one of them the user's own, with its picker open."""
     friday = JoinedSwarm("friday", "a/llama", 80, False, True, may_lead=True)
     sunday = JoinedSwarm("sunday", "demo", 12, False, False)
-    link = FakeLink({"models.list": MODELS, "swarms.list": Swarms((friday, sunday))})
-    page = ModelsPage(link)
+    page, link = opened(ModelsPage, {"models.list": MODELS, "swarms.list": Swarms((friday, sunday))})
     qtbot.addWidget(page)
     page.show()
-    page.refresh()
     assert "Change the model of sunday" not in [item.accessibleName() for item in page.findChildren(QPushButton)]
     press(page, "Change the model of friday")
     return page, link
@@ -483,23 +441,18 @@ def test_a_leader_gives_a_swarm_another_model_after_a_question(picking: tuple[Mo
     link.answer("models.on_disk", Choices((ModelChoice("/x/new", "new", 9, "mit", 2, is_here=True),), 10))
     press(page, "Choose new")
     assert link.named("swarms.choose_model") == []
-    next(item for item in page.findChild(QMessageBox).buttons() if item.text() == "Change the model").click()
+    confirm(page, "Change the model")
     assert link.named("swarms.choose_model") == [ChooseModelParams("/x/new", "friday")]
     link.answer("swarms.choose_model", ModelChange("friday", "new", is_done=False))
     assert "Reading the files of new…" in shown(page)
     page.refresh()
     link.answer("swarms.model_change", ModelChange("friday", "new", problem="cannot reach the hub"))
     assert "friday keeps its model. Cannot reach the hub." in shown(page)
-
-
-def test_a_swarm_that_has_its_new_model_says_so(picking: tuple[ModelsPage, FakeLink]) -> None:
-    page, link = picking
-    link.answer("models.on_disk", Choices((ModelChoice("", "demo", 9, "", 1, is_here=True),), 10))
-    press(page, "Choose demo")
-    link.answers["swarms.choose_model"] = ModelChange("friday", "demo")
-    next(item for item in page.findChild(QMessageBox).buttons() if item.text() == "Change the model").click()
-    assert "friday serves demo now. Members that are online follow within seconds." in shown(page)
-    assert "Choose demo" not in buttons(page)
+    press(page, "Choose new")
+    link.answers["swarms.choose_model"] = ModelChange("friday", "new")
+    confirm(page, "Change the model")
+    assert "friday serves new now. Members that are online follow within seconds." in shown(page)
+    assert "Choose new" not in buttons(page)
 
 
 def test_the_hub_is_searched_with_enter_and_its_silence_is_explained(picking: tuple[ModelsPage, FakeLink]) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
+from helpers import app_answers
 from helpers.app_answers import PROBES
 from helpers.fake_link import FakeLink
 from helpers.screen import button, said, shown
@@ -24,7 +25,6 @@ from potluck_control.schema import (
     EngineStatus,
     Joined,
     JoinParams,
-    LoadStatus,
     PauseParams,
     Status,
     SwarmOutlook,
@@ -33,22 +33,14 @@ from potluck_control.schema import (
 )
 from potluck_control.states import Reason, State
 from PySide6.QtCore import Qt
+from PySide6.QtGui import QAction
 from PySide6.QtWidgets import QCheckBox, QLabel, QPlainTextEdit, QPushButton, QWidget
 from pytestqt.qtbot import QtBot
 
 from potluck.errors import PotluckError, UsageError
 
 SWARM = SwarmStatus("friday", "demo", 4, span=(0, 2), coverage=(2, 1, 0, 0), coverage_at=0.0)
-SERVING = Status(
-    State.SERVING,
-    Reason.NONE,
-    "Serving blocks 0:2 of demo",
-    since=0.0,
-    version="1",
-    engine=EngineStatus(pid=1),
-    swarm=SWARM,
-    tokens_per_s=12.5,
-)
+SERVING = replace(app_answers.SERVING, text="Serving blocks 0:2 of demo", swarm=SWARM, tokens_per_s=12.5)
 PAUSED = replace(
     SERVING, state=State.PAUSED, reason=Reason.TIMER, text="Paused by you", until=4e9, engine=EngineStatus()
 )
@@ -70,13 +62,8 @@ def longer(page: QWidget) -> QPushButton:
     return found
 
 
-def choices(page: QWidget) -> list[str]:
-    return [action.text() for action in longer(page).menu().actions() if action.isVisible()]
-
-
-def choose(page: QWidget, text: str) -> None:
-    (action,) = [action for action in longer(page).menu().actions() if action.text() == text and action.isVisible()]
-    action.trigger()
+def choices(page: QWidget) -> dict[str, QAction]:
+    return {action.text(): action for action in longer(page).menu().actions() if action.isVisible()}
 
 
 def home(status: Status) -> tuple[HomePage, FakeLink]:
@@ -89,41 +76,45 @@ def home(status: Status) -> tuple[HomePage, FakeLink]:
 # -- Home --------------------------------------------------------------------------------------------------------------
 
 
-def test_home_shows_state_reason_speed_and_gaps() -> None:
+def test_home_shows_state_reason_speed_gaps_and_what_the_day_has_used() -> None:
     page, _ = home(SERVING)
     text = said(page)
     assert "Serving layers 1–2 of demo" in text
     assert "12.5" in text.splitlines()
     assert "Nobody serves layers 3–4. You serve 1–2." in text
+    assert "Today:" not in text
+    page.show_status(replace(SERVING, use=UseStatus(5 << 20, 1 << 20, 12.4)))
+    assert "Today: 5.2 MB sent, 1.0 MB received, 12 Wh" in said(page)
+    page.show_status(YIELDED)
+    assert "0.0" in said(page).splitlines(), "the speed of before is no longer true"
 
 
-def test_home_shows_no_speed_of_before_once_it_has_stepped_aside() -> None:
-    page, _ = home(YIELDED)
-    assert "0.0" in said(page).splitlines()
-
-
-def test_home_asks_for_an_hour_or_for_ever() -> None:
+def test_home_asks_for_an_hour_or_for_ever_and_until_the_end_of_a_game_while_one_runs() -> None:
     page, link = home(SERVING)
     button(page, "Pause for an hour").click()
-    choose(page, "Pause until I resume")
-    assert link.named("pause") == [PauseParams(3600.0), PauseParams()]
-
-
-def test_home_offers_to_wait_for_the_end_of_a_game_only_while_one_runs() -> None:
-    page, link = home(SERVING)
+    choices(page)["Pause until I resume"].trigger()
     assert "Pause until the game ends" not in choices(page)
     page.show_status(GAME)
-    choose(page, "Pause until the game ends")
-    assert link.named("pause") == [PauseParams(until_game_ends=True)]
+    choices(page)["Pause until the game ends"].trigger()
+    assert link.named("pause") == [PauseParams(3600.0), PauseParams(), PauseParams(until_game_ends=True)]
 
 
-def test_home_lets_one_keep_a_finishing_machine_and_offers_no_pause() -> None:
-    page, link = home(FINISHING)
-    assert "2 sessions left" in said(page)
-    assert "12.5" in said(page).splitlines()
+@pytest.mark.parametrize(
+    ("status", "text", "offered"),
+    [
+        (FINISHING, "2 sessions left", "Keep serving"),
+        (PAUSED, "Paused by you\nServes again at ", "Resume"),
+        (PAUSED, "Nobody serves layers 3–4 (at ", "Resume"),  # no engine looks
+    ],
+)
+def test_home_offers_no_pause_but_to_go_on_where_serving_ends(status: Status, text: str, offered: str) -> None:
+    page, link = home(status)
+    assert text in said(page)
     assert longer(page).isHidden()
-    button(page, "Keep serving").click()
+    button(page, offered).click()
     assert link.named("resume") == [None]
+    page.show_status(SERVING)
+    assert not longer(page).isHidden()
 
 
 def test_names_of_programs_are_never_read_as_markup() -> None:
@@ -132,113 +123,58 @@ def test_names_of_programs_are_never_read_as_markup() -> None:
     assert reason.textFormat() is Qt.TextFormat.PlainText
 
 
-def test_home_shows_what_the_day_has_used_if_the_daemon_tells() -> None:
-    page, _ = home(SERVING)
-    assert "Today:" not in said(page)
-    page.show_status(replace(SERVING, use=UseStatus(5 << 20, 1 << 20, 12.4)))
-    assert "Today: 5.2 MB sent, 1.0 MB received, 12 Wh" in said(page)
-
-
-def test_home_offers_only_to_resume_while_paused_and_says_until_when() -> None:
-    page, link = home(PAUSED)
-    assert longer(page).isHidden()
-    assert "Paused by you\nServes again at " in said(page)
-    button(page, "Resume").click()
-    assert link.named("resume") == [None]
-    page.show_status(SERVING)
-    assert not longer(page).isHidden()
-
-
-def test_home_says_how_old_the_coverage_is_when_no_engine_looks() -> None:
-    page, _ = home(PAUSED)
-    assert "Nobody serves layers 3–4 (at " in said(page)
-
-
 def test_a_command_that_fails_is_told_until_one_works() -> None:
     page, link = home(SERVING)
     button(page, "Pause for an hour").click()
     link.fail("pause", PotluckError("the daemon is not running", hint="start it with: potluck start"))
-    assert not page.notice.isHidden()
     assert "Start it with: potluck start." in said(page)
     button(page, "Pause for an hour").click()
     link.answer("pause", PAUSED)
     assert page.notice.isHidden()
 
 
-def test_home_shows_a_graphics_card_only_if_there_is_one() -> None:
-    page, _ = home(SERVING)
-    (label,) = [label for label in page.findChildren(QLabel) if label.text() == "Graphics card"]
-    assert label.parentWidget().isHidden()
-    page.show_status(replace(SERVING, load=LoadStatus(gpu_percent=50.0)))
-    assert not label.parentWidget().isHidden()
-
-
 # -- first run ---------------------------------------------------------------------------------------------------------
 
 
-def test_first_run_refuses_an_empty_invite() -> None:
-    link = FakeLink()
+def test_first_run_joins_lines_that_a_mail_program_broke_and_forgets_the_invite() -> None:
+    link = FakeLink({"join": Joined("friday", "demo")})
     page = FirstRunPage(link)
     join, field = button(page, "Join this swarm"), page.findChild(QPlainTextEdit)
     field.setPlainText(" \n ")
     assert not join.isEnabled()
+    field.setPlainText("potluck2:abc\n  def \n")
     join.click()
-    assert link.calls == []
-
-
-def test_first_run_joins_lines_that_a_mail_program_broke() -> None:
-    link = FakeLink()
-    page = FirstRunPage(link)
-    page.findChild(QPlainTextEdit).setPlainText("potluck2:abc\n  def \n")
-    button(page, "Join this swarm").click()
     assert link.named("join") == [JoinParams("potluck2:abcdef")]
+    assert field.toPlainText() == ""
 
 
-def test_first_run_waits_for_an_answer_and_lets_the_user_try_again() -> None:
+@pytest.mark.parametrize("is_public", [False, True])
+def test_first_run_asks_once_for_a_swarm_public_if_wanted_and_again_after_a_failure(is_public: bool) -> None:
     link = FakeLink()
     page = FirstRunPage(link)
     button(page, "Continue").click()
+    page.findChild(QCheckBox).setChecked(is_public)
     start = button(page, "Start a swarm with the demo model")
     start.click()
     start.click()
-    assert len(link.named("create")) == 1
+    assert link.named("create") == [CreateParams(is_public=is_public)]
     link.fail("create", PotluckError("this installation lacks demo-model", hint="install Potluck again"))
     assert "Install Potluck again." in said(page)
     assert start.isEnabled()
 
 
-@pytest.mark.parametrize("is_public", [False, True])
-def test_a_new_swarm_is_public_if_the_user_ticks_so(is_public: bool) -> None:
-    link = FakeLink()
-    page = FirstRunPage(link)
-    button(page, "Continue").click()
-    page.findChild(QCheckBox).setChecked(is_public)
-    button(page, "Start a swarm with the demo model").click()
-    assert link.named("create") == [CreateParams(is_public=is_public)]
-
-
-def test_first_run_forgets_the_invite_once_it_is_joined() -> None:
-    link = FakeLink({"join": Joined("friday", "demo")})
-    page = FirstRunPage(link)
-    page.findChild(QPlainTextEdit).setPlainText("potluck2:secret")
-    button(page, "Join this swarm").click()
-    assert page.findChild(QPlainTextEdit).toPlainText() == ""
-
-
 def test_first_run_has_five_steps_and_stays_open_until_the_last_is_done() -> None:
-    link, finished = FakeLink(), []
+    link, finished = FakeLink({"create": Joined("home", "demo")}), []
     page = FirstRunPage(link)
     page.finished.connect(lambda: finished.append(page.is_open))
     page.show_status(NO_SWARM)
-    titles = []
     button(page, "Continue").click()
     assert not button(page, "Continue").isVisibleTo(page)  # a swarm comes first
     button(page, "Start a swarm with the demo model").click()
-    link.answer("create", Joined("home", "demo"))
     page.show_status(SERVING)
+    titles = []
     for text in ("Continue", "Continue", "Done"):
-        assert page.is_open
-        assert not finished
+        assert (page.is_open, finished) == (True, [])
         titles.append(page._title.text())
         button(page, text).click()
     assert titles == ["Your computer", "You come first", "Start at log-in"]
@@ -248,7 +184,6 @@ def test_first_run_has_five_steps_and_stays_open_until_the_last_is_done() -> Non
 def test_the_window_keeps_the_first_run_open_after_joining() -> None:
     window = MainWindow(FakeLink())
     window.show_status(NO_SWARM)
-    assert window.page is not None
     button(window.page, "Continue").click()
     window.show_status(SERVING)
     assert isinstance(window.page, FirstRunPage)
@@ -323,17 +258,25 @@ def test_the_window_and_the_menu_show_daemons_of_other_versions(told: dict[str, 
     assert not any("Never" in action.text() for action in tray.menu.actions() if action.isVisible())
 
 
-@pytest.fixture
-def link() -> FakeLink:
-    return FakeLink({"gateway.status": GatewayStatus(GatewayState.STOPPED)})
+def visible_window(link: FakeLink, qtbot: QtBot) -> MainWindow:
+    window = MainWindow(link)
+    qtbot.addWidget(window)
+    window.show()
+    return window
+
+
+def link_with(gateway: GatewayState = GatewayState.STOPPED) -> FakeLink:
+    return FakeLink({"gateway.status": GatewayStatus(gateway)})
 
 
 def started(link: FakeLink) -> int:
     return len(link.named("gateway.start"))
 
 
-def test_the_window_has_the_chat_made_ready_once_each_time_it_is_shown(link: FakeLink, qtbot: QtBot) -> None:
+def test_the_window_has_the_chat_made_ready_once_each_time_it_is_shown(qtbot: QtBot) -> None:
+    link = link_with()
     window = MainWindow(link)
+    qtbot.addWidget(window)
     window.show_status(SERVING)
     assert started(link) == 0  # in the tray
     window.show()
@@ -343,23 +286,31 @@ def test_the_window_has_the_chat_made_ready_once_each_time_it_is_shown(link: Fak
     window.hide()
     window.show()
     assert started(link) == 2
-    window.close()
 
 
-@pytest.mark.parametrize("state", [State.PAUSED, State.STARTING])
-def test_a_computer_that_does_not_serve_makes_the_chat_ready_only_on_its_page(link: FakeLink, state: State) -> None:
-    window = MainWindow(link)
-    window.show()
-    window.show_status(replace(SERVING, state=state))
+@pytest.mark.parametrize(
+    ("status", "on_its_page"),
+    [
+        (replace(SERVING, state=State.PAUSED), 1),
+        (replace(SERVING, state=State.STARTING), 1),
+        (YIELDED, 0),
+        (replace(SERVING, swarm=None), 0),
+    ],
+)
+def test_a_computer_that_does_not_serve_makes_the_chat_ready_only_on_its_page_if_at_all(
+    status: Status, on_its_page: int, qtbot: QtBot
+) -> None:
+    link = link_with()
+    window = visible_window(link, qtbot)
+    window.show_status(status)
     assert started(link) == 0
     window.open("chat")
-    assert started(link) == 1
-    window.close()
+    assert started(link) == on_its_page
 
 
-def test_the_chat_is_made_ready_as_soon_as_a_computer_that_starts_can_be_found(link: FakeLink) -> None:
-    window = MainWindow(link)
-    window.show()
+def test_the_chat_is_made_ready_as_soon_as_a_computer_that_starts_can_be_found(qtbot: QtBot) -> None:
+    link = link_with()
+    window = visible_window(link, qtbot)
     window.open("chat")
     window.show_status(replace(SERVING, state=State.IDLE, reason=Reason.NO_ENGINE))
     assert started(link) == 0  # nothing could run it
@@ -369,84 +320,63 @@ def test_the_chat_is_made_ready_as_soon_as_a_computer_that_starts_can_be_found(l
     link.answer("gateway.start", GatewayStatus(GatewayState.STARTING))
     window.show_status(SERVING)
     assert started(link) == 2
-    window.close()
-
-
-def test_the_chat_is_not_made_ready_during_a_game_or_without_a_swarm(link: FakeLink) -> None:
-    window = MainWindow(link)
-    window.show()
-    window.open("chat")
-    window.show_status(YIELDED)
-    window.show_status(replace(SERVING, swarm=None))
-    assert started(link) == 0
-    window.close()
 
 
 @pytest.mark.parametrize("state", [GatewayState.STARTING, GatewayState.READY, GatewayState.FAILED])
-def test_a_gateway_that_runs_or_failed_is_left_alone(state: GatewayState) -> None:
-    link = FakeLink({"gateway.status": GatewayStatus(state)})
-    window = MainWindow(link)
-    window.show()
-    window.show_status(SERVING)
+def test_a_gateway_that_runs_or_failed_is_left_alone(state: GatewayState, qtbot: QtBot) -> None:
+    link = link_with(state)
+    visible_window(link, qtbot).show_status(SERVING)
     assert len(link.named("gateway.status")) == 1
     assert started(link) == 0
-    window.close()
 
 
-def test_what_is_watched_is_a_page_that_leads_back(qtbot: QtBot) -> None:
+def test_what_is_watched_is_a_page_that_names_every_probe_and_leads_back(qtbot: QtBot) -> None:
     window = MainWindow(FakeLink())
     window.show_status(replace(SERVING, probes=PROBES))
     button(window, "Watching for games and activity (1 detector not working)").click()
     assert isinstance(window.page, WatchingPage)
-    assert "the NVIDIA driver does not answer" in said(window.page)
+    lines = shown(window.page)
+    assert lines[1:3] == ["Detecting something now", "Listed programs"]
+    assert "Not working\nGPU memory\nthe NVIDIA driver does not answer" in said(window.page)
+    assert {"Steam, GameMode", "no battery"} <= set(lines)
+    assert all(any(probe.name in line for line in lines) for probe in PROBES)
     window.show_status(replace(SERVING, probes=PROBES[:2]))
     assert isinstance(window.page, WatchingPage)
-    assert "the NVIDIA driver does not answer" not in said(window.page)
+    assert "Not working" not in said(window.page)
     qtbot.keyClick(window.page, Qt.Key.Key_Escape)
     assert isinstance(window.page, HomePage)
-
-
-def test_what_is_watched_names_every_probe_and_says_why_one_fails() -> None:
-    page = WatchingPage(FakeLink())
-    page.show_status(replace(SERVING, probes=PROBES))
-    lines = said(page).splitlines()
-    assert lines[1:3] == ["Detecting something now", "Listed programs"]
-    assert lines[4:7] == ["Not working", "GPU memory", "the NVIDIA driver does not answer"]
-    assert "Steam, GameMode" in lines
-    assert "no battery" in lines
-    assert all(any(probe.name in line for line in lines) for probe in PROBES)
-
-
-def never_yield(qtbot: QtBot) -> NeverYield:
-    page = NeverYield()
-    qtbot.addWidget(page)
-    page.show_status(GAME)
-    return page
 
 
 # -- never step aside --------------------------------------------------------------------------------------------------
 
 
-def test_never_step_aside_is_asked_back_before_it_is_done(qtbot: QtBot) -> None:
-    page = never_yield(qtbot)
+@pytest.fixture
+def asking(qtbot: QtBot) -> NeverYield:
+    """The question, asked about Hades II."""
+    page = NeverYield()
+    qtbot.addWidget(page)
+    page.show_status(GAME)
     with qtbot.assertNotEmitted(page.never_wanted):
         button(page, NEVER).click()
     assert "Keep serving whenever Hades II runs?" in said(page)
-    with qtbot.waitSignal(page.never_wanted) as wanted:
-        button(page, "Never step aside").click()
+    return page
+
+
+def test_never_step_aside_is_asked_back_before_it_is_done(asking: NeverYield, qtbot: QtBot) -> None:
+    asking.show_status(replace(GAME, tokens_today=7))  # nothing new about the program
+    with qtbot.waitSignal(asking.never_wanted) as wanted:
+        button(asking, "Never step aside").click()
     assert wanted.args == ["hades2"]
 
 
 @pytest.mark.parametrize("how", ["button", "escape"])
-def test_the_question_can_be_taken_back(how: str, qtbot: QtBot) -> None:
-    page = never_yield(qtbot)
-    page.ask()
-    with qtbot.assertNotEmitted(page.never_wanted):
+def test_the_question_can_be_taken_back(how: str, asking: NeverYield, qtbot: QtBot) -> None:
+    with qtbot.assertNotEmitted(asking.never_wanted):
         if how == "button":
-            button(page, "Cancel").click()
+            button(asking, "Cancel").click()
         else:
-            qtbot.keyClick(page, Qt.Key.Key_Escape)
-    assert not button(page, NEVER).isHidden()
+            qtbot.keyClick(asking, Qt.Key.Key_Escape)
+    assert not button(asking, NEVER).isHidden()
 
 
 def test_the_keyboard_goes_back_to_the_big_button_when_the_question_vanishes(qtbot: QtBot) -> None:
@@ -460,21 +390,11 @@ def test_the_keyboard_goes_back_to_the_big_button_when_the_question_vanishes(qtb
     assert page.focusWidget() is button(page, "Pause for an hour")
 
 
-def test_the_question_stays_while_statuses_of_the_same_program_come(qtbot: QtBot) -> None:
-    page = never_yield(qtbot)
-    page.ask()
-    page.show_status(replace(GAME, tokens_today=7))
-    assert button(page, NEVER).isHidden()
-    assert not button(page, "Cancel").parentWidget().isHidden()
-
-
-def test_the_question_is_not_asked_about_another_program_than_it_was_opened_for(qtbot: QtBot) -> None:
-    page = never_yield(qtbot)
-    page.ask()
-    page.show_status(replace(GAME, app="doom", app_title="Doom & Co"))
-    assert not button(page, "Never step aside for Doom && Co…").isHidden()
-    page.show_status(SERVING)
-    assert page.isHidden()
+def test_the_question_is_not_asked_about_another_program_than_it_was_opened_for(asking: NeverYield) -> None:
+    asking.show_status(replace(GAME, app="doom", app_title="Doom & Co"))
+    assert not button(asking, "Never step aside for Doom && Co…").isHidden()
+    asking.show_status(SERVING)
+    assert asking.isHidden()
 
 
 def test_closing_the_window_quits_only_without_a_tray_icon(qtbot: QtBot) -> None:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import datetime
 import re
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from potluck_app.words import detectors, layers, numbers, sentences, states
+from potluck_app.words import detectors, layers, sentences, states
 from potluck_app.words.daemon_failures import FAILURES
-from potluck_control.schema import LoadStatus, ProbeState, ProbeStatus, Status, SwarmStatus, UseStatus
+from potluck_app.words.pauses import PauseChoice
+from potluck_control.schema import LoadStatus, PauseParams, ProbeState, ProbeStatus, Status, SwarmStatus, UseStatus
 from potluck_control.states import Reason, State
 
 from potluck.errors import PotluckError
@@ -92,6 +94,11 @@ def test_what_is_watched_fits_in_a_line(states: list[ProbeState], text: str) -> 
     assert detectors.watching([ProbeStatus("x", state) for state in states]) == text
 
 
+@pytest.mark.parametrize(("hour", "hours"), [(22, 10), (0, 8), (7, 1), (8, 24), (12, 20)])
+def test_a_pause_until_morning_ends_with_the_next_one(hour: int, hours: int) -> None:
+    assert PauseChoice.MORNING.params(datetime.datetime(2026, 1, 14, hour)) == PauseParams(hours * 3600.0)
+
+
 def test_use_of_the_day_names_its_cost_if_a_price_is_set() -> None:
     assert states.use(UseStatus()) == ""
     assert states.use(UseStatus(energy_wh=120.0, cost=0.04)).endswith("120 Wh (0.04)")
@@ -120,13 +127,6 @@ def test_blocks_line_says_what_is_ours() -> None:
     swarm = SwarmStatus("friday", "demo", 12, span=(4, 8), coverage=(1,) * 12)
     assert layers.summary(swarm) == "All 12 layers online. You serve 5–8."
     assert layers.summary(swarm, is_serving=False) == "All 12 layers online. You serve none."
-
-
-@pytest.mark.parametrize(
-    ("count", "text"), [(0, "0 B"), (2048, "2.0 kB"), (5_242_880, "5.2 MB"), (1_610_612_736, "1.6 GB")]
-)
-def test_sizes_are_in_decimal_units(count: int, text: str) -> None:
-    assert numbers.size(count) == text
 
 
 def test_memory_is_shown_against_the_limit_if_there_is_one() -> None:

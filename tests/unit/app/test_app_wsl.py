@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shlex
 import subprocess
 import sys
 from collections.abc import Callable
@@ -14,6 +13,7 @@ import pytest
 from helpers.application import PATIENCE_MS, Wait
 from helpers.fake_link import FakeLink
 from potluck_app.pages import login
+from potluck_app.pages.page import Page
 from potluck_app.shell.link import DaemonLink
 from potluck_app.shell.starting import Starter
 from potluck_app.windows import distribution
@@ -21,7 +21,6 @@ from potluck_app.windows.distribution import Found, LinuxStep, check, look, next
 from potluck_app.windows.host import WslStarter
 from potluck_app.windows.places import disk_folder
 from potluck_app.windows.wsl import Wsl, WslError, decode, explain
-from potluck_cli.main import load, parser_of
 from potluck_control import schema
 from potluck_control.client import ControlClient, DaemonAwayError
 from potluck_control.methods.machine import LoginParams, LoginStart
@@ -30,12 +29,11 @@ from potluck_control.states import Reason, State
 from pytestqt.qtbot import QtBot
 
 from tests.helpers import fake_wsl
-from tests.helpers.documents import commands
-
-SOURCE = Path(__file__).parents[3]
 
 SERVING = Status(State.SERVING, Reason.NONE, "Serving blocks 0:4 of demo", 1.0, "1")
 READY = Found(2, True, "systemd", "1.2.3", True)
+CONFIGURED = {"version": 2, "init": "systemd", "configured": "yes"}
+RUNNING = {**CONFIGURED, "package": "1.2.3", "service": "active"}
 
 
 class World:
@@ -83,18 +81,20 @@ def test_a_computer_with_wsl_gets_a_linux_of_its_own_and_a_running_daemon(tmp_pa
     assert {call[0] for call in world.calls[num_calls:]} <= {"--status", "--version", "--list", "--distribution"}
 
 
-def test_a_set_up_that_was_interrupted_goes_on_where_it_was(tmp_path: Path) -> None:
-    world = World(tmp_path)
-    world.set_up()
-    for lost, steps in (
-        ({"package": "1.2.2", "service": "active"}, [LinuxStep.PACKAGE]),
+@pytest.mark.parametrize(
+    ("lost", "steps"),
+    [
+        ({"package": "1.2.2"}, [LinuxStep.PACKAGE]),
         ({"configured": ""}, [LinuxStep.CONFIGURE, LinuxStep.START]),
-    ):
-        world.change(distributions={"Potluck": world.linux | lost})
-        world.told.clear()
-        world.set_up()
-        assert world.told == [step.value for step in steps]
-        assert look(world.wsl) == READY
+    ],
+)
+def test_a_set_up_that_was_interrupted_goes_on_where_it_was(
+    tmp_path: Path, lost: dict[str, str], steps: list[LinuxStep]
+) -> None:
+    world = World(tmp_path, distributions={"Potluck": RUNNING | lost})
+    world.set_up()
+    assert world.told == [step.value for step in steps]
+    assert look(world.wsl) == READY
 
 
 @pytest.mark.parametrize(
@@ -104,6 +104,7 @@ def test_a_set_up_that_was_interrupted_goes_on_where_it_was(tmp_path: Path) -> N
         ({"wsl": "no virtualization"}, "virtualization is switched off", "firmware"),
         ({"wsl": "inbox"}, "too old", "wsl --update"),
         ({"is_offline": True}, "the download failed", "online"),
+        ({"is_offline": True, "distributions": {"Potluck": CONFIGURED}}, "the download failed", "online"),
         ({"distributions": {"Potluck": {"version": 1}}}, "runs under WSL 1", "wsl --set-version Potluck 2"),
         ({"has_systemd": False}, "this had no effect: starting the linux system again", "wsl --update"),
     ],
@@ -114,16 +115,6 @@ def test_what_stands_in_the_way_is_a_sentence_with_a_remedy(
     with pytest.raises(WslError, match=message) as refused:
         World(tmp_path, **changes).set_up()
     assert hint in (refused.value.hint or "")
-
-
-def test_a_linux_without_a_network_says_so_and_goes_on_later(tmp_path: Path) -> None:
-    world = World(tmp_path, distributions={"Potluck": {"version": 2, "init": "systemd", "configured": "yes"}})
-    world.change(is_offline=True)
-    with pytest.raises(WslError, match="the download failed"):
-        world.set_up()
-    world.change(is_offline=False)
-    world.set_up()
-    assert look(world.wsl) == READY
 
 
 def test_a_windows_without_wsl_exe_says_so(tmp_path: Path) -> None:
@@ -150,12 +141,14 @@ def test_the_button_sets_it_up_and_says_what_it_does_or_what_is_in_the_way(
     monkeypatch.setenv("LOCALAPPDATA", str(tmp_path))
     world = World(tmp_path, wsl="no virtualization")
     world.package.write_text(f"deb {version('potluck')}")
-    assert pressed(qtbot, WslStarter(world.wsl, world.package))[0].startswith("Windows cannot start a virtual machine")
+    starter = WslStarter(world.wsl, world.package)
+    assert outcome(qtbot, starter, starter.start)[0].startswith("Windows cannot start a virtual machine")
     world.change(wsl="ok")
-    failure, *told = pressed(qtbot, WslStarter(world.wsl, world.package))
+    failure, *told = outcome(qtbot, starter, starter.start)
     assert (failure, told[0]) == ("", LinuxStep.INSTALL.value)
     assert world.linux["place"] == str(disk_folder())
-    assert "is missing" in pressed(qtbot, WslStarter(world.wsl, tmp_path / "nothing.deb"))[0]
+    lacking = WslStarter(world.wsl, tmp_path / "nothing.deb")
+    assert "is missing" in outcome(qtbot, lacking, lacking.start)[0]
 
 
 def test_opening_the_app_starts_the_daemon_but_fetches_no_linux_unasked(
@@ -163,17 +156,25 @@ def test_opening_the_app_starts_the_daemon_but_fetches_no_linux_unasked(
 ) -> None:
     monkeypatch.setenv("LOCALAPPDATA", str(tmp_path))
     world = World(tmp_path)
-    world.package.write_text(f"deb {version('potluck')}")
     starter = WslStarter(world.wsl, world.package)
     assert starter.is_unasked
-    failure, *told = opened(qtbot, starter)
+    failure, *told = outcome(qtbot, starter, starter.start_unasked)
     assert "is not set up on this computer" in failure
     assert told == []
     assert not [call for call in world.calls if call[0] == "--install"]
-    pressed(qtbot, starter)
-    world.change(distributions={"Potluck": world.linux | {"service": "inactive"}})
-    assert opened(qtbot, starter) == ["", LinuxStep.START.value]
+    world.change(distributions={"Potluck": RUNNING | {"package": version("potluck"), "service": "inactive"}})
+    assert outcome(qtbot, starter, starter.start_unasked) == ["", LinuxStep.START.value]
     assert look(world.wsl).is_running
+
+
+def outcome(qtbot: QtBot, starter: Starter, begin: Callable[[], None]) -> list[str]:
+    """Why it failed, and what it did."""
+    told: list[str] = []
+    starter.progressed.connect(told.append)
+    with qtbot.waitSignal(starter.ended, timeout=PATIENCE_MS) as end:
+        begin()
+    starter.progressed.disconnect(told.append)
+    return [*end.args, *told]
 
 
 class Quitting:
@@ -231,32 +232,7 @@ def test_an_app_whose_daemon_is_away_quits_at_once(tmp_path: Path) -> None:
     assert app.is_done
 
 
-def pressed(qtbot: QtBot, starter: Starter) -> list[str]:
-    """Why it failed, and what it did."""
-    return outcome(qtbot, starter, starter.start)
-
-
-def opened(qtbot: QtBot, starter: Starter) -> list[str]:
-    return outcome(qtbot, starter, starter.start_unasked)
-
-
-def outcome(qtbot: QtBot, starter: Starter, begin: Callable[[], None]) -> list[str]:
-    told: list[str] = []
-    starter.progressed.connect(told.append)
-    with qtbot.waitSignal(starter.ended, timeout=PATIENCE_MS) as end:
-        begin()
-    starter.progressed.disconnect(told.append)
-    return [*end.args, *told]
-
-
 def test_windows_autostart_is_windows_own_business_not_the_daemons(monkeypatch: pytest.MonkeyPatch) -> None:
-    class Page:
-        def __init__(self) -> None:
-            self.asked: list[object] = []
-
-        def ask(self, method: object, params: object, then: object) -> None:
-            self.asked.append(params)
-
     class Registry:
         value: str | None = None
 
@@ -268,14 +244,13 @@ def test_windows_autostart_is_windows_own_business_not_the_daemons(monkeypatch: 
 
     monkeypatch.setattr(login.sys, "platform", "win32")
     monkeypatch.setattr(login, "Autostart", Registry)
-    page = Page()
-    shown = login.Login(page)  # type: ignore[arg-type]
+    link = FakeLink()
+    shown = login.Login(Page(link, ""))
     shown._show(LoginStart(app=True, daemon=True, app_problem="no desktop here"))
-    assert not shown._app.isChecked()
-    assert shown._app.isEnabled()
+    assert (shown._app.isChecked(), shown._app.isEnabled()) == (False, True)
     shown._app.setChecked(True)
     assert shown._windows.value.endswith('Potluck.exe" --hidden')
-    assert page.asked == [LoginParams()]
+    assert link.named("login.set") == [LoginParams()]
     shown._app.setChecked(False)
     assert shown._windows.value is None
 
@@ -292,21 +267,6 @@ for module in pkgutil.walk_packages(potluck_app.__path__, "potluck_app."):
         importlib.import_module(module.name)
 """
     subprocess.run([sys.executable, "-c", code], check=True, timeout=250)
-
-
-def test_the_page_for_users_names_commands_that_there_are() -> None:
-    """docs/windows.md; Windows' own commands are those that the stand-in's messages and our hints name."""
-    setup = (SOURCE / "installer" / "windows" / "setup.nsi").read_text()
-    for command in commands("windows"):
-        program, *words = shlex.split(command)
-        if program in ("uninstall.exe", "potluck-VERSION-windows.exe"):
-            assert all(word == "/S" or word.replace("=", '=" $1').split(" ")[0] in setup for word in words), command
-        elif words[-2:-1] == ["potluck"] or "potluck" in words:
-            name, *arguments = words[words.index("potluck", words.index("--exec")) + 1 :]
-            parser_of(name, load(name)).parse_args(arguments)
-        else:
-            assert program in ("wsl", "cmd"), command
-            assert words[0] in ("--install", "--update", "--unregister", "--distribution", "/c"), command
 
 
 def test_every_state_leads_to_its_step() -> None:
@@ -336,7 +296,7 @@ def test_a_daemon_that_does_not_run_yet_is_away_with_a_reason(tmp_path: Path, mo
     client = ControlClient(world.wsl.line())
     with pytest.raises(DaemonAwayError, match="not set up on this computer"):
         client.call(schema.STATUS)
-    world.set_up()
+    world.change(distributions={"Potluck": RUNNING})
     with pytest.raises(DaemonAwayError, match="the daemon is not running"):
         client.call(schema.STATUS)
 

@@ -36,6 +36,8 @@ def _folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def offers(shell: str, line: str) -> set[str]:
+    if shutil.which(shell) is None:
+        pytest.skip(f"{shell} is not installed")
     script = f"source {resource(f'completions/potluck.{shell}')}\n"
     if shell == "bash":
         words = " ".join(f"'{word}'" for word in ["potluck", *line.split(" ")])
@@ -51,8 +53,6 @@ def offers(shell: str, line: str) -> set[str]:
 @pytest.mark.parametrize("shell", ["bash", "fish"])
 @pytest.mark.parametrize("line", TYPED)
 def test_a_shell_offers_what_fits(shell: str, line: str) -> None:
-    if shutil.which(shell) is None:
-        pytest.skip(f"{shell} is not installed")
     offered, others = TYPED[line]
     found = offers(shell, line)
     assert offered <= found
@@ -90,41 +90,30 @@ def _names(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     [
         ("generate --swarm s", "swarms"),
         ("leave s", "swarms"),
-        ("swarm invite s", "swarms"),
         ("members remove p", "people"),
         ("models delete m", "models"),
     ],
 )
 def test_a_shell_offers_the_names_that_the_command_tells(shell: str, line: str, kind: str) -> None:
-    if shutil.which(shell) is None:
-        pytest.skip(f"{shell} is not installed")
     assert {f"{kind}-one", f"{kind}-two"} <= offers(shell, line)
-
-
-def person(name: str) -> Member:
-    return Member(name, "b2f4", "member", 0.0, "", is_you=False, is_on_probation=False, machines=())
 
 
 def test_names_that_a_shell_would_expand_are_never_told(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    people = ("Ana", "Ana Maria", "$(reboot)", "`reboot`", "-x", "Zoë", "a;b", "")
-    found = MembersList("home", tuple(map(person, people)), (), may_lead=False, is_founder=False)
+    names = ("Ana", "Ana Maria", "$(reboot)", "`reboot`", "-x", "Zoë", "a;b", "")
+    people = tuple(Member(name, "b2f4", "member", 0.0, "", False, False, ()) for name in names)
+    found = MembersList("home", people, (), may_lead=False, is_founder=False)
     monkeypatch.setattr(completions, "daemon", lambda: SimpleNamespace(call=lambda *_: found))
     assert main.main(["completions", "people"]) == 0
     assert capsys.readouterr().out.split("\n") == ["Ana", "Zoë", "b2f4", ""]
 
 
-def test_without_a_daemon_there_are_no_names_and_no_complaint(
+def test_the_joined_swarms_are_told_and_without_a_daemon_no_other_names_nor_a_complaint(
     monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setenv("XDG_RUNTIME_DIR", os.environ["HOME"])
-    assert main.main(["completions", "models"]) == 0
-    assert capfd.readouterr() == ("", "")
-
-
-def test_the_joined_swarms_are_told(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    monkeypatch.setenv("XDG_CONFIG_HOME", os.environ["HOME"])
+    for name in ("XDG_RUNTIME_DIR", "XDG_CONFIG_HOME"):
+        monkeypatch.setenv(name, os.environ["HOME"])
     JoinedSwarms().create(new_swarm("friends", "demo-model", 4), is_open=True)
-    assert main.main(["completions", "swarms"]) == 0
-    assert capsys.readouterr().out == "friends\n"
+    assert [main.main(["completions", kind]) for kind in ("models", "swarms")] == [0, 0]
+    assert capfd.readouterr() == ("friends\n", "")

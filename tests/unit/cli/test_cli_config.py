@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from potluck_cli import config
 from potluck_cli.main import main
 from potluck_daemon.settings.schema import Settings, entries
 from potluck_daemon.settings.store import load
@@ -19,10 +19,14 @@ def path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path / "potluck" / "settings.toml"
 
 
-def editor(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, sed: str) -> None:
-    """An editor that runs a sed command on the file."""
+Editor = Callable[[str], None]
+
+
+@pytest.fixture
+def editor(monkeypatch: pytest.MonkeyPatch) -> Editor:
+    """Lets `config edit` run a sed command on the file."""
     monkeypatch.delenv("VISUAL", raising=False)
-    monkeypatch.setenv("EDITOR", f"sed -i -e '{sed}'")
+    return lambda sed: monkeypatch.setenv("EDITOR", f"sed -i -e '{sed}'")
 
 
 def test_all_settings_are_listed_with_what_they_mean(capsys: pytest.CaptureFixture[str]) -> None:
@@ -31,7 +35,7 @@ def test_all_settings_are_listed_with_what_they_mean(capsys: pytest.CaptureFixtu
     assert all(f"{entry.key} = " in out and entry.help in out for entry in entries())
 
 
-def test_a_value_that_is_set_is_got_and_unset(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_value_that_is_set_is_got_and_unset_and_scripts_get_its_type(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["config", "set", "yield.always", "blender, Game.exe"]) == 0
     assert "yield.always = blender,Game.exe" in capsys.readouterr().out
     assert main(["config", "get", "yield.always"]) == 0
@@ -39,26 +43,16 @@ def test_a_value_that_is_set_is_got_and_unset(capsys: pytest.CaptureFixture[str]
     assert main(["config", "unset", "yield.always"]) == 0
     assert main(["config", "get", "yield.always"]) == 0
     assert capsys.readouterr().out.endswith("(none)\n")
-
-
-def test_scripts_get_values_of_their_types(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["config", "set", "serve.num_blocks", "4", "--json"]) == 0
     page = json.loads(capsys.readouterr().out)
-    assert page["settings"][0] | {"help": ""} == {
-        "key": "serve.num_blocks",
-        "value": 4,
-        "default": 0,
-        "unit": "",
-        "help": "",
-    }
-    assert page["problems"] == []
+    (setting,) = page["settings"]
+    assert (setting["key"], setting["value"], setting["default"], page["problems"]) == ("serve.num_blocks", 4, 0, [])
 
 
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
         (["set", "serve.num_blocks", "-3"], "expected 0 to"),
-        (["set", "serve.listen", "0"], "expected an address such as /ip4/0.0.0.0/tcp/"),
         (["set", "serve.checkpoint", "/nowhere/model"], "there is no folder /nowhere/model"),
         (["set", "serve.num_block", "3"], "did you mean serve.num_blocks?"),
         (["get", "blocks"], "did you mean serve.blocks?"),
@@ -73,12 +67,10 @@ def test_what_cannot_be_is_refused_with_advice(
     assert not path.exists()
 
 
-def test_the_editor_first_sees_every_setting_with_its_default(
-    path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    editor(tmp_path, monkeypatch, "s/^#//")
+def test_the_editor_first_sees_every_setting_with_its_default(path: Path, editor: Editor) -> None:
+    editor("s/^#//")
     assert main(["config", "edit"]) == 2  # the sentences are no TOML
-    editor(tmp_path, monkeypatch, "s/^#\\([a-z_]* =\\)/\\1/")
+    editor("s/^#\\([a-z_]* =\\)/\\1/")
     assert main(["config", "edit"]) == 0
     loaded = load(path, {})
     assert loaded.settings == Settings()
@@ -86,38 +78,30 @@ def test_the_editor_first_sees_every_setting_with_its_default(
     assert all(f"\n{entry.name} = " in path.read_text() for entry in entries())
 
 
-def test_an_edit_with_a_mistake_changes_nothing(
-    path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_an_edit_with_a_mistake_changes_nothing(path: Path, editor: Editor, capsys: pytest.CaptureFixture[str]) -> None:
     main(["config", "set", "serve.threads", "2"])
     before = path.read_text()
-    editor(tmp_path, monkeypatch, "s/threads = 2/threads = two/")
+    editor("s/threads = 2/threads = two/")
     assert main(["config", "edit"]) == 2
     assert "line 4" in capsys.readouterr().err
     assert path.read_text() == before
 
 
-def test_an_edit_mends_a_file_that_commands_refuse(path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_edit_mends_a_file_that_commands_refuse(path: Path, editor: Editor) -> None:
     path.parent.mkdir()
     path.write_text("[serve\nthreads = 2\n")
     assert main(["config", "set", "serve.threads", "3"]) == 2
-    editor(tmp_path, monkeypatch, "s/.serve$/[serve]/")
+    editor("s/.serve$/[serve]/")
     assert main(["config", "edit"]) == 0
     assert load(path, {}).settings.serve.threads == 2
 
 
+@pytest.mark.usefixtures("editor")
 def test_without_an_editor_it_is_said_what_to_do(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.delenv("VISUAL", raising=False)
     monkeypatch.setenv("EDITOR", str(tmp_path / "none"))
     assert main(["config", "edit"]) == 2
     assert "name one in EDITOR" in capsys.readouterr().err
     monkeypatch.setenv("EDITOR", "false")
     assert main(["config", "edit"]) == 2
-
-
-def test_the_template_alone_is_valid() -> None:
-    from potluck_daemon.settings.store import parse
-
-    assert parse(config.template().encode(), "t", {}).is_valid

@@ -111,18 +111,13 @@ SERVING = Status(
 )
 
 
-def test_the_page_of_a_serving_machine_has_everything_on_it() -> None:
+def test_the_page_of_a_serving_machine_has_everything_on_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "40")  # in a pipe it is not broken
     text = lines(SERVING)
-    for words in ("● Serving blocks 2:4 of tiny  for 12 min", "friends", "▒▒██·▒", "  ^^", "12.3 tokens/s, 1 session"):
-        assert words in text
     for words in (
-        "10,234",
-        "1.1 of 2.1 GB",
-        "process 7",
-        "1 active, nothing detected",
-        "Sleep: failed (no answer)",
-        "0 B sent, 0 B received, 0 Wh",
-        "nobody serves 1 of 6 blocks",
+        *("● Serving blocks 2:4 of tiny  for 12 min", "friends", "▒▒██·▒", "  ^^", "nobody serves 1 of 6 blocks"),
+        *("12.3 tokens/s, 1 session, 10,234 tokens today", "1.1 of 2.1 GB", "process 7"),
+        *("1 active, nothing detected", "Sleep: failed (no answer)", "0 B sent, 0 B received, 0 Wh"),
     ):
         assert words in text
 
@@ -137,8 +132,9 @@ class Screen(io.StringIO):
 LARGE = SwarmStatus("friends", "a-model-with-a-name", 80, (34, 42), (1, 2) * 40, NOW - 300)
 
 
-@pytest.mark.parametrize("width", [36, 40, 60, 80, 200])
-@pytest.mark.parametrize("swarm", [SERVING.swarm, LARGE])
+@pytest.mark.parametrize(
+    ("width", "swarm"), [(36, LARGE), (40, SERVING.swarm), (60, LARGE), (80, SERVING.swarm), (200, LARGE)]
+)
 def test_the_page_keeps_to_the_width_of_the_terminal(
     width: int, swarm: SwarmStatus, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -148,16 +144,10 @@ def test_the_page_keeps_to_the_width_of_the_terminal(
     shown = [re.sub("\x1b\\[[0-9;]*m", "", line) for line in page(status, Terminal(Screen()), NOW)]
     assert max(map(len, shown)) <= width
     assert "".join(shown).count("█") + "".join(shown).count("▒") >= swarm.num_blocks - 1
-    assert swarm.span is not None
     assert sum(len(line.strip()) for line in shown if set(line.strip()) == {"^"}) == swarm.span[1] - swarm.span[0]
     words = " ".join(" ".join(shown).split())
     for part in ("12.3 tokens/s, 1 session, 10,234 tokens today", "1.1 of 2.1 GB", status.notices[0], "Serving blocks"):
         assert part in words
-
-
-def test_a_page_in_a_pipe_is_not_broken(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("COLUMNS", "40")
-    assert "12.3 tokens/s, 1 session, 10,234 tokens today" in lines(SERVING)
 
 
 @pytest.mark.parametrize(
@@ -183,7 +173,6 @@ def test_the_page_says_what_came_of_checking_answers(audits: AuditStatus, words:
     [
         (Nearby("it is switched off"), "not looking for members on the local network: it is switched off"),
         (Nearby(), "looking for members on the local network, none found yet"),
-        (Nearby(found=("10.0.0.2:31337",)), "1 member found on the local network: 10.0.0.2:31337"),
         (Nearby(found=("10.0.0.2:1", "10.0.0.3:1")), "2 members found on the local network: 10.0.0.2:1, 10.0.0.3:1"),
     ],
 )
@@ -193,14 +182,13 @@ def test_the_page_says_who_was_found_on_the_local_network(nearby: Nearby, words:
 
 
 def test_the_page_of_a_broken_machine_says_why_and_when_it_tries_again() -> None:
-    text = lines(
-        Status(State.ERROR, Reason.ENGINE_FAILED, "The engine gave up: no", NOW, "1", until=NOW + 30, notices=("look",))
-    )
-    assert "The engine gave up: no  until" in text
+    broken = Status(State.ERROR, Reason.ENGINE_FAILED, "It gave up: no", NOW, "1", until=NOW + 30, notices=("look",))
+    text = lines(broken)
+    assert "It gave up: no  until" in text
     assert "! look" in text
 
 
-@pytest.mark.parametrize("command", ["status", "pause", "resume", "history"])
+@pytest.mark.parametrize("command", ["status", "pause", "resume", "history", "top"])
 def test_without_a_daemon_the_way_out_is_named(
     command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

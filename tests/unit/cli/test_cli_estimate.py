@@ -15,6 +15,7 @@ from potluck.protocol.blocks import Span
 from potluck.protocol.swarm import new_swarm
 from potluck.routing import NoRouteError
 
+Capture = pytest.CaptureFixture[str]
 HERE = HereEstimate("cpu", 40 << 30, 10 << 30, 0, 30 << 30, 1e10, 3e9, 1e9, True, 32.0, 0.031)
 SWARM = SwarmEstimate((EstimatedHop("12D3a", "anna", "0:4", 0.015, 0.001, 0.2),), 0.03, 0.001, 0.2, 0.231, 4.33)
 FOUND = Estimate("big-model", "friends", 1, HERE, SWARM, 138.5, 31_800.0, "swarm")
@@ -27,40 +28,31 @@ def swarms(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> JoinedSwarms:
     return JoinedSwarms()
 
 
-def error_of(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str]:
+def error_of(capsys: Capture, *arguments: str) -> tuple[int, str]:
     code = main(["estimate", *arguments])
     return code, capsys.readouterr().err
 
 
-def test_without_a_swarm_it_says_so(swarms: JoinedSwarms, capsys: pytest.CaptureFixture[str]) -> None:
-    code, text = error_of(capsys, "big-model")
-    assert (code, "you joined no swarm yet" in text) == (2, True)
-
-
-def test_a_model_that_no_swarm_serves_is_named_with_those_that_are(
-    swarms: JoinedSwarms, capsys: pytest.CaptureFixture[str]
+@pytest.mark.parametrize(
+    ("joined", "arguments", "words"),
+    [
+        ((), ("big-model",), ["you joined no swarm yet"]),
+        (("friends",), ("other-model",), ["no swarm of yours serves other-model", "big-model"]),
+        (("friends",), ("other-model", "--swarm", "friends"), ["friends serves big-model, not other-model"]),
+        (("friends", "family"), ("big-model",), ["several swarms of yours serve big-model: friends, family"]),
+    ],
+)
+def test_a_swarm_that_cannot_be_meant_is_refused_with_those_that_can(
+    joined: tuple[str, ...], arguments: tuple[str, ...], words: list[str], swarms: JoinedSwarms, capsys: Capture
 ) -> None:
-    swarms.create(new_swarm("friends", "big-model", 4), is_open=True)
-    code, text = error_of(capsys, "other-model")
-    assert code == 2
-    assert "no swarm of yours serves other-model" in text
-    assert "big-model" in text
-    code, text = error_of(capsys, "other-model", "--swarm", "friends")
-    assert (code, "friends serves big-model, not other-model" in text) == (2, True)
-
-
-def test_of_several_swarms_with_the_model_one_must_be_chosen(
-    swarms: JoinedSwarms, capsys: pytest.CaptureFixture[str]
-) -> None:
-    for name in ("friends", "family"):
+    for name in joined:
         swarms.create(new_swarm(name, "big-model", 4), is_open=True)
-    code, text = error_of(capsys, "big-model")
-    assert code == 2
-    assert "family, friends" in text or "friends, family" in text
+    code, text = error_of(capsys, *arguments)
+    assert (code, [each for each in words if each not in text]) == (2, [])
 
 
 def test_blocks_that_nobody_serves_are_named(
-    swarms: JoinedSwarms, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    swarms: JoinedSwarms, capsys: Capture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     swarms.create(new_swarm("friends", "big-model", 4), is_open=True)
 
@@ -74,7 +66,7 @@ def test_blocks_that_nobody_serves_are_named(
 
 
 def test_people_read_what_to_use_and_where_both_cost_the_same(
-    swarms: JoinedSwarms, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    swarms: JoinedSwarms, capsys: Capture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     swarms.create(new_swarm("friends", "big-model", 4), is_open=True)
     monkeypatch.setattr(estimate, "_estimate", lambda *_: FOUND)

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 from potluck_cli import chat, generate
+from potluck_cli.chat import AnswerLimits
 from potluck_cli.main import main
 from potluck_control.methods import gateway
 from potluck_control.methods.gateway import GatewayState, GatewayStatus
 from potluck_gateway.answers import AnswerDetails, AnswerHop
+from potluck_gateway.requests import ChatMessage
 
 from potluck.errors import NetworkError
 from potluck.membership.joined import JoinedSwarms
@@ -61,21 +63,21 @@ def test_a_running_daemon_answers_warm(way: Callable[..., str]) -> None:
 
 
 @pytest.mark.parametrize(
-    "options", [("--model", "."), ("--quantization", "int8"), ("--adapter", "a"), ("--max-new-tokens", "513")]
+    ("options", "state"),
+    [
+        (("--model", "."), READY),
+        (("--quantization", "int8"), READY),
+        (("--adapter", "a"), READY),
+        (("--max-new-tokens", "513"), READY),
+        ((), None),  # no daemon
+        ((), replace(READY, swarm="family")),
+        ((), replace(READY, state=GatewayState.STARTING, swarm="family")),  # it is left alone
+    ],
 )
 def test_what_the_gateway_does_not_have_needs_a_client_of_its_own(
-    way: Callable[..., str], options: tuple[str, ...]
+    way: Callable[..., str], options: tuple[str, ...], state: GatewayStatus | None
 ) -> None:
-    assert way(*options) == "own"
-
-
-def test_without_a_daemon_there_is_a_client_of_its_own(way: Callable[..., str]) -> None:
-    assert way(state=None) == "own"
-
-
-@pytest.mark.parametrize("state", [GatewayState.READY, GatewayState.STARTING])
-def test_a_gateway_that_runs_for_another_swarm_is_left_alone(way: Callable[..., str], state: GatewayState) -> None:
-    assert way(state=replace(READY, state=state, swarm="family")) == "own"
+    assert way(*options, state=state) == "own"
 
 
 def test_an_empty_prompt_is_refused_before_anything_starts(way: Callable[..., str], capsys: Any) -> None:
@@ -114,3 +116,22 @@ def test_a_member_that_does_not_answer_is_waited_for_as_long_as_asked(monkeypatc
     with pytest.raises(NetworkError, match="nobody answers"):
         chat.wait_until_ready(Daemon(waiting, failed), "friends", shows=False)  # type: ignore[arg-type]
     assert chat.wait_until_ready(Daemon(waiting, READY), "friends", shows=False) == READY  # type: ignore[arg-type]
+
+
+# -- conversations -----------------------------------------------------------------------------------------------------
+
+ASKED = (ChatMessage("user", "Who are you?"),)
+
+
+@pytest.mark.parametrize(
+    ("parts", "kept"), [(("I ", "am"), (*ASKED, ChatMessage("assistant", "I am"))), ((), ())], ids=["begun", "no word"]
+)
+def test_a_stopped_answer_is_kept_as_far_as_it_came(
+    parts: tuple[str, ...], kept: tuple[ChatMessage, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupted(*arguments: object, **options: object) -> Iterator[str]:
+        yield from parts
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(chat, "ask", interrupted)
+    assert chat._continued(GatewayStatus(GatewayState.READY), ASKED, AnswerLimits(None, 1.0)) == kept

@@ -30,7 +30,6 @@ def interrupted_at(library: str, *before: str) -> tuple[int, str]:
         stderr=subprocess.PIPE,
         text=True,
     ) as command:
-        assert command.stderr is not None
         while not (line := command.stderr.readline()).startswith(f"import '{library}'"):
             assert line, "it ended by itself"
         command.send_signal(signal.SIGINT)

@@ -31,20 +31,17 @@ def read(*words: str) -> str:
     return read_invite(parser.parse_args(words))
 
 
-def test_an_invite_comes_from_a_file_or_standard_input(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_invite_comes_from_a_file_standard_input_a_hidden_question_or_an_argument_with_a_warning(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     (tmp_path / "invite").write_text(INVITE)
     assert read("--file", str(tmp_path / "invite")) == INVITE
     monkeypatch.setattr(sys, "stdin", io.StringIO(INVITE))
     assert read() == INVITE
-
-
-def test_a_terminal_is_asked_without_showing_the_answer(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "stdin", Terminal())
-    monkeypatch.setattr(invites.getpass, "getpass", lambda prompt: INVITE)
+    monkeypatch.setattr(invites.getpass, "getpass", lambda prompt: INVITE)  # which doesn't show what is typed
     assert read() == INVITE
-
-
-def test_an_argument_is_accepted_with_a_warning(capsys: pytest.CaptureFixture[str]) -> None:
+    assert capsys.readouterr().err == ""
     assert read(INVITE) == INVITE
     assert "other users of this computer can read" in capsys.readouterr().err
 

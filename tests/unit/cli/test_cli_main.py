@@ -26,16 +26,14 @@ def _own_config(tmp_path: object, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("POTLUCK_DEBUG", raising=False)
 
 
-def test_help_names_every_command_and_the_exit_codes(capsys: pytest.CaptureFixture[str]) -> None:
-    assert run("--help") == 0
+@pytest.mark.parametrize("arguments", [("--help",), ()])
+def test_help_names_every_command_and_the_exit_codes(
+    arguments: tuple[str, ...], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(*arguments) == 0
     text = capsys.readouterr().out
     assert all(f"  {name}" in text for name in cli.COMMANDS)
     assert "exit codes" in text
-
-
-def test_no_arguments_show_the_help(capsys: pytest.CaptureFixture[str]) -> None:
-    assert run() == 0
-    assert "commands:" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("name", list(cli.COMMANDS))
@@ -46,20 +44,14 @@ def test_every_command_explains_itself_with_an_example(name: str, capsys: pytest
     assert f"potluck {name}" in text.partition("examples:")[2]
 
 
-def test_an_unknown_command_is_a_usage_error(capsys: pytest.CaptureFixture[str]) -> None:
-    assert run("sevre") == 2
-    assert "sevre" in capsys.readouterr().err
-
-
-def test_an_error_is_one_line_with_a_hint(capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_error_is_one_line_with_a_hint_or_a_traceback_if_wanted(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     assert run("swarm", "show", "nowhere") == 2
     err = capsys.readouterr().err
     assert err.count("\n") == 1
     assert err.startswith("potluck: ")
     assert "potluck join" in err
-
-
-def test_debug_shows_the_traceback(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("POTLUCK_DEBUG", "1")
     with pytest.raises(UsageError):
         cli.main(["swarm", "show", "nowhere"])
@@ -82,14 +74,15 @@ def test_exit_codes_tell_whose_fault_it_is(error: Exception, code: int) -> None:
     assert cli.exit_code(error) == code
 
 
-def test_an_internal_error_is_one_line_without_a_traceback() -> None:
-    text = cli.describe(ValueError("two\nlines"))
-    assert text == "potluck: internal error, ValueError: two lines (POTLUCK_DEBUG=1 shows where)"
-
-
-def test_a_missing_package_is_named() -> None:
-    text = cli.describe(ModuleNotFoundError("No module named 'torch'", name="torch"))
-    assert text == "potluck: this needs torch, which is not installed (potluck setup fetches it)"
+@pytest.mark.parametrize(
+    ("error", "text"),
+    [
+        (ValueError("two\nlines"), "internal error, ValueError: two lines (POTLUCK_DEBUG=1 shows where)"),
+        (ModuleNotFoundError("x", name="torch"), "this needs torch, which is not installed (potluck setup fetches it)"),
+    ],
+)
+def test_an_error_that_nobody_meant_for_people_is_one_line(error: Exception, text: str) -> None:
+    assert cli.describe(error) == f"potluck: {text}"
 
 
 @pytest.mark.parametrize(("where", "code", "said"), [("&-", 0, ""), ("/dev/full", 1, "potluck: there is no room left")])
@@ -97,19 +90,6 @@ def test_an_output_that_takes_nothing_is_no_internal_error(where: str, code: int
     line = f'exec "{sys.executable}" -m potluck_cli.main config list >{where} <&-'
     done = subprocess.run(["sh", "-c", line], stderr=subprocess.PIPE, text=True, timeout=250, check=False)
     assert (done.returncode, done.stderr[: len(said)], done.stderr.count("\n")) == (code, said, 1 if said else 0)
-
-
-def test_a_removed_command_names_what_to_do_instead(capsys: pytest.CaptureFixture[str]) -> None:
-    assert run("offload", "1h") == 2
-    assert "potluck pause" in capsys.readouterr().err
-
-
-def test_ctrl_c_is_exit_code_130(monkeypatch: pytest.MonkeyPatch) -> None:
-    def interrupted(*_: object) -> int:
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr("potluck_cli.start.run", interrupted)
-    assert run("start") == 130
 
 
 def test_an_error_that_ctrl_c_led_to_is_no_internal_error() -> None:
@@ -126,18 +106,41 @@ def test_an_error_that_ctrl_c_led_to_is_no_internal_error() -> None:
 
 
 @pytest.mark.parametrize(
-    "arguments",
+    "line",
     [
-        ["serve", "m", "--blocks", "4:4"],
-        ["serve", "m", "--blocks", "x"],
-        ["serve", "m", "--blocks", "0:2", "--num-blocks", "2"],
-        ["serve", "m", "--num-blocks", "0"],
-        ["serve", "m", "--port", "70000"],
-        ["generate", "x", "--temperature", "nan"],
-        ["generate", "x", "--temperature", "-1"],
-        ["generate", "x", "--max-new-tokens", "0"],
-        ["service"],
+        *(
+            "serve m --blocks 4:4",
+            "serve m --blocks x",
+            "serve m --blocks 0:2 --num-blocks 2",
+            "serve m --num-blocks 0",
+        ),
+        *("serve m --port 70000", "generate x --temperature nan", "generate x --temperature -1"),
+        *("generate x --max-new-tokens 0", "service"),
     ],
 )
-def test_values_that_cannot_be_are_refused_before_anything_starts(arguments: list[str]) -> None:
-    assert run(*arguments) == 2
+def test_values_that_cannot_be_are_refused_before_anything_starts(line: str) -> None:
+    assert run(*line.split()) == 2
+
+
+@pytest.mark.parametrize(
+    ("line", "hint"),
+    [
+        ("serve m --block 0:2", "did you mean --blocks?"),  # words are never guessed from their beginning
+        ("sevre", "did you mean serve?"),
+        ("offload 1h", "potluck pause does the same"),
+        ("confg list", "did you mean config?"),
+        ("config lst", "did you mean list?"),
+        ("serve m --blokcs 0:2", "did you mean --blocks?"),
+        ("serve m --dtype=bfloat", "did you mean bfloat16?"),
+        ("swarm create f m --bootstrp=x", "did you mean --bootstrap?"),
+        ("serve --quixotic", "potluck serve --help explains it"),
+        ("ledger", "potluck ledger --help explains it"),
+        ("serve m --port x", "potluck serve --help explains it"),
+    ],
+)
+def test_a_wrong_word_brings_advice_in_one_line(line: str, hint: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(*line.split()) == 2
+    err = capsys.readouterr().err
+    assert err.count("\n") == 1
+    assert err.startswith("potluck: ")
+    assert err.endswith(f"({hint})\n")

@@ -41,16 +41,17 @@ def test_only_online_servers_count_as_replicas() -> None:
     assert replicas(SWARM, servers) == [1, 1, 2, 1, 0, 0]
 
 
-def test_the_page_names_gaps_and_shows_them_in_the_strip() -> None:
-    text = "\n".join(page(SWARM, [server(0, Span(0, 4))], Terminal(io.StringIO())))
-    assert "Nobody serves 4:6" in text
-    assert "▒▒▒▒··" in text
-    assert "attic" in text
-
-
-def test_the_page_says_when_nothing_is_missing() -> None:
-    text = "\n".join(page(SWARM, [server(0, Span(0, 6))], Terminal(io.StringIO())))
-    assert "Every block is served" in text
+@pytest.mark.parametrize(
+    ("number", "end", "words", "gaps"),
+    [(0, 4, ("Nobody serves 4:6", "▒▒▒▒··", "attic"), (4, 5)), (1, 6, ("Every block is served", "...ooWpeer1"), ())],
+)
+def test_the_page_names_servers_and_gaps_and_shows_them_in_the_strip(
+    number: int, end: int, words: tuple[str, ...], gaps: tuple[int, ...]
+) -> None:
+    servers = [server(number, Span(0, end))]
+    text = "\n".join(page(SWARM, servers, Terminal(io.StringIO())))
+    assert all(each in text for each in words), text
+    assert overview(SWARM, servers).gaps == gaps
 
 
 def test_speed_is_that_of_the_whole_span() -> None:
@@ -66,14 +67,9 @@ def test_a_swarm_with_members_shows_its_link() -> None:
     assert overview(SWARM, []).link is None
 
 
-def test_the_overview_for_scripts_names_the_gaps() -> None:
-    assert overview(SWARM, [server(0, Span(0, 4))]).gaps == (4, 5)
-
-
 def test_the_page_says_what_the_swarm_bears_where_it_is_thinnest_and_what_one_more_brings() -> None:
     servers = [server(0, Span(0, 6)), server(1, Span(0, 3)), server(2, Span(0, 3))]
     seen = overview(SWARM, servers).outlook
-    assert seen is not None
     assert (seen.tokens_per_s, seen.bottlenecks) == (200.0, ((3, 6),))
     assert (seen.one_more_tokens_per_s, seen.one_more_span) == (400.0, (3, 6))
     text = "\n".join(page(SWARM, servers, Terminal(io.StringIO())))
@@ -85,11 +81,6 @@ def test_a_swarm_that_nobody_serves_has_no_outlook() -> None:
     joining = [server(0, Span(0, 6), ServerState.JOINING)]
     assert overview(SWARM, joining).outlook is None
     assert "tokens/s" not in "\n".join(page(SWARM, joining, Terminal(io.StringIO())))
-
-
-def test_servers_without_a_name_show_the_end_of_their_id() -> None:
-    assert "...WpeerXY1"[:3] == "..."
-    assert any("Wpeer1" in line for line in page(SWARM, [server(1, Span(0, 1))], Terminal(io.StringIO())))
 
 
 @pytest.mark.parametrize(
@@ -105,9 +96,6 @@ def test_strip_tells_nobody_one_and_several_apart() -> None:
 
 def test_numbers_are_aligned_to_the_right_and_text_to_the_left() -> None:
     assert table(("NAME", "N"), [("a", "7"), ("bcdef", "1,000")]) == ["NAME       N", "a          7", "bcdef  1,000"]
-
-
-def test_a_table_without_rows_is_its_header() -> None:
     assert table(("NAME", "N"), []) == ["NAME  N"]
 
 

@@ -39,11 +39,15 @@ def places(tmp_path: Path) -> Places:
             folder.chmod(0o711)
     (tmp_path / "state").mkdir()
     os.chown(tmp_path / "state", NOBODY, NOBODY)
-    return Places(config=tmp_path, state=tmp_path / "state", runtime=tmp_path, cache=tmp_path)
+    return places_in(tmp_path, "state")
+
+
+def places_in(folder: Path, state: str) -> Places:
+    return Places(config=folder, state=folder / state, runtime=folder, cache=folder)
 
 
 def test_a_folder_of_roots_own_is_used_as_root(tmp_path: Path) -> None:
-    assert owner_of(Places(config=tmp_path, state=tmp_path / "new", runtime=tmp_path, cache=tmp_path)) is None
+    assert owner_of(places_in(tmp_path, "new")) is None
 
 
 def test_root_becomes_the_owner_of_the_state_folder_for_good(places: Places) -> None:
@@ -55,24 +59,19 @@ def test_root_becomes_the_owner_of_the_state_folder_for_good(places: Places) -> 
 def test_a_planted_link_into_a_folder_of_root_does_not_keep_root(places: Places, tmp_path: Path) -> None:
     (tmp_path / "roots").mkdir(mode=0o1777)
     places.engines.symlink_to(tmp_path / "roots")
-    owner = owner_of(places)
-    assert owner is not None
-    assert owner.pw_uid == NOBODY
+    assert owner_of(places).pw_uid == NOBODY
 
 
 def test_a_state_folder_that_is_a_link_is_refused(places: Places, tmp_path: Path) -> None:
     (tmp_path / "link").symlink_to(places.state)
-    linked = Places(config=tmp_path, state=tmp_path / "link", runtime=tmp_path, cache=tmp_path)
     with pytest.raises(UsageError, match="is a link, and root does not follow it"):
-        owner_of(linked)
+        owner_of(places_in(tmp_path, "link"))
 
 
 def test_roots_own_link_to_a_folder_of_another_user_makes_that_user_the_owner(places: Places, tmp_path: Path) -> None:
     (tmp_path / "roots").mkdir()
     (tmp_path / "roots" / "engines").symlink_to(places.state)
-    owner = owner_of(Places(config=tmp_path, state=tmp_path / "roots", runtime=tmp_path, cache=tmp_path))
-    assert owner is not None
-    assert owner.pw_uid == NOBODY
+    assert owner_of(places_in(tmp_path, "roots")).pw_uid == NOBODY
 
 
 def test_files_are_reached_as_the_owner_and_afterwards_as_root_again(places: Places, tmp_path: Path) -> None:
@@ -106,4 +105,4 @@ def test_a_folder_of_a_user_that_is_not_known_is_refused(tmp_path: Path) -> None
     (tmp_path / "state").mkdir()
     os.chown(tmp_path / "state", 54_321, 54_321)
     with pytest.raises(UsageError, match="belongs to user 54321"):
-        owner_of(Places(config=tmp_path, state=tmp_path / "state", runtime=tmp_path, cache=tmp_path))
+        owner_of(places_in(tmp_path, "state"))

@@ -1,7 +1,4 @@
-import dataclasses
-
 import pytest
-from potluck_control.all_methods import METHODS
 from potluck_control.codec import CodecError, dumps, from_json, loads
 from potluck_control.methods.settings import Change
 from potluck_control.schema import (
@@ -63,7 +60,6 @@ def test_fields_of_a_newer_peer_are_ignored_and_missing_optional_ones_get_their_
 )
 def test_a_field_of_a_wrong_type_is_refused_by_name(change: dict[str, object]) -> None:
     data = loads(dumps(FULL))
-    assert isinstance(data, dict)
     with pytest.raises(CodecError, match=next(iter(change))):
         from_json(Status, data | change, "status")
 
@@ -76,22 +72,15 @@ def test_text_that_is_not_strict_json_is_refused(text: bytes) -> None:
         loads(text)
 
 
-def test_a_number_too_large_for_a_float_is_refused() -> None:
+@pytest.mark.parametrize("number", [b"1e999", b"9" * 400])
+def test_a_number_too_large_for_a_float_is_refused(number: bytes) -> None:
     with pytest.raises(CodecError):
-        from_json(PauseParams, loads(b'{"seconds":1e999}'))
-    with pytest.raises(CodecError):
-        from_json(PauseParams, loads(b'{"seconds":' + b"9" * 400 + b"}"))
+        from_json(PauseParams, loads(b'{"seconds":' + number + b"}"))
 
 
 def test_the_range_checks_of_a_class_become_refusals() -> None:
     with pytest.raises(CodecError, match="limit"):
         from_json(HistoryParams, {"limit": 0})
-
-
-def test_every_method_has_codable_parameters_and_results() -> None:
-    for method in METHODS.values():
-        assert dataclasses.is_dataclass(method.params)
-        assert dataclasses.is_dataclass(method.result)
 
 
 @pytest.mark.parametrize("value", [True, 3, 0.5, "text", ("a", "b"), (), None])

@@ -50,7 +50,6 @@ def test_a_stopped_daemon_is_noticed_within_three_seconds_of_its_last_word_and_f
     assert looks(watch, 0.5, 2.0) is None
     pulse = Pulse("T", 1.0)
     found = looks(watch, 2.5, 9.0)
-    assert found is not None
     assert found <= 0.9 + 3.0
     pulse = Pulse("S", 1.0)
     watch.heard(9.2)
@@ -74,15 +73,7 @@ def test_a_program_that_was_held_up_itself_begins_its_watch_anew() -> None:
     assert not watch.look(60.0)
     assert not watch.look(60.5)
     found = looks(watch, 61.0, 70.0)
-    assert found is not None
     assert found >= 61.5
-
-
-def test_one_word_between_two_looks_is_enough() -> None:
-    watch = HangWatch(lambda: Pulse("S", 1.0), 0.0)
-    for second in range(20):
-        watch.heard(float(second))
-        assert looks(watch, second + 0.1, second + 1.0) is None
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="/proc")
@@ -90,13 +81,11 @@ def test_the_pulse_of_a_process_is_that_of_the_kernel(tmp_path: Path) -> None:
     listen = "import socket, sys, time; s = socket.socket(socket.AF_UNIX); s.bind(sys.argv[1]); s.listen()"
     code = f"{listen}; print(flush=True); time.sleep(600)"
     process = subprocess.Popen([sys.executable, "-c", code, tmp_path / "s"], stdout=subprocess.PIPE)
-    assert process.stdout is not None
     try:
         process.stdout.readline()
         os.kill(process.pid, signal.SIGSTOP)
         os.waitpid(process.pid, os.WUNTRACED)
         pulse = read_pulse(process.pid)
-        assert pulse is not None
         assert (pulse.state, pulse.active_s > 0) == ("T", True)
         assert peer_of(tmp_path / "s") == process.pid  # although it cannot answer
     finally:

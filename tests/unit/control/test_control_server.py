@@ -87,12 +87,8 @@ def call_body(method: str = "status", **more: object) -> bytes:
     return json.dumps({"jsonrpc": "2.0", "id": 1, "method": method} | more).encode()
 
 
-async def test_a_call_is_answered_with_its_typed_result(path: Path) -> None:
-    assert await asyncio.to_thread(ControlClient(path).call, schema.STATUS) == SERVING
-
-
-async def test_parameters_arrive_typed(path: Path, daemon: Daemon) -> None:
-    await asyncio.to_thread(ControlClient(path).call, schema.PAUSE, schema.PauseParams(seconds=60))
+async def test_parameters_arrive_and_the_result_returns_typed(path: Path, daemon: Daemon) -> None:
+    assert await asyncio.to_thread(ControlClient(path).call, schema.PAUSE, schema.PauseParams(seconds=60)) == SERVING
     assert daemon.calls == [("pause", schema.PauseParams(seconds=60.0))]
 
 
@@ -111,36 +107,12 @@ async def test_a_fault_inside_is_named_without_its_details(path: Path, caplog: p
 async def test_no_daemon_is_said_with_the_way_out(tmp_path: Path) -> None:
     with pytest.raises(DaemonAwayError) as caught:
         ControlClient(tmp_path / "nothing.sock").call(schema.STATUS)
-    assert caught.value.hint is not None
     assert "potluck start" in caught.value.hint
 
 
-async def test_many_calls_share_one_connection(path: Path) -> None:
-    reader, writer = await asyncio.open_unix_connection(path)
-    for _ in range(3):
-        writer.write(request(call_body()))
-        head = await reader.readuntil(b"\r\n\r\n")
-        length = int(head.lower().split(b"content-length:")[1].split(b"\r\n")[0])
-        assert json.loads(await reader.readexactly(length))["result"]["state"] == "serving"
-    writer.close()
-
-
-@pytest.mark.parametrize(
-    ("data", "status"),
-    [
-        (request(b"x" * (10 << 20)), 413),
-        (b"GET / HTTP/1.1\r\n" + b"a: " + b"b" * 20_000 + b"\r\n\r\n", 431),
-        (b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03\r\n\r\n", 400),
-    ],
-)
-async def test_hostile_requests_get_an_error_and_no_handler_runs(
-    path: Path, daemon: Daemon, data: bytes, status: int
-) -> None:
-    try:
-        answer = await exchange(path, data)
-    except ConnectionResetError:  # closed while we still pushed ten megabytes
-        answer = f"HTTP/1.1 {status} ".encode()
-    assert answer.startswith(f"HTTP/1.1 {status} ".encode())
+async def test_a_hostile_request_gets_an_error_and_no_handler_runs(path: Path, daemon: Daemon) -> None:
+    answer = await exchange(path, b"GET / HTTP/1.1\r\n" + b"a: " + b"b" * 20_000 + b"\r\n\r\n")
+    assert answer.startswith(b"HTTP/1.1 431 ")
     assert daemon.calls == []
 
 
@@ -182,18 +154,13 @@ def test_the_system_service_lets_in_root_and_its_group_only() -> None:
 
 
 async def test_the_socket_is_for_its_owner_alone(path: Path) -> None:
-    assert os.stat(path).st_mode & 0o777 == 0o600
-    assert os.stat(path.parent).st_mode & 0o777 == 0o700
+    assert [os.stat(each).st_mode & 0o777 for each in (path, path.parent)] == [0o600, 0o700]
 
 
-async def test_a_slow_caller_is_dropped(tmp_path: Path, daemon: Daemon) -> None:
+async def test_a_slow_caller_and_an_idle_connection_are_dropped(tmp_path: Path, daemon: Daemon) -> None:
     async with serving(daemon, tmp_path / "s.sock", ServerLimits(request_timeout_s=0.05)) as path:
-        assert (await exchange(path, b"POST /rpc HTTP/1.1\r\nHo")).startswith(b"HTTP/1.1 408 ")
-        body_missing = request(call_body())[:-5]
-        assert (await exchange(path, body_missing)).startswith(b"HTTP/1.1 408 ")
-
-
-async def test_an_idle_connection_is_dropped(tmp_path: Path, daemon: Daemon) -> None:
+        for begun in (b"POST /rpc HTTP/1.1\r\nHo", request(call_body())[:-5]):
+            assert (await exchange(path, begun)).startswith(b"HTTP/1.1 408 ")
     async with serving(daemon, tmp_path / "s.sock", ServerLimits(idle_timeout_s=0.05)) as path:
         assert await exchange(path, b"") == b""
 
@@ -230,18 +197,22 @@ async def test_a_caller_that_leaves_in_the_middle_harms_nobody(path: Path) -> No
     assert await asyncio.to_thread(ControlClient(path).call, schema.STATUS) == SERVING
 
 
-async def test_events_begin_with_the_present_status(path: Path, daemon: Daemon) -> None:
+async def test_events_begin_with_the_present_status_and_a_reader_that_leaves_frees_its_stream(
+    path: Path, daemon: Daemon
+) -> None:
     daemon.broadcast.publish_status(SERVING)
     transition = schema.Transition(3.0, State.SERVING, State.PAUSED, Reason.USER, "paused by you")
     events = ControlClient(path).events()
-    try:
-        assert await asyncio.to_thread(next, events) == SERVING
-        daemon.broadcast.publish_transition(transition)
-        daemon.broadcast.publish_status(PAUSED)
-        assert await asyncio.to_thread(next, events) == transition
-        assert await asyncio.to_thread(next, events) == PAUSED
-    finally:
-        events.close()
+    assert await asyncio.to_thread(next, events) == SERVING
+    daemon.broadcast.publish_transition(transition)
+    daemon.broadcast.publish_status(PAUSED)
+    assert await asyncio.to_thread(next, events) == transition
+    assert await asyncio.to_thread(next, events) == PAUSED
+    assert daemon.broadcast.has_readers
+    events.close()
+    async with asyncio.timeout(60):
+        while daemon.broadcast.has_readers:  # noqa: ASYNC110 (it says nothing when one leaves)
+            await asyncio.sleep(0.005)
 
 
 async def test_a_slow_reader_gets_the_newest_status_and_every_transition() -> None:
@@ -255,24 +226,13 @@ async def test_a_slow_reader_gets_the_newest_status_and_every_transition() -> No
         assert (await subscription.next())[0] == "transition"
 
 
-async def test_a_reader_that_left_frees_its_stream(path: Path, daemon: Daemon) -> None:
-    daemon.broadcast.publish_status(SERVING)
-    events = ControlClient(path).events()
-    await asyncio.to_thread(next, events)
-    assert daemon.broadcast.has_readers
-    events.close()
-    async with asyncio.timeout(60):
-        while daemon.broadcast.has_readers:  # noqa: ASYNC110 (it says nothing when one leaves)
-            await asyncio.sleep(0.005)
-
-
 async def test_a_socket_file_of_a_dead_daemon_is_replaced(tmp_path: Path, daemon: Daemon) -> None:
     stale = socket.socket(socket.AF_UNIX)
     stale.bind(str(tmp_path / "s.sock"))
     stale.close()
     async with serving(daemon, tmp_path / "s.sock") as path:
         assert await asyncio.to_thread(ControlClient(path).call, schema.STATUS) == SERVING
-    assert not (tmp_path / "s.sock").exists()
+    assert not path.exists()
 
 
 async def test_hello_of_another_api_version_says_what_to_do(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

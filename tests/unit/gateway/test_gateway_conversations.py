@@ -61,23 +61,13 @@ def turn(kept: Conversations, prompt: list[int], *, max_wait_s: float | None = N
     return conversation, reused
 
 
-def test_the_next_turn_computes_only_what_is_new(model: FakeModel) -> None:
+def test_a_turn_computes_only_what_is_new(model: FakeModel) -> None:
     kept = Conversations(model)
     assert turn(kept, FIRST)[1] == 0
     assert turn(kept, [*FIRST, *ANSWER, 50, 51])[1] == len(FIRST) + len(ANSWER) - 1
+    assert turn(kept, FIRST)[1] == len(FIRST) - 1, "the same question again computes its last token"
+    assert turn(kept, [*FIRST, 1, 9, 9, 9])[1] == len(FIRST) + 1, "a changed answer goes back to where it differs"
     assert len(model.opened) == 1
-
-
-def test_the_same_question_again_computes_its_last_token(model: FakeModel) -> None:
-    kept = Conversations(model)
-    turn(kept, FIRST)
-    assert turn(kept, FIRST)[1] == len(FIRST) - 1
-
-
-def test_a_changed_answer_goes_back_to_where_it_differs(model: FakeModel) -> None:
-    kept = Conversations(model)
-    turn(kept, FIRST)
-    assert turn(kept, [*FIRST, 1, 9, 9, 9])[1] == len(FIRST) + 1
 
 
 @pytest.mark.parametrize("prompt", [[*SYSTEM, 300, 301], [7] * 50])

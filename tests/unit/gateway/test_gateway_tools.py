@@ -52,7 +52,6 @@ def test_a_template_shows_how_calls_are_written(template: str, form: CallForm | 
     ],
 )
 def test_calls_are_told_from_the_text(form: CallForm, text: str, before: str, arguments: list[dict[str, Any]]) -> None:
-    assert TOOLS is not None
     said, calls = CallReader(TOOLS, form).split(text)
     assert said == before
     assert [(call.name, json.loads(call.arguments)) for call in calls] == [("add", one) for one in arguments]
@@ -62,7 +61,6 @@ def test_calls_are_told_from_the_text(form: CallForm, text: str, before: str, ar
 @pytest.mark.parametrize(
     "text",
     [
-        "plain",
         '<tool_call>{"name": "sub", "arguments": {}}</tool_call>',
         '<tool_call>{"name": "add", "arguments": [1]}</tool_call>',
         '<tool_call>{"name": "add", "argum',
@@ -72,14 +70,12 @@ def test_calls_are_told_from_the_text(form: CallForm, text: str, before: str, ar
     ],
 )
 def test_what_is_no_call_of_a_known_tool_stays_text(text: str) -> None:
-    assert TOOLS is not None
     assert CallReader(TOOLS, CallForm.TAGGED).split(text) == (text, ())
     bare = text.removeprefix("<tool_call>").removesuffix("</tool_call>")
     assert CallReader(TOOLS, CallForm.BARE).split(bare) == (bare, ())
 
 
 def test_no_part_of_a_call_is_shown_while_it_is_written() -> None:
-    assert TOOLS is not None
     tagged, bare = (CallReader(TOOLS, form) for form in (CallForm.TAGGED, CallForm.BARE))
     text = 'Yes < no <tool_call>{"name": "add"}'
     shown = [tagged.plain(text[:size]) for size in range(len(text) + 1)]
@@ -91,7 +87,6 @@ def test_no_part_of_a_call_is_shown_while_it_is_written() -> None:
 
 def test_only_one_call_is_taken_if_parallel_ones_are_not_wanted() -> None:
     tools = parse_tools({"tools": [ADD], "parallel_tool_calls": False})
-    assert tools is not None
     call = '<tool_call>{"name": "add", "arguments": {}}</tool_call>'
     reader = CallReader(tools, CallForm.TAGGED)
     assert [reader.is_enough(text) for text in ("so", call[:-1], call)] == [False, False, True]
@@ -156,13 +151,11 @@ def test_a_call_in_a_message_that_makes_no_sense_is_refused(call: object) -> Non
 
 
 def test_a_template_is_given_tools_calls_and_results() -> None:
-    assert TOOLS is not None
     text = Text(resource(DEMO_MODEL))
     text.tokenizer.chat_template = TOOL_TEMPLATE
     definitions = [tool.definition for tool in TOOLS.offered]
     called = {"role": "assistant", "content": "", "tool_calls": [{"function": {"name": "add", "arguments": {"a": 1}}}]}
     tokens = text.encode_chat([called, {"role": "tool", "content": "3"}], definitions)
-    assert tokens is not None
     written = text.decode(tokens[0].tolist())
     assert '{"name": "add", "arguments": {"a": 1}}' in written
     assert '"enum": [1]' in written
@@ -199,11 +192,8 @@ def test_items_of_a_response_become_the_messages_of_a_chat() -> None:
     user, assistant, *results = asked.messages
     assert (user.content, assistant.content) == ("Add.", "So: ")
     assert [one.call_id for one in assistant.calls] == ["call_1", "call_2"]
-    assert [(one.role, one.content, one.call_id) for one in results] == [
-        ("tool", "1", "call_1"),
-        ("tool", "2", "call_2"),
-    ]
-    assert asked.tools is not None
+    wanted = [("tool", "1", "call_1"), ("tool", "2", "call_2")]
+    assert [(one.role, one.content, one.call_id) for one in results] == wanted
     assert [tool.name for tool in asked.tools.must_call] == ["add"]
     for bad in ({"tools": [{"type": "web_search"}]}, {"tools": 5}, {"input": [{"type": "function_call", "name": 5}]}):
         with pytest.raises(BadRequestError):

@@ -1,0 +1,74 @@
+"""A gateway server over real sockets, before a model that is a list of words."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from potluck_gateway.answers import Answer, AnswerDetails, AnswerHop, Part
+from potluck_gateway.embedding_format import Embeddings
+from potluck_gateway.requests import ChatRequest
+from potluck_gateway.server import GatewayServer
+
+from potluck.errors import PotluckError
+
+TOKEN = "secret-token"
+WAITING = "Layers 2-3 and 6 are gone. Waiting for a server."
+DETAILS = AnswerDetails((7, 8, 9), 12.5, (AnswerHop("12D3KooW", None, "0:4"), AnswerHop("12D3KooX", "ana", "4:12")))
+
+
+class Words:
+    """Says its words one after the other, from `may_begin` on and with the last one after `may_end`."""
+
+    name = "words"
+
+    def __init__(self, *words: str) -> None:
+        self.words = list(words)
+        self.asked: list[ChatRequest] = []
+        self.failure: PotluckError | None = None  # before the last word
+        self.early_failure: PotluckError | None = None  # before the first one
+        self.may_begin, self.may_end, self.is_cut = threading.Event(), threading.Event(), threading.Event()
+        self.may_begin.set()
+
+    def answer(self, request: ChatRequest, on_part: Callable[[Part], None], on_wait: Callable[[str], None]) -> Answer:
+        self.asked.append(request)
+        if self.early_failure is not None:
+            raise self.early_failure
+        on_wait(WAITING)
+        self.may_begin.wait()
+        try:
+            for word in self.words[:-1]:
+                on_part(Part(word))
+            while not self.may_end.wait(0.01):
+                on_part(Part(""))
+        except OSError:
+            self.is_cut.set()
+            raise
+        if self.failure is not None:
+            raise self.failure
+        on_part(Part(self.words[-1]))
+        return Answer("".join(self.words), "stop", 1, 3, details=DETAILS if request.with_details else None)
+
+    def embed(self, texts: Sequence[str]) -> Embeddings:
+        raise NotImplementedError  # nobody asks for them
+
+
+def server_of(model: Words, on_asked: Callable[[], None] = lambda: None, **options: Any) -> GatewayServer:
+    return GatewayServer(model, lambda key: key == TOKEN, on_asked, max_tokens=100, **options)
+
+
+@contextmanager
+def running(server: GatewayServer, model: Words) -> Iterator[GatewayServer]:
+    """Run the server in a thread; at the end, let the model say its last words."""
+    server._server.config.timeout_graceful_shutdown = 60  # a busy machine may need longer than a second for them
+    thread = threading.Thread(target=server.run)
+    thread.start()
+    try:
+        yield server
+    finally:
+        model.may_begin.set()
+        model.may_end.set()
+        server.stop()
+        thread.join()

@@ -1,0 +1,55 @@
+"""What `potluck serve` makes of its options."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+import pytest
+from helpers.engine_peers import CHECKPOINT, SWARM
+from potluck_cli.serve import add_arguments, launch_spec
+from potluck_control.launch_spec import LaunchSpec
+from potluck_engine.fitting import resolved
+
+from potluck.errors import UsageError
+from potluck.membership.invite import Invite, encode_invite
+from potluck.membership.joined import JoinedSwarms
+from potluck.protocol.swarm import new_swarm
+
+
+def asked(*options: str) -> LaunchSpec:
+    parser = argparse.ArgumentParser()
+    add_arguments(parser)
+    return launch_spec(parser.parse_args([str(CHECKPOINT), *options]))
+
+
+def spec_of(*options: str) -> LaunchSpec:
+    return resolved(asked("--swarm", encode_invite(Invite(SWARM)), *options))
+
+
+def test_the_first_of_several_devices_is_the_engines_own_and_one_is_no_list() -> None:
+    spec = spec_of("--devices", "cuda:1,cuda:0", "--threads", "4")
+    assert (spec.device, spec.devices, spec.threads) == ("cuda:1", ("cuda:1", "cuda:0"), 4)
+    assert spec_of("--device", "cpu").devices == ()
+
+
+def test_ranks_on_the_cpu_share_its_threads() -> None:
+    assert spec_of("--devices", "cpu, cpu", "--threads", "4").threads == 2
+    assert spec_of("--devices", "cpu,cpu", "--threads", "1").threads == 1
+
+
+def test_devices_that_do_not_go_together_are_refused() -> None:
+    with pytest.raises(UsageError, match="cpu and cuda:0"):
+        spec_of("--devices", "cpu,cuda:0")
+
+
+@pytest.mark.parametrize("options", [[], ["--identity", "node.key"]], ids=["a new key", "a kept key"])
+def test_a_served_node_can_show_whose_it_is(
+    options: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("XDG_CONFIG_HOME", "XDG_STATE_HOME"):
+        monkeypatch.setenv(name, str(tmp_path))
+    JoinedSwarms().create(new_swarm("friends", CHECKPOINT.name, 4, "local"))
+    membership = asked(*options).membership
+    assert membership.signing_key is not None
+    assert membership.founder_seed is None
