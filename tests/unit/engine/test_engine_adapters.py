@@ -90,7 +90,7 @@ async def test_an_adapter_that_is_not_here_or_broken_ends_only_its_own_session(
         host = network.start()
         honest = await Client.open(host, server)
         await honest.step(StepRequest(hidden, opening(caller=Caller(adapter="a"))))
-        for wanted, code in (("../a", Code.NOT_SERVED), ("c", Code.NOT_SERVED), ("broken", Code.INTERNAL)):
+        for wanted, code in (("c", Code.NOT_SERVED), ("broken", Code.INTERNAL)):
             client = await Client.open(host, server)
             with pytest.raises(RemoteError) as refusal:
                 await client.step(StepRequest(hidden, opening(caller=Caller(adapter=wanted))))

@@ -124,32 +124,25 @@ async def test_work_that_takes_too_long_is_answered_busy_and_dropped(calls):
     await running
 
 
-async def test_a_failure_is_answered_internal_logged_once_and_survived(calls, caplog):
-    def broken() -> Generator[None, None, None]:
-        raise ValueError("secret tensor values")
+@pytest.mark.parametrize(
+    ("error", "code", "num_logged"),
+    [
+        (ValueError("secret tensor values"), Code.INTERNAL, 1),
+        (RemoteError(Code.ROLLBACK, "cannot go back"), Code.ROLLBACK, 0),
+        (MemoryError(), Code.NO_MEMORY, 1),
+    ],
+)
+async def test_a_failure_is_answered_with_a_code_logged_once_and_survived(calls, caplog, error, code, num_logged):
+    def fail() -> Generator[None, None, None]:
+        raise error
         yield
 
     with pytest.raises(RemoteError) as refused:
-        await submit(calls, Priority.FORWARD, broken)
-    assert refused.value.code is Code.INTERNAL
+        await submit(calls, Priority.FORWARD, fail)
+    assert refused.value.code is code
     assert "secret" not in refused.value.message
-    assert len(caplog.records) == 1
+    assert len(caplog.records) == num_logged
     assert (await submit(calls, Priority.FORWARD, noting("alive", []))).value == "alive"
-
-
-async def test_refusals_of_the_work_itself_and_lack_of_memory_keep_their_codes(calls):
-    def refusing() -> Generator[None, None, None]:
-        raise RemoteError(Code.ROLLBACK, "cannot go back")
-        yield
-
-    def greedy() -> Generator[None, None, None]:
-        raise MemoryError
-        yield
-
-    for work, code in ((refusing, Code.ROLLBACK), (greedy, Code.NO_MEMORY)):
-        with pytest.raises(RemoteError) as refused:
-            await submit(calls, Priority.FORWARD, work)
-        assert refused.value.code is code
 
 
 async def test_timing_tells_queue_and_calls_apart(calls):
@@ -161,13 +154,11 @@ async def test_timing_tells_queue_and_calls_apart(calls):
     assert (await waiting).timing.queue_ms > 0
 
 
-async def test_stopping_answers_everyone_with_draining():
-    thread = CallThread(ServingLimits(max_queued_jobs=4, max_queued_tokens=1000), threads=1)
-    thread.start()
-    gate, running = await held(thread)
-    queued = submit(thread, Priority.FORWARD, noting("x", []))
+async def test_stopping_answers_everyone_with_draining(calls):
+    gate, running = await held(calls)
+    queued = submit(calls, Priority.FORWARD, noting("x", []))
     await asyncio.sleep(0)
-    stopping = asyncio.create_task(thread.stop())
+    stopping = asyncio.create_task(calls.stop())
     await asyncio.sleep(0)
     gate.open.set()
     await stopping
@@ -176,4 +167,4 @@ async def test_stopping_answers_everyone_with_draining():
             await task
         assert refused.value.code is Code.DRAINING
     with pytest.raises(RemoteError):
-        await submit(thread, Priority.FORWARD, noting("x", []))
+        await submit(calls, Priority.FORWARD, noting("x", []))
