@@ -8,6 +8,7 @@ from collections.abc import AsyncIterator, Mapping
 import pytest
 from helpers.fake_network import FakeHost, FakeNetwork
 from helpers.host_contract import HostContract, echo, opened, soon
+from in_memory import run
 
 from potluck.membership.identity import Identity
 from potluck.p2p.config import RecordCheck
@@ -50,18 +51,21 @@ class TestFakeHost(HostContract):
     pass
 
 
-async def test_latency_delays_frames_but_not_their_sender(network: FakeStarter, near: FakeHost, far: FakeHost) -> None:
-    network.fake.latencies_s[far.peer_id, near.peer_id] = 0.05
-    loop = asyncio.get_running_loop()
-    stream = await opened(near, far, echo)
-    started = loop.time()
-    for _ in range(3):
-        await stream.send(b"x")
-    assert loop.time() - started < 0.1, "sending waited for the link"
-    for _ in range(3):
-        await stream.receive()
-    assert loop.time() - started >= 0.1
-    assert await near.ping(far.peer_id, timeout_s=60) == 0.1
+def test_latency_delays_frames_but_not_their_sender() -> None:
+    async def main() -> None:
+        network, loop = FakeNetwork(latency_s=0.05), asyncio.get_running_loop()
+        near, far = network.start(), network.start()
+        stream = await opened(near, far, echo)
+        started = loop.time()
+        for _ in range(3):
+            await stream.send(b"x")
+        assert loop.time() == started
+        for _ in range(3):
+            await stream.receive()
+        assert loop.time() == pytest.approx(started + 0.1)
+        assert await near.ping(far.peer_id, timeout_s=60) == 0.1
+
+    run(main())
 
 
 async def test_a_frozen_node_answers_nothing_until_it_thaws(near: FakeHost, far: FakeHost) -> None:

@@ -83,29 +83,11 @@ async def test_what_waiting_does_not_help_is_raised_at_once() -> None:
     assert door.num_asked == 2
 
 
-async def never() -> None:
-    await asyncio.Event().wait()
-
-
-async def fail(error: Exception) -> None:
-    raise error
-
-
-async def succeed() -> None:
-    pass
-
-
-async def test_one_peer_that_answers_is_enough_beside_a_frozen_and_a_dead_one() -> None:
-    assert await any_of([never(), fail(SILENT), succeed()], grace_s=0.0) == [SILENT]
-
-
-async def test_nobody_to_ask_is_no_failure() -> None:
+async def test_one_peer_that_answers_is_enough_beside_a_frozen_and_a_dead_one_and_nobody_to_ask_is_no_failure() -> None:
+    assert await any_of([asyncio.Event().wait(), Door(SILENT)(), Door()()], grace_s=0.0) == [SILENT]
     assert await any_of([], grace_s=0.0) == []
-
-
-async def test_a_failure_of_all_has_a_verdict() -> None:
     with pytest.raises(TryAgainError, match="2 tried"):
-        await any_of([fail(NetworkError("a")), fail(NetworkError("b"))], grace_s=0.0)
+        await any_of([Door(DEAD)(), Door(DEAD)()], grace_s=0.0)
 
 
 REFUSED = RemoteError(Code.NOT_A_MEMBER, "the invite has expired")
