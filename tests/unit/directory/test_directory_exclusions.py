@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import pytest
 from helpers.fake_network import FakeNetwork
 from helpers.server_records import server_of
 
@@ -28,21 +27,13 @@ def person(identity: Identity) -> PersonId:
 
 
 def docket(*said: tuple[Identity, bool], weights: str = span_digest(("0" * 16,) * 4)) -> Docket:
-    form = live(EVE).record.format
-    charge = Charge(
-        EVE.public_key, bytes(32), "0:4", weights, f"{form.dtype} {form.quantization} {form.cache}", int(NOW_S)
-    )
+    charge = Charge(EVE.public_key, bytes(32), "0:4", weights, "float32 none none", int(NOW_S))
     filed = FiledCharge(person(ANN), person(EVE), charge)
     found = {
         bytes([number]): (person(who), Attestation(b"charge", is_wrong, int(NOW_S)))
         for number, (who, is_wrong) in enumerate(said)
     }
     return Docket({b"charge": filed}, found)
-
-
-@pytest.fixture
-async def network() -> FakeNetwork:
-    return FakeNetwork()
 
 
 def excluded(network: FakeNetwork, servers: list[LiveServer], now_s: float = NOW_S) -> set[PeerId]:
@@ -54,28 +45,28 @@ def excluded(network: FakeNetwork, servers: list[LiveServer], now_s: float = NOW
 ALL = [live(each) for each in (BEN, CEM, EVE)]
 
 
-async def test_a_server_that_two_people_found_wrong_is_excluded_for_a_day(network: FakeNetwork) -> None:
-    network.docket = docket((BEN, True), (CEM, True))
+async def test_a_server_that_two_people_found_wrong_is_excluded_for_a_day() -> None:
+    network = FakeNetwork(docket=docket((BEN, True), (CEM, True)))
     assert excluded(network, ALL) == {EVE.peer_id}
     assert excluded(network, ALL, NOW_S + FIRST_S + 1) == set()
 
 
-async def test_one_finding_or_a_contradiction_excludes_nobody(network: FakeNetwork) -> None:
-    network.docket = docket((BEN, True))
+async def test_one_finding_or_a_contradiction_excludes_nobody() -> None:
+    network = FakeNetwork(docket=docket((BEN, True)))
     assert excluded(network, ALL) == set()
-    network.docket = docket((BEN, True), (CEM, False))
+    network = FakeNetwork(docket=docket((BEN, True), (CEM, False)))
     assert excluded(network, ALL) == set()
 
 
-async def test_people_without_these_blocks_have_no_voice(network: FakeNetwork) -> None:
-    network.docket = docket((BEN, True), (CEM, True))
+async def test_people_without_these_blocks_have_no_voice() -> None:
+    network = FakeNetwork(docket=docket((BEN, True), (CEM, True)))
     assert excluded(network, [live(BEN), live(EVE)]) == set()
-    network.docket = docket((BEN, True), (CEM, True), weights="f" * 16)
+    network = FakeNetwork(docket=docket((BEN, True), (CEM, True), weights="f" * 16))
     assert excluded(network, ALL) == set()
 
 
-async def test_a_false_accusation_costs_the_accuser_its_credit_for_a_day(network: FakeNetwork) -> None:
-    network.docket = docket((BEN, False), (CEM, False))
+async def test_a_false_accusation_costs_the_accuser_its_credit_for_a_day() -> None:
+    network = FakeNetwork(docket=docket((BEN, False), (CEM, False)))
     exclusions = Exclusions(network.start(), lambda: NOW_S + 1)
     exclusions.refresh(ALL)
     assert exclusions.is_unpaid(person(ANN))
@@ -84,8 +75,8 @@ async def test_a_false_accusation_costs_the_accuser_its_credit_for_a_day(network
     assert not exclusions.is_excluded(EVE.peer_id)
 
 
-async def test_whoever_could_judge_once_is_remembered(network: FakeNetwork) -> None:
-    network.docket = docket((BEN, True), (CEM, True))
+async def test_whoever_could_judge_once_is_remembered() -> None:
+    network = FakeNetwork(docket=docket((BEN, True), (CEM, True)))
     exclusions = Exclusions(network.start(), lambda: NOW_S)
     exclusions.refresh(ALL)
     exclusions.refresh([live(EVE)])
