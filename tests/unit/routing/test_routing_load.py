@@ -168,3 +168,25 @@ def test_a_later_reading_costs_what_a_first_one_would() -> None:
     later, fresh = ServerColumns.of(servers[10:], first), ServerColumns.of(servers[10:])
     assert later.forms is first.forms
     assert find_route(later, ALL).parts == find_route(fresh, ALL).parts
+
+
+ALL = Span(0, 8)
+NAMES = [f"name {number}" for number in range(30)]
+
+
+def share_of_names(places: dict[PeerId, str]) -> float:
+    """Return how often a single draw chooses one of thirty names rather than one honest server."""
+    columns = ServerColumns.of([server_of("honest", 0, 8), *(server_of(name, 0, 8) for name in NAMES)])
+    rng = np.random.default_rng(0)
+    draws = [
+        draw_routes(columns, ALL, rng, draws=1, vantage=Vantage(places=places))[0].hops[0].peer_id for _ in range(300)
+    ]
+    return sum(peer != "honest" for peer in draws) / len(draws)
+
+
+def test_names_at_one_place_share_their_luck() -> None:
+    assert 0.4 < share_of_names({PeerId(name): "192.0.2.0/24" for name in NAMES}) < 0.6
+
+
+def test_servers_at_different_places_have_their_own() -> None:
+    assert share_of_names({}) > 0.9
