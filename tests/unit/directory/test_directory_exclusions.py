@@ -36,39 +36,38 @@ def docket(*said: tuple[Identity, bool], weights: str = span_digest(("0" * 16,) 
     return Docket({b"charge": filed}, found)
 
 
-def excluded(network: FakeNetwork, servers: list[LiveServer], now_s: float = NOW_S) -> set[PeerId]:
-    exclusions = Exclusions(network.start(), lambda: now_s)
+def judged(servers: list[LiveServer], docket: Docket, now_s: float = NOW_S) -> Exclusions:
+    exclusions = Exclusions(FakeNetwork(docket=docket).start(), lambda: now_s)
     exclusions.refresh(servers)
+    return exclusions
+
+
+def excluded(servers: list[LiveServer], docket: Docket, now_s: float = NOW_S) -> set[PeerId]:
+    exclusions = judged(servers, docket, now_s)
     return {server.peer_id for server in servers if exclusions.is_excluded(server.peer_id)}
 
 
 ALL = [live(each) for each in (BEN, CEM, EVE)]
+PROVEN = docket((BEN, True), (CEM, True))
 
 
 async def test_a_server_that_two_people_found_wrong_is_excluded_for_a_day() -> None:
-    network = FakeNetwork(docket=docket((BEN, True), (CEM, True)))
-    assert excluded(network, ALL) == {EVE.peer_id}
-    assert excluded(network, ALL, NOW_S + FIRST_S + 1) == set()
+    assert excluded(ALL, PROVEN) == {EVE.peer_id}
+    assert excluded(ALL, PROVEN, NOW_S + FIRST_S + 1) == set()
 
 
 async def test_one_finding_or_a_contradiction_excludes_nobody() -> None:
-    network = FakeNetwork(docket=docket((BEN, True)))
-    assert excluded(network, ALL) == set()
-    network = FakeNetwork(docket=docket((BEN, True), (CEM, False)))
-    assert excluded(network, ALL) == set()
+    assert excluded(ALL, docket((BEN, True))) == set()
+    assert excluded(ALL, docket((BEN, True), (CEM, False))) == set()
 
 
 async def test_people_without_these_blocks_have_no_voice() -> None:
-    network = FakeNetwork(docket=docket((BEN, True), (CEM, True)))
-    assert excluded(network, [live(BEN), live(EVE)]) == set()
-    network = FakeNetwork(docket=docket((BEN, True), (CEM, True), weights="f" * 16))
-    assert excluded(network, ALL) == set()
+    assert excluded([live(BEN), live(EVE)], PROVEN) == set()
+    assert excluded(ALL, docket((BEN, True), (CEM, True), weights="f" * 16)) == set()
 
 
 async def test_a_false_accusation_costs_the_accuser_its_credit_for_a_day() -> None:
-    network = FakeNetwork(docket=docket((BEN, False), (CEM, False)))
-    exclusions = Exclusions(network.start(), lambda: NOW_S + 1)
-    exclusions.refresh(ALL)
+    exclusions = judged(ALL, docket((BEN, False), (CEM, False)), NOW_S + 1)
     assert exclusions.is_unpaid(person(ANN))
     assert exclusions.judgement.of(person(ANN)).is_silenced(NOW_S + 1)
     assert not exclusions.is_unpaid(person(EVE))
@@ -76,9 +75,7 @@ async def test_a_false_accusation_costs_the_accuser_its_credit_for_a_day() -> No
 
 
 async def test_whoever_could_judge_once_is_remembered() -> None:
-    network = FakeNetwork(docket=docket((BEN, True), (CEM, True)))
-    exclusions = Exclusions(network.start(), lambda: NOW_S)
-    exclusions.refresh(ALL)
+    exclusions = judged(ALL, PROVEN)
     exclusions.refresh([live(EVE)])
     assert exclusions.is_excluded(EVE.peer_id)
     assert exclusions.case_against(EVE.peer_id) is not None
