@@ -46,7 +46,6 @@ def fast(monkeypatch: pytest.MonkeyPatch) -> None:
         "_COMPARE_INTERVAL_S": 0.05,
         "_SPREAD_INTERVAL_S": 0.02,
         "_MIN_SPREAD_INTERVAL_S": 0.0,
-        "_PING_TIMEOUT_S": 0.2,
     }.items():
         monkeypatch.setattr(gossip, name, seconds)
 
@@ -251,7 +250,8 @@ async def complain(network: FakeNetwork, servers: list[Member], suspect: PeerId,
         await client.call(server.peer_id, exchange.REPORT, report, timeout_s=60)
 
 
-async def test_clients_complaints_make_a_server_that_answers_nobody_disappear() -> None:
+async def test_clients_complaints_make_a_server_that_answers_nobody_disappear(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(gossip, "_PING_TIMEOUT_S", 0.2)
     async with members(3) as (network, (victim, *others)):
         for other in others:  # so that nothing but the complaints can tell
             assert other.directory._gossip is not None
@@ -286,7 +286,7 @@ async def test_newcomers_on_probation_have_nobody_pinged() -> None:
 async def test_clients_report_to_servers_that_all_clients_agree_on() -> None:
     async with members(5) as (network, (victim, *others)):
         for _ in range(2):
-            reader = Directory(network.start(), SWARM)
+            reader = Directory(network.start(), SWARM, clock=Clock())
             await reader.fetch()
             await reader.report(victim.peer_id)
             await reader.report(victim.peer_id)  # not again within some seconds

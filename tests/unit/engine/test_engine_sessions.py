@@ -150,14 +150,6 @@ async def test_full_cache_refuses_at_once_or_waits_as_asked(network, blocks):
         await patient.answer((3, 3, 64))
 
 
-async def test_session_that_outgrows_the_cache_is_ended_with_a_reason(network, blocks):
-    async with serve(network, blocks=blocks, limits=ServingLimits(cache_tokens=16)) as server:
-        client = await first_step(network.start(), server, StepRequest(hidden_states(1, 16), opening()))
-        await client.send(StepRequest(hidden_states(1, 1)))
-        assert await refusal(client) is Code.NO_MEMORY
-        await until(lambda: server.used_pages == 0)
-
-
 @pytest.mark.parametrize(
     ("request_", "code"),
     [

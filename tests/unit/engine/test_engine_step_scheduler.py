@@ -121,18 +121,6 @@ def rich_and_poor(clients):
     return {client: {"rich": 15.0, "poor": 1.0}[client] for client in clients}
 
 
-def test_shares_decide_who_gets_how_much_of_a_prefill_budget():
-    queue = scheduler(step_tokens=160, shares=rich_and_poor)
-    ready(queue, job("rich", "rich", tokens=9000), job("poor", "poor", tokens=9000))
-    given = {"rich": 0, "poor": 0}
-    for _ in range(20):
-        action = queue.next(0.0, COST)
-        for session, tokens in counts(action).items():
-            given[session] += tokens
-        run(queue, action, 0.0)
-    assert given["poor"] == pytest.approx(200, abs=10)
-
-
 def test_shares_decide_whose_decode_rows_come_first_when_not_all_fit():
     queue = scheduler(step_tokens=4, shares=rich_and_poor)
     served = {"rich": 0, "poor": 0}
