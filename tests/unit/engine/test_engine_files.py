@@ -14,8 +14,10 @@ from helpers.damage import DAMAGES, flip_bits
 from helpers.engine_peers import CHECKPOINT, load, until
 from helpers.lone_engine import INPUTS, Machine
 from potluck_control.engine_messages import FilesChanged, Offline, Online
-from potluck_engine import file_watch, server
+from potluck_engine import file_watch, memory_watch, server
 from potluck_engine.file_watch import FileWatch
+from potluck_engine.memory_watch import MemoryWatch, checksum
+from torch import nn
 
 from potluck.blocks import load_span
 from potluck.checkpoint import open_checkpoint
@@ -156,3 +158,39 @@ async def test_a_change_without_a_sign_is_found_slowly(folder: Path, monkeypatch
         found = await watch.look(weights.origins)
     slowly.cancel()
     assert found == "model.safetensors"
+
+
+@pytest.fixture(autouse=True)
+def no_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(memory_watch, "_PAUSE_S", 0.0)
+    monkeypatch.setattr(memory_watch, "_SHARE", 1.0)
+
+
+async def rounds(watch: MemoryWatch, module: nn.Module, count: int = 8) -> list[str]:
+    found = [await watch.look(module) for _ in range(count)]
+    return [name for name in found if name]
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+async def test_one_flipped_bit_is_noticed(dtype: torch.dtype) -> None:
+    module = nn.Linear(7, 5).to(dtype)
+    watch = MemoryWatch()
+    assert await rounds(watch, module) == []
+    module.weight.data.view(-1).view(torch.uint8)[11] ^= 1
+    assert await rounds(watch, module) == ["weight"]
+
+
+async def test_weights_that_moved_or_were_freed_are_not_damaged() -> None:
+    module, watch = nn.Linear(7, 5), MemoryWatch()
+    assert await rounds(watch, module) == []
+    kept = module.weight.data
+    module.weight.data = torch.zeros(0)
+    assert await rounds(watch, module) == []
+    module.weight.data = kept + 1.0
+    assert await rounds(watch, module) == []
+    assert await rounds(watch, nn.Linear(7, 5)) == []
+
+
+def test_equal_weights_have_equal_sums() -> None:
+    weights = torch.arange(10, dtype=torch.bfloat16)
+    assert checksum(weights[1:]) == checksum(weights[1:].clone())
