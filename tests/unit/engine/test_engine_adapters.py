@@ -1,4 +1,4 @@
-"""Adapters that a server has and those that callers bring: who computes with them, what room they get, what is refused."""
+"""Adapters of a server and those that callers bring: who computes with them, what room they get, what is refused."""
 
 from __future__ import annotations
 
@@ -150,11 +150,8 @@ def test_the_least_used_adapter_of_who_has_most_makes_room() -> None:
     take(store, BOB, b"4", 10)
     assert store.used_bytes == 100
     take(store, PersonId("carla"), b"5", 20)
-    left = [
-        digest
-        for person, digest in ((ANNA, b"1"), (ANNA, b"2"), (BOB, b"3"), (BOB, b"4"))
-        if has(store, person, digest)
-    ]
+    brought = ((ANNA, b"1"), (ANNA, b"2"), (BOB, b"3"), (BOB, b"4"))
+    left = [digest for person, digest in brought if has(store, person, digest)]
     assert left == [b"1", b"3", b"4"]
 
 

@@ -1,4 +1,4 @@
-"""Files of a checkpoint change under an engine: it computes only with what it announced, and says what happens."""
+"""Weights change under an engine, in files or in memory: it computes only with what it announced, and says so."""
 
 from __future__ import annotations
 

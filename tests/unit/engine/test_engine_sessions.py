@@ -1,4 +1,4 @@
-"""Inference sessions as a client sees them, on the fake network."""
+"""Inference sessions as a client sees them, on the fake network, and which of them ends when all places are taken."""
 
 from __future__ import annotations
 
