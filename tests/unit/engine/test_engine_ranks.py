@@ -16,9 +16,8 @@ import psutil
 import pytest
 import torch
 from helpers.engine_peers import CHECKPOINT, SWARM, hidden_states, load
-from helpers.fake_network import FakeHost, FakeNetwork
+from helpers.lone_engine import Machine
 from potluck_control.engine_messages import (
-    EngineEvent,
     Online,
 )
 from potluck_control.launch_spec import LaunchSpec
@@ -34,7 +33,6 @@ from potluck.blocks.plans import StepRow, plan_step
 from potluck.checkpoint import open_checkpoint
 from potluck.errors import UsageError
 from potluck.membership.membership import Membership
-from potluck.p2p.config import HostConfig
 from potluck.protocol.blocks import Span
 from potluck.protocol.codes import Code, RemoteError
 
@@ -141,10 +139,8 @@ async def test_a_device_that_is_not_there_is_refused_before_anything_is_started(
 
 
 async def test_an_engine_gives_its_devices_back_loses_one_meanwhile_and_serves_again(tmp_path: Path) -> None:
-    events: list[EngineEvent] = []
-    config = LaunchSpec(Membership(SWARM), str(CHECKPOINT), tmp_path, "0:2", devices=("cpu", "cpu"))
-    engine = Engine(config, events.append, start_host=_start_host)
-    async with engine:
+    machine = Machine(tmp_path, span=SPAN, devices=("cpu", "cpu"))
+    async with machine.engine as engine:
         first = _rank_pid(engine)
         await engine.offload()
         os.kill(first, signal.SIGKILL)
@@ -160,11 +156,7 @@ async def test_an_engine_gives_its_devices_back_loses_one_meanwhile_and_serves_a
             assert close_to(output, load(SPAN)(hidden_states(1, 5)))
     assert not _lives(first)
     assert not _lives(second)
-    assert [type(event) for event in events].count(Online) == 2
-
-
-async def _start_host(_: HostConfig) -> FakeHost:
-    return FakeNetwork().start()
+    assert [type(event) for event in machine.events].count(Online) == 2
 
 
 def _rank_pid(engine: Engine) -> int:
