@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from helpers.engine_peers import CHECKPOINT, SWARM, Client, hidden_states, opening
 from helpers.fake_network import FakeHost, FakeNetwork
@@ -23,7 +24,7 @@ INPUTS = hidden_states(2, 12)  # 2 rows
 
 
 class Machine:
-    """An engine with peers around it.
+    """An engine with peers around it; `changes` are fields of its launch specification.
 
     Attributes:
         output: of the first step of the last session that began.
@@ -39,6 +40,7 @@ class Machine:
         checkpoint: Path = CHECKPOINT,
         span: Span = SPAN,
         memory: str = "",
+        **changes: Any,
     ) -> None:
         self.span = span
         self.network = FakeNetwork()
@@ -52,7 +54,7 @@ class Machine:
             max_memory=memory,
             heartbeat_s=0.05,
         )
-        self.engine = Engine(spec, self.events.append, start_host=self._start_host)
+        self.engine = Engine(replace(spec, **changes), self.events.append, start_host=self._start_host)
         self.client = self.network.start()
 
     async def _start_host(self, _: HostConfig) -> FakeHost:

@@ -102,20 +102,17 @@ async def test_others_read_what_a_server_announced(network: FakeNetwork, clock: 
     assert (view.num_dropped, view.age_s(clock.now + 3)) == (0, 3.0)
 
 
-async def test_a_server_that_leaves_disappears_at_once(network: FakeNetwork) -> None:
+async def test_a_server_that_leaves_disappears_at_once_and_is_seen_again_when_it_comes_back(
+    network: FakeNetwork, clock: Clock
+) -> None:
     _, directory = await announced(network)
-    reader = Directory(network.start(), PRIVATE, clock=network.clock)
+    reader = Directory(network.start(), PRIVATE, clock=clock)
     assert len((await reader.fetch()).servers) == 1
     await directory.leave()
     assert (await reader.fetch()).servers == ()
-
-
-async def test_a_server_that_comes_back_is_seen_again(network: FakeNetwork, clock: Clock) -> None:
-    _, directory = await announced(network)
-    await directory.leave()
     clock.now += 0.5
     await directory.heartbeat(beat_of(ME.peer_id))
-    assert len((await Directory(network.start(), PRIVATE, clock=clock).fetch()).servers) == 1
+    assert len((await reader.fetch()).servers) == 1
 
 
 async def test_announcing_that_nobody_takes_is_an_error(network: FakeNetwork, clock: Clock) -> None:
@@ -152,21 +149,11 @@ def verdict(value: object, *, now: float, subkey: object = ME.peer_id, kind: Kin
     return ""
 
 
-@pytest.mark.parametrize("kind", list(Kind))
-def test_a_valid_announcement_is_taken(clock: Clock, kind: Kind) -> None:
-    assert verdict(sealed(kind, now=clock.now), now=clock.now, kind=kind) == ""
-
-
-@pytest.mark.parametrize("subkey", [None, 5, 1.5, b"x", ("a",), [], float("nan")])
-def test_a_subkey_that_is_no_text_is_dropped(clock: Clock, subkey: object) -> None:
-    assert verdict(sealed(now=clock.now), now=clock.now, subkey=subkey)
-
-
-@pytest.mark.parametrize(
-    "subkey", [OTHER.peer_id, "", "x", ME.peer_id + " "], ids=["another peer", "empty", "no peer", "a space more"]
-)
-def test_somebody_elses_record_is_dropped(clock: Clock, subkey: str) -> None:
-    assert "signed" in verdict(sealed(now=clock.now), now=clock.now, subkey=subkey)
+@pytest.mark.parametrize("subkey", [None, 5, 1.5, b"x", ("a",), [], math.nan, OTHER.peer_id, "", "x", f"{ME.peer_id} "])
+def test_somebody_elses_record_is_dropped(clock: Clock, subkey: object) -> None:
+    reason = verdict(sealed(now=clock.now), now=clock.now, subkey=subkey)
+    assert reason
+    assert "signed" in reason or not isinstance(subkey, str)
 
 
 @pytest.mark.parametrize("kind", list(Kind))
@@ -192,67 +179,66 @@ def test_a_heartbeat_does_not_pass_for_a_record_nor_one_swarms_for_anothers(cloc
     assert verdict(seal(other, ME, Kind.RECORD, fields, sequence=clock.now, expiration=end), now=clock.now)
 
 
-def test_a_record_with_a_pass_that_is_none_is_dropped(clock: Clock) -> None:
-    for ticket in (None, bytes(300), "x"):
-        envelope = msgpack.unpackb(sealed(now=clock.now).to_bytes()) | {"ticket": ticket}
+@pytest.mark.parametrize(
+    ("part", "values"), [("ticket", [None, bytes(300), "x"]), ("signature", [None, b"", bytes(64), "x", 5])]
+)
+def test_a_spoiled_pass_or_signature_is_dropped(clock: Clock, part: str, values: list[object]) -> None:
+    for value in values:
+        envelope = msgpack.unpackb(sealed(now=clock.now).to_bytes()) | {part: value}
         assert verdict(msgpack.packb(envelope), now=clock.now)
 
 
-def test_a_spoiled_signature_is_dropped(clock: Clock) -> None:
-    for signature in (None, b"", bytes(64), "x", 5):
-        envelope = msgpack.unpackb(sealed(now=clock.now).to_bytes()) | {"signature": signature}
-        assert "sign" in verdict(msgpack.packb(envelope), now=clock.now)
+BAD_FIELDS: dict[Kind, dict[str, list[Any]]] = {
+    Kind.RECORD: {
+        "start": [-1, 4, 5, 1, "0", 0.0, True, None],
+        "end": [9, 10**12],
+        "digests": [b"", bytes(33), bytes(24), "x" * 32, None],
+        "inference_tps": [math.inf, math.nan, -1.0, 5, 1e300],
+        "network_tps": [None],
+        "throughput_tps": ["fast"],
+        "max_length": [-1, 2**60],
+        "max_batch_tokens": [1.5],
+        "revision": ["", "a\nb", "x" * 999, 5],
+        "dtype": [5, ""],
+        "quantization": [None],
+        "version": ["\x1b[2J"],
+        "public_name": [5, "x" * 101, "a\u202eb"],
+        "adapters": ["x", [5], ["x"] * 65],
+        "using_relay": [1],
+        "sequence": [None],
+        "target_end": [9],
+        "target_start": [4, None],
+        "window": [3, 9, 5.0],
+        "stored": [b"\0\0", [1], None],
+        "download_bps": [-1.0, math.nan],
+        "weights": [b"short", "x"],
+        "packing_error": [-1.0, math.inf],
+    },
+    Kind.HEARTBEAT: {
+        "state": [3, -1, 2.0, None],
+        "cache_tokens_left": [-1, 1.5],
+        "queued_tokens": ["1"],
+        "step_ms": [math.nan, 3],
+        "sequence": [math.inf, 5.5, 2_000_000_000, -1],
+        "expiration": [None],
+        "batch": [-1],
+        "queue_ms": [math.inf],
+        "record": [-1, 1.5, 1 << 60],
+    },
+    Kind.LINKS: {
+        "links": [
+            *(None, [], {5: [1.0, 1.0]}, {b"short": [1.0, 1.0]}),
+            *({b"12345678": bad} for bad in (1.0, [1.0], [math.nan, None], [None, -1.0], [1, None])),
+            {number.to_bytes(8, "big"): [1.0, 1.0] for number in range(33)},
+        ],
+    },
+}
 
 
-@pytest.mark.parametrize(
-    "change",
-    [
-        {"start": -1}, {"start": 4}, {"start": 5}, {"end": 9}, {"end": 10**12}, {"start": 1}, {"start": "0"},
-        {"start": 0.0},
-        {"start": True}, {"start": None},
-        {"digests": b""}, {"digests": bytes(33)}, {"digests": bytes(24)}, {"digests": "x" * 32}, {"digests": None},
-        {"inference_tps": math.inf}, {"inference_tps": math.nan}, {"inference_tps": -1.0}, {"inference_tps": 5},
-        {"inference_tps": 1e300}, {"network_tps": None}, {"throughput_tps": "fast"}, {"max_length": -1},
-        {"max_length": 2**60}, {"max_batch_tokens": 1.5}, {"revision": ""}, {"revision": "a\nb"},
-        {"revision": "x" * 999}, {"revision": 5},
-        {"dtype": 5}, {"dtype": ""}, {"quantization": None}, {"version": "\x1b[2J"}, {"public_name": 5},
-        {"public_name": "x" * 101}, {"public_name": "a\u202eb"}, {"adapters": "x"}, {"adapters": [5]},
-        {"adapters": ["x"] * 65}, {"using_relay": 1}, {"sequence": None},
-        {"target_end": 9}, {"target_start": 4}, {"target_start": None}, {"window": 3}, {"window": 9}, {"window": 5.0},
-        {"stored": b"\0\0"}, {"stored": [1]}, {"stored": None}, {"download_bps": -1.0}, {"download_bps": math.nan},
-        {"weights": b"short"}, {"weights": "x"}, {"packing_error": -1.0}, {"packing_error": math.inf},
-    ],
-)  # fmt: skip
-def test_an_impossible_field_of_a_record_drops_it(clock: Clock, change: dict[str, Any]) -> None:
-    assert verdict(signed_as_is(change, now=clock.now), now=clock.now)
-
-
-@pytest.mark.parametrize(
-    "change",
-    [
-        {"state": 3}, {"state": -1}, {"state": 2.0}, {"state": None}, {"cache_tokens_left": -1},
-        {"cache_tokens_left": 1.5},
-        {"queued_tokens": "1"}, {"step_ms": math.nan}, {"step_ms": 3}, {"sequence": math.inf}, {"sequence": 5.5},
-        {"sequence": 2_000_000_000}, {"sequence": -1}, {"expiration": None}, {"batch": -1}, {"queue_ms": math.inf},
-        {"record": -1}, {"record": 1.5}, {"record": 1 << 60},
-    ],
-)  # fmt: skip
-def test_an_impossible_field_of_a_heartbeat_drops_it(clock: Clock, change: dict[str, Any]) -> None:
-    value = signed_as_is(change, Kind.HEARTBEAT, now=clock.now)
-    assert verdict(value, now=clock.now, kind=Kind.HEARTBEAT)
-
-
-@pytest.mark.parametrize(
-    "links",
-    [
-        None, [], {5: [1.0, 1.0]}, {b"short": [1.0, 1.0]}, {b"12345678": [1.0]}, {b"12345678": 1.0},
-        {b"12345678": [math.nan, None]}, {b"12345678": [None, -1.0]}, {b"12345678": [1, None]},
-        {number.to_bytes(8, "big"): [1.0, 1.0] for number in range(33)},
-    ],
-)  # fmt: skip
-def test_impossible_links_are_dropped(clock: Clock, links: object) -> None:
-    value = signed_as_is({"links": links}, Kind.LINKS, now=clock.now)
-    assert verdict(value, now=clock.now, kind=Kind.LINKS)
+@pytest.mark.parametrize(("kind", "field"), [(kind, field) for kind, fields in BAD_FIELDS.items() for field in fields])
+def test_an_impossible_field_drops_an_announcement(clock: Clock, kind: Kind, field: str) -> None:
+    for bad in BAD_FIELDS[kind][field]:
+        assert verdict(signed_as_is({field: bad}, kind, now=clock.now), now=clock.now, kind=kind), bad
 
 
 def signed_as_is(change: dict[str, Any], kind: Kind = Kind.RECORD, *, now: float, newer: tuple[Any, ...] = ()) -> bytes:
@@ -297,13 +283,6 @@ def test_the_longest_record_that_a_server_can_have_is_taken_and_a_longer_one_is_
     assert verdict(signed_as_is(most | {"adapters": ["a" * 130] * 64}, now=clock.now), now=clock.now) == "too long"
 
 
-@pytest.mark.parametrize(
-    "value", [None, 5, "text", [], {}, b"", b"\xc1", msgpack.packb(5), msgpack.packb({}), bytes(20_000)]
-)
-def test_a_value_that_is_no_announcement_is_dropped(clock: Clock, value: object) -> None:
-    assert verdict(value, now=clock.now)
-
-
 def test_any_change_of_a_byte_drops_an_announcement(clock: Clock) -> None:
     good, rng = sealed(now=clock.now).to_bytes(), random.Random(8)
     for index in range(len(good)):
@@ -314,8 +293,10 @@ def test_any_change_of_a_byte_drops_an_announcement(clock: Clock) -> None:
 
 
 def test_any_bytes_are_an_announcement_or_refused(clock: Clock) -> None:
+    for value in (None, 5, "text", [], {}, b"", b"\xc1", msgpack.packb(5), msgpack.packb({}), bytes(20_000)):
+        assert verdict(value, now=clock.now)
     rng = random.Random(9)
-    for _ in range(2000):
+    for _ in range(300):
         assert verdict(rng.randbytes(rng.randrange(200)), now=clock.now)
         assert verdict(signed_body(rng.randbytes(rng.randrange(1, 60))), now=clock.now)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -44,6 +45,11 @@ class CountingDirectory:
     async def leave(self) -> None:
         self.has_left = True
 
+    async def until(self, condition: Callable[[], bool]) -> None:
+        while not condition():
+            self.beaten.clear()
+            await self.beaten.wait()
+
 
 def make(directory: Any, **intervals: float) -> Announcer:
     return Announcer(directory, record_of(ME.peer_id, 0, 4), beat_of(ME.peer_id, ServerState.JOINING), **intervals)
@@ -71,11 +77,9 @@ async def test_beats_repeat_and_carry_the_newest_figures_while_the_record_stays(
     announcer.start()
     await announcer.wait_announced()
     announcer.update(heartbeat=beat_of(ME.peer_id, ServerState.JOINING, queued_tokens=9))
-    while directory.beats[-1].queued_tokens != 9:
-        directory.beaten.clear()
-        await directory.beaten.wait()
-    await announcer.stop()
+    await directory.until(lambda: directory.beats[-1].queued_tokens == 9)
     assert len(directory.records) == 1
+    await announcer.stop()
     assert directory.has_left
 
 
@@ -83,9 +87,7 @@ async def test_the_record_is_stored_again_in_its_interval() -> None:
     directory = CountingDirectory()
     announcer = make(directory, heartbeat_interval_s=0.005, record_interval_s=0.01)
     announcer.start()
-    while len(directory.records) < 3:
-        directory.beaten.clear()
-        await directory.beaten.wait()
+    await directory.until(lambda: len(directory.records) == 3)
     await announcer.stop()
 
 
@@ -112,12 +114,10 @@ async def test_new_speeds_wait_for_their_time_and_small_ones_are_not_told(monkey
     await announcer.wait_announced()
     announcer.update(record=record_of(ME.peer_id, 0, 4, inference_tps=105.0))
     announcer.update(record=record_of(ME.peer_id, 0, 4, inference_tps=120.0))
-    while len(directory.records) < 2:
-        directory.beaten.clear()
-        await directory.beaten.wait()
+    await directory.until(lambda: len(directory.records) == 2)
     announcer.update(record=record_of(ME.peer_id, 0, 4, inference_tps=125.0))
-    directory.beaten.clear()
-    await directory.beaten.wait()
+    beats = len(directory.beats)
+    await directory.until(lambda: len(directory.beats) > beats)
     await announcer.stop()
     assert [record.inference_tps for record in directory.records] == [100.0, 120.0]
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import pytest
+from helpers.server_records import record_of
 
 from potluck.directory.attempts import MAX_SILENT, Attempts
 from potluck.directory.candidates import MAX_CANDIDATES, choose_candidates
 from potluck.directory.fairness import in_turns
 from potluck.protocol.blocks import PeerId, PersonId
-from tests.helpers.server_records import record_of
 
 
 def peers(person: str, count: int) -> list[PeerId]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import pytest
 from helpers.fake_network import FakeNetwork
 from helpers.server_records import server_of
 
@@ -28,10 +27,7 @@ def person(identity: Identity) -> PersonId:
 
 
 def docket(*said: tuple[Identity, bool], weights: str = span_digest(("0" * 16,) * 4)) -> Docket:
-    form = live(EVE).record.format
-    charge = Charge(
-        EVE.public_key, bytes(32), "0:4", weights, f"{form.dtype} {form.quantization} {form.cache}", int(NOW_S)
-    )
+    charge = Charge(EVE.public_key, bytes(32), "0:4", weights, "float32 none none", int(NOW_S))
     filed = FiledCharge(person(ANN), person(EVE), charge)
     found = {
         bytes([number]): (person(who), Attestation(b"charge", is_wrong, int(NOW_S)))
@@ -40,54 +36,46 @@ def docket(*said: tuple[Identity, bool], weights: str = span_digest(("0" * 16,) 
     return Docket({b"charge": filed}, found)
 
 
-@pytest.fixture
-async def network() -> FakeNetwork:
-    return FakeNetwork()
-
-
-def excluded(network: FakeNetwork, servers: list[LiveServer], now_s: float = NOW_S) -> set[PeerId]:
-    exclusions = Exclusions(network.start(), lambda: now_s)
+def judged(servers: list[LiveServer], docket: Docket, now_s: float = NOW_S) -> Exclusions:
+    exclusions = Exclusions(FakeNetwork(docket=docket).start(), lambda: now_s)
     exclusions.refresh(servers)
+    return exclusions
+
+
+def excluded(servers: list[LiveServer], docket: Docket, now_s: float = NOW_S) -> set[PeerId]:
+    exclusions = judged(servers, docket, now_s)
     return {server.peer_id for server in servers if exclusions.is_excluded(server.peer_id)}
 
 
 ALL = [live(each) for each in (BEN, CEM, EVE)]
+PROVEN = docket((BEN, True), (CEM, True))
 
 
-async def test_a_server_that_two_people_found_wrong_is_excluded_for_a_day(network: FakeNetwork) -> None:
-    network.docket = docket((BEN, True), (CEM, True))
-    assert excluded(network, ALL) == {EVE.peer_id}
-    assert excluded(network, ALL, NOW_S + FIRST_S + 1) == set()
+async def test_a_server_that_two_people_found_wrong_is_excluded_for_a_day() -> None:
+    assert excluded(ALL, PROVEN) == {EVE.peer_id}
+    assert excluded(ALL, PROVEN, NOW_S + FIRST_S + 1) == set()
 
 
-async def test_one_finding_or_a_contradiction_excludes_nobody(network: FakeNetwork) -> None:
-    network.docket = docket((BEN, True))
-    assert excluded(network, ALL) == set()
-    network.docket = docket((BEN, True), (CEM, False))
-    assert excluded(network, ALL) == set()
+async def test_one_finding_or_a_contradiction_excludes_nobody() -> None:
+    assert excluded(ALL, docket((BEN, True))) == set()
+    assert excluded(ALL, docket((BEN, True), (CEM, False))) == set()
 
 
-async def test_people_without_these_blocks_have_no_voice(network: FakeNetwork) -> None:
-    network.docket = docket((BEN, True), (CEM, True))
-    assert excluded(network, [live(BEN), live(EVE)]) == set()
-    network.docket = docket((BEN, True), (CEM, True), weights="f" * 16)
-    assert excluded(network, ALL) == set()
+async def test_people_without_these_blocks_have_no_voice() -> None:
+    assert excluded([live(BEN), live(EVE)], PROVEN) == set()
+    assert excluded(ALL, docket((BEN, True), (CEM, True), weights="f" * 16)) == set()
 
 
-async def test_a_false_accusation_costs_the_accuser_its_credit_for_a_day(network: FakeNetwork) -> None:
-    network.docket = docket((BEN, False), (CEM, False))
-    exclusions = Exclusions(network.start(), lambda: NOW_S + 1)
-    exclusions.refresh(ALL)
+async def test_a_false_accusation_costs_the_accuser_its_credit_for_a_day() -> None:
+    exclusions = judged(ALL, docket((BEN, False), (CEM, False)), NOW_S + 1)
     assert exclusions.is_unpaid(person(ANN))
     assert exclusions.judgement.of(person(ANN)).is_silenced(NOW_S + 1)
     assert not exclusions.is_unpaid(person(EVE))
     assert not exclusions.is_excluded(EVE.peer_id)
 
 
-async def test_whoever_could_judge_once_is_remembered(network: FakeNetwork) -> None:
-    network.docket = docket((BEN, True), (CEM, True))
-    exclusions = Exclusions(network.start(), lambda: NOW_S)
-    exclusions.refresh(ALL)
+async def test_whoever_could_judge_once_is_remembered() -> None:
+    exclusions = judged(ALL, PROVEN)
     exclusions.refresh([live(EVE)])
     assert exclusions.is_excluded(EVE.peer_id)
     assert exclusions.case_against(EVE.peer_id) is not None

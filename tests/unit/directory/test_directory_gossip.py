@@ -9,6 +9,7 @@ import zlib
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import replace
+from typing import Any
 
 import msgpack
 import pytest
@@ -45,7 +46,6 @@ def fast(monkeypatch: pytest.MonkeyPatch) -> None:
         "_COMPARE_INTERVAL_S": 0.05,
         "_SPREAD_INTERVAL_S": 0.02,
         "_MIN_SPREAD_INTERVAL_S": 0.0,
-        "_PING_TIMEOUT_S": 0.2,
     }.items():
         monkeypatch.setattr(gossip, name, seconds)
 
@@ -103,16 +103,6 @@ async def test_a_server_that_dies_is_gone_for_all_long_before_its_heartbeat_is_o
         await until(lambda: all(victim.peer_id not in server.sees() for server in others))
 
 
-async def test_a_server_that_was_hidden_and_lives_is_back_with_its_next_heartbeat() -> None:
-    async with members(4) as (_, (victim, *others)):
-        for other in others:
-            beat = other.directory.table.get(Kind.HEARTBEAT, victim.peer_id)
-            assert beat is not None
-            other.directory.table.hide(victim.peer_id, beat.sequence)
-        await victim.directory.heartbeat(beat_of(victim.peer_id))
-        await until(lambda: all(victim.peer_id in server.sees() for server in others))
-
-
 async def test_a_server_that_joins_knows_at_its_first_reading_whom_the_dht_does_not_know() -> None:
     async with members(3) as (network, servers):
         for kind in (Kind.RECORD, Kind.HEARTBEAT):  # as in a large swarm, where only some are there
@@ -168,16 +158,6 @@ async def test_servers_that_list_nobody_hide_nobody_whose_heartbeat_is_known() -
             liar.host.unary_handlers |= {exchange.COMPARE: all_differ, exchange.FETCH: nobody}
             await reader.reader.ask(liar.peer_id)
         assert len(reader.table.live(time.time())) == 4
-
-
-async def test_a_reader_hears_of_a_goodbye_from_another_server() -> None:
-    async with members(3) as (network, servers):
-        reader = Directory(network.start(), SWARM)
-        await reader.fetch()
-        await servers[0].directory.leave()
-        await until(lambda: servers[0].peer_id not in servers[1].sees())
-        await reader.reader.ask(servers[1].peer_id)
-        assert servers[0].peer_id not in reader.table.live_peers(time.time())
 
 
 async def test_who_is_listed_by_the_nodes_of_several_people_no_more_is_forgotten() -> None:
@@ -261,15 +241,17 @@ async def beating(network: FakeNetwork, clock: Clock) -> FakeHost:
 # -- complaints --------------------------------------------------------------------------------------------------------
 
 
-async def complain(network: FakeNetwork, servers: list[Member], suspect: PeerId) -> None:
+async def complain(network: FakeNetwork, servers: list[Member], suspect: PeerId, *, is_newcomer: bool = False) -> None:
     """A new client tells each of the servers that `suspect` failed it."""
-    client = network.start()
+    client, report = network.start(), encode_report(Report(suspect))
+    if is_newcomer:
+        network.on_probation = {*network.on_probation, client.peer_id}
     for server in servers:
-        report = Report(suspect)
-        await client.call(server.peer_id, exchange.REPORT, encode_report(report), timeout_s=60)
+        await client.call(server.peer_id, exchange.REPORT, report, timeout_s=60)
 
 
-async def test_clients_complaints_make_a_server_that_answers_nobody_disappear() -> None:
+async def test_clients_complaints_make_a_server_that_answers_nobody_disappear(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(gossip, "_PING_TIMEOUT_S", 0.2)
     async with members(3) as (network, (victim, *others)):
         for other in others:  # so that nothing but the complaints can tell
             assert other.directory._gossip is not None
@@ -294,30 +276,17 @@ async def test_newcomers_on_probation_have_nobody_pinged() -> None:
         await victim.directory.stop()
         victim.host.freeze()
         for _ in range(5):
-            newcomer = network.start()
-            network.on_probation = {*network.on_probation, newcomer.peer_id}
-            report = encode_report(Report(victim.peer_id))
-            await newcomer.call(server.peer_id, exchange.REPORT, report, timeout_s=60)
+            await complain(network, [server], victim.peer_id, is_newcomer=True)
         assert not server.directory._gossip._doubted  # type: ignore[union-attr]
         for _ in range(2):
             await complain(network, [server], victim.peer_id)
         assert server.directory._gossip._doubted == {victim.peer_id}  # type: ignore[union-attr]
 
 
-async def test_many_clients_of_one_person_have_nobody_pinged() -> None:
-    async with members(2) as (network, (victim, server)):
-        server.directory.table.person_of = lambda peer: PersonId(peer if peer == victim.peer_id else "mallory")
-        await victim.directory.stop()
-        victim.host.freeze()
-        for _ in range(5):
-            await complain(network, [server], victim.peer_id)
-        assert not server.directory._gossip._doubted  # type: ignore[union-attr]
-
-
 async def test_clients_report_to_servers_that_all_clients_agree_on() -> None:
     async with members(5) as (network, (victim, *others)):
         for _ in range(2):
-            reader = Directory(network.start(), SWARM)
+            reader = Directory(network.start(), SWARM, clock=Clock())
             await reader.fetch()
             await reader.report(victim.peer_id)
             await reader.report(victim.peer_id)  # not again within some seconds
@@ -328,8 +297,11 @@ async def test_clients_report_to_servers_that_all_clients_agree_on() -> None:
 # -- hostile peers -----------------------------------------------------------------------------------------------------
 
 
-def sealed_record(identity: Identity, *, age_s: float = 0.0, start: int = 0) -> Sealed:
-    record, now = record_of(identity.peer_id, start, start + 4), time.time() - age_s
+LONG = ("a" * 120,) * 60  # adapters that make a record long
+
+
+def sealed_record(identity: Identity, *, age_s: float = 0.0, start: int = 0, **changes: Any) -> Sealed:
+    record, now = record_of(identity.peer_id, start, start + 4, **changes), time.time() - age_s
     return seal(SWARM, identity, Kind.RECORD, record_to_fields(record), sequence=now, expiration=now + 300)
 
 
@@ -383,13 +355,13 @@ async def test_garbage_is_refused_and_the_server_lives(protocol: str) -> None:
         assert server.directory.table.live_peers(time.time()) == [server.peer_id]
 
 
-async def test_a_flood_of_announcements_is_refused() -> None:
+async def test_a_flood_of_announcements_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(gossip, "_ANNOUNCEMENTS_A_MINUTE", 20)
     async with members(1) as (network, (server,)):
-        flooder = network.start()
-        records = [sealed_record(Identity.generate()) for _ in range(100)]
+        flooder, records = network.start(), [sealed_record(Identity.generate()) for _ in range(10)]
 
         async def flood() -> None:
-            for _ in range(122):  # twice what a minute allows, as the next minute may begin meanwhile
+            for _ in range(6):  # more than two minutes allow, as the next minute may begin meanwhile
                 await push(flooder, server, *records)
 
         with pytest.raises(RemoteError) as refusal:
@@ -411,11 +383,9 @@ async def test_news_above_a_persons_share_are_kept_and_not_passed_on() -> None:
 
 def test_each_person_has_a_share_of_a_minute() -> None:
     limiter, ana, omar = RateLimiter(3), PersonId("ana"), PersonId("omar")
-    assert [limiter.allows(ana, 2, 61.0), limiter.allows(ana, 2, 62.0), limiter.allows(ana, 1, 119.0)] == [
-        True,
-        False,
-        True,
-    ]
+    assert limiter.allows(ana, 2, 61.0)
+    assert not limiter.allows(ana, 2, 62.0)
+    assert limiter.allows(ana, 1, 119.0)
     assert limiter.allows(omar, 3, 119.0)
     with pytest.raises(RemoteError) as refusal:
         limiter.check(ana, 1, 110.0)
@@ -424,12 +394,8 @@ def test_each_person_has_a_share_of_a_minute() -> None:
 
 
 def test_news_travel_in_messages_that_servers_take_and_those_of_honest_people_come_first() -> None:
-    records = {}
-    for identity in (Identity.generate() for _ in range(120)):
-        padded = record_of(identity.peer_id, 0, 4, adapters=("a" * 120,) * 60)
-        fields, now = record_to_fields(padded), time.time()
-        sealed = seal(SWARM, identity, Kind.RECORD, fields, sequence=now, expiration=now + 300)
-        records[Kind.RECORD, identity.peer_id] = unseal(SWARM, sealed, now=now)
+    padded = [sealed_record(Identity.generate(), adapters=LONG) for _ in range(120)]
+    records = {(Kind.RECORD, each.peer_id): unseal(SWARM, each, now=time.time()) for each in padded}
     peers = [peer for _, peer in records]
     parts = list(gossip._parts(records, in_turns(peers, lambda peer: PersonId("me" if peer == peers[-1] else "them"))))
     assert sorted(sealed.peer_id for part in parts for sealed in part) == sorted(peers)
@@ -437,18 +403,17 @@ def test_news_travel_in_messages_that_servers_take_and_those_of_honest_people_co
     assert all(len(encode_push(Push(tuple(part)))) <= coding.MAX_REQUEST_BYTES for part in parts)
 
 
-@pytest.mark.parametrize("num_ghosts", [300, 0], ids=["ghosts", "no ghosts"])
+@pytest.mark.parametrize("num_ghosts", [100, 0], ids=["ghosts", "no ghosts"])
 def test_records_come_page_by_page_and_ghosts_delay_nobody(num_ghosts: int) -> None:
     honest = [Identity.generate() for _ in range(5)]
     ghosts = [Identity.generate() for _ in range(num_ghosts)]
     table, now = Table(), time.time()
     for identity in (*ghosts, *honest):
-        padded = record_of(identity.peer_id, 0, 4, adapters=("a" * 120,) * 60 if identity in ghosts else ())
-        for kind, fields in (
-            (Kind.RECORD, record_to_fields(padded)),
-            (Kind.HEARTBEAT, heartbeat_to_fields(beat_of(identity.peer_id)) | {"record": round(now * 1000)}),
-        ):
-            table.take(unseal(SWARM, seal(SWARM, identity, kind, fields, sequence=now, expiration=now + 30), now=now))
+        record = unseal(SWARM, sealed_record(identity, adapters=LONG if identity in ghosts else ()), now=now)
+        fields = heartbeat_to_fields(beat_of(identity.peer_id)) | {"record": round(record.sequence * 1000)}
+        beat = seal(SWARM, identity, Kind.HEARTBEAT, fields, sequence=now, expiration=now + 30)
+        table.take(record)
+        table.take(unseal(SWARM, beat, now=now))
     names = {identity.peer_id for identity in ghosts}
     table.person_of = lambda peer: PersonId("mallory" if peer in names else peer)
     answers, after, pages = Answers(table, now), b"", []

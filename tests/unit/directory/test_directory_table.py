@@ -18,18 +18,12 @@ ME, ANA, OMAR = (Identity.generate() for _ in range(3))
 NOW = 1_000_000.0
 
 
-def record(start: int, at: float, who: Identity = ME) -> Announcement:
+def record(start: int, at: float, who: Identity = ME, *, lasts_s: float = 300.0) -> Announcement:
     fields = record_to_fields(record_of(who.peer_id, start, start + 4))
-    return unseal(SWARM, seal(SWARM, who, Kind.RECORD, fields, sequence=at, expiration=at + 300), now=at)
+    return unseal(SWARM, seal(SWARM, who, Kind.RECORD, fields, sequence=at, expiration=at + lasts_s), now=at)
 
 
-def beat(
-    at: float,
-    goes_with: float,
-    state: ServerState = ServerState.ONLINE,
-    *,
-    who: Identity = ME,
-) -> Announcement:
+def beat(at: float, goes_with: float, state: ServerState = ServerState.ONLINE, *, who: Identity = ME) -> Announcement:
     fields = heartbeat_to_fields(beat_of(who.peer_id, state)) | {"record": round(goes_with * 1000)}
     return unseal(SWARM, seal(SWARM, who, Kind.HEARTBEAT, fields, sequence=at, expiration=at + 30), now=at)
 
@@ -64,8 +58,7 @@ def test_a_server_whose_heartbeat_overtakes_its_record_stays_what_it_was() -> No
 def test_only_a_new_sequence_number_is_news_and_a_later_end_is_kept() -> None:
     table = table_of(OLD[0])
     assert not table.take(OLD[0])
-    fields = record_to_fields(record_of(ME.peer_id, 0, 4))
-    later = unseal(SWARM, seal(SWARM, ME, Kind.RECORD, fields, sequence=NOW, expiration=NOW + 400), now=NOW)
+    later = record(0, NOW, lasts_s=400)
     assert not table.take(later)
     assert table.get(Kind.RECORD, ME.peer_id) is later
     assert table.take(NEW[0])

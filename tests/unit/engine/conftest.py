@@ -1,7 +1,12 @@
 from __future__ import annotations
 
+import asyncio
+import threading
+from collections.abc import AsyncIterator, Callable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+
 import pytest
-from helpers.engine_peers import load
+from helpers.engine_peers import Server, load
 from helpers.fake_network import FakeNetwork
 
 from potluck.blocks import BlockSpan
@@ -16,3 +21,24 @@ def blocks() -> BlockSpan:
 @pytest.fixture
 def network() -> FakeNetwork:
     return FakeNetwork()
+
+
+@pytest.fixture
+def held() -> Callable[[Server], AbstractAsyncContextManager[None]]:
+    """The compute thread of a server waits until the block is left."""
+
+    @asynccontextmanager
+    async def held(server: Server) -> AsyncIterator[None]:
+        entered, released = threading.Event(), threading.Event()
+
+        def wait() -> None:
+            entered.set()
+            assert released.wait(120)
+
+        task = asyncio.create_task(server.serving.compute.run(wait))
+        await asyncio.to_thread(entered.wait)
+        yield
+        released.set()
+        await task
+
+    return held

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import pytest
-from helpers.engine_peers import SWARM
+from helpers.engine_peers import SWARM, opening
 from potluck_engine.admission import Admission
 
-from potluck.protocol.blocks import Span
+from potluck.audit.commitments import Terms
+from potluck.membership.budgets import Budgets
+from potluck.protocol.blocks import PeerId, PersonId, Span
 from potluck.protocol.codes import Code, RemoteError
 from potluck.protocol.messages import Caller
-from potluck.protocol.records import span_digest
+from potluck.protocol.receipts import swarm_id
+from potluck.protocol.records import NumberFormat, span_digest
 
 DIGESTS = ("2" * 16, "3" * 16, "4" * 16)
 
@@ -59,3 +62,19 @@ def test_an_adapter_must_be_here() -> None:
     adapted = Admission(SWARM, Span(0, 2), DIGESTS[:2], adapters=("poet@0123456789abcdef",))
     assert adapted.check("golden", Span(0, 2), Caller(adapter="poet@0123456789abcdef")) == "poet@0123456789abcdef"
     assert refusal(adapted, Span(0, 2), Caller(adapter="chef")).code is Code.NOT_SERVED
+
+
+def test_a_peer_of_nobody_is_no_member() -> None:
+    people = {PeerId("a"): PersonId("ana")}
+    admission = Admission(SWARM, Span(2, 5), DIGESTS, budgets=Budgets(people.get))
+    assert admission.person_of(PeerId("a")) == "ana"
+    with pytest.raises(RemoteError) as refused:
+        admission.person_of(PeerId("b"))
+    assert refused.value.code is Code.NOT_A_MEMBER
+
+
+def test_terms_name_the_weights_of_the_sessions_own_blocks(admission: Admission) -> None:
+    form, digest = NumberFormat("float32"), span_digest(DIGESTS[1:])
+    for adapter, named in ((None, ""), ("poet@1", "poet@1")):
+        expected = Terms(swarm_id(SWARM), Span(3, 5), digest, form, named, is_exact=True, packs=False)
+        assert admission.terms(opening(Span(3, 5), exact=True), form, adapter) == expected

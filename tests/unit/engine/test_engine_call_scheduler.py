@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 from potluck_engine.compute.call_scheduler import Call, CallScheduler, Priority
+from potluck_engine.compute.turns import Shares, equal_shares
 
 from potluck.protocol.blocks import PersonId
 from potluck.protocol.codes import Code, RemoteError
@@ -13,8 +14,8 @@ def call(priority: Priority, tokens: int = 1, client: str = "c") -> Call:
     return Call(priority, PersonId(client), lambda: iter(()), tokens, submitted_at=0.0)  # type: ignore[arg-type, return-value]
 
 
-def scheduler(jobs: int = 3, tokens: int = 100) -> CallScheduler:
-    return CallScheduler(max_queued_jobs=jobs, max_queued_tokens=tokens)
+def scheduler(jobs: int = 3, tokens: int = 100, shares: Shares = equal_shares) -> CallScheduler:
+    return CallScheduler(max_queued_jobs=jobs, max_queued_tokens=tokens, shares=shares)
 
 
 def admit(target: CallScheduler, *calls: Call) -> None:
@@ -53,25 +54,22 @@ def test_clients_take_turns_however_many_calls_they_make():
 
 
 def test_shares_decide_whose_calls_come_first():
-    queue = CallScheduler(
-        max_queued_jobs=100,
-        max_queued_tokens=1000,
-        shares=lambda clients: {client: {"rich": 4.0, "poor": 1.0}[client] for client in clients},
-    )
+    queue = scheduler(100, 1000, lambda clients: {client: {"rich": 4.0, "poor": 1.0}[client] for client in clients})
     admit(queue, *(call(Priority.BACKWARD, client=client) for client in ("poor", "rich") for _ in range(20)))
     taken = [found.client for _ in range(20) if (found := queue.take()) is not None]
     assert taken.count(PersonId("rich")) == 16
 
 
-def test_a_call_under_way_that_is_forgotten_leaves_the_queue():
+def test_calls_that_are_forgotten_leave_the_queue_whether_they_began_or_not():
     queue = scheduler()
-    first, second = call(Priority.BACKWARD, tokens=5), call(Priority.BACKWARD)
-    admit(queue, first, second)
-    assert queue.take() is first
-    queue.put_back(first)
-    queue.discard(first)
+    begun, waiting, last = call(Priority.BACKWARD, tokens=5), call(Priority.BACKWARD, tokens=7), call(Priority.BACKWARD)
+    admit(queue, begun, waiting, last)
+    assert queue.take() is begun
+    queue.put_back(begun)
+    for gone in (begun, waiting, waiting):
+        queue.discard(gone)
     assert queue.queued_tokens == 1
-    assert queue.take() is second
+    assert queue.take() is last
 
 
 def test_backward_finishes_one_job_before_the_next():
@@ -99,13 +97,3 @@ def test_tokens_that_wait_are_bounded_but_a_single_large_job_is_taken():
     assert queue.queued_tokens == 50
     with pytest.raises(RemoteError):
         admit(queue, call(Priority.FORWARD, tokens=1))
-
-
-def test_discarded_job_is_forgotten():
-    queue = scheduler()
-    gone = call(Priority.FORWARD, tokens=7)
-    admit(queue, gone)
-    queue.discard(gone)
-    queue.discard(gone)
-    assert queue.take() is None
-    assert queue.queued_tokens == 0

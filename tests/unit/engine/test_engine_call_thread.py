@@ -9,9 +9,11 @@ import threading
 from collections.abc import AsyncIterator, Callable, Generator
 
 import pytest
+import torch
 from potluck_control.launch_spec import ServingLimits
 from potluck_engine.compute.call_scheduler import Priority
 from potluck_engine.compute.call_thread import CallThread
+from potluck_engine.compute.failures import DeviceWatch
 
 from potluck.protocol.blocks import PersonId
 from potluck.protocol.codes import Code, RemoteError
@@ -47,6 +49,14 @@ def noting(name: str, notes: list[str], pieces: int = 1) -> Callable[[], Generat
             notes.append(name)
             yield
         return name
+
+    return run
+
+
+def failing(error: Exception) -> Callable[[], Generator[None, None, str]]:
+    def run() -> Generator[None, None, str]:
+        raise error
+        yield
 
     return run
 
@@ -124,32 +134,21 @@ async def test_work_that_takes_too_long_is_answered_busy_and_dropped(calls):
     await running
 
 
-async def test_a_failure_is_answered_internal_logged_once_and_survived(calls, caplog):
-    def broken() -> Generator[None, None, None]:
-        raise ValueError("secret tensor values")
-        yield
-
+@pytest.mark.parametrize(
+    ("error", "code", "num_logged"),
+    [
+        (ValueError("secret tensor values"), Code.INTERNAL, 1),
+        (RemoteError(Code.ROLLBACK, "cannot go back"), Code.ROLLBACK, 0),
+        (MemoryError(), Code.NO_MEMORY, 1),
+    ],
+)
+async def test_a_failure_is_answered_with_a_code_logged_once_and_survived(calls, caplog, error, code, num_logged):
     with pytest.raises(RemoteError) as refused:
-        await submit(calls, Priority.FORWARD, broken)
-    assert refused.value.code is Code.INTERNAL
+        await submit(calls, Priority.FORWARD, failing(error))
+    assert refused.value.code is code
     assert "secret" not in refused.value.message
-    assert len(caplog.records) == 1
+    assert len(caplog.records) == num_logged
     assert (await submit(calls, Priority.FORWARD, noting("alive", []))).value == "alive"
-
-
-async def test_refusals_of_the_work_itself_and_lack_of_memory_keep_their_codes(calls):
-    def refusing() -> Generator[None, None, None]:
-        raise RemoteError(Code.ROLLBACK, "cannot go back")
-        yield
-
-    def greedy() -> Generator[None, None, None]:
-        raise MemoryError
-        yield
-
-    for work, code in ((refusing, Code.ROLLBACK), (greedy, Code.NO_MEMORY)):
-        with pytest.raises(RemoteError) as refused:
-            await submit(calls, Priority.FORWARD, work)
-        assert refused.value.code is code
 
 
 async def test_timing_tells_queue_and_calls_apart(calls):
@@ -161,13 +160,11 @@ async def test_timing_tells_queue_and_calls_apart(calls):
     assert (await waiting).timing.queue_ms > 0
 
 
-async def test_stopping_answers_everyone_with_draining():
-    thread = CallThread(ServingLimits(max_queued_jobs=4, max_queued_tokens=1000), threads=1)
-    thread.start()
-    gate, running = await held(thread)
-    queued = submit(thread, Priority.FORWARD, noting("x", []))
+async def test_stopping_answers_everyone_with_draining(calls):
+    gate, running = await held(calls)
+    queued = submit(calls, Priority.FORWARD, noting("x", []))
     await asyncio.sleep(0)
-    stopping = asyncio.create_task(thread.stop())
+    stopping = asyncio.create_task(calls.stop())
     await asyncio.sleep(0)
     gate.open.set()
     await stopping
@@ -176,4 +173,54 @@ async def test_stopping_answers_everyone_with_draining():
             await task
         assert refused.value.code is Code.DRAINING
     with pytest.raises(RemoteError):
-        await submit(thread, Priority.FORWARD, noting("x", []))
+        await submit(calls, Priority.FORWARD, noting("x", []))
+
+
+ILLEGAL = RuntimeError("CUDA error: an illegal memory access was encountered")
+
+
+def watch_of(monkeypatch: pytest.MonkeyPatch, *, works: bool) -> tuple[DeviceWatch, list[Exception]]:
+    def synchronize(device: torch.device) -> None:
+        if not works:
+            raise ILLEGAL
+
+    monkeypatch.setattr("potluck_engine.compute.failures.synchronize", synchronize)
+    told: list[Exception] = []
+    return DeviceWatch(torch.device("cuda"), told.append), told
+
+
+def test_a_device_that_fails_ever_after_is_lost_and_told_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    watch, told = watch_of(monkeypatch, works=False)
+    assert watch.is_lost(ILLEGAL)
+    assert watch.is_lost(ILLEGAL)
+    assert told == [ILLEGAL]
+
+
+@pytest.mark.parametrize(
+    ("error", "works"),
+    [
+        (ILLEGAL, True),
+        (torch.OutOfMemoryError("CUDA out of memory"), False),
+        (RemoteError(Code.BUSY, "later"), False),
+    ],
+)
+def test_errors_after_which_the_device_works_lose_nothing(
+    error: Exception, works: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    watch, told = watch_of(monkeypatch, works=works)
+    assert not watch.is_lost(error)
+    assert not told
+
+
+async def test_steps_on_a_lost_device_are_refused_so_that_clients_continue_elsewhere(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """And the engine ends: its loss reaches `wait_lost` from the computing thread."""
+    watch, told = watch_of(monkeypatch, works=False)
+    calls = CallThread(ServingLimits(), threads=1, is_lost=watch.is_lost)
+    calls.start()
+    with pytest.raises(RemoteError) as refused:
+        await submit(calls, Priority.FORWARD, failing(ILLEGAL))
+    await calls.stop()
+    assert refused.value.code is Code.DRAINING
+    assert told == [ILLEGAL]

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import asyncio
 from pathlib import Path
 
-import pytest
 import torch
-from helpers.client_world import HASTY, World, local_model, prompt, world
+from helpers.client_world import World, local_model, prompt, world
+from helpers.engine_peers import until
 from helpers.fake_network import FakeHost
 from helpers.golden import CHECKPOINT
 from potluck_control.launch_spec import LaunchSpec
 from potluck_engine.server import Engine
 
-from potluck.errors import SwarmError
 from potluck.membership.membership import Membership
 from potluck.p2p.config import HostConfig
 from potluck.protocol.blocks import Span
@@ -34,13 +32,6 @@ async def start_engine(there: World, folder: Path, span: Span) -> Engine:
     return engine
 
 
-async def until_idle(engine: Engine) -> None:
-    assert engine.state is not None
-    async with asyncio.timeout(60):
-        while len(engine.state.sessions):  # noqa: ASYNC110 (the engine has no event for it, and needs none)
-            await asyncio.sleep(0.01)
-
-
 def test_sessions_of_a_draining_engine_go_on_at_another_and_it_may_stop_early(tmp_path: Path) -> None:
     with world("0:2") as there:
         engines = [there.client.run(start_engine(there, tmp_path / name, Span(2, 4))) for name in ("a", "b")]
@@ -49,11 +40,12 @@ def test_sessions_of_a_draining_engine_go_on_at_another_and_it_may_stop_early(tm
             text = there.model.generate(prompt(), session=session, max_new_tokens=4, do_sample=False)
             leaver, other = sorted(engines, key=lambda engine: -len(engine.state.sessions))
             there.client.run(leaver.drain())
+            assert leaver.state.admission.leaving
             for _ in range(MANY):
                 text = there.model.generate(text, session=session, **ONE)
                 if there.model.last_route()[0].replaced:
                     break
-            there.client.run(until_idle(leaver))
+            there.client.run(until(lambda: not len(leaver.state.sessions)))
             there.client.run(leaver.stop())
             text = there.model.generate(text, session=session, max_new_tokens=4, do_sample=False)
             (route,) = there.model.last_route()
@@ -64,17 +56,6 @@ def test_sessions_of_a_draining_engine_go_on_at_another_and_it_may_stop_early(tm
         there.client.run(other.stop())
     expected = local_model().generate(prompt(), max_new_tokens=text.shape[1] - 7, do_sample=False)
     assert torch.equal(text, expected)
-
-
-def test_a_draining_engine_takes_no_new_session(tmp_path: Path) -> None:
-    with world("0:2", config=HASTY) as there:
-        engine = there.client.run(start_engine(there, tmp_path, Span(2, 4)))
-        there.client.run(there.client.servers.refresh())
-        there.model.generate(prompt(), **ONE)
-        there.client.run(engine.drain())
-        with pytest.raises(SwarmError, match="2:4"):
-            there.model.generate(prompt(), **ONE)
-        there.client.run(engine.stop())
 
 
 def test_an_engine_that_is_kept_after_all_goes_on_with_its_sessions_and_takes_new_ones(tmp_path: Path) -> None:

@@ -62,17 +62,6 @@ async def refuses(machine: Machine) -> bool:
     return refused.value.code is Code.DRAINING
 
 
-async def test_an_excluded_engine_gives_up_its_span_and_returns_when_the_time_is_over(
-    machine: Machine, court: Court
-) -> None:
-    court.case = CASE
-    await until(lambda: verdicts(machine) == [2])
-    assert await refuses(machine)
-    court.case = None
-    await until(lambda: verdicts(machine) == [2, 0])
-    await machine.begin()
-
-
 async def test_an_engine_that_was_excluded_while_it_was_offloaded_does_not_come_back(
     machine: Machine, court: Court
 ) -> None:

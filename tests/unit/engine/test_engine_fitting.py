@@ -2,25 +2,23 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 import transformers as hf
 from helpers.engine_peers import CHECKPOINT, SWARM
 from potluck_control.launch_spec import LaunchSpec, ServingLimits
-from potluck_engine.fitting import (
-    alone,
-    cache_tokens,
-    choose_dtype,
-    memory_limit_bytes,
-    num_blocks_that_fit,
-    resolved_limits,
-)
+from potluck_engine import fitting
+from potluck_engine.fitting import alone, cache_tokens, choose_dtype, num_blocks_that_fit, resolved_limits
+from potluck_engine.ranks.devices import parse_max_memory
 
 from potluck.blocks import BlockSpan
+from potluck.blocks.residency import Room, place
 from potluck.checkpoint import Checkpoint, open_checkpoint
 from potluck.errors import UsageError
 from potluck.membership.membership import Membership
+from potluck.protocol.blocks import Span
 
 MIB = 1 << 20
 
@@ -35,13 +33,21 @@ def checkpoint(tmp_path_factory: pytest.TempPathFactory) -> Checkpoint:
     return open_checkpoint(str(folder))
 
 
-def test_more_blocks_fit_when_weights_take_fewer_bits(checkpoint: Checkpoint) -> None:
-    limits = ServingLimits(cache_tokens=64)
-    fits = {
-        quantization: num_blocks_that_fit(checkpoint, "bfloat16", 100 * MIB, limits, quantization=quantization)
-        for quantization in ("none", "int8", "int4")
-    }
-    assert fits == {"none": 7, "int8": 14, "int4": 23}
+@pytest.mark.parametrize(
+    ("cache_tokens", "formats", "num_blocks"),
+    [
+        (64, {"quantization": "none"}, 7),
+        (64, {"quantization": "int8"}, 14),
+        (64, {"quantization": "int4"}, 23),
+        (16384, {"cache_quantization": "none"}, 2),
+        (16384, {"cache_quantization": "int8"}, 3),
+    ],
+)
+def test_more_blocks_fit_when_weights_and_cache_take_fewer_bits(
+    checkpoint: Checkpoint, cache_tokens: int, formats: dict[str, str], num_blocks: int
+) -> None:
+    limits = ServingLimits(cache_tokens=cache_tokens)
+    assert num_blocks_that_fit(checkpoint, "bfloat16", 100 * MIB, limits, **formats) == num_blocks
 
 
 @pytest.mark.parametrize(("max_memory", "num_from_disk"), [("", 0), ("cpu=100MiB", 26)])
@@ -55,17 +61,8 @@ def test_a_machine_alone_reads_from_disk_what_its_memory_may_not_hold(
 @pytest.mark.parametrize("name", ["cuda:99", "mps:9", "quark", ""])
 def test_a_device_that_is_not_there_is_named_with_what_to_do(name: str) -> None:
     with pytest.raises(UsageError, match=f"no device '{name}'") as refused:
-        memory_limit_bytes(name)
+        fitting.memory_limit_bytes(name)
     assert "potluck doctor" in refused.value.hint
-
-
-def test_more_blocks_fit_beside_a_cache_in_int8(checkpoint: Checkpoint) -> None:
-    limits = ServingLimits(cache_tokens=16384)
-    fits = [
-        num_blocks_that_fit(checkpoint, "bfloat16", 500 * MIB, limits, cache_quantization=cache_quantization)
-        for cache_quantization in ("none", "int8")
-    ]
-    assert fits[1] > fits[0]
 
 
 def test_at_least_one_block_and_at_most_all(checkpoint: Checkpoint) -> None:
@@ -93,10 +90,9 @@ def test_the_number_format_is_one_that_the_device_computes_in_unless_told_otherw
 def room_for_sessions(
     blocks: BlockSpan, device_bytes: int, limits: ServingLimits, *, grows: bool, max_blocks: int = 2
 ) -> int:
-    weights = blocks.weights.placement.device_bytes
-    limit = f"cpu={weights + device_bytes}B"
-    config = LaunchSpec(Membership(SWARM), str(CHECKPOINT), Path(), limits=limits, max_memory=limit, grows_cache=grows)
-    return cache_tokens(blocks, config, max_blocks=max_blocks)
+    limit = f"cpu={blocks.weights.placement.device_bytes + device_bytes}B"
+    spec = replace(CONFIG, limits=limits, max_memory=limit, grows_cache=grows)
+    return cache_tokens(blocks, spec, max_blocks=max_blocks)
 
 
 def test_sessions_get_what_weights_leave_unless_somebody_said_how_much(blocks: BlockSpan) -> None:
@@ -137,3 +133,66 @@ def test_sessions_and_rows_are_as_long_as_the_model_and_the_memory_allow(
     config = hf.LlamaConfig(max_position_embeddings=positions)
     limits = resolved_limits(ServingLimits(), config, hidden_size, cache_tokens=pages)
     assert (limits.max_length, limits.max_batch_tokens) == (session, call)
+
+
+SPAN = Span(0, 4)
+CONFIG = LaunchSpec(Membership(SWARM), str(CHECKPOINT), Path("unused"), limits=ServingLimits(cache_tokens=100))
+
+
+@pytest.mark.parametrize(
+    ("text", "limits"),
+    [
+        ("", {}),
+        ("cuda:0=10GiB,cpu=20GiB", {"cuda:0": 10 << 30, "cpu": 20 << 30}),
+        (" cuda = 1.5 gb , disk=7B", {"cuda:0": 1_500_000_000, "disk": 7}),
+        ("cuda:1=1MiB,cuda:1=2MiB", {"cuda:1": 2 << 20}),
+    ],
+)
+def test_limits_are_read_as_accelerate_writes_them(text: str, limits: dict[str, int]) -> None:
+    assert parse_max_memory(text) == limits
+
+
+@pytest.mark.parametrize(
+    "text", ["10GiB", "cuda:0", "cuda:0=", "cuda:0=ten", "gpu=1GiB", "cpu=-1GiB", "cpu=1", "cpu=1e9B"]
+)
+def test_what_cannot_be_read_is_quoted(text: str) -> None:
+    with pytest.raises(UsageError, match="is not a device and its memory") as refused:
+        parse_max_memory(text)
+    assert refused.value.hint == "such as cuda:0=10GiB,cpu=20GiB"
+
+
+def test_a_limit_that_names_the_device_wins_over_the_general_one() -> None:
+    limited = replace(CONFIG, memory_limit_mb=5)
+    assert fitting.memory_limits(limited) == {"cpu": 5 << 20}
+    assert fitting.memory_limits(replace(limited, max_memory="cpu=100MiB")) == {"cpu": 100 << 20}
+
+
+@pytest.mark.parametrize(("devices", "total_mb"), [((), 5), (("cpu", "cpu"), 5), (("cuda:0", "cuda:1"), 10)])
+def test_devices_with_memory_of_their_own_add_up(devices: tuple[str, ...], total_mb: int) -> None:
+    device = devices[0] if devices else "cpu"
+    spec = replace(CONFIG, device=device, devices=devices, memory_limit_mb=5)
+    assert fitting.total_limit_bytes(spec) == total_mb << 20
+
+
+def room_for_weights(folder: Path, **changes: object) -> Room:
+    return fitting.weight_room(open_checkpoint(str(CHECKPOINT)), SPAN, replace(CONFIG, **changes), folder=folder)
+
+
+def test_what_sessions_were_promised_is_not_for_weights(tmp_path: Path) -> None:
+    few, many = (
+        room_for_weights(tmp_path, max_memory="cpu=100MiB,disk=5B", limits=ServingLimits(cache_tokens=tokens))
+        for tokens in (100, 10_000)
+    )
+    kv_heads, head_size, both, fp32 = 2, 16, 2, 4
+    assert few.device_bytes - many.device_bytes == kv_heads * head_size * both * fp32 * 9_900 * len(SPAN)
+    assert many.disk_bytes == 5
+
+
+def test_a_machine_that_is_short_of_memory_streams_instead_of_refusing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(fitting, "memory_limit_bytes", lambda device: 1000)
+    assert place([1 << 20] * 4, room_for_weights(tmp_path)).num_streamed == 4
+    limited = room_for_weights(tmp_path, max_memory="cpu=1000B")
+    with pytest.raises(UsageError):
+        place([1 << 20] * 4, limited)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import base64
 import json
+from contextlib import AsyncExitStack
 
 import pytest
 import torch
@@ -136,23 +137,14 @@ class Replay:
 
 @pytest.fixture(scope="module")
 def loaded():
-    return {
-        "A": load(SPANS["A"]),
-        "B": load(SPANS["B"]),
-        "H": load(SPANS["H"], torch.bfloat16),
-    }
+    dtypes = {"A": torch.float32, "B": torch.float32, "H": torch.bfloat16}
+    return {name: load(span, dtypes[name]) for name, span in SPANS.items()}
 
 
 @pytest.mark.parametrize(("group", "case"), CASES, ids=[f"{group}-{case}" for group, case in CASES])
 async def test_stock_clients_get_the_answers_of_stock_servers(group: str, case: str, loaded):
-    network = FakeNetwork()
-    lines = read_lines(group, case)
-    names = sorted({line["server"] for line in lines})
-    async with serve(network, blocks=loaded[names[0]], limits=STOCK_LIMITS) as first:
-        servers = {names[0]: first}
-        if len(names) == 1:
-            await Replay(case, network.start(), servers).play(lines, is_half=group == "bf16")
-            return
-        async with serve(network, blocks=loaded[names[1]], limits=STOCK_LIMITS) as second:
-            servers[names[1]] = second
-            await Replay(case, network.start(), servers).play(lines, is_half=group == "bf16")
+    network, lines, servers = FakeNetwork(), read_lines(group, case), {}
+    async with AsyncExitStack() as stack:
+        for name in sorted({line["server"] for line in lines}):
+            servers[name] = await stack.enter_async_context(serve(network, blocks=loaded[name], limits=STOCK_LIMITS))
+        await Replay(case, network.start(), servers).play(lines, is_half=group == "bf16")

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+import pytest
 from potluck_engine.memory.page_admission import (
     IDLE_S,
     MAX_PASSES,
@@ -28,18 +31,8 @@ class World:
         self.granted: list[str] = []
         self.spilled: list[str] = []
 
-    def holder(
-        self,
-        name: str,
-        client: str = "c",
-        *,
-        pages: int = 0,
-        used_at: float = 0.0,
-        running: bool = False,
-        spare: bool = False,
-    ):
-        made = Holder(name, PeerId(client), pages, running, used_at, is_spare=spare)
-        self.line.holders[name] = made
+    def holder(self, name: str, client: str = "c", **facts: Any) -> Holder:
+        made = self.line.holders[name] = Holder(name, PeerId(client), **facts)
         return made
 
     def ask(self, name: str, pages: int, *, client: str = "c", deadline: float = 1e9) -> None:
@@ -70,7 +63,7 @@ class World:
         self.line.withdraw(name)
 
 
-def test_what_fits_is_granted_at_once_and_in_order():
+def test_what_fits_is_granted_at_once_and_in_order_if_need_be_all_to_one_client():
     world = World()
     world.ask("a", 4)
     world.ask("b", 6)
@@ -89,7 +82,7 @@ def test_more_than_there_is_at_all_is_refused_without_waiting():
 
 def test_a_session_that_would_outgrow_all_pages_is_refused_without_waiting():
     world = World()
-    world.holder("a", pages=6, running=True)
+    world.holder("a", pages=6, is_running=True)
     world.ask("a", 4, deadline=5.0)
     world.settle()
     assert world.granted == ["a"]
@@ -100,7 +93,7 @@ def test_a_session_that_would_outgrow_all_pages_is_refused_without_waiting():
 
 def test_a_client_may_take_exactly_its_share():
     world = World()
-    world.holder("greedy", "greedy", pages=5, running=True)
+    world.holder("greedy", "greedy", pages=5, is_running=True)
     world.ask("greedy too", 1, client="greedy")
     world.ask("modest", 5, client="modest")
     world.settle()
@@ -117,20 +110,9 @@ def test_a_session_that_could_not_be_spilled_is_left_alone_for_a_while():
     assert world.spilled == ["idle"]
 
 
-def test_waiter_is_served_when_another_session_ends():
-    world = World()
-    world.holder("holder", pages=8, running=True)
-    world.ask("waiter", 5)
-    world.settle()
-    assert world.granted == []
-    world.end("holder")
-    world.settle()
-    assert world.granted == ["waiter"]
-
-
 def test_waiter_is_refused_at_its_deadline():
     world = World()
-    world.holder("holder", pages=8, running=True)
+    world.holder("holder", pages=8, is_running=True)
     world.ask("waiter", 5, deadline=3.0)
     world.settle(2.9)
     assert world.line.wake_at(2.9) == 3.0
@@ -141,7 +123,7 @@ def test_waiter_is_refused_at_its_deadline():
 
 def test_the_small_pass_the_large_but_not_for_ever():
     world = World()
-    world.holder("holder", pages=4, running=True)
+    world.holder("holder", pages=4, is_running=True)
     world.ask("large", 8)
     for i in range(MAX_PASSES + 5):
         name = f"small {i}"
@@ -157,7 +139,7 @@ def test_the_small_pass_the_large_but_not_for_ever():
 
 def test_a_client_beyond_its_share_waits_while_another_within_its_share_does():
     world = World()
-    world.holder("greedy", "greedy", pages=8, running=True)
+    world.holder("greedy", "greedy", pages=8, is_running=True)
     world.ask("modest", 4, client="modest")
     world.ask("greedy too", 1, client="greedy")
     world.settle()
@@ -165,14 +147,6 @@ def test_a_client_beyond_its_share_waits_while_another_within_its_share_does():
     world.end("greedy")
     world.settle()
     assert world.granted == ["modest", "greedy too"]
-
-
-def test_a_client_alone_may_have_everything():
-    world = World()
-    world.holder("one", pages=6, running=True)
-    world.ask("two", 4)
-    world.settle()
-    assert world.granted == ["two"]
 
 
 def test_idle_sessions_are_spilled_longest_idle_first_and_no_more_than_needed():
@@ -198,7 +172,7 @@ def test_idle_sessions_of_a_client_beyond_its_share_are_spilled_first():
 def test_sessions_that_were_just_answered_or_run_keep_their_pages():
     world = World()
     world.holder("thinking", pages=5, used_at=10.0)
-    world.holder("running", pages=5, used_at=0.0, running=True)
+    world.holder("running", pages=5, used_at=0.0, is_running=True)
     world.ask("new", 1)
     world.settle(10.0 + IDLE_S / 2)
     assert world.spilled == []
@@ -210,7 +184,7 @@ def test_sessions_that_were_just_answered_or_run_keep_their_pages():
 def test_nobody_is_spilled_when_that_would_not_be_enough():
     world = World()
     world.holder("idle", pages=2)
-    world.holder("running", pages=8, running=True)
+    world.holder("running", pages=8, is_running=True)
     world.ask("new", 5)
     world.settle(20.0)
     assert world.spilled == []
@@ -232,7 +206,7 @@ def test_sessions_that_all_wait_to_grow_do_not_wait_for_each_other():
 
 def test_who_leaves_the_line_is_forgotten():
     world = World()
-    world.holder("holder", pages=10, running=True)
+    world.holder("holder", pages=10, is_running=True)
     world.ask("a", 5)
     world.line.withdraw("a")
     world.end("holder")
@@ -241,35 +215,34 @@ def test_who_leaves_the_line_is_forgotten():
     assert world.line.wake_at(0.0) is None
 
 
-def test_what_is_reserved_is_not_free_for_others_until_it_expires() -> None:
+@pytest.fixture
+def reserved() -> PageAdmission:
+    """Five of ten pages are reserved for Anna."""
     line = PageAdmission(10)
     assert line.reservations.hold(ANNA, pages=5, rows=1, free=10, now=0.0) == 5
-    line.ask(PageRequest(Holder("b", BOB), 6, deadline=100.0))
-    assert line.next(0.0, free=10) is None
-    assert line.wake_at(0.0) == HELD_S
-    assert isinstance(line.next(HELD_S, free=10), Grant)
+    return line
 
 
-def test_a_reservation_is_there_for_its_client_and_used_up_by_its_session() -> None:
-    line = PageAdmission(10)
-    line.reservations.hold(ANNA, pages=5, rows=1, free=10, now=0.0)
-    line.ask(PageRequest(Holder("a", ANNA), 8, deadline=100.0))
-    assert isinstance(line.next(0.0, free=10), Grant)
-    assert line.reservations.pages(0.0) == 0
+def test_what_is_reserved_is_not_free_for_others_until_it_expires(reserved: PageAdmission) -> None:
+    reserved.ask(PageRequest(Holder("b", BOB), 6, deadline=100.0))
+    assert reserved.next(0.0, free=10) is None
+    assert reserved.wake_at(0.0) == HELD_S
+    assert isinstance(reserved.next(HELD_S, free=10), Grant)
 
 
-def test_a_later_step_of_an_old_session_uses_no_reservation() -> None:
-    line = PageAdmission(10)
-    line.reservations.hold(ANNA, pages=5, rows=1, free=10, now=0.0)
-    line.ask(PageRequest(Holder("a", ANNA, pages=1), 1, deadline=100.0))
-    assert isinstance(line.next(0.0, free=9), Grant)
-    assert line.reservations.pages(0.0) == 5
+@pytest.mark.parametrize(("held", "asked", "left"), [(0, 8, 0), (1, 1, 5)], ids=["a new session", "a later step"])
+def test_a_reservation_is_used_up_by_a_new_session_of_its_client(
+    reserved: PageAdmission, held: int, asked: int, left: int
+) -> None:
+    reserved.ask(PageRequest(Holder("a", ANNA, pages=held), asked, deadline=100.0))
+    assert isinstance(reserved.next(0.0, free=10 - held), Grant)
+    assert reserved.reservations.pages(0.0) == left
 
 
 def test_a_spare_session_gives_way_at_once_and_before_those_that_rest() -> None:
     world = World()
     world.holder("rests", "anna", pages=5)
-    world.holder("spare", "bob", pages=5, used_at=99.9, spare=True)
+    world.holder("spare", "bob", pages=5, used_at=99.9, is_spare=True)
     world.ask("new", 4, client="carl")
     world.settle(now=100.0)
     assert (world.spilled, world.granted) == (["spare"], ["new"])
@@ -278,7 +251,7 @@ def test_a_spare_session_gives_way_at_once_and_before_those_that_rest() -> None:
 def test_a_spare_session_takes_nothing_from_others_and_waits_behind_them() -> None:
     world = World()
     world.holder("rests", "anna", pages=8)
-    world.holder("spare", "bob", spare=True)
+    world.holder("spare", "bob", is_spare=True)
     world.ask("spare", 4, deadline=100.0)
     world.settle(now=99.0)
     assert (world.spilled, world.granted) == ([], [])
@@ -291,8 +264,8 @@ def test_a_spare_session_takes_nothing_from_others_and_waits_behind_them() -> No
 
 def test_spare_sessions_count_towards_nobodys_share() -> None:
     world = World()
-    world.holder("spare", "anna", pages=4, running=True, spare=True)
-    world.holder("other", "bob", pages=1, running=True)
+    world.holder("spare", "anna", pages=4, is_running=True, is_spare=True)
+    world.holder("other", "bob", pages=1, is_running=True)
     world.ask("a", 5, client="anna")
     world.settle()
     assert world.granted == ["a"], "with its spare one, anna would hold more than half"

@@ -66,20 +66,18 @@ async def test_a_beginning_that_comes_in_pieces_is_kept_whole(network, blocks):
     prompt = hidden_states(1, 100, seed=9)
     async with serve(network, blocks=blocks) as server:
         host, answers = network.start(), []
-        for bounds in ((0, 32, 64, 100), (0, 32, 64, 100), (0, 100)):
+        for bounds in ((0, 32, 64, 100), (0, 100)):
             client = await Client.open(host, server)
-            answered = [
-                await client.step(
-                    StepRequest(prompt[:, start:end], opening(SPAN, max_length=256) if start == 0 else None)
-                )
+            pieces = [
+                StepRequest(prompt[:, start:end], None if start else opening(max_length=256))
                 for start, end in pairwise(bounds)
             ]
-            answers.append(torch.cat([answer.hidden for answer in answered], dim=1))
+            outputs = [(await client.step(piece)).hidden for piece in pieces]
+            answers.append(torch.cat(outputs, dim=1))
             await client.close()
         counted = server.serving.metrics()
-    assert counted.shared_tokens == 96 + 96
-    assert torch.equal(answers[0][:, :96], answers[1][:, :96])
-    torch.testing.assert_close(answers[0], answers[2], rtol=1e-5, atol=1e-4)  # other rows in a step round otherwise
+    assert counted.shared_tokens == 96
+    torch.testing.assert_close(answers[0], answers[1], rtol=1e-5, atol=1e-4)  # other rows in a step round otherwise
 
 
 async def test_beginnings_are_not_shared_with_other_clients_spans_or_prompts(network, blocks):
@@ -140,19 +138,6 @@ async def test_an_idle_session_makes_room_and_goes_on_where_it_was(network, bloc
         assert list(tmp_path.iterdir()) == []
         await idle.close()
         await until(lambda: server.used_pages == 0)
-
-
-@pytest.mark.usefixtures("quickly_idle")
-async def test_two_sessions_that_do_not_fit_together_take_turns(network, blocks, tmp_path):
-    prompts = [hidden_states(1, 90, seed=seed) for seed in range(2)]
-    tokens = [hidden_states(1, 1, seed=10 + i) for i in range(3)]
-    async with serve(network, blocks=blocks, limits=ServingLimits(cache_tokens=128), spill_folder=tmp_path) as server:
-        clients = [await open_session(network.start(), server, prompt) for prompt in prompts]
-        expected = [local(prompt, *tokens)[1:] for prompt in prompts]
-        for index, token in enumerate(tokens):
-            for client, outputs in zip(clients, expected, strict=True):
-                assert is_close((await client.step(StepRequest(token))).hidden, outputs[index])
-        assert server.serving.metrics().spills >= 5
 
 
 @contextmanager

@@ -91,7 +91,6 @@ async def test_a_quote_after_decode_steps_tells_what_they_took(network: FakeNetw
     ("changes", "code"),
     [
         ({"span": Span(1, 3)}, Code.NOT_SERVED),
-        ({"caller": Caller(revision_digest="0" * 16)}, Code.NOT_SERVED),
         ({"caller": Caller(adapter="poet")}, Code.NOT_SERVED),
         ({"rows": 0}, Code.BAD_REQUEST),
     ],
@@ -104,16 +103,6 @@ async def test_a_quote_is_refused_as_its_session_would_be(
             await ask(network.start(), server, **changes)
         assert refused.value.code is code
         assert server.serving.stage.paging.admission.reservations.rows(time.monotonic()) == 0
-
-
-async def test_a_server_that_leaves_gives_no_quote(network: FakeNetwork) -> None:
-    async with serve(network) as server:
-        host = network.start()
-        assert (await ask(host, server)).reserved_tokens
-        server.serving.admission.leaving = True
-        with pytest.raises(RemoteError) as refused:
-            await ask(host, server)
-        assert refused.value.code is Code.DRAINING
 
 
 async def ask(host: FakeHost, server: Server, **changes: Any) -> Quote:

@@ -7,25 +7,18 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Generator
 from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import Any
 
 import psutil
 import pytest
 import torch
 from helpers.engine_peers import CHECKPOINT, SWARM, hidden_states, load
-from helpers.fake_network import FakeHost, FakeNetwork
+from helpers.lone_engine import Machine
 from potluck_control.engine_messages import (
-    EngineEvent,
-    Freed,
-    Joining,
-    Loading,
-    Measured,
-    Offline,
     Online,
-    Placed,
-    Starting,
 )
 from potluck_control.launch_spec import LaunchSpec
 from potluck_engine.loaded_blocks import LoadedBlocks
@@ -34,14 +27,12 @@ from potluck_engine.ranks.processes import RankProcesses
 from potluck_engine.ranks.ranked import RankedSpan, loaded_blocks
 from potluck_engine.server import Engine
 from torch import Tensor
-from transformers import GPT2Config, GPT2LMHeadModel
 
 from potluck.blocks.kv import KvMemory, KvSequence
 from potluck.blocks.plans import StepRow, plan_step
 from potluck.checkpoint import open_checkpoint
-from potluck.errors import CheckpointError, UsageError
+from potluck.errors import UsageError
 from potluck.membership.membership import Membership
-from potluck.p2p.config import HostConfig
 from potluck.protocol.blocks import Span
 from potluck.protocol.codes import Code, RemoteError
 
@@ -63,46 +54,29 @@ def close_to(one: Tensor, other: Tensor) -> bool:
     return float((one - other).norm() / other.norm()) < 1e-5
 
 
-async def test_all_that_an_engine_does_comes_out_as_from_one_process(tmp_path: Path) -> None:
+async def test_all_that_an_engine_does_comes_out_as_from_one_process_and_stays_on_this_machine(tmp_path: Path) -> None:
     alone = load(SPAN)
     async with two_ranks(tmp_path) as (ranks, blocks):
         together, one = loaded_blocks(blocks, piece_tokens=512), LoadedBlocks(alone, piece_tokens=512)
         await asyncio.to_thread(_compare_sessions_alone, together, one)
         await asyncio.to_thread(_compare_calls, together, one)
         await asyncio.to_thread(_compare_steps, together, one)
+        heard = [psutil.Process(pid).net_connections("inet") for pid in (os.getpid(), *ranks.pids)]
+        assert {item.laddr.ip for each in heard for item in each} == {"127.0.0.1"}
     assert not any(_lives(pid) for pid in ranks.pids)
 
 
-async def test_ranks_listen_to_this_machine_only(tmp_path: Path) -> None:
-    async with two_ranks(tmp_path) as (ranks, _):
-        heard = [psutil.Process(pid).net_connections("inet") for pid in (os.getpid(), *ranks.pids)]
-        addresses = {item.laddr.ip for each in heard for item in each}
-    assert addresses == {"127.0.0.1"}
-
-
-async def test_a_killed_rank_is_noticed_and_every_call_is_refused_with_a_code(tmp_path: Path) -> None:
-    async with two_ranks(tmp_path) as (ranks, blocks):
-        os.kill(ranks.pids[0], signal.SIGKILL)
-        hidden = hidden_states(1, 5)
-        with pytest.raises(RemoteError) as first:
-            await asyncio.to_thread(blocks.forward, hidden)
-        async with asyncio.timeout(60):
-            await ranks.wait_lost()
-        with pytest.raises(RemoteError) as second:
-            await asyncio.to_thread(blocks.forward, hidden)
-    for refused in (first.value, second.value):
-        assert refused.code is Code.DRAINING
-        assert refused.retry_after_s
-
-
-async def test_a_rank_that_hangs_is_killed_when_an_exchange_takes_too_long(
+async def test_a_rank_that_hangs_is_killed_in_time_and_every_call_is_refused_with_a_code(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("potluck_engine.ranks.processes.EXCHANGE_TIMEOUT_S", 0.5)
     async with two_ranks(tmp_path) as (ranks, blocks):
         os.kill(ranks.pids[0], signal.SIGSTOP)
-        with pytest.raises(RemoteError):
-            await asyncio.to_thread(blocks.forward, hidden_states(1, 5))
+        for _ in range(2):
+            with pytest.raises(RemoteError) as refused:
+                await asyncio.to_thread(blocks.forward, hidden_states(1, 5))
+            assert refused.value.code is Code.DRAINING
+            assert refused.value.retry_after_s
         async with asyncio.timeout(60):
             await ranks.wait_lost()
     assert not _lives(ranks.pids[0])
@@ -165,10 +139,8 @@ async def test_a_device_that_is_not_there_is_refused_before_anything_is_started(
 
 
 async def test_an_engine_gives_its_devices_back_loses_one_meanwhile_and_serves_again(tmp_path: Path) -> None:
-    events: list[EngineEvent] = []
-    config = LaunchSpec(Membership(SWARM), str(CHECKPOINT), tmp_path, "0:2", devices=("cpu", "cpu"))
-    engine = Engine(config, events.append, start_host=_start_host)
-    async with engine:
+    machine = Machine(tmp_path, span=SPAN, devices=("cpu", "cpu"))
+    async with machine.engine as engine:
         first = _rank_pid(engine)
         await engine.offload()
         os.kill(first, signal.SIGKILL)
@@ -180,28 +152,11 @@ async def test_an_engine_gives_its_devices_back_loses_one_meanwhile_and_serves_a
         assert engine.state is not None
         blocks = engine.state.blocks.whole
         with torch.inference_mode():
-            assert close_to(
-                await asyncio.to_thread(blocks.forward, hidden_states(1, 5)), load(SPAN)(hidden_states(1, 5))
-            )
+            output = await asyncio.to_thread(blocks.forward, hidden_states(1, 5))
+            assert close_to(output, load(SPAN)(hidden_states(1, 5)))
     assert not _lives(first)
     assert not _lives(second)
-    assert [type(event) for event in events if not isinstance(event, Loading | Placed | Measured)] == [
-        *(Starting, Joining, Online, Offline, Freed),
-        *(Joining, Online, Offline),
-    ]
-
-
-async def test_a_family_that_cannot_be_spread_is_refused_by_name_before_the_swarm_is_told_more(tmp_path: Path) -> None:
-    GPT2LMHeadModel(GPT2Config(n_layer=4, n_embd=64, n_head=4, vocab_size=8)).save_pretrained(tmp_path / "gpt2")
-    config = LaunchSpec(Membership(SWARM), str(tmp_path / "gpt2"), tmp_path / "run", "0:2", devices=("cpu", "cpu"))
-    engine = Engine(config, lambda _: None, start_host=_start_host)
-    with pytest.raises(CheckpointError, match="gpt2") as refused:
-        await engine.start()
-    assert "one device" in (refused.value.hint or "")
-
-
-async def _start_host(_: HostConfig) -> FakeHost:
-    return FakeNetwork().start()
+    assert [type(event) for event in machine.events].count(Online) == 2
 
 
 def _rank_pid(engine: Engine) -> int:
@@ -229,12 +184,13 @@ def _compare_sessions_alone(together: LoadedBlocks, one: LoadedBlocks) -> None:
 def _compare_calls(together: LoadedBlocks, one: LoadedBlocks) -> None:
     hidden, grad = hidden_states(2, 7), hidden_states(2, 7, seed=1)
     prompts = torch.randn((2, 1, 3, 64), generator=torch.Generator().manual_seed(2))
-    for make in (
-        lambda blocks: blocks.forward(SPAN, hidden, prompts),
-        lambda blocks: blocks.backward(SPAN, hidden, grad, prompts),
-    ):
-        for ours, theirs in zip(_finish(make(together)), _finish(make(one)), strict=True):
-            assert ours is theirs is None or close_to(ours, theirs)
+    results = []
+    for blocks in (together, one):
+        output = _finish(blocks.forward(SPAN, hidden, prompts))
+        gradients = _finish(blocks.backward(SPAN, hidden, grad, prompts))
+        results.append((output, gradients.hidden, gradients.prompts))
+    for ours, theirs in zip(*results, strict=True):
+        assert close_to(ours, theirs)
 
 
 def _compare_steps(together: LoadedBlocks, one: LoadedBlocks) -> None:
@@ -246,14 +202,14 @@ def _compare_steps(together: LoadedBlocks, one: LoadedBlocks) -> None:
 def _steps(blocks: LoadedBlocks) -> list[Tensor]:
     memory = blocks.whole.new_memory(256)
     first, second = memory.new_sequence(), memory.new_sequence(Span(1, 2))
-    outputs = [_step(blocks, memory, [(first, 21), (second, 3)], seed=0, prompts={0: hidden_states(2, 4, seed=9)})]
+    outputs = [_step(blocks, memory, [(first, 21), (second, 3)], 0, {0: hidden_states(2, 4, seed=9)})]
     fork = memory.fork(first)
-    outputs.append(_step(blocks, memory, [(first, 1), (fork, 2), (second, 1)], seed=1))
+    outputs.append(_step(blocks, memory, [(first, 1), (fork, 2), (second, 1)], 1))
     saved = memory.save(first)
     memory.free(first)
     memory.crop(fork, 18)
     back = memory.load(saved)
-    outputs.append(_step(blocks, memory, [(back, 1), (fork, 1)], seed=2))
+    outputs.append(_step(blocks, memory, [(back, 1), (fork, 1)], 2))
     return outputs
 
 
@@ -261,7 +217,6 @@ def _step(
     blocks: LoadedBlocks,
     memory: KvMemory,
     rows: list[tuple[KvSequence, int]],
-    *,
     seed: int,
     prompts: dict[int, Tensor] | None = None,
 ) -> Tensor:
@@ -274,13 +229,12 @@ def _step(
     return output
 
 
-def _finish(pieces: object) -> Sequence[Tensor | None]:
-    step: Callable[[], object] = pieces.__next__  # type: ignore[attr-defined]
-    while True:
-        try:
-            step()
-        except StopIteration as done:
-            return done.value
+def _finish(pieces: Generator[None, None, Any]) -> Any:
+    try:
+        while True:
+            next(pieces)
+    except StopIteration as done:
+        return done.value
 
 
 def _lives(pid: int) -> bool:

@@ -147,12 +147,6 @@ async def test_the_first_block_answers_before_the_others_are_loaded(swarm: Swarm
         assert min(await swarm.coverage()) == 1
 
 
-async def test_engines_without_orders_share_the_model_out(swarm: Swarm) -> None:
-    async with AsyncExitStack() as stack:
-        await asyncio.gather(*(stack.enter_async_context(swarm.engine()) for _ in range(2)))
-        await swarm.until_covered(1)
-
-
 async def test_when_a_server_dies_another_slides_there_and_sessions_over_what_stays_never_notice(swarm: Swarm) -> None:
     async with AsyncExitStack() as stack:
         await stack.enter_async_context(swarm.engine(replace(CONFIG, blocks="0:1")))

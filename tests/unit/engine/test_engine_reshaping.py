@@ -7,14 +7,14 @@ from collections.abc import AsyncIterator
 
 import pytest
 import torch
-from helpers.engine_peers import Client, Server, call, hidden_states, is_close, load, opening, serve, until
-from helpers.fake_network import FakeHost, FakeNetwork
+from helpers.engine_peers import Client, Server, hidden_states, is_close, load, opening, serve, until
+from helpers.fake_network import FakeNetwork
 from potluck_control.launch_spec import ServingLimits
 
 from potluck.blocks.reshaping import reshaped
 from potluck.protocol.blocks import Span
 from potluck.protocol.codes import Code, RemoteError
-from potluck.protocol.messages import ForwardRequest, StepRequest
+from potluck.protocol.messages import StepRequest
 
 
 async def grow(server: Server, block: int) -> None:
@@ -122,21 +122,3 @@ async def test_a_session_that_runs_alone_keeps_its_cache(network: FakeNetwork, s
         cache = blocks.new_cache()
         alone = [blocks.forward(hidden_states(1, 9)[:, a:b], cache) for a, b in ((0, 5), (5, 9))]
     assert all(torch.equal(one, other) for one, other in zip(outputs, alone, strict=True))
-
-
-async def test_what_is_not_kept_is_refused_at_once_and_new_blocks_are_served(
-    network: FakeNetwork, sliding: Server
-) -> None:
-    host = network.start()
-    sliding.serving.admission.kept = Span(2, 3)
-    with pytest.raises(RemoteError) as refusal:
-        await forward(host, sliding, Span(1, 3))
-    assert refusal.value.code is Code.NOT_SERVED
-    await shrink(sliding, Span(2, 3))
-    await grow(sliding, 3)
-    assert is_close(await forward(host, sliding, Span(2, 4)), expected(Span(2, 4), 1, 7))
-
-
-async def forward(host: FakeHost, server: Server, span: Span) -> torch.Tensor:
-    request = ForwardRequest("golden", span, hidden_states(1, 7))
-    return (await call(host, server.host.peer_id, request)).tensors[0]

@@ -4,81 +4,50 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
-from helpers.engine_peers import CHECKPOINT, SWARM, Client, hidden_states, opening
-from helpers.fake_network import FakeHost, FakeNetwork
-from potluck_control.engine_messages import EngineEvent, Joining, Loading, Measured, Offline, Online, Placed, Starting
-from potluck_control.launch_spec import LaunchSpec
-from potluck_engine.server import Engine
+from helpers.engine_peers import SWARM
+from helpers.lone_engine import SPAN, Machine
+from potluck_control.engine_messages import Joining, Loading, Measured, Offline, Online, Placed, Starting
+from potluck_control.launch_spec import ServingLimits
 
 from potluck.directory import Directory
-from potluck.errors import CheckpointError, UsageError
+from potluck.errors import CheckpointError, PotluckError, UsageError
 from potluck.membership.membership import Membership
-from potluck.p2p.config import HostConfig
-from potluck.protocol.blocks import Span
 from potluck.protocol.codes import Code, RemoteError
-from potluck.protocol.messages import StepRequest
-from potluck.protocol.records import ServerState
-from potluck.wire import protocols
-
-SPAN = Span(1, 3)
-CONFIG = LaunchSpec(
-    membership=Membership(SWARM), checkpoint=str(CHECKPOINT), runtime_dir=Path("unused"), blocks="1:3", public_name="me"
-)
+from potluck.protocol.records import LiveServer, ServerState
 
 
-class Swarm:
-    """A fake network, the events of the engine under test, and a reader of the directory."""
-
-    def __init__(self) -> None:
-        self.network = FakeNetwork()
-        self.events: list[EngineEvent] = []
-        self.host: FakeHost | None = None
-
-    async def start_host(self, _: HostConfig) -> FakeHost:
-        self.host = self.network.start()
-        return self.host
-
-    def engine(self, config: LaunchSpec = CONFIG) -> Engine:
-        return Engine(config, self.events.append, start_host=self.start_host)
-
-    async def seen(self) -> dict[Span, ServerState]:
-        view = await Directory(self.network.start(), SWARM).fetch()
-        return {server.span: server.heartbeat.state for server in view.servers}
+async def seen(machine: Machine) -> tuple[LiveServer, ...]:
+    """Return the servers that others find in the directory."""
+    return (await Directory(machine.network.start(), SWARM).fetch()).servers
 
 
-@pytest.fixture
-def swarm() -> Swarm:
-    return Swarm()
-
-
-async def test_engine_is_announced_while_it_serves_and_gone_afterwards(swarm):
-    async with swarm.engine() as engine:
-        assert await swarm.seen() == {SPAN: ServerState.ONLINE}
-        assert engine.state is not None
-        (server,) = (await Directory(swarm.network.start(), SWARM).fetch()).servers
+async def test_engine_is_announced_while_it_serves_and_gone_afterwards(tmp_path: Path) -> None:
+    machine = Machine(tmp_path, public_name="me")
+    async with machine.engine as engine:
+        (server,) = await seen(machine)
+        assert (server.span, server.heartbeat.state) == (SPAN, ServerState.ONLINE)
         assert server.record.public_name == "me"
+        assert engine.state is not None
         assert server.record.block_digests == engine.state.blocks.whole.digests
         assert server.record.inference_tps > 0
         assert 0.001 < (server.record.packing_error or 0) < 0.02  # measured on its own blocks
-        assert server.heartbeat.cache_tokens_left >= CONFIG.limits.cache_tokens
-    assert await swarm.seen() == {}
-    assert [type(event) for event in swarm.events] == [Starting, Joining, Loading, Placed, Measured, Online, Offline]
-    assert swarm.host.is_dead
+        assert server.heartbeat.cache_tokens_left >= ServingLimits().cache_tokens
+    assert not await seen(machine)
+    assert [type(event) for event in machine.events] == [Starting, Joining, Loading, Placed, Measured, Online, Offline]
+    assert machine.host.is_dead
 
 
-async def test_engine_answers_as_soon_as_it_says_online(swarm):
-    answers: list[tuple[int, ...]] = []
-    async with swarm.engine() as engine:
-        host = swarm.network.start()
-        stream = await host.open_stream(swarm.host.peer_id, protocols.SESSION, timeout_s=120, max_frame_bytes=1 << 20)
-        client = Client(stream)
-        answers.append(tuple((await client.step(StepRequest(hidden_states(1, 2), opening(SPAN)))).hidden.shape))
+async def test_engine_answers_as_soon_as_it_says_online_and_tells_sessions_that_it_stops(tmp_path: Path) -> None:
+    machine = Machine(tmp_path)
+    async with machine.engine as engine:
+        client = await machine.begin(tokens=2)
+        assert machine.output.shape == (2, 2, 64)
         await engine.stop()
         with pytest.raises(RemoteError) as told:
-            await stream.receive(timeout_s=60)
-    assert answers == [(1, 2, 64)]
+            await client.stream.receive(timeout_s=60)
     assert told.value.code is Code.DRAINING
 
 
@@ -94,9 +63,12 @@ async def test_engine_answers_as_soon_as_it_says_online(swarm):
     ],
     ids=["beyond the model", "not a span", "no checkpoint", "another model", "unknown dtype", "no such device"],
 )
-async def test_engine_that_cannot_start_says_why_and_leaves_nothing(swarm, change, error):
+async def test_engine_that_cannot_start_says_why_and_leaves_nothing(
+    tmp_path: Path, change: dict[str, Any], error: type[PotluckError]
+) -> None:
+    machine = Machine(tmp_path, **change)
     with pytest.raises(error) as failed:
-        await swarm.engine(replace(CONFIG, **change)).start()
+        await machine.engine.start()
     assert failed.value.message
-    assert swarm.network.nodes == {}
-    assert await swarm.seen() == {}
+    assert list(machine.network.nodes.values()) == [machine.client]
+    assert not await seen(machine)

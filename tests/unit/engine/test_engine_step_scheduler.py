@@ -51,6 +51,14 @@ def decode_together(target: StepScheduler, sessions: list[str], now: float) -> f
     return now + 0.022
 
 
+def resting(*sessions: str, rounds: int = 3) -> tuple[StepScheduler, float]:
+    """Sessions that decoded together some times, and the time at which they usually come back."""
+    queue, now = scheduler(), 0.0
+    for _ in range(rounds):
+        now = decode_together(queue, [*sessions], now)
+    return queue, now
+
+
 def test_decode_rows_of_all_sessions_share_one_step():
     queue = scheduler()
     ready(queue, job("a"), job("b", rows=4), job("c", client="other"))
@@ -109,29 +117,8 @@ def test_clients_share_a_prefill_budget_equally_however_many_sessions_they_open(
     assert counts(queue.next(0.0, COST)) == {"greedy 0": 60, "modest": 60}
 
 
-def test_what_a_client_does_not_want_goes_to_the_others():
-    queue = scheduler(step_tokens=120)
-    ready(queue, job("small", "x", tokens=10), job("large", "y", tokens=500), job("larger", "z", tokens=900))
-    found = counts(queue.next(0.0, COST))
-    assert found["small"] == 10
-    assert found["large"] + found["larger"] == 110
-    assert abs(found["large"] - found["larger"]) <= 4
-
-
 def rich_and_poor(clients):
     return {client: {"rich": 15.0, "poor": 1.0}[client] for client in clients}
-
-
-def test_shares_decide_who_gets_how_much_of_a_prefill_budget():
-    queue = scheduler(step_tokens=160, shares=rich_and_poor)
-    ready(queue, job("rich", "rich", tokens=9000), job("poor", "poor", tokens=9000))
-    given = {"rich": 0, "poor": 0}
-    for _ in range(20):
-        action = queue.next(0.0, COST)
-        for session, tokens in counts(action).items():
-            given[session] += tokens
-        run(queue, action, 0.0)
-    assert given["poor"] == pytest.approx(200, abs=10)
 
 
 def test_shares_decide_whose_decode_rows_come_first_when_not_all_fit():
@@ -185,10 +172,7 @@ def test_steps_that_run_alone_take_turns_with_batches_and_with_each_other():
 
 
 def test_a_step_waits_for_rows_that_are_expected_back_within_what_they_save():
-    queue = scheduler()
-    now = 0.0
-    for _ in range(3):
-        now = decode_together(queue, ["a", "b", "c"], now)
+    queue, now = resting("a", "b", "c")
     ready(queue, job("a"), now=now - 0.001)
     action = queue.next(now - 0.001, COST)
     assert isinstance(action, Hold)
@@ -198,20 +182,14 @@ def test_a_step_waits_for_rows_that_are_expected_back_within_what_they_save():
 
 
 def test_nobody_need_look_again_before_all_are_back_that_a_step_waits_for():
-    queue = scheduler()
-    now = 0.0
-    for _ in range(3):
-        now = decode_together(queue, ["a", "b", "c", "d"], now)
+    queue, now = resting("a", "b", "c", "d")
     ready(queue, job("a"), now=now - 0.001)
     assert isinstance(queue.next(now - 0.001, COST), Hold)
     assert [queue.add(job(name), now, COST) for name in ("b", "c", "d")] == [False, False, True]
 
 
 def test_who_is_not_awaited_is_looked_at_at_once():
-    queue = scheduler()
-    now = 0.0
-    for _ in range(3):
-        now = decode_together(queue, ["a", "b", "c"], now)
+    queue, now = resting("a", "b", "c")
     ready(queue, job("a"), now=now - 0.001)
     assert isinstance(queue.next(now - 0.001, COST), Hold)
     assert queue.add(job("new"), now, COST)
@@ -221,44 +199,19 @@ def test_who_is_not_awaited_is_looked_at_at_once():
 
 
 def test_a_hold_ends_when_the_others_do_not_come():
-    queue = scheduler()
-    now = 0.0
-    for _ in range(3):
-        now = decode_together(queue, ["a", "b"], now)
+    queue, now = resting("a", "b")
     ready(queue, job("a"), now=now - 0.001)
     hold = queue.next(now - 0.001, COST)
     assert isinstance(hold, Hold)
     assert counts(queue.next(hold.until, COST)) == {"a": 1}
+    queue.forget("b")  # it ended, so nobody waits for it at all
+    assert counts(queue.next(now - 0.001, COST)) == {"a": 1}
 
 
 def test_rows_that_come_back_later_than_they_save_are_not_waited_for():
-    queue = scheduler()
-    now = 0.0
-    for _ in range(3):
-        now = decode_together(queue, ["a", "b"], now)
+    queue, now = resting("a", "b")
     ready(queue, job("a"), now=now)
     assert counts(queue.next(now - 0.001, StepCost(((1, 0.0001), (2, 0.0001))))) == {"a": 1}
-
-
-def test_a_lone_session_is_never_held():
-    queue = scheduler()
-    now = 0.0
-    for _ in range(5):
-        ready(queue, job("a"), now=now)
-        assert counts(queue.next(now, COST)) == {"a": 1}
-        now = decode_together(queue, [], now) if queue.next(now, COST) is None else now
-        run(queue, queue.next(now, COST), now + 0.01)
-        now += 0.013
-
-
-def test_sessions_that_ended_are_not_waited_for():
-    queue = scheduler()
-    now = 0.0
-    for _ in range(3):
-        now = decode_together(queue, ["a", "b"], now)
-    queue.forget("b")
-    ready(queue, job("a"), now=now - 0.001)
-    assert counts(queue.next(now - 0.001, COST)) == {"a": 1}
 
 
 @pytest.mark.parametrize(("tokens", "is_alone"), [(1, True), (5, False)], ids=["alone", "prefill"])
@@ -334,11 +287,8 @@ def test_cost_is_a_line_between_what_was_measured():
     cost = meter.cost()
     assert [cost.of(tokens) for tokens in (0, 1, 2)] == [0.0, 0.010, 0.020]
     assert [cost.of(tokens) for tokens in (52, 202)] == pytest.approx([0.070, 0.220])
-    assert (cost.tokens_within(0.0705, 512), cost.tokens_within(0.0705, 16), cost.tokens_within(0.005, 16)) == (
-        52,
-        16,
-        0,
-    )
+    assert [cost.tokens_within(0.0705, most) for most in (512, 16)] == [52, 16]
+    assert cost.tokens_within(0.005, 16) == 0
     assert cost.saved(1, 1) == 0.0
     assert cost.saved(52, 2) == pytest.approx(0.018)
 
@@ -359,10 +309,7 @@ def test_cost_of_large_steps_is_remembered_while_only_small_ones_come():
 
 
 def test_one_long_pause_of_all_does_not_end_the_waiting_for_each_other():
-    queue = scheduler()
-    now = 0.0
-    for _ in range(5):
-        now = decode_together(queue, ["a", "b"], now)
+    queue, now = resting("a", "b", rounds=5)
     now = decode_together(queue, ["a", "b"], now + 60.0)
     ready(queue, job("a"), now=now - 0.001)
     assert isinstance(queue.next(now - 0.001, COST), Hold)

@@ -1,5 +1,3 @@
-import time
-
 import pytest
 from potluck_engine.compute import duty_cycle
 from potluck_engine.compute.duty_cycle import DutyCycle
@@ -17,8 +15,3 @@ def test_rest_keeps_the_share_of_work_and_is_never_long(
     resting.duty = duty
     resting.rest(worked_s)
     assert sum(slept) == pytest.approx(rest_s)
-
-
-def test_an_engine_that_is_not_throttled_never_sleeps(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(time, "sleep", lambda _: pytest.fail("it sleeps"))
-    DutyCycle().rest(1.0)

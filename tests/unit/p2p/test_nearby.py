@@ -78,17 +78,13 @@ def test_a_node_that_fell_silent_is_forgotten_and_news_when_it_is_back() -> None
     assert found.note(HERE, "10.0.0.2", 7.0)
 
 
-def test_one_computer_cannot_crowd_out_the_others() -> None:
+def test_one_computer_cannot_crowd_out_the_others_and_all_fill_no_more_than_a_bounded_table() -> None:
     found = NodesNearby()
     found.note(HERE, "10.0.0.2")
     for number in range(1000):
         found.note(Datagram(named(number), 1, asks=False), "10.0.0.66")
     assert PEER in found.addresses
     assert len(found.addresses) == 5
-
-
-def test_many_computers_fill_no_more_than_a_bounded_table() -> None:
-    found = NodesNearby()
     for number in range(1000):
         found.note(Datagram(named(number), 1, asks=False), f"10.0.{number // 250}.{number % 250}")
     assert len(found.addresses) == 16

@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 from itertools import islice, pairwise
 
 import pytest
 
 from potluck.errors import NetworkError
+from potluck.membership.membership import Membership
+from potluck.p2p.config import HostConfig
 from potluck.p2p.contention import MAX_STRETCH, stretch
 from potluck.p2p.joining import FIRST_DELAY_S, MAX_DELAY_S, TryAgainError, any_of, delays_s, patiently, verdict
+from potluck.p2p.meeting import useful, ways_in
 from potluck.protocol.codes import Code, RemoteError
+from potluck.protocol.swarm import Swarm
 
 SILENT = TryAgainError("silent", hint="wait")
 
@@ -83,29 +88,11 @@ async def test_what_waiting_does_not_help_is_raised_at_once() -> None:
     assert door.num_asked == 2
 
 
-async def never() -> None:
-    await asyncio.Event().wait()
-
-
-async def fail(error: Exception) -> None:
-    raise error
-
-
-async def succeed() -> None:
-    pass
-
-
-async def test_one_peer_that_answers_is_enough_beside_a_frozen_and_a_dead_one() -> None:
-    assert await any_of([never(), fail(SILENT), succeed()], grace_s=0.0) == [SILENT]
-
-
-async def test_nobody_to_ask_is_no_failure() -> None:
+async def test_one_peer_that_answers_is_enough_beside_a_frozen_and_a_dead_one_and_nobody_to_ask_is_no_failure() -> None:
+    assert await any_of([asyncio.Event().wait(), Door(SILENT)(), Door()()], grace_s=0.0) == [SILENT]
     assert await any_of([], grace_s=0.0) == []
-
-
-async def test_a_failure_of_all_has_a_verdict() -> None:
     with pytest.raises(TryAgainError, match="2 tried"):
-        await any_of([fail(NetworkError("a")), fail(NetworkError("b"))], grace_s=0.0)
+        await any_of([Door(DEAD)(), Door(DEAD)()], grace_s=0.0)
 
 
 REFUSED = RemoteError(Code.NOT_A_MEMBER, "the invite has expired")
@@ -143,3 +130,22 @@ def test_an_answer_says_more_than_silence_and_only_a_refusal_is_final(
 )
 def test_deadlines_stretch_with_the_load(ran_s: float, waited_s: float, load_per_core: float, factor: float) -> None:
     assert stretch(ran_s, waited_s, load_per_core) == factor
+
+
+MEMBER = Membership(Swarm("s", "m", 4, "s"), met=("/ip4/192.0.2.1/tcp/1/p2p/12D3a", "/ip4/192.0.2.2/tcp/1/p2p/12D3b"))
+
+
+def test_a_node_joins_through_members_it_met_besides_the_peers_of_its_invite() -> None:
+    invited = HostConfig(membership=MEMBER, bootstrap_peers=(MEMBER.met[1],))
+    assert ways_in(invited) == (MEMBER.met[1], MEMBER.met[0])
+
+
+def test_a_founder_needs_nobody_to_start() -> None:
+    assert ways_in(HostConfig(membership=MEMBER)) == ()
+    assert ways_in(replace(HostConfig(), bootstrap_peers=(MEMBER.met[0],))) == (MEMBER.met[0],)
+
+
+def test_relayed_addresses_and_those_of_the_machine_itself_are_of_no_use_elsewhere() -> None:
+    here, there, relayed = "/ip4/127.0.0.1/tcp/1", "/ip4/192.0.2.1/tcp/1", "/ip4/192.0.2.1/tcp/1/p2p/x/p2p-circuit"
+    assert useful([here, there, relayed]) == [there]
+    assert useful([here, relayed]) == [here]

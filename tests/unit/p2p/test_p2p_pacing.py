@@ -5,25 +5,10 @@ from __future__ import annotations
 import asyncio
 
 import pytest
+from in_memory import Pipe, run
 
 from potluck.p2p.frames import FrameStream
 from potluck.p2p.pacing import Pacer
-
-
-class JumpingLoop(asyncio.SelectorEventLoop):
-    """Instead of waiting for a timer, it is that late already."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.now = 100.0
-
-    def time(self) -> float:
-        return self.now
-
-    def _run_once(self) -> None:
-        if not self._ready and self._scheduled:  # type: ignore[attr-defined]
-            self.now = max(self.now, self._scheduled[0].when())  # type: ignore[attr-defined]
-        super()._run_once()  # type: ignore[misc]
 
 
 def finished(cap: float, sizes: dict[str, int]) -> dict[str, float]:
@@ -40,8 +25,7 @@ def finished(cap: float, sizes: dict[str, int]) -> dict[str, float]:
 
         await asyncio.gather(*(send(name, size) for name, size in sizes.items()))
 
-    with asyncio.Runner(loop_factory=JumpingLoop) as runner:
-        runner.run(main())
+    run(main())
     return done
 
 
@@ -68,22 +52,9 @@ def test_what_has_come_is_paid_for_afterwards() -> None:
 
 
 async def test_a_small_frame_is_not_sent_at_once_when_the_cap_is_used_up() -> None:
-    class Pipe(asyncio.Transport):
-        def __init__(self) -> None:
-            super().__init__()
-            self.sent = b""
-
-        def set_write_buffer_limits(self, high: int | None = None, low: int | None = None) -> None: ...
-        def is_closing(self) -> bool:
-            return False
-
-        def write(self, data: object) -> None:
-            assert isinstance(data, bytes)
-            self.sent += data
-
     pacer = Pacer(1000, clock=lambda: 0.0)
     stream, pipe = FrameStream(lambda *_: None, pacer, is_caller=True), Pipe()
     stream.connection_made(pipe)
     assert stream.send_now(bytes(200))
     assert not stream.send_now(bytes(200))
-    assert len(pipe.sent) == 209
+    assert len(b"".join(pipe.writes)) == 209

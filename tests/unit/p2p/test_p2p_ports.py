@@ -8,19 +8,21 @@ import pytest
 from potluck.errors import NetworkError
 from potluck.p2p.ports import check_announced_address, check_listen_address, require_free_ports, with_free_ports
 
+HOST = "127.77.0.1"  # a loopback address at which no other test takes ports
+
 
 @pytest.fixture
 def taken() -> Iterator[str]:
     with socket.socket() as other:
-        other.bind(("127.0.0.1", 0))
+        other.bind((HOST, 0))
         other.listen()
-        yield f"/ip4/127.0.0.1/tcp/{other.getsockname()[1]}"
+        yield f"/ip4/{HOST}/tcp/{other.getsockname()[1]}"
 
 
 def test_a_port_that_another_program_has_gives_way_to_the_same_one_each_time(taken: str) -> None:
     (other,) = with_free_ports([taken])
     assert other != taken
-    assert other.startswith("/ip4/127.0.0.1/tcp/")
+    assert other.startswith(f"/ip4/{HOST}/tcp/")
     assert with_free_ports([taken]) == (other,)
     require_free_ports([other])
 
@@ -32,7 +34,7 @@ def test_free_ports_and_addresses_without_one_stay(taken: str) -> None:
 
 
 def test_a_taken_port_that_was_asked_for_is_an_error(taken: str) -> None:
-    with pytest.raises(NetworkError, match=r"cannot listen on 127\.0\.0\.1 port \d+: Address already in use"):
+    with pytest.raises(NetworkError, match=r"cannot listen on 127\.77\.0\.1 port \d+: Address already in use"):
         require_free_ports([taken])
 
 

@@ -16,8 +16,8 @@ def test_nodes_that_start_together_leave_each_others_folders_alone(tmp_path: Pat
     def make(_: int) -> RuntimeDir:
         return RuntimeDir.create(tmp_path)
 
-    with ThreadPoolExecutor(16) as threads:
-        made = list(threads.map(make, range(200)))
+    with ThreadPoolExecutor(8) as threads:
+        made = list(threads.map(make, range(40)))
     assert all((each.path / "lock").exists() for each in made)
     for each in made:
         each.remove()

@@ -9,7 +9,7 @@ import uvloop
 
 from potluck.p2p.daemon_process import _spawn
 
-_THREADS, _PROCESSES = 8, 8
+_THREADS, _PROCESSES = 4, 3
 
 
 def test_loops_in_several_threads_start_processes_at_once() -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -55,27 +55,25 @@ CALLER = Caller("lora@1", "d" * 16, b"d" * DELEGATION_BYTES, (b"v" * VOUCHER_BYT
 RECEIPT, COUNTERSIGNED = b"r" * RECEIPT_BYTES, b"c" * COUNTERSIGNED_BYTES
 OPENING = SessionOpening("m", Span(2, 4), 16, "id", 1.5, CALLER, exact=True, packs=True, resume=True)
 TIMING = Timing(1.5, 2.5, 100, True, b"t" * TAB_BYTES, COUNTERSIGNED)
-FORWARD = ForwardRequest("m", Span(2, 4), HIDDEN, PROMPTS, CALLER)
+FORWARD = ForwardRequest("m", Span(2, 4), HIDDEN, PROMPTS, CALLER, packs=True)
 TRAINED = ForwardRequest("m", Span(2, 4), HIDDEN, is_trained=True)
-BACKWARD = BackwardRequest("m", Span(2, 4), HIDDEN, HIDDEN + 1, PROMPTS, CALLER)
+BACKWARD = BackwardRequest("m", Span(2, 4), HIDDEN, HIDDEN + 1, PROMPTS, CALLER, packs=True)
 LAYOUT = AdapterLayout((AdapterPlace(2, "mlp.up", 1, 4, 3, 0.5), AdapterPlace(3, "mlp.up", 2, 4, 3, 2.0)))
-VALUES = torch.arange(21.0)
-PRIVATE = Caller(private=PrivateId(adapter_digest(LAYOUT, values_of(VALUES)), 21))
-UPLOAD = AdapterUpload("m", Span(2, 4), LAYOUT, VALUES, PRIVATE)
 PREFIX = AdapterLayout((PrefixPlace(2, 2, 1, 4, 3), *LAYOUT.places[:1], PrefixPlace(3, 2, 1, 4, 3)))
-PREFIX_VALUES = torch.arange(35.0)
-PREFIX_UPLOAD = AdapterUpload(
-    "m",
-    Span(2, 4),
-    PREFIX,
-    PREFIX_VALUES,
-    Caller(private=PrivateId(adapter_digest(PREFIX, values_of(PREFIX_VALUES)), 35)),
-)
-PRIVATE_BACKWARD = BackwardRequest("m", Span(2, 4), HIDDEN, HIDDEN + 1, None, PRIVATE)
-ANSWER = StepReply(HIDDEN, TIMING)
+
+
+def upload_of(layout: AdapterLayout) -> AdapterUpload:
+    values = torch.arange(float(layout.num_values))
+    name = PrivateId(adapter_digest(layout, values_of(values)), layout.num_values)
+    return AdapterUpload("m", Span(2, 4), layout, values, Caller(private=name))
+
+
+UPLOAD = upload_of(LAYOUT)
+PRIVATE_BACKWARD = BackwardRequest("m", Span(2, 4), HIDDEN, HIDDEN + 1, None, UPLOAD.caller)
+ANSWER = StepReply(HIDDEN, TIMING, yields=True)
 SECRET = b"s" * SECRET_BYTES
 LINK = PushLink(PeerId("12D3KooWB"), SECRET)
-SPARE_ANSWER = StepReply(HIDDEN, Timing(), yields=True)
+
 PUSHED_ANSWER = StepReply(HIDDEN, Timing(), can_push=True, was_pushed=True, input_digest=b"h" * DIGEST_BYTES)
 QUOTE_REQUEST = QuoteRequest("m", Span(2, 4), 2, 16, CALLER)
 QUOTE = Quote(3, 10.0, 1.0, 1000, 100)
@@ -118,6 +116,19 @@ def step(request: StepRequest, *, first: bool = False) -> Sample:
     return Sample(request, body, lambda data: decode_step(data, limits=LIMITS, first=first))
 
 
+def step_reply(value: StepReply) -> Sample:
+    return answer(value, b"".join(encode_step_reply(value)), lambda body: decode_step_reply(body, like=(2, 3, 4)))
+
+
+def call(value: CallRequest) -> Sample:
+    return Sample(value, b"".join(*encode_call(value)), lambda body: read_request(type(value), body))
+
+
+def upload(layout: AdapterLayout) -> Sample:
+    value = upload_of(layout)
+    return Sample(value, b"".join(*encode_upload(value)), read_upload)
+
+
 def reply(value: TensorReply, request: CallRequest) -> Sample:
     (frame,) = RequestJoiner(type(request), LIMITS).encode_reply(value)
     return Sample(value, b"".join(frame), lambda body: read_reply(request, body), Code.BAD_REPLY)
@@ -128,60 +139,37 @@ def answer(value: Any, body: bytes, read: Callable[[bytes], Any]) -> Sample:
 
 
 SAMPLES = {
-    "opening": step(StepRequest(HIDDEN, OPENING, PROMPTS, torch.tensor([1, 0]), 0), first=True),
+    "opening": step(
+        StepRequest(HIDDEN, OPENING, PROMPTS, torch.tensor([1, 0]), 0, is_spare=True, pushed_by=LINK), first=True
+    ),
     "step": step(StepRequest(HIDDEN, start_from_position=7)),
     "step without a position": step(StepRequest(HIDDEN.bfloat16())),
     "step with all": step(StepRequest(HIDDEN.half(), None, PROMPTS, torch.tensor([1, 1]), 3, RECEIPT)),
+    "step of a replay": step(StepRequest(HIDDEN, start_from_position=5, answer_tokens=0)),
+    "step with links": step(StepRequest(HIDDEN, push_number=3, push_to=LINK, pushed_by=LINK)),
     "empty step": step(StepRequest(HIDDEN[:, :0])),
     "closing": step(StepRequest(None)),
-    "opening for pushes": step(StepRequest(HIDDEN, OPENING, pushed_by=LINK), first=True),
-    "step of a replay": step(StepRequest(HIDDEN, start_from_position=5, answer_tokens=0)),
-    "step of a spare session": step(StepRequest(HIDDEN, OPENING, None, None, 0, is_spare=True), first=True),
-    "step with links": step(StepRequest(HIDDEN, push_number=3, push_to=LINK, pushed_by=LINK)),
     "announced step": step(
         StepRequest(None, start_from_position=7, receipt=RECEIPT, awaited=Awaited(4, 2, 3), push_number=4)
     ),
     "step instead of a push": step(StepRequest(HIDDEN, awaited=Awaited(4, 2, 3))),
-    "answer to a pushed step": answer(
-        PUSHED_ANSWER,
-        b"".join(encode_step_reply(PUSHED_ANSWER)),
-        lambda body: decode_step_reply(body, like=(2, 3, 4)),
-    ),
-    "answer of a spare session": answer(
-        SPARE_ANSWER,
-        b"".join(encode_step_reply(SPARE_ANSWER)),
-        lambda body: decode_step_reply(body, like=(2, 3, 4)),
-    ),
+    "answer": step_reply(ANSWER),
+    "answer to a pushed step": step_reply(PUSHED_ANSWER),
     "push opening": Sample(SECRET, encode_push_opening(SECRET), decode_push_opening),
     "push": Sample(
         Pushed(4, HIDDEN, digest_of(HIDDEN)),
         b"".join(encode_push(4, HIDDEN)),
         lambda body: decode_push(body, limits=LIMITS),
     ),
-    "answer": answer(ANSWER, b"".join(encode_step_reply(ANSWER)), lambda body: decode_step_reply(body, like=(2, 3, 4))),
-    "forward": Sample(FORWARD, b"".join(*encode_call(FORWARD)), lambda body: read_request(ForwardRequest, body)),
-    "backward with a packed answer": Sample(
-        replace(BACKWARD, packs=True),
-        b"".join(*encode_call(replace(BACKWARD, packs=True))),
-        lambda body: read_request(BackwardRequest, body),
-    ),
-    "forward with a packed answer": Sample(
-        replace(FORWARD, packs=True),
-        b"".join(*encode_call(replace(FORWARD, packs=True))),
-        lambda body: read_request(ForwardRequest, body),
-    ),
-    "backward": Sample(BACKWARD, b"".join(*encode_call(BACKWARD)), lambda body: read_request(BackwardRequest, body)),
-    "forward that is trained": Sample(
-        TRAINED, b"".join(*encode_call(TRAINED)), lambda body: read_request(ForwardRequest, body)
-    ),
+    "forward": call(FORWARD),
+    "forward that is trained": call(TRAINED),
+    "backward": call(BACKWARD),
+    "backward with a private adapter": call(PRIVATE_BACKWARD),
     "reply to a forward": reply(TensorReply((HIDDEN,), TIMING), FORWARD),
     "reply to a backward": reply(TensorReply((HIDDEN, PROMPTS), Timing()), BACKWARD),
-    "private adapter": Sample(UPLOAD, b"".join(*encode_upload(UPLOAD)), read_upload),
-    "trained keys and values": Sample(PREFIX_UPLOAD, b"".join(*encode_upload(PREFIX_UPLOAD)), read_upload),
-    "backward with a private adapter": Sample(
-        PRIVATE_BACKWARD, b"".join(*encode_call(PRIVATE_BACKWARD)), lambda body: read_request(BackwardRequest, body)
-    ),
-    "reply with an adapter's gradient": reply(TensorReply((HIDDEN,), Timing(), VALUES), PRIVATE_BACKWARD),
+    "private adapter": upload(LAYOUT),
+    "trained keys and values": upload(PREFIX),
+    "reply with an adapter's gradient": reply(TensorReply((HIDDEN,), Timing(), UPLOAD.values), PRIVATE_BACKWARD),
     "quote request": Sample(
         QUOTE_REQUEST,
         questions.encode_quote_request(QUOTE_REQUEST),

@@ -22,33 +22,27 @@ def honest(count: int, links_mbps: dict[str, float] | None = None) -> list[LiveS
     return [server(f"h{i}", 0, 12, tps=100.0, links_mbps=links_mbps) for i in range(count)]
 
 
-def test_usual_claims_are_believed_unseen():
-    assert believed(swarm_map(*honest(5), server("a", 0, 6, tps=390.0), me=own(3, tps=100.0)), "a") == 390.0
-
-
-def test_a_huge_claim_counts_four_times_the_usual_at_most():
-    assert believed(swarm_map(*honest(5), server("liar", 0, 6, tps=1e12), me=own(3, tps=100.0)), "liar") == 400.0
+@pytest.mark.parametrize(
+    ("claim_tps", "link_tps", "believed_tps"),
+    [
+        pytest.param(390.0, None, 390.0, id="usual claims are believed unseen"),
+        pytest.param(1e12, None, 400.0, id="a huge one counts four times the usual at most"),
+        pytest.param(0.0, None, 100.0, id="who has not measured yet counts as usual"),
+        pytest.param(1e4, 700.0, 700.0, id="eight who measured a fast link raise the bound"),
+        pytest.param(1e9, 1e9, 800.0, id="but a fast link does not prove computing without bound"),
+        pytest.param(300.0, 50.0, 50.0, id="a slow link lowers a claim"),
+    ],
+)
+def test_claims_are_bounded_by_what_is_usual_and_measured(
+    claim_tps: float, link_tps: float | None, believed_tps: float
+):
+    others = honest(8, {} if link_tps is None else {"other": link_tps * MBPS_A_TPS})
+    swarm = swarm_map(*others, server("other", 0, 6, tps=claim_tps), me=own(3, tps=100.0))
+    assert believed(swarm, "other") == pytest.approx(believed_tps)
 
 
 def test_beside_one_other_server_a_liar_is_measured_by_what_we_are():
     assert believed(swarm_map(server("liar", 0, 6, tps=1e12), me=own(3, tps=100.0)), "liar") == 400.0
-
-
-def test_eight_who_measured_a_fast_link_raise_the_bound():
-    others = honest(8, {"fast": 700 * MBPS_A_TPS})
-    fast = server("fast", 0, 6, tps=1e4)
-    assert believed(swarm_map(*others, fast, me=own(3, tps=100.0)), "fast") == pytest.approx(700)
-
-
-def test_a_fast_link_does_not_prove_computing_without_bound():
-    others = honest(8, {"fast": 1e9})
-    assert believed(swarm_map(*others, server("fast", 0, 6, tps=1e9), me=own(3, tps=100.0)), "fast") == 800.0
-
-
-def test_a_slow_link_lowers_a_claim():
-    others = honest(8, {"slow": 50 * MBPS_A_TPS})
-    slow = server("slow", 0, 6, tps=300.0)
-    assert believed(swarm_map(*others, slow, me=own(3, tps=100.0)), "slow") == pytest.approx(50)
 
 
 def test_one_accomplice_and_the_liar_itself_raise_nothing():
@@ -70,10 +64,6 @@ def test_what_a_server_measured_itself_counts_as_one_report():
     assert believed(without, "slow") == 300.0
     with_own = swarm_map(*others, slow, me=me, links_mbps={"slow": 50 * MBPS_A_TPS})
     assert believed(with_own, "slow") == pytest.approx(50)
-
-
-def test_who_has_not_measured_yet_counts_as_usual():
-    assert believed(swarm_map(*honest(5), server("new", 0, 6, tps=0.0), me=own(3, tps=100.0)), "new") == 100.0
 
 
 def test_own_throughput_is_believed_as_it_is():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import starmap
 
 import numpy as np
 import pytest
@@ -17,55 +18,35 @@ from potluck_engine.placement.choose import (
     single_moves,
     waits_for_others,
 )
+from potluck_engine.placement.outlook import outlook
 from potluck_engine.placement.swarm_map import SwarmMap
 
 from potluck.protocol.blocks import PeerId, Span
 from potluck.protocol.records import ServerState
 
-
-def chosen(*others, window=3, **own_facts) -> Span:
-    return choose_span(swarm_map(*others, me=own(window, **own_facts)))
+OFFLINE, JOINING = ServerState.OFFLINE, ServerState.JOINING
 
 
-def test_first_server_takes_the_first_blocks():
-    assert chosen() == Span(0, 3)
-
-
-def test_first_server_takes_blocks_that_are_on_its_disk():
-    assert chosen(stored={4, 5, 6}) == Span(4, 7)
-
-
-def test_uncovered_blocks_come_first():
-    assert chosen(server("a", 0, 5, tps=9.0), server("b", 7, 12, tps=1.0), window=2) == Span(5, 7)
-
-
-def test_weakest_block_is_strengthened_when_all_are_covered():
-    assert chosen(server("a", 0, 8, tps=10.0), server("b", 8, 12, tps=2.0), window=4) == Span(8, 12)
-
-
-def test_window_is_cut_to_the_model():
-    assert chosen(window=90) == Span(0, 12)
-
-
-def test_spans_beyond_the_model_do_not_matter():
-    assert chosen(server("a", 0, 2), server("b", 5, 90), server("c", 50, 60)) == Span(2, 5)
-
-
-def test_who_joins_reckons_with_what_others_promised():
-    loading = server("a", 0, 6, state=ServerState.JOINING)
-    assert chosen(loading, window=6) == Span(6, 12)
-
-
-def test_who_joins_reckons_with_a_server_that_has_not_measured_yet():
-    assert chosen(server("a", 0, 6, tps=0.0, state=ServerState.JOINING), server("b", 9, 12), window=3) == Span(6, 9)
-
-
-def test_own_old_record_does_not_count():
-    assert chosen(server("me", 0, 6), server("a", 6, 12), window=6) == Span(0, 6)
-
-
-def test_who_leaves_does_not_count():
-    assert chosen(server("a", 0, 6), server("b", 6, 12, state=ServerState.OFFLINE), window=6) == Span(6, 12)
+@pytest.mark.parametrize(
+    ("others", "window", "stored", "chosen"),
+    [
+        pytest.param([], 3, (), "0:3", id="the first server takes the first blocks"),
+        pytest.param([], 3, (4, 5, 6), "4:7", id="or those that are on its disk"),
+        pytest.param([("a", 0, 3), ("b", 9, 12)], 3, (3, 4, 5), "3:6", id="what takes longer to fetch is worth less"),
+        pytest.param([("a", 0, 5, 9.0), ("b", 7, 12)], 2, (), "5:7", id="uncovered blocks come first"),
+        pytest.param([("a", 0, 8, 10.0), ("b", 8, 12, 2.0)], 4, (), "8:12", id="then the weakest"),
+        pytest.param([], 90, (), "0:12", id="a window is cut to the model"),
+        pytest.param([("a", 0, 2), ("b", 5, 90), ("c", 50, 60)], 3, (), "2:5", id="and so are other spans"),
+        pytest.param([("a", 0, 6, 1.0, JOINING)], 6, (), "6:12", id="what others promise counts"),
+        pytest.param([("a", 0, 6, 0.0, JOINING), ("b", 9, 12)], 3, (), "6:9", id="also before they measured"),
+        pytest.param([("me", 0, 6), ("a", 6, 12)], 6, (), "0:6", id="the own old record does not count"),
+        pytest.param([("a", 0, 6), ("b", 6, 12, 1.0, OFFLINE)], 6, (), "6:12", id="nor does who leaves"),
+    ],
+)
+def test_who_joins_takes_the_blocks_that_the_swarm_needs_most(
+    others: list[tuple], window: int, stored: tuple[int, ...], chosen: str
+):
+    assert str(choose_span(swarm_map(*starmap(server, others), me=own(window, stored=stored)))) == chosen
 
 
 @pytest.mark.parametrize("me", ["a", "b", "c"])
@@ -206,11 +187,6 @@ def test_a_little_unevenness_is_not_urgent():
     assert not move.is_urgent
 
 
-def test_a_place_that_takes_longer_to_fetch_is_worth_less():
-    me = own(3, stored={3, 4, 5})
-    assert choose_span(swarm_map(server("a", 0, 3), server("b", 9, 12), me=me)) == Span(3, 6)
-
-
 def test_blocks_go_live_as_neighbours_and_the_neediest_first():
     swarm = swarm_map(server("a", 0, 3), server("b", 2, 5, tps=3.0), server("c", 6, 7, tps=2.0), me=own(7))
     assert load_order(swarm, Span(0, 7)) == [5, 6, 4, 3, 2, 1, 0]
@@ -240,3 +216,28 @@ def test_prefetch_takes_the_rarest_missing_block_first():
 
 def test_a_model_of_one_block_can_be_served():
     assert choose_span(swarm_map(me=own(5), model=replace(MODEL, num_blocks=1))) == Span(0, 1)
+
+
+def test_the_thinnest_blocks_set_the_speed_and_one_more_server_helps_there():
+    seen = outlook(swarm_map(server("a", 0, 12, tps=2.0), server("b", 0, 9, tps=3.0), me=own(3, tps=2.5)))
+    assert seen.tokens_per_s == pytest.approx(2.0)
+    assert seen.bottlenecks == (Span(9, 12),)
+    assert seen.one_more_span == Span(9, 12)
+    assert seen.one_more_tokens_per_s == pytest.approx(4.5)
+
+
+def test_a_hole_means_that_nothing_passes():
+    seen = outlook(swarm_map(server("a", 0, 4), server("b", 8, 12), me=own(4, tps=1.0)))
+    assert seen.tokens_per_s == 0
+    assert seen.bottlenecks == (Span(4, 8),)
+    assert seen.one_more_tokens_per_s == pytest.approx(1.0)
+
+
+def test_what_is_only_promised_does_not_count_as_speed():
+    loading = server("a", 0, 12, state=ServerState.JOINING)
+    assert outlook(swarm_map(loading, me=own(4))).tokens_per_s == 0
+
+
+def test_one_more_server_may_not_be_enough():
+    seen = outlook(swarm_map(me=own(4, tps=5.0)))
+    assert seen.one_more_tokens_per_s == 0

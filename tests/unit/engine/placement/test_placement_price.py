@@ -43,17 +43,12 @@ def test_windows_are_worth_what_the_swarm_would_be(seed: int):
 def test_the_best_place_gains_what_the_swarm_gains_whatever_the_speeds(seed: int):
     servers = random_servers(seed)
     coverage = coverage_of(servers)
-    mean = mean_of(coverage)
     places = best_places(coverage, servers)
-    for row in range(len(servers.start)):
-        others = coverage - servers.spans[row] * servers.throughput_tps[row]
-        worth = []
-        for block in range(NUM_BLOCKS - servers.window[row] + 1):
-            there = others.copy()
-            there[block : block + servers.window[row]] += servers.throughput_tps[row]
-            worth.append(float(soft_min(there, mean)))
-        assert places.start[row] == np.argmax(worth)
-        assert places.gain[row] == pytest.approx(max(worth) - float(soft_min(coverage, mean)), rel=1e-6, abs=1e-9)
+    worth, now = worth_of_windows(
+        coverage - servers.spans * servers.throughput_tps[:, None], servers, mean_of(coverage)
+    )
+    assert places.start.tolist() == worth.argmax(axis=1).tolist()
+    assert places.gain == pytest.approx(worth.max(axis=1) - now, rel=1e-6, abs=1e-9)
 
 
 def test_a_place_that_takes_the_horizon_to_fetch_is_worth_half():
