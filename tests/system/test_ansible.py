@@ -17,7 +17,8 @@ from tests.helpers.debian import CACHE, REPOSITORY, Debian, missing_tool
 
 pytestmark = [
     pytest.mark.skipif(missing_tool() is not None, reason=str(missing_tool())),
-    pytest.mark.timeout(900),
+    pytest.mark.timeout(900, func_only=True),
+    pytest.mark.soak,
 ]
 
 ANSIBLE = "ansible-core==2.19.14"

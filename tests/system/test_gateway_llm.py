@@ -15,6 +15,7 @@ from benchmarks.gateway import KEY, gateway
 from benchmarks.local_swarm import LocalSwarm
 from potluck.protocol.blocks import Span
 
+pytestmark = pytest.mark.soak
 _INSTALL_S, _ANSWER_S = 240, 120
 
 

@@ -6,7 +6,7 @@ Faults of the server are in tests/integration/test_updating.py. The installation
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import pytest
@@ -32,6 +32,7 @@ from tests.helpers.update_faults import (
 )
 
 FAULTS = RELEASE_FAULTS | DAEMON_FAULTS
+LONG = {"hangs at start", "asking the publisher", "fetching", "waiting for open sessions to end"}
 
 
 @pytest.fixture(scope="module")
@@ -40,12 +41,16 @@ def old() -> Iterator[tuple[Installation, Path]]:
         yield made
 
 
-@pytest.mark.parametrize("fault", FAULTS)
+def marked(names: Iterable[str]) -> list[object]:
+    return [pytest.param(name, marks=[pytest.mark.soak] if name in LONG else []) for name in names]
+
+
+@pytest.mark.parametrize("fault", marked(FAULTS))
 def test_a_version_that_is_not_what_it_should_be_gives_way(old: tuple[Installation, Path], fault: str) -> None:
     assert not harm(FAULTS[fault], *old)
 
 
-@pytest.mark.parametrize("step", STEPS)
+@pytest.mark.parametrize("step", marked(STEPS))
 def test_after_a_power_cut_a_version_runs_and_can_be_updated(old: tuple[Installation, Path], step: str) -> None:
     assert not harm_of_power_cut(step, *old)
 
@@ -68,7 +73,6 @@ def test_a_full_disk_changes_nothing_and_room_helps() -> None:
 
 
 def test_sessions_end_before_the_new_version_serves(old: tuple[Installation, Path]) -> None:
-    """The last one here: after it the new version runs."""
     installation, releases = old
     with world_of(installation, releases) as world:
         world.offer(world.good())
@@ -85,3 +89,5 @@ def test_sessions_end_before_the_new_version_serves(old: tuple[Installation, Pat
         installation.wait_updated()
         assert (installation.running(), installation.in_use()) == (NEW, NEW)
         installation.wait_for(lambda status: status.state is State.SERVING)
+    installation.command("update", "--rollback")
+    assert installation.running() == OLD  # for the other tests
