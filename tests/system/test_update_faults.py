@@ -1,12 +1,13 @@
 """Updates that fail after they were fetched, or are interrupted: one version, old or new, is in use and well.
 
-Faults of the server are in tests/integration/test_updating.py. The installation is made by small real `.run` files.
+Faults of the server are in tests/integration/test_updating.py, those that take long in the figure `update_faults`. The
+installation is made by small real `.run` files.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -41,16 +42,12 @@ def old() -> Iterator[tuple[Installation, Path]]:
         yield made
 
 
-def marked(names: Iterable[str]) -> list[object]:
-    return [pytest.param(name, marks=[pytest.mark.soak] if name in LONG else []) for name in names]
-
-
-@pytest.mark.parametrize("fault", marked(FAULTS))
+@pytest.mark.parametrize("fault", sorted(FAULTS.keys() - LONG))
 def test_a_version_that_is_not_what_it_should_be_gives_way(old: tuple[Installation, Path], fault: str) -> None:
     assert not harm(FAULTS[fault], *old)
 
 
-@pytest.mark.parametrize("step", marked(STEPS))
+@pytest.mark.parametrize("step", [step for step in STEPS if step not in LONG])
 def test_after_a_power_cut_a_version_runs_and_can_be_updated(old: tuple[Installation, Path], step: str) -> None:
     assert not harm_of_power_cut(step, *old)
 

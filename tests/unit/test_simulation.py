@@ -71,13 +71,6 @@ def test_the_number_of_servers_stays_level():
     assert returning == pytest.approx(0.7, abs=0.1)
 
 
-def test_who_returns_was_away():
-    last_seen: dict[int, float] = {}
-    for arrival in churn.arrivals(30, 2, 3600 * 30):
-        assert last_seen.get(arrival.who, 0.0) <= arrival.at_s
-        last_seen[arrival.who] = arrival.leaves_s
-
-
 def test_liars_cost_little_more_than_what_they_do_not_bring(honest):
     """Three of fifty serve nothing and claim a hundred times what they could; all else is as without them."""
     lied_to = Swarm(SERVERS, Potluck(), 7, liars=3).run(HOURS)
