@@ -90,6 +90,11 @@ class World:
         gate.start()
         return gate
 
+    def begin(self, identity: Identity, **limits: object) -> tuple[Membership, Invite, MembersGate]:
+        """Return the founder's membership, an invite, and the founder's gate."""
+        founder, made = invited(founded(identity), **limits)
+        return founder, made, self.node(founder, identity)
+
     async def join(self, made: Invite, name: str, identity: Identity, by: Identity, **options: object) -> MembersGate:
         """Return the gate of a newcomer whom the node `by` let in."""
         gate = self.node(joined(made, name, identity).for_node(), identity, **options)

@@ -31,8 +31,7 @@ async def there() -> AsyncIterator[World]:
 
 
 async def test_who_holds_an_invite_is_enrolled_by_any_member_who_is_online(there: World) -> None:
-    founder, made = invited(founded(ANA))
-    ana = there.node(founder, ANA)
+    _, made, ana = there.begin(ANA)
     bob = await there.join(made, "Bob", BOB, ANA)
     del there.nodes[ANA.peer_id]  # the founder is away
     eve = await there.join(made, "Eve", EVE, BOB)
@@ -53,8 +52,7 @@ async def test_a_stranger_may_present_itself_and_nothing_else(there: World) -> N
 
 
 async def test_a_node_made_for_one_run_shows_a_pass_of_its_person_who_may_be_a_witness(there: World) -> None:
-    founder, made = invited(founded(ANA))
-    ana = there.node(founder, ANA)
+    founder, made, ana = there.begin(ANA)
     client = there.node(founder, BOB)  # another identity, same person
     await client.present(ANA.peer_id)
     assert ana.person_of(BOB.peer_id) == client.person_of(ANA.peer_id)
@@ -62,8 +60,7 @@ async def test_a_node_made_for_one_run_shows_a_pass_of_its_person_who_may_be_a_w
 
 
 async def test_a_removed_member_is_refused_by_all_and_what_they_witnessed_stays(there: World) -> None:
-    founder, made = invited(founded(ANA))
-    ana = there.node(founder, ANA)
+    founder, made, ana = there.begin(ANA)
     bob = await there.join(made, "Bob", BOB, ANA)
     eve = there.node(joined(made, "Eve", EVE).for_node(), EVE)
     await eve.present(BOB.peer_id)  # Bob is her witness
@@ -80,8 +77,7 @@ async def test_a_removed_member_is_refused_by_all_and_what_they_witnessed_stays(
 
 @pytest.mark.parametrize("is_away", [False, True])
 async def test_a_removed_member_is_told_by_whom_at_once_or_on_coming_back(there: World, is_away: bool) -> None:
-    founder, made = invited(founded(ANA))
-    ana = there.node(founder, ANA)
+    founder, made, ana = there.begin(ANA)
     theirs = joined(made, "Bob", BOB)
     bob = there.node(theirs.for_node(), BOB)
     await bob.present(ANA.peer_id)
@@ -112,8 +108,7 @@ def test_a_removed_computer_knows_that_its_owner_did_it() -> None:
 
 
 async def test_a_node_that_was_away_learns_of_removals_before_it_admits_anybody(there: World) -> None:
-    founder, made = invited(founded(ANA))
-    ana = there.node(founder, ANA)
+    founder, made, ana = there.begin(ANA)
     bob = there.node(joined(made, "Bob", BOB).for_node(), BOB)
     lea = there.node(joined(made, "Lea", LEA).for_node(), LEA)
     for gate in (bob, lea):
@@ -153,8 +148,7 @@ async def test_a_meeting_point_lets_members_in_and_has_one_of_them_witness_who_j
 
 
 async def test_a_computer_shows_its_proof_only_to_those_who_have_not_heard_of_it(there: World) -> None:
-    founder, made = invited(founded(ANA))
-    ana = there.node(founder, ANA)
+    founder, made, ana = there.begin(ANA)
     bob = await there.join(made, "Bob", BOB, ANA)
     await there.join(made, "Eve", EVE, ANA)
     shown: list[int] = []
@@ -174,8 +168,7 @@ async def test_a_computer_shows_its_proof_only_to_those_who_have_not_heard_of_it
 
 
 async def test_a_long_line_of_witnesses_is_shown_from_its_end(there: World) -> None:
-    founder, made = invited(founded(ANA), people=12)
-    ana = there.node(founder, ANA)
+    _, made, ana = there.begin(ANA, people=12)
     line = [ANA]
     for number in range(12):
         key = Identity.generate()
@@ -191,8 +184,7 @@ async def test_a_long_line_of_witnesses_is_shown_from_its_end(there: World) -> N
 
 
 async def test_an_invite_ends_when_it_is_used_up_or_expired_and_a_removal_frees_no_place(there: World) -> None:
-    founder, made = invited(founded(ANA), people=1)
-    ana = there.node(founder, ANA)
+    founder, made, ana = there.begin(ANA, people=1)
     bob = await there.join(made, "Bob", BOB, ANA)
     ana.publish(remove(known_by(founder, ana), person(ana, "Bob"), NOW_S + 1))
     assert names(ana) == ["Ana"]
@@ -207,8 +199,7 @@ async def test_an_invite_ends_when_it_is_used_up_or_expired_and_a_removal_frees_
 
 
 async def test_an_admin_removes_members_but_no_admin(there: World) -> None:
-    founder, made = invited(founded(ANA))
-    ana = there.node(founder, ANA)
+    founder, made, ana = there.begin(ANA)
     admin = joined(made, "Bob", BOB)
     await there.node(admin.for_node(), BOB).present(ANA.peer_id)
     await there.join(made, "Eve", EVE, ANA)
@@ -223,8 +214,7 @@ async def test_an_admin_removes_members_but_no_admin(there: World) -> None:
 
 
 async def test_nobody_certifies_somebody_elses_computer(there: World) -> None:
-    founder, made = invited(founded(ANA))
-    ana = there.node(founder, ANA)
+    _, made, ana = there.begin(ANA)
     await there.join(made, "Bob", BOB, ANA)
     member = joined(made, "Eve", EVE)
     assert member.person_key is not None
@@ -234,8 +224,7 @@ async def test_nobody_certifies_somebody_elses_computer(there: World) -> None:
 
 
 async def test_a_lost_laptop_is_removed_by_its_owner_alone(there: World) -> None:
-    founder, made = invited(founded(ANA))
-    ana = there.node(founder, ANA)
+    _, made, ana = there.begin(ANA)
     member = joined(made, "Bob", BOB)
     await there.node(member.for_node(), BOB).present(ANA.peer_id)
     known = known_by(member, ana)
