@@ -11,10 +11,6 @@ import pytest
 from tests.helpers import installing
 
 
-def pytest_configure(config: pytest.Config) -> None:
-    config.addinivalue_line("markers", "soak: takes long, and belongs to a run that nobody waits for")
-
-
 @pytest.fixture(scope="session")
 def packages(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The folder that they lie in."""
