@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import json
 import shutil
-import socket
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -17,7 +16,7 @@ from helpers.releases import VERSION_BESIDE, Installation, checkout, make_releas
 from installer.tree import SOURCE
 
 EARLIER, THIS = "0.0.1", "0.0.2"
-_SETTINGS = '[serve]\nlisten = ["/ip4/127.0.0.1/tcp/{port}"]\nthreads = 1\nblocks = "{blocks}"\n'
+_SETTINGS = '[serve]\nlisten = ["/ip4/127.0.0.1/tcp/0"]\nthreads = 1\nblocks = "{blocks}"\n'
 
 
 @pytest.fixture(scope="module")
@@ -39,14 +38,8 @@ def installed(release: Path, blocks: str) -> Iterator[Installation]:
         tempfile.TemporaryDirectory(prefix="pl-") as folder,  # sockets need a short path
         Installation(Path(folder), release) as made,
     ):
-        made.set(_SETTINGS.format(port=free_port(), blocks=blocks))
+        made.set(_SETTINGS.format(blocks=blocks))
         yield made
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 def said(installation: Installation, *arguments: str) -> str:
