@@ -210,13 +210,12 @@ def test_removed_it_leaves_what_belongs_to_the_user_only(machine: Container, ser
 
 
 def test_start_at_log_in_on_and_off_leaves_the_settings_of_a_home_as_they_were(machine: Container) -> None:
-    home = ("find", "/home/donor/.config", "-printf", "%p %y %l %s\\n")
-    machine.write("/opt/app/potluck-app", "#!/bin/sh\n")
-    machine.output("chmod", "755", "/opt/app/potluck-app")
-    path = {"PATH": "/opt/app:/usr/sbin:/usr/bin:/sbin:/bin"}
+    home = ("find", "/home/donor", "-name", ".local", "-prune", "-o", "-name", ".cache", "-prune", "-o", "-print")
+    machine.write("/usr/bin/potluck-app", "#!/bin/sh\n")
+    machine.output("chmod", "755", "/usr/bin/potluck-app")
 
     def autostart(state: str) -> bool:
-        machine.output(POTLUCK, "autostart", "--daemon", state, "--app", state, user="donor", environment=path)
+        machine.output(POTLUCK, "autostart", "--daemon", state, "--app", state, user="donor")
         app = machine.run("test", "-e", "/home/donor/.config/autostart/potluck.desktop").returncode == 0
         daemon = machine.run("systemctl", "--user", "is-enabled", "potluckd", user="donor").stdout.strip() == "enabled"
         assert app is daemon

@@ -49,7 +49,7 @@ def said(installation: Installation, *arguments: str) -> str:
     return done.stdout.strip()
 
 
-@pytest.mark.timeout(600)  # on two slow cores
+@pytest.mark.timeout(900, func_only=True)  # on two slow cores
 @pytest.mark.parametrize(("founder", "friend"), [(EARLIER, THIS), pytest.param(THIS, EARLIER, marks=pytest.mark.soak)])
 def test_a_chain_over_two_versions_generates_exact_tokens_for_both(
     releases: dict[str, Path], founder: str, friend: str
