@@ -25,7 +25,7 @@ REPOSITORY = Path(__file__).parents[2]
 CACHE = REPOSITORY / ".cache"
 PYTHONS = {"bookworm": "3.11", "trixie": "3.13"}
 _PACKAGES = "systemd,systemd-sysv,dbus,dbus-user-session,libpam-systemd,procps,python3,util-linux"
-_BOOT_TIMEOUT_S = 120.0
+_BOOT_TIMEOUT_S = 300.0
 _READY = "/run/ready-for-tests"
 _GUARD = '"$@" </dev/null & read _; pkill -KILL -P $!; kill -KILL $! 2>/dev/null'
 _numbers = itertools.count(1)
@@ -177,7 +177,7 @@ class Debian:
             self.output("loginctl", "enable-linger", name)
             self.output("systemctl", "start", f"user@{self.output('id', '-u', name)}.service")  # wait until it is up
 
-    def wait_until(self, *command: str | Path, user: str | None = None, says: str, timeout_s: float = 120.0) -> str:
+    def wait_until(self, *command: str | Path, user: str | None = None, says: str, timeout_s: float = 300.0) -> str:
         """Ask until the answer contains `says`; returns that answer."""
         deadline = time.monotonic() + timeout_s
         while says not in (done := self.run(*command, user=user)).stdout:
