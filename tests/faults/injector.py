@@ -23,8 +23,8 @@ from benchmarks.local_swarm import LocalProcess
 from potluck.errors import NetworkError, PotluckError
 from potluck.protocol.blocks import Span
 from tests.faults.daemons import work_off
-from tests.faults.plan import DAEMON_KINDS, ENDING_KINDS, GROUP_KINDS, Injection
-from tests.faults.surroundings import ControlGroup, Disk, Starvation, send
+from tests.faults.plan import DAEMON_KINDS, ENDING_KINDS, Injection
+from tests.faults.surroundings import Disk, Starvation, send
 from tests.faults.swarm import ProxiedSwarm, Server
 from tests.faults.working import END_S, Client, Outcome, client_of, work
 
@@ -41,7 +41,7 @@ def inject(folder: Path, plan: Sequence[Injection], *, within_s: float | None = 
     options = ("--cache-tokens", str(_CLIENTS * _CACHE_TOKENS))
     with Disk.mounted() as disk:
         with ProxiedSwarm(folder, SPANS * _REPLICAS, options, is_varied=True) as swarm:
-            impossible = (set() if disk else {"disk full"}) | (set() if swarm.has_groups else GROUP_KINDS)
+            impossible = set() if disk else {"disk full"}
             of_daemons = [each for each in enumerate(plan) if each[1].kind in DAEMON_KINDS]
             others = (each for each in enumerate(plan) if each[1].kind not in DAEMON_KINDS)
             world = _World(swarm, disk, outcome, until, others, impossible)
@@ -171,9 +171,6 @@ class _Run:
                 send(_family(victim.engine), signal.SIGSTOP)
             case "starved":
                 self._starvation = Starvation(_family(victim.engine))
-            case "out of memory" | "throttled" | "group frozen":
-                assert victim.group is not None
-                _strike_group(victim.group, self._injection.kind)
             case "p2pd killed":
                 send(_p2pds_of(victim), signal.SIGKILL)
             case "p2pd frozen":
@@ -213,8 +210,6 @@ class _Run:
         for server in self._servers() if self._injection.kind in _OF_ALL else self._victims:
             send(_family(server.engine), signal.SIGCONT)
             server.clock.jump(0.0)
-            if server.group is not None:
-                server.group.heal()
             with contextlib.suppress(NetworkError):  # its proxy has ended: another client's run replaced it
                 server.proxy.heal()
 
@@ -232,16 +227,6 @@ class _Run:
     def _servers(self) -> list[Server]:
         with self._world.lock:
             return list(self._swarm.servers)
-
-
-def _strike_group(group: ControlGroup, kind: str) -> None:
-    match kind:
-        case "throttled":
-            group.throttle()
-        case "group frozen":
-            group.freeze()
-        case _:
-            group.exhaust_memory()
 
 
 def _rewrite(files: Sequence[Path]) -> None:

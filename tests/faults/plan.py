@@ -12,7 +12,6 @@ ENDING_KINDS = (  # the engine, or the use of it
     "p2pd killed",
     "files rewritten",
     "files truncated",
-    "out of memory",
     "clock of the server wrong",
 )
 SERVER_KINDS = (
@@ -22,8 +21,6 @@ SERVER_KINDS = (
     "p2pd frozen",
     "machine frozen",
     "starved",
-    "throttled",
-    "group frozen",
     "clock of the server jumps",
     "connections cut",
     "connections refused",
@@ -42,7 +39,6 @@ CLIENT_KINDS = (
 SHARED_KINDS = ("bootstrap frozen", "everything suspended", "disk full")
 DAEMON_KINDS = ("daemon killed", "daemon hung", "daemon restarted", "state of the daemon damaged")
 KINDS = (*SERVER_KINDS, *CLIENT_KINDS, *SHARED_KINDS, *DAEMON_KINDS)
-GROUP_KINDS = {"out of memory", "throttled", "group frozen"}  # need control groups
 PASSING_KINDS = {  # healed after `hold_s`; all others only when the work is done
     "frozen for a moment",
     "client suspended",

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import itertools
-import os
 import random
 import shutil
 import socket
@@ -17,7 +16,7 @@ from typing import Self
 from benchmarks.local_swarm import LocalEngine, LocalSwarm
 from potluck.protocol.blocks import PeerId, Span
 from tests.faults.proxy import Proxy
-from tests.faults.surroundings import Clock, ControlGroup
+from tests.faults.surroundings import Clock
 
 _PORTS = range(20_000, 32_000)  # below those that the system gives to connections
 _WRONG_S = (0.0, 1.4, -1.4)  # of servers' clocks: the DHT admits no node that is off by more than 3 s from another one
@@ -26,13 +25,12 @@ _IN_TIME_NAMESPACE = ("unshare", "--time", "--monotonic", "1000000")  # s by whi
 
 @dataclass(frozen=True, slots=True)
 class Server:
-    """An engine, the only way to it, its clock, and its own files and control group, if it has them."""
+    """An engine, the only way to it, its clock, and its own files, if it has them."""
 
     engine: LocalEngine
     proxy: Proxy
     clock: Clock
     files: tuple[Path, ...] = ()
-    group: ControlGroup | None = None
 
     @property
     def span(self) -> Span:
@@ -49,11 +47,10 @@ class ProxiedSwarm:
     def __init__(
         self, folder: Path, spans: Sequence[Span], options: Sequence[str] = (), *, is_varied: bool = False
     ) -> None:
-        """Choose who serves what; `is_varied` gives each server files, clocks and a control group of its own."""
+        """Choose who serves what; `is_varied` gives each server files and a clock of its own."""
         self.servers: list[Server] = []
         self.local = LocalSwarm(folder, spans=(), serve_options=options)
         self.folder, self._spans, self._is_varied = folder, spans, is_varied
-        self.has_groups = is_varied and ControlGroup.are_possible()
         self._has_time_namespaces = is_varied and _works((*_IN_TIME_NAMESPACE, "true"))
         self._variants = itertools.cycle(itertools.product(_WRONG_S, (True, False)))
 
@@ -70,8 +67,6 @@ class ProxiedSwarm:
     def __exit__(self, *_: object) -> None:
         for server in self.servers:
             server.proxy.heal()  # an engine that cannot be heard takes long to leave
-            if server.group is not None:
-                server.group.heal()
         self.local.close()
         while self.servers:
             self.drop(self.servers[0])
@@ -90,11 +85,7 @@ class ProxiedSwarm:
         clock = Clock(self.local.folder / f"clock-{port}", wrong_s)
         before = _IN_TIME_NAMESPACE if is_later and self._has_time_namespaces else ()
         engine = self.local.add_engine(span, options=way, environment=clock.environment(), before=before)
-        group = ControlGroup(f"potluck-{os.getpid()}-{port}") if self.has_groups else None
-        if group is not None:
-            group.make()
-            group.add(engine.pid)
-        server = Server(engine, proxy, clock, files, group)
+        server = Server(engine, proxy, clock, files)
         self.servers.append(server)
         return server
 
@@ -102,8 +93,6 @@ class ProxiedSwarm:
         """Forget a server that has ended."""
         self.servers.remove(server)
         server.proxy.close()
-        if server.group is not None:
-            server.group.remove()
 
     def server_of(self, peer: str) -> Server:
         return next(server for server in self.servers if server.engine.is_alive and server.peer_id == peer)

@@ -9,22 +9,20 @@ import shutil
 import site
 import sys
 import tempfile
-import zipfile
 from pathlib import Path
 
 from tests.helpers.debian import REPOSITORY, Debian, missing_tool
 
-__all__ = ["INSTALLED", "REPOSITORY", "Container", "missing_tool"]
+__all__ = ["INSTALLED", "Container", "missing_tool"]
 INSTALLED = Path("/opt/potluck")
 _PYTHON = Path("/opt/python")  # this interpreter's own files
 _SCRIPT = "#!{python}\nimport sys\nfrom {module} import main\nsys.exit(main())\n"
 
 
 class Container(Debian):
-    """With a wheel, that is installed; else the source tree is used."""
+    """Its programs run from the source tree."""
 
-    def __init__(self, wheel: Path | None = None) -> None:
-        self._wheel = wheel
+    def __init__(self) -> None:
         self._folder = Path(tempfile.mkdtemp(prefix="potluck-container-"))
         super().__init__(
             binds={
@@ -47,14 +45,6 @@ class Container(Debian):
         super().__exit__(*reason)
         shutil.rmtree(self._folder)
 
-    def install_wheel(self, wheel: Path) -> None:
-        """What pip does with a wheel, in place of an earlier one."""
-        (packages,) = (self._folder / "installed" / "lib").glob("python*/site-packages")
-        for old in packages.glob("potluck*"):
-            shutil.rmtree(old)
-        with zipfile.ZipFile(wheel) as archive:
-            archive.extractall(packages)
-
     def _install(self) -> None:
         """An environment whose every path lies in /opt, as an installer would make it."""
         version = f"python{sys.version_info.major}.{sys.version_info.minor}"
@@ -66,10 +56,7 @@ class Container(Debian):
         home = Path("/usr") if sys.base_prefix == "/usr" else _PYTHON  # the system's own Python is in the root as well
         (folder / "pyvenv.cfg").write_text(f"home = {home}/bin\n")
         (folder / "bin" / "python").symlink_to(home / "bin" / version)
-        sources = ("/opt/source", "/opt/source/daemon") if self._wheel is None else ()
-        (packages / "paths.pth").write_text("\n".join(("/opt/site-packages", *sources)) + "\n")
-        if self._wheel is not None:
-            self.install_wheel(self._wheel)
+        (packages / "paths.pth").write_text("/opt/site-packages\n/opt/source\n/opt/source/daemon\n")
         for name, module in (("potluck", "potluck_cli.main"), ("potluckd", "potluck_cli.daemon")):
             script = folder / "bin" / name
             script.write_text(_SCRIPT.format(python=INSTALLED / "bin" / "python", module=module))

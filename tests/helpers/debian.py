@@ -15,7 +15,7 @@ import shutil
 import subprocess
 import tempfile
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -25,7 +25,7 @@ REPOSITORY = Path(__file__).parents[2]
 CACHE = REPOSITORY / ".cache"
 PYTHONS = {"bookworm": "3.11", "trixie": "3.13"}
 _PACKAGES = "systemd,systemd-sysv,dbus,dbus-user-session,libpam-systemd,procps,python3,util-linux"
-_BOOT_TIMEOUT_S = 120.0
+_BOOT_TIMEOUT_S = 300.0
 _READY = "/run/ready-for-tests"
 _GUARD = '"$@" </dev/null & read _; pkill -KILL -P $!; kill -KILL $! 2>/dev/null'
 _numbers = itertools.count(1)
@@ -41,18 +41,37 @@ def missing_tool() -> str | None:
     return None
 
 
-def make_root(suite: str) -> Path:
-    """Debian's smallest system with systemd, from the mirror this machine uses. Takes a minute, once."""
-    root = CACHE / ("system-root" if suite == "bookworm" else f"system-root-{suite}")
-    if root.exists():
-        return root
+def made_once(name: str, make: Callable[[Path], object]) -> Path:
+    """Return a folder of the cache, which `make` fills once, whichever process asks first."""
     CACHE.mkdir(exist_ok=True)
-    fresh = Path(tempfile.mkdtemp(dir=CACHE, prefix="system-root-"))
-    command = ["debootstrap", "--variant=minbase", f"--include={_PACKAGES}", suite, fresh, mirror()]
+    folder = CACHE / name
+    with alone(name):
+        if not folder.exists():
+            fresh = Path(tempfile.mkdtemp(dir=CACHE, prefix=f"{name}-"))
+            make(fresh)
+            fresh.chmod(0o755)
+            fresh.rename(folder)
+    return folder
+
+
+@contextlib.contextmanager
+def alone(name: str) -> Iterator[None]:
+    """Let one process at a time do what has this name."""
+    with (CACHE / f"{name}.lock").open("w") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield
+
+
+def debootstrap(suite: str, packages: str, folder: Path) -> None:
+    """Fill `folder` with Debian's smallest system and some packages, from the mirror this machine uses."""
+    command = ["debootstrap", "--variant=minbase", f"--include={packages}", suite, folder, mirror()]
     subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
-    fresh.chmod(0o755)
-    fresh.rename(root)
-    return root
+
+
+def make_root(suite: str) -> Path:
+    """Debian's smallest system with systemd. Takes a minute, once."""
+    name = "system-root" if suite == "bookworm" else f"system-root-{suite}"
+    return made_once(name, lambda fresh: debootstrap(suite, _PACKAGES, fresh))
 
 
 def mirror() -> str:
@@ -125,7 +144,7 @@ class Debian:
         """Run a command inside, as root or as a user in the home folder, with a user manager if it is booted."""
         is_apt = command[0] == "apt-get"
         words = self.inside(*(() if user is None else self._become(user)), *map(str, command), has_network=is_apt)
-        with self._apt_alone() if is_apt else contextlib.nullcontext():
+        with alone(f"apt-{self.suite}") if is_apt else contextlib.nullcontext():
             return subprocess.run(
                 words,
                 capture_output=True,
@@ -158,7 +177,7 @@ class Debian:
             self.output("loginctl", "enable-linger", name)
             self.output("systemctl", "start", f"user@{self.output('id', '-u', name)}.service")  # wait until it is up
 
-    def wait_until(self, *command: str | Path, user: str | None = None, says: str, timeout_s: float = 120.0) -> str:
+    def wait_until(self, *command: str | Path, user: str | None = None, says: str, timeout_s: float = 300.0) -> str:
         """Ask until the answer contains `says`; returns that answer."""
         deadline = time.monotonic() + timeout_s
         while says not in (done := self.run(*command, user=user)).stdout:
@@ -181,22 +200,10 @@ class Debian:
             *start,
         ]
 
-    @property
-    def _fetched(self) -> Path:
-        """What apt fetched, for all containers of the suite."""
-        return CACHE / f"apt-{self.suite}"
-
-    @contextlib.contextmanager
-    def _apt_alone(self) -> Iterator[None]:
-        self._fetched.mkdir(parents=True, exist_ok=True)
-        with (self._fetched / "lock").open("w") as file:
-            fcntl.flock(file, fcntl.LOCK_EX)
-            yield
-
     def _apt(self) -> list[str]:
         options = ["--resolv-conf=replace-host"]
         for name, there in (("lists", "/var/lib/apt/lists"), ("archives", "/var/cache/apt/archives")):
-            here = self._fetched / name
+            here = CACHE / f"apt-{self.suite}" / name  # what apt fetched, for all containers of the suite
             here.mkdir(parents=True, exist_ok=True)
             options.append(f"--bind={here}:{there}")
         return options

@@ -20,11 +20,10 @@ import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from helpers.debian import CACHE, mirror
+from helpers.debian import debootstrap, made_once
 
 BASE = "localhost/python:3.11-slim-bookworm"
 IMAGE = "localhost/potluck:test"
-_ROOT = CACHE / "container-root"
 _PACKAGES = "ca-certificates,passwd,python3,python3-pip,util-linux"
 _BOUND, _SEEN = "/opt/all-packages", "/opt/site-packages"  # all but Potluck's own, which the image has to bring
 _CERTIFICATES = "/etc/ssl/certs"
@@ -43,15 +42,12 @@ def missing_tool() -> str | None:
 
 def make_root() -> Path:
     """Takes a minute, once."""
-    if not _ROOT.exists():
-        CACHE.mkdir(exist_ok=True)
-        fresh = Path(tempfile.mkdtemp(dir=CACHE, prefix="container-root-"))
-        command = ["debootstrap", "--variant=minbase", f"--include={_PACKAGES}", "bookworm", fresh, mirror()]
-        subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
+
+    def make(fresh: Path) -> None:
+        debootstrap("bookworm", _PACKAGES, fresh)
         (fresh / "usr/lib/python3.11/EXTERNALLY-MANAGED").unlink()
-        fresh.chmod(0o755)
-        fresh.rename(_ROOT)
-    return _ROOT
+
+    return made_once("container-root", make)
 
 
 def _pip_folders() -> list[str]:

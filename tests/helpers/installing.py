@@ -10,7 +10,6 @@ import json
 import os
 import subprocess
 import sys
-import tempfile
 import time
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -20,7 +19,7 @@ from potluck_control.resources import DEMO_MODEL, num_blocks_of, resource
 
 from potluck.membership.invite import Invite, encode_invite
 from potluck.protocol.swarm import new_swarm
-from tests.helpers.debian import CACHE, REPOSITORY, Debian
+from tests.helpers.debian import REPOSITORY, Debian, made_once
 
 NEWER = "0.99.0"
 INVITE = encode_invite(Invite(new_swarm("friends", DEMO_MODEL, num_blocks_of(resource(DEMO_MODEL)), revision="local")))
@@ -50,15 +49,9 @@ def build(target: str, out: Path, *, version: str | None = None) -> Path:
 def engine_wheels() -> Path:
     """What `potluck setup` takes on Python 3.11, fetched once, as pip is configured here."""
     locked = REPOSITORY / "resources" / "engine" / "cpu.txt"
-    folder = CACHE / f"engine-wheels-{hashlib.sha256(locked.read_bytes()).hexdigest()[:8]}"
-    if not folder.exists():
-        CACHE.mkdir(exist_ok=True)
-        fresh = Path(tempfile.mkdtemp(dir=CACHE, prefix="engine-wheels-"))
-        fetch = ["download", "-q", "--no-deps", "--require-hashes", "-r", locked, "-d", fresh]
-        subprocess.run([sys.executable, "-m", "pip", *fetch], check=True)
-        fresh.chmod(0o755)
-        fresh.rename(folder)
-    return folder
+    fetch = [sys.executable, "-m", "pip", "download", "-q", "--no-deps", "--require-hashes", "-r", locked, "-d"]
+    name = f"engine-wheels-{hashlib.sha256(locked.read_bytes()).hexdigest()[:8]}"
+    return made_once(name, lambda fresh: subprocess.run([*fetch, fresh], check=True))
 
 
 def fresh_debian(packages: Path, suite: str = "bookworm", *, is_booted: bool = True, has_disk: bool = False) -> Debian:

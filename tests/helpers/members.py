@@ -9,6 +9,7 @@ from potluck.membership.identity import Identity
 from potluck.membership.invite import Invite, accept
 from potluck.membership.leadership import found, invite
 from potluck.membership.membership import Membership
+from potluck.membership.presentation import Presentation, read_application, witness
 from potluck.membership.roster import Person
 from potluck.membership.statements import Statement
 from potluck.protocol.blocks import PeerId
@@ -30,6 +31,22 @@ def invited(founder: Membership, **limits: object) -> tuple[Membership, Invite]:
 
 def joined(made: Invite, name: str, machine: Identity) -> Membership:
     return accept(made, name, machine, f"{name}'s laptop", NOW_S)
+
+
+def enrolled(founder: Membership, made: Invite, name: str, machine: Identity) -> tuple[Membership, Membership]:
+    """Let somebody in as the founder does; return both memberships, which know of it."""
+    newcomer, roster = joined(made, name, machine), founder.roster(NOW_S)
+    shown = Presentation(proof=newcomer.statements, application=newcomer.application)
+    application = read_application(roster, shown, NOW_S)
+    assert founder.founder_key is not None
+    statement = witness(roster, application, founder.founder_key, NOW_S)
+    founder = founder.with_statements([*application.known, statement], NOW_S)
+    return founder, newcomer.with_statements(founder.roster(NOW_S), NOW_S)
+
+
+def known_by(membership: Membership, gate: MembersGate) -> Membership:
+    """Return the membership with all that the gate knows."""
+    return membership.with_statements(list(gate.roster), NOW_S)
 
 
 def names(gate: MembersGate) -> list[str]:
@@ -71,6 +88,17 @@ class World:
             **options,  # type: ignore[arg-type]
         )
         gate.start()
+        return gate
+
+    def begin(self, identity: Identity, **limits: object) -> tuple[Membership, Invite, MembersGate]:
+        """Return the founder's membership, an invite, and the founder's gate."""
+        founder, made = invited(founded(identity), **limits)
+        return founder, made, self.node(founder, identity)
+
+    async def join(self, made: Invite, name: str, identity: Identity, by: Identity, **options: object) -> MembersGate:
+        """Return the gate of a newcomer whom the node `by` let in."""
+        gate = self.node(joined(made, name, identity).for_node(), identity, **options)
+        await gate.present(by.peer_id)
         return gate
 
     async def stop(self) -> None:

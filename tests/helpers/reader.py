@@ -20,7 +20,7 @@ from helpers.daemon_process import LOOPBACK, giving_up_after
 from potluck_control.client import ControlClient
 from potluck_control.schema import Status
 
-WAIT_S = 200.0
+WAIT_S = 300.0
 _PRINTED = {"INVITE": r"potluck2:[\w-]{40,}", "ADDRESS": r"/ip4/127\.0\.0\.1/\S+/p2p/\w+"}
 _ASSIGNMENT = re.compile(r"([A-Z]+)=\$")
 _INTERPRETER = """\
@@ -134,7 +134,7 @@ class Reader:
     def type_and_leave(self, command: str, shown: str, *, then_stop: bool) -> None:
         """Run what ends with Ctrl-C only, until it shows something; it goes on unless it is to stop then."""
         process = subprocess.Popen(
-            ["bash", "-c", f"exec {self.replaced(command)}"],
+            ["env", "--default-signal=INT", "bash", "-c", f"exec {self.replaced(command)}"],
             env=self.environment,
             cwd=self.home,
             stdin=subprocess.DEVNULL,

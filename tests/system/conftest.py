@@ -1,7 +1,9 @@
-"""The packages that several tests install, each built once a run."""
+"""The packages that several tests install, each built once a run, whichever of its processes asks first."""
 
 from __future__ import annotations
 
+import fcntl
+import os
 from pathlib import Path
 
 import pytest
@@ -12,24 +14,38 @@ from tests.helpers import installing
 @pytest.fixture(scope="session")
 def packages(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The folder that they lie in."""
-    return tmp_path_factory.mktemp("packages")
+    base = tmp_path_factory.getbasetemp()
+    folder = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "packages"
+    folder.mkdir(exist_ok=True)
+    return folder
 
 
 @pytest.fixture(scope="session")
 def headless(packages: Path) -> Path:
-    return installing.build("potluck-headless", packages)
+    return built(packages, "potluck-headless")
 
 
 @pytest.fixture(scope="session")
 def newer_headless(packages: Path) -> Path:
-    return installing.build("potluck-headless", packages, version=installing.NEWER)
+    return built(packages, "potluck-headless", installing.NEWER)
 
 
 @pytest.fixture(scope="session")
 def desktop(packages: Path) -> Path:
-    return installing.build("potluck", packages)
+    return built(packages, "potluck")
 
 
 @pytest.fixture(scope="session")
 def run_file(packages: Path) -> Path:
-    return installing.build("run", packages)
+    return built(packages, "run")
+
+
+def built(packages: Path, target: str, version: str | None = None) -> Path:
+    with (packages / f"{target}-{version}.built").open("a+") as note:
+        fcntl.flock(note, fcntl.LOCK_EX)
+        note.seek(0)
+        name = note.read()
+        if not name:
+            name = installing.build(target, packages, version=version).name
+            note.write(name)
+        return packages / name

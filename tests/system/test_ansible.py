@@ -13,11 +13,12 @@ from pathlib import Path
 import pytest
 
 from tests.helpers import installing
-from tests.helpers.debian import CACHE, REPOSITORY, Debian, missing_tool
+from tests.helpers.debian import CACHE, REPOSITORY, Debian, alone, missing_tool
 
 pytestmark = [
     pytest.mark.skipif(missing_tool() is not None, reason=str(missing_tool())),
-    pytest.mark.timeout(900),
+    pytest.mark.timeout(900, func_only=True),
+    pytest.mark.soak,
 ]
 
 ANSIBLE = "ansible-core==2.19.14"
@@ -90,7 +91,8 @@ def changed(summary: str) -> int:
 def ansible() -> Path:
     """Return an environment with Ansible, made once, from where pip looks here."""
     folder = CACHE / ANSIBLE.replace("==", "-")
-    if not (folder / "bin" / "ansible-playbook").exists():
-        subprocess.run([sys.executable, "-m", "venv", "--clear", folder], check=True)
-        subprocess.run([folder / "bin" / "python", "-m", "pip", "install", "-q", ANSIBLE], check=True)
+    with alone(folder.name):
+        if not (folder / "bin" / "ansible-playbook").exists():
+            subprocess.run([sys.executable, "-m", "venv", "--clear", folder], check=True)
+            subprocess.run([folder / "bin" / "python", "-m", "pip", "install", "-q", ANSIBLE], check=True)
     return folder

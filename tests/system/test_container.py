@@ -32,7 +32,8 @@ print(urllib.request.urlopen(request, timeout=120).read().decode())"""
 
 pytestmark = [
     pytest.mark.skipif(missing_tool() is not None, reason=f"{missing_tool()}"),
-    pytest.mark.timeout(900),
+    pytest.mark.timeout(900, func_only=True),
+    pytest.mark.soak,
 ]
 
 

@@ -14,7 +14,7 @@ from tests.helpers.debian import PYTHONS, Debian, missing_tool
 
 pytestmark = [
     pytest.mark.skipif(missing_tool() is not None, reason=str(missing_tool())),
-    pytest.mark.timeout(900),
+    pytest.mark.timeout(900, func_only=True),
 ]
 
 PYTHON = "/opt/python3.11"
@@ -25,7 +25,7 @@ needs_3_11 = pytest.mark.skipif(
 ALICE = ("potluck", "status", "--json")
 
 
-@pytest.fixture(params=PYTHONS)
+@pytest.fixture
 def machine(request: pytest.FixtureRequest, packages: Path) -> Iterator[Debian]:
     with installing.fresh_debian(packages, request.param, is_booted=False) as made:
         installing.get_ready(made)
@@ -33,6 +33,7 @@ def machine(request: pytest.FixtureRequest, packages: Path) -> Iterator[Debian]:
 
 
 @needs_3_11
+@pytest.mark.parametrize("machine", ["trixie", pytest.param("bookworm", marks=pytest.mark.soak)], indirect=True)
 def test_a_server_s_package_serves_without_systemd_and_leaves_nothing(machine: Debian, headless: Path) -> None:
     installing.install_needs(machine, headless)
     before = installing.snapshot(machine)
@@ -72,6 +73,7 @@ def set_up_with_another_python(machine: Debian) -> None:
     assert "ready: the engine computes on cpu" in machine.output(*command, user="alice", environment=packages)
 
 
+@pytest.mark.parametrize("machine", ["bookworm", pytest.param("trixie", marks=pytest.mark.soak)], indirect=True)
 def test_a_desktop_s_package_brings_an_app_that_starts_and_leaves_nothing(machine: Debian, desktop: Path) -> None:
     installing.install_needs(machine, desktop)
     before = installing.snapshot(machine)

@@ -11,15 +11,40 @@ from pathlib import Path
 
 import pytest
 from helpers.daemon_process import scripted_game
-from helpers.documented import ELSEWHERE, STORIES
 from helpers.documents import Kind, Passage, passages
 from helpers.reader import Reader
 from helpers.torchless import install_without_torch
 from potluck_control.schema import Status
 from potluck_control.states import State
 
-pytestmark = pytest.mark.flaky(reruns=1, reason="at load 4 and more `potluck top` once showed no serving in 200 s")
+pytestmark = pytest.mark.timeout(900)
 ROOT = Path(__file__).parents[2]
+PAGES_FOR_FRIENDS = (
+    *("friends", "alone-or-swarm", "python", "gateway", "earnings", "costs-and-privacy", "whose-prompts", "keys"),
+    *("troubleshooting", "uninstall"),
+)
+NOT_HERE = {  # what needs a package manager, a user's systemd, gigabytes, a publisher or a third computer
+    "first-hour": {"potluck join"},
+    "friends": {"potluck members add-computer", "potluck join --code"},
+    "install": {
+        "sudo apt install ./potluck_VERSION_amd64.deb",
+        "sh potluck-VERSION.run",
+        "potluck join",
+        "potluck setup --rollback",
+        "potluck autostart",
+        "potluck autostart --daemon on --app on",
+        "potluck autostart --daemon off --app off",
+        "potluck update --check",
+        "potluck update",
+        "potluck update --rollback",
+    },
+    "uninstall": {
+        "sudo apt purge potluck",
+        "sudo apt purge potluck-headless",
+        "~/.local/lib/potluck/uninstall",
+        "potluck autostart --daemon off --app off",
+    },
+}
 CODES = {"potluck doctor": (0, 1)}  # it may find something on the machine that runs the tests
 LASTING = {"potluck top": "serving", "potluck bootstrap --port 31330": "/ip4/127.0.0.1/"}
 
@@ -45,7 +70,7 @@ class Story:
             elif passage.kind is Kind.PYTHON:
                 printed, error = self.me.run_program(passage.text)
                 assert not error, f"{passage}\n{error}"
-            elif passage.text not in ELSEWHERE.get(page, {}):
+            elif passage.text not in NOT_HERE.get(page, ()):
                 printed = self.do(passage)
 
     def do(self, passage: Passage) -> str:
@@ -126,20 +151,15 @@ def among_friends() -> Iterator[Story]:
         yield Story(me, others, events)
 
 
-@pytest.mark.timeout(900)
 def test_who_just_installed_it_does_what_the_pages_say(without_an_engine: Story, tmp_path: Path) -> None:
-    for page in STORIES["without an engine"]:
-        without_an_engine.read(page)
+    without_an_engine.read("install")
     assert (tmp_path / "big" / "potluck-engines" / "current").exists()
 
 
-@pytest.mark.timeout(900)
 def test_a_newcomer_alone_does_what_the_pages_say(alone: Story) -> None:
-    for page in STORIES["alone"]:
-        alone.read(page)
+    alone.read("first-hour")
 
 
-@pytest.mark.timeout(900)
 def test_friends_do_what_the_pages_say(among_friends: Story) -> None:
-    for page in STORIES["among friends"]:
+    for page in PAGES_FOR_FRIENDS:
         among_friends.read(page)

@@ -1,4 +1,4 @@
-"""The application for Macs as it is offered: built twice, unpacked, and its scripts run with this system's own uv."""
+"""The application for Macs as it is offered: built, unpacked, and its scripts run with this system's own uv."""
 
 from __future__ import annotations
 
@@ -11,39 +11,20 @@ from pathlib import Path
 import pytest
 from potluck_daemon.environment.uv import find_uv
 
-from installer.tree import build_epoch
-
 pytestmark = pytest.mark.timeout(900)
 MACHO_64 = b"\xcf\xfa\xed\xfe"
 
 
-@pytest.fixture(scope="module")
-def archives(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
-    made, environment = [], {**os.environ, "SOURCE_DATE_EPOCH": str(build_epoch())}
-    for number in range(2):
-        out = tmp_path_factory.mktemp(f"dist-{number}")
-        command = [sys.executable, "-m", "installer", "macos", "--out", out]
-        subprocess.run(command, check=True, stdout=subprocess.DEVNULL, env=environment)
-        made.extend(out.iterdir())
-    return made
-
-
-def test_two_builds_are_equal(archives: list[Path]) -> None:
-    first, second = archives
-    assert first.name == second.name
-    assert first.read_bytes() == second.read_bytes()
-
-
-def test_it_makes_its_programs_with_the_real_uv_and_is_removed_without_a_trace(
-    archives: list[Path], tmp_path: Path
-) -> None:
+def test_it_makes_its_programs_with_the_real_uv_and_is_removed_without_a_trace(tmp_path: Path) -> None:
     """The packages are this system's, by the hashes that came along; macOS's own programs say nothing."""
-    home, tools = tmp_path / "Users" / "me", tmp_path / "bin"
+    home, tools, out = tmp_path / "Users" / "me", tmp_path / "bin", tmp_path / "dist"
+    subprocess.run([sys.executable, "-m", "installer", "macos", "--out", out], check=True, stdout=subprocess.DEVNULL)
+    (archive,) = out.iterdir()
     home.mkdir(parents=True)
     tools.mkdir()
     for name in ("osascript", "launchctl"):
         (tools / name).symlink_to("/bin/true")
-    subprocess.run([sys.executable, "-m", "zipfile", "-e", archives[0], tmp_path], check=True)
+    subprocess.run([sys.executable, "-m", "zipfile", "-e", archive, tmp_path], check=True)
     contents = tmp_path / "Potluck.app" / "Contents"
     assert (contents / "MacOS" / "uv").read_bytes().startswith(MACHO_64)
     shutil.copy(find_uv(), contents / "MacOS" / "uv")

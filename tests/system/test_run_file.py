@@ -13,7 +13,7 @@ from tests.helpers.debian import PYTHONS, Debian, missing_tool
 
 pytestmark = [
     pytest.mark.skipif(missing_tool() is not None, reason=str(missing_tool())),
-    pytest.mark.timeout(900),
+    pytest.mark.timeout(900, func_only=True),
 ]
 
 POTLUCK = "/home/alice/.local/bin/potluck"
@@ -23,7 +23,7 @@ SETTINGS = "/home/alice/.config/potluck/settings.toml"
 MODEL = "/home/alice/.cache/potluck/model"
 
 
-@pytest.fixture(params=PYTHONS)
+@pytest.fixture(params=["bookworm", pytest.param("trixie", marks=pytest.mark.soak)])
 def machine(request: pytest.FixtureRequest, packages: Path) -> Iterator[Debian]:
     with installing.fresh_debian(packages, request.param) as made:
         installing.get_ready(made, needs_xz=True)

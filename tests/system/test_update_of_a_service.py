@@ -21,7 +21,7 @@ from tests.helpers.releases import CRASHES, retitled
 
 pytestmark = [
     pytest.mark.skipif(missing_tool() is not None, reason=str(missing_tool())),
-    pytest.mark.timeout(900),
+    pytest.mark.timeout(900, func_only=True),
 ]
 
 ROOT = "/home/alice/.local/lib/potluck"

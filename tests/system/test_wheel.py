@@ -5,9 +5,13 @@ from __future__ import annotations
 import subprocess
 import sys
 import zipfile
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
+
+from potluck.membership.invite import Invite, encode_invite
+from potluck.protocol.swarm import new_swarm
 
 ROOT = Path(__file__).parents[2]
 ADDRESS = "/ip4/127.0.0.1/tcp/31337/p2p/12D3KooWNzKKqPfbmrQqVZPkLfk52MCgPRZDirP7dSajsgaRG6WK"
@@ -51,24 +55,12 @@ def test_the_wheel_holds_packages_types_and_resources(wheel: Path) -> None:
     )
 
 
-def test_help_and_version_work_without_torch(place: Path) -> None:
-    assert run(place, "potluck", "--help").returncode == 0
-    assert run(place, "potluck", "--version").stdout.startswith("potluck ")
+def test_without_torch_an_invite_is_joined_and_what_needs_the_engine_says_so(place: Path) -> None:
     assert run(place, "python", "-c", "import torch").returncode != 0
-
-
-def test_an_invite_can_be_joined_and_shown_without_torch(place: Path) -> None:
-    code = f"""
-from dataclasses import replace
-from potluck.membership.invite import Invite, encode_invite
-from potluck.protocol.swarm import new_swarm
-print(encode_invite(Invite(replace(new_swarm("friends", "owner/model", 4), bootstrap_peers=({ADDRESS!r},)))))"""
-    invite = run(place, "python", "-c", code).stdout.strip()
+    assert run(place, "potluck", "--version").stdout.startswith("potluck ")
+    invite = encode_invite(Invite(replace(new_swarm("friends", "owner/model", 4), bootstrap_peers=(ADDRESS,))))
     assert run(place, "potluck", "swarm", "join", invite).returncode == 0
     assert run(place, "potluck", "swarm", "invite").stdout.strip() == invite
-
-
-def test_what_needs_the_engine_says_so_in_one_line(place: Path) -> None:
     done = run(place, "potluck", "bootstrap", "--port", "0", "--host", "127.0.0.1")
     assert done.returncode == 1
     assert done.stderr.count("\n") == 1

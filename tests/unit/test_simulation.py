@@ -7,7 +7,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from potluck_engine.neighbours import WATCHED
 
 from benchmarks.simulation import churn
 from benchmarks.simulation.petals import Petals
@@ -17,11 +16,19 @@ from benchmarks.simulation.scenario import checksum, scenario
 from benchmarks.simulation.swarm import Result, Swarm
 
 SERVERS = 50  # above what plans together, which takes longer
+HOURS = 0.25
 
 
-@pytest.fixture(autouse=True)
-def short_warm_up(monkeypatch):
-    monkeypatch.setitem(scenario()["run"], "warm_up_h", 0.5)
+@pytest.fixture(scope="module", autouse=True)
+def short_warm_up():
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setitem(scenario()["run"], "warm_up_h", 0.5)
+        yield
+
+
+@pytest.fixture(scope="module")
+def honest(short_warm_up):
+    return Swarm(SERVERS, Watched(), 7).run(HOURS)
 
 
 class Watched(Potluck):
@@ -43,17 +50,16 @@ def test_the_scenario_is_the_one_that_was_given():
     assert checksum() == "afdd31a1a0941408b835c4a23b8eee6f3d645de0238e4a7bf883d26e6bfb81d7"
 
 
-def test_everybody_serves_one_contiguous_span_of_at_most_what_fits():
-    result = Swarm(SERVERS, Watched(), seed=3).run(0.5)
-    assert result.moves
-    assert all(0 <= value <= 1 for value in result.throughput)
-    assert len(result.throughput) == 0.5 * 3600 / scenario()["run"]["sample_every_s"]
+def test_everybody_serves_one_contiguous_span_of_at_most_what_fits(honest):
+    assert honest.moves
+    assert all(0 <= value <= 1 for value in honest.throughput)
+    assert len(honest.throughput) == HOURS * 3600 / scenario()["run"]["sample_every_s"]
 
 
-def test_every_policy_meets_the_same_volunteers():
-    ours, petals = (Swarm(SERVERS, policy(), seed=5).run(0.5) for policy in (Potluck, Petals))
-    assert ours.server_hours == petals.server_hours
-    assert np.mean(ours.throughput) > np.mean(petals.throughput)
+def test_every_policy_meets_the_same_volunteers(honest):
+    petals = Swarm(SERVERS, Petals(), 7).run(HOURS)
+    assert honest.server_hours == petals.server_hours
+    assert np.mean(honest.throughput) > np.mean(petals.throughput)
 
 
 def test_the_number_of_servers_stays_level():
@@ -65,32 +71,9 @@ def test_the_number_of_servers_stays_level():
     assert returning == pytest.approx(0.7, abs=0.1)
 
 
-def test_who_returns_was_away():
-    last_seen: dict[int, float] = {}
-    for arrival in churn.arrivals(30, 2, 3600 * 30):
-        assert last_seen.get(arrival.who, 0.0) <= arrival.at_s
-        last_seen[arrival.who] = arrival.leaves_s
-
-
-def test_who_watches_a_server_that_vanishes_looks_at_once(monkeypatch):
-    """In the tick in which its record is gone, and not when their own next look is due."""
-    looks: list[set[int]] = []
-
-    class Listening(Potluck):
-        def _moves(self, swarm, rows):
-            looks.append({int(row) for row in rows})
-            return super()._moves(swarm, rows)
-
-    monkeypatch.setattr("benchmarks.simulation.potluck.CHECK_S", 1e9)
-    swarm = Swarm(SERVERS, Listening(), 11)
-    swarm.run(0.1)
-    assert looks
-    assert all(0 < len(rows) <= 2 * WATCHED for rows in looks)
-
-
-def test_liars_cost_little_more_than_what_they_do_not_bring():
+def test_liars_cost_little_more_than_what_they_do_not_bring(honest):
     """Three of fifty serve nothing and claim a hundred times what they could; all else is as without them."""
-    honest, lied_to = (Swarm(SERVERS, Potluck(), 7, liars=liars).run(0.5) for liars in (0, 3))
+    lied_to = Swarm(SERVERS, Potluck(), 7, liars=3).run(HOURS)
     assert np.mean(lied_to.throughput) > 0.75 * np.mean(honest.throughput)
     assert all(lied_to.is_available)
 

@@ -46,19 +46,23 @@ def refuted(about: Accusation) -> Case:
     return Case(about, said, decide(about, said, 3, about.at_s))
 
 
-def test_two_further_people_prove_an_accusation() -> None:
+@pytest.mark.parametrize(
+    ("wrong", "right", "members", "verdict"),
+    [
+        (("cem",), (), 2, Verdict.OPEN),
+        (("cem", "dan"), (), 2, Verdict.PROVEN),
+        ((), ("cem", "dan"), 2, Verdict.REFUTED),
+        (("ann", "ben", "cem", "cem"), (), 2, Verdict.OPEN),  # accuser and accused have no voice, nobody has two
+        (("cem", "dan"), ("dan",), 2, Verdict.OPEN),
+    ],
+)
+def test_two_further_people_decide_an_accusation(
+    wrong: tuple[str, ...], right: tuple[str, ...], members: int, verdict: Verdict
+) -> None:
     case = accusation()
-    assert decide(case, opinions(case, cem=Finding.WRONG), 2, 1000.0) is Verdict.OPEN
-    assert decide(case, opinions(case, cem=Finding.WRONG, dan=Finding.WRONG), 2, 1000.0) is Verdict.PROVEN
-    assert decide(case, opinions(case, cem=Finding.RIGHT, dan=Finding.RIGHT), 2, 1000.0) is Verdict.REFUTED
-
-
-def test_accuser_and_accused_have_no_voice_and_nobody_has_two() -> None:
-    case = accusation()
-    said = opinions(case, ann=Finding.WRONG, ben=Finding.WRONG, cem=Finding.WRONG)
-    assert decide(case, [*said, *said], 2, 1000.0) is Verdict.OPEN
-    both = [*opinions(case, cem=Finding.WRONG, dan=Finding.WRONG), *opinions(case, dan=Finding.RIGHT)]
-    assert decide(case, both, 2, 1000.0) is Verdict.OPEN
+    said = [Opinion(case.id, PersonId(name), Finding.WRONG) for name in wrong]
+    said += [Opinion(case.id, PersonId(name), Finding.RIGHT) for name in right]
+    assert decide(case, said, members, 1000.0) is verdict
 
 
 def test_a_ring_smaller_than_a_third_excludes_nobody() -> None:
@@ -76,16 +80,13 @@ def test_what_nobody_decides_lapses() -> None:
     assert standing(BEN, [Case(case, (), Verdict.LAPSED)]).excluded_until_s == 0
 
 
-def test_voices_are_earned() -> None:
+def test_voices_are_earned_and_servers_hear_a_few_a_day() -> None:
     assert may_accuse(ANN, BEN, 0, is_trusted=True)
     assert not may_accuse(ANN, BEN, MAX_OPEN, is_trusted=True)
     assert not may_accuse(ANN, BEN, 0, is_trusted=False)
     assert may_judge(CEM, accusation(), serves=True, is_trusted=True)
     assert not may_judge(BEN, accusation(), serves=True, is_trusted=True)
     assert not may_judge(CEM, accusation(), serves=False, is_trusted=True)
-
-
-def test_servers_repeat_a_few_windows_a_day_for_each_accuser() -> None:
     assert may_hear([0.0] * (HEARINGS_A_DAY - 1), 1.0)
     assert not may_hear([0.0] * HEARINGS_A_DAY, 1.0)
     assert may_hear([0.0] * HEARINGS_A_DAY, DAY_S + 1)
@@ -97,7 +98,7 @@ def test_the_order_of_jurors_depends_on_the_accusation() -> None:
     assert order_jurors(b"one", people) == order_jurors(b"one", reversed(people))
 
 
-@pytest.mark.parametrize(("earlier", "days"), [(0, 1), (1, 4), (2, 16), (3, 64), (9, 365), (10_000, 365)])
+@pytest.mark.parametrize(("earlier", "days"), [(0, 1), (1, 4), (3, 64), (10_000, 365)])
 def test_penalties_grow(earlier: int, days: int) -> None:
     assert penalty_s(earlier) == days * DAY_S <= LONGEST_S
 
@@ -151,12 +152,8 @@ def test_a_refuted_accusation_silences_its_accuser_in_later_ones_alone(
     assert judgement.of(BEN).is_excluded(b"server", 1001.0) == bool(others)
 
 
-def test_ten_clean_audits_make_a_record() -> None:
-    assert not has_record(9)
-    assert has_record(10)
-
-
-def test_only_windows_that_could_be_audited_are_paid() -> None:
+def test_ten_clean_audits_make_a_record_and_only_windows_that_could_be_audited_are_paid() -> None:
+    assert [has_record(audits) for audits in (9, 10)] == [False, True]
     assert payable_tokens(100, 64, is_over=False) == 64
     assert payable_tokens(100, 96, is_over=True) == 100
     assert payable_tokens(100, 0, is_over=True) == 0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
 from potluck.audit import WINDOW_TOKENS
 from potluck.audit.commitments import COMMITMENT_BYTES, Commitment, Terms, Values, WindowLog, chain_of, commit, leaf
@@ -58,24 +59,15 @@ def test_drafts_that_are_rejected_are_hashed_again() -> None:
     assert again != first
 
 
-def test_a_session_begins_anew_at_its_first_token() -> None:
+@pytest.mark.parametrize(("before", "position", "windows"), [(320, 0, range(1)), (320, 7, range(0)), (0, 8, range(0))])
+def test_a_session_begins_anew_at_its_first_token_and_nothing_is_signed_after_a_long_way_back_or_a_gap(
+    before: int, position: int, windows: range
+) -> None:
     log = WindowLog()
-    log.leaves(log.note(0, values(320), values(320)))
-    assert log.note(0, values(32), values(32)) == range(1)
-    assert not log.is_broken
-
-
-def test_nothing_is_signed_after_a_long_way_back() -> None:
-    log = WindowLog()
-    log.leaves(log.note(0, values(320), values(320)))
-    assert log.note(7, values(100), values(100)) == range(0)
-    assert log.is_broken
-
-
-def test_nothing_is_signed_after_a_gap() -> None:
-    log = WindowLog()
-    assert log.note(8, values(100), values(100)) == range(0)
-    assert log.is_broken
+    if before:
+        log.leaves(log.note(0, values(before), values(before)))
+    assert log.note(position, values(60), values(60)) == windows
+    assert log.is_broken is not bool(windows)
 
 
 def test_a_commitment_binds_terms_time_windows_and_values() -> None:

@@ -35,14 +35,12 @@ def widest(form: NumberFormat, *, has_experts: bool = False, packs: bool = False
     return None if found is None else found.most
 
 
-def test_coarser_formats_have_wider_limits() -> None:
+def test_coarser_formats_have_wider_limits_and_quantised_weights_are_exact_in_float32() -> None:
     limits = [widest(each) for each in (FLOAT, NumberFormat("float16"), BRAIN, PACKED)]
     assert None not in limits
     assert limits == sorted(set(limits))  # type: ignore[type-var]
-
-
-def test_quantised_weights_are_exact_in_float32() -> None:
     assert widest(NumberFormat("float32", "int4")) == widest(FLOAT)
+    assert widest(NumberFormat("bfloat16", cache="int8")) == widest(PACKED)
 
 
 @pytest.mark.parametrize(
@@ -66,11 +64,6 @@ def test_experts_make_the_limit_wide_and_that_of_the_tokens_that_differ_least_st
     assert plain.least == math.inf
 
 
-@pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
-def test_keys_and_values_in_int8_may_differ_as_much_as_quantised_weights(dtype: str) -> None:
-    assert widest(NumberFormat(dtype, cache="int8")) == widest(PACKED)
-
-
 @pytest.mark.parametrize(
     "form",
     [NumberFormat("bfloat16", cache="x"), NumberFormat(""), NumberFormat("posit8"), NumberFormat("posit8", "int8")],
@@ -87,9 +80,13 @@ def test_packing_widens_the_limits_by_what_it_may_add() -> None:
     assert limit(learned(1.0, 1.0, 1.0), BRAIN, packs=True) == widest(BRAIN, packs=True)
 
 
-def test_three_people_make_the_limit_narrower_and_two_do_not() -> None:
+def test_three_people_make_the_limit_of_a_kind_narrower_within_bounds_and_two_do_not() -> None:
     assert limit(learned(0.01, 0.01), BRAIN) == widest(BRAIN)
     assert limit(learned(0.01, 0.01, 0.01), BRAIN) == pytest.approx(0.02)
+    assert limit(learned(0.0, 0.0, 0.0), BRAIN) == 8e-3
+    assert limit(learned(0.0, 0.0, 0.0), FLOAT) == 2e-3
+    assert limit(learned(1.0, 1.0, 1.0), BRAIN) == widest(BRAIN)
+    assert limit(learned(0.01, 0.01, 0.01), BRAIN, kind=("4:8", "bfloat16")) == widest(BRAIN)
 
 
 def test_one_person_cannot_choose_the_limit() -> None:
@@ -105,16 +102,6 @@ def test_one_person_cannot_choose_the_limit() -> None:
 def test_a_difference_that_is_no_number_counts_as_the_largest(bad: float) -> None:
     assert limit(learned(0.01, 0.01, bad), BRAIN) == pytest.approx(0.02)
     assert limit(learned(0.01, bad, bad), BRAIN) == widest(BRAIN)
-
-
-def test_limits_stay_between_the_narrowest_and_the_widest() -> None:
-    assert limit(learned(0.0, 0.0, 0.0), BRAIN) == 8e-3
-    assert limit(learned(0.0, 0.0, 0.0), FLOAT) == 2e-3
-    assert limit(learned(1.0, 1.0, 1.0), BRAIN) == widest(BRAIN)
-
-
-def test_each_kind_of_window_has_its_own_limit() -> None:
-    assert limit(learned(0.01, 0.01, 0.01), BRAIN, kind=("4:8", "bfloat16")) == widest(BRAIN)
 
 
 def test_a_person_who_computed_wrongly_is_forgotten() -> None:

@@ -37,12 +37,6 @@ def test_ways_to_compute_a_window_agree_and_a_skipped_block_does_not(folder: Pat
     assert min(difference(*pair).most for pair in zip(skips.decode(rows), prefill, strict=True)) > 0.05
 
 
-def test_parts_that_leave_nothing_out_are_the_whole(folder: Path) -> None:
-    server, parts = LabServer(folder, FLOAT, [WHOLE]), LabServer(folder, FLOAT, [Span(0, 2), Span(2, NUM_BLOCKS)])
-    rows = random_rows(server, [WINDOW_TOKENS + 5] * 2, 0)
-    assert np.allclose(server.decode(rows), parts.decode(rows), atol=1e-4)
-
-
 def test_a_changed_copy_changes_blocks_alone(folder: Path, tmp_path: Path) -> None:
     seen: list[str] = []
     copy = changed_copy(folder, tmp_path / "copy", lambda name, tensor: (seen.append(name), 1.1 * tensor)[1])

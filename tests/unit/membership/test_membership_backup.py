@@ -66,34 +66,28 @@ def test_another_password_and_a_changed_byte_are_refused() -> None:
             unseal(bytes(changed), PASSWORD)
 
 
-@pytest.mark.parametrize("password", ["", "x" * (MIN_PASSWORD_CHARS - 1)])
-def test_a_short_password_is_refused(password: str) -> None:
+def test_a_short_password_is_refused() -> None:
     with pytest.raises(UsageError, match=f"at least {sealing.MIN_PASSWORD_CHARS}"):
-        seal(b"secret", password)
+        seal(b"secret", "x" * (MIN_PASSWORD_CHARS - 1))
 
 
-@pytest.mark.parametrize(("place", "value"), [(0, 0), (15, 0), (16, 13), (16, 21), (16, 63), (16, 255)])
-def test_absurd_costs_and_other_files_are_refused_at_once(
-    place: int, value: int, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(
+    ("place", "value", "words"),
+    [(0, 0, "not a backup"), (15, 2, "newer version"), (16, 13, "not a backup"), (16, 21, "not a backup")],
+)
+def test_other_files_newer_ones_and_absurd_costs_are_refused_at_once(
+    place: int, value: int, words: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     sealed = bytearray(seal(b"secret", PASSWORD))
     monkeypatch.setattr(sealing, "Scrypt", None)  # nothing is computed
     sealed[place] = value
-    with pytest.raises(UsageError, match="not a backup"):
+    with pytest.raises(UsageError, match=words):
         unseal(bytes(sealed), PASSWORD)
     with pytest.raises(UsageError, match="not a backup"):
         unseal(bytes(sealed[:30]), PASSWORD)
 
 
-def test_a_newer_backup_asks_for_an_update() -> None:
-    sealed = bytearray(seal(b"secret", PASSWORD))
-    sealed[15] = 2
-    with pytest.raises(UsageError, match="newer version"):
-        unseal(bytes(sealed), PASSWORD)
-
-
 def test_other_contents_are_no_backup() -> None:
-    with pytest.raises(UsageError, match="not a backup"):
-        read_backup(seal(b"\xc1", PASSWORD), PASSWORD)
-    with pytest.raises(UsageError, match="not a backup"):
-        read_backup(bytes(50_000), PASSWORD)
+    for content in (seal(b"\xc1", PASSWORD), bytes(50_000)):
+        with pytest.raises(UsageError, match="not a backup"):
+            read_backup(content, PASSWORD)

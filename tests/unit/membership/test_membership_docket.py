@@ -5,10 +5,9 @@ from __future__ import annotations
 from itertools import permutations
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
-from helpers.members import NOW_S, founded, invited, joined
+from helpers.members import NOW_S, enrolled, founded, invited
 
 from potluck.membership.identity import Identity
-from potluck.membership.presentation import Presentation, read_application, witness
 from potluck.membership.roster import CHARGE_LIVES_S, MAX_CHARGES, Roster
 from potluck.membership.statements import Attestation, Charge, Statement, sign
 
@@ -20,19 +19,14 @@ class Swarm:
 
     def __init__(self) -> None:
         founder, made = invited(founded(ANA))
-        roster = founder.roster(NOW_S)
-        self.key = roster.swarm_key
-        assert founder.person_key is not None
-        self.ana, self.people = founder.person_key, {}
+        self.people = {}
         for name, machine in (("Bob", BOB), ("Eve", EVE)):
-            member = joined(made, name, machine)
+            founder, member = enrolled(founder, made, name, machine)
             assert member.person_key is not None
             self.people[name] = member.person_key
-            shown = Presentation(member.statements, b"", member.application)
-            application = read_application(roster, shown, NOW_S)
-            statement = witness(roster, application, ANA.private_key, NOW_S)
-            roster.merge([*application.known, statement], now_s=NOW_S)
-        self.statements = list(roster)
+        assert founder.person_key is not None
+        self.ana, self.statements = founder.person_key, list(founder.roster(NOW_S))
+        self.key = founder.roster(NOW_S).swarm_key
 
     def charge(self, author: Ed25519PrivateKey, machine: Identity = EVE, at_s: float = NOW_S) -> Statement:
         return sign(

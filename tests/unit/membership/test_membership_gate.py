@@ -9,7 +9,7 @@ from dataclasses import replace
 import msgpack
 import pytest
 import pytest_asyncio
-from helpers.members import NOW_S, World, founded, invited, joined, names, person
+from helpers.members import NOW_S, World, founded, invited, joined, known_by, names, person
 
 from potluck.membership.gate import ROSTER
 from potluck.membership.identity import Identity
@@ -31,13 +31,10 @@ async def there() -> AsyncIterator[World]:
 
 
 async def test_who_holds_an_invite_is_enrolled_by_any_member_who_is_online(there: World) -> None:
-    founder, made = invited(founded(ANA))
-    ana = there.node(founder, ANA)
-    bob = there.node(joined(made, "Bob", BOB).for_node(), BOB)
-    await bob.present(ANA.peer_id)
+    _, made, ana = there.begin(ANA)
+    bob = await there.join(made, "Bob", BOB, ANA)
     del there.nodes[ANA.peer_id]  # the founder is away
-    eve = there.node(joined(made, "Eve", EVE).for_node(), EVE)
-    await eve.present(BOB.peer_id)
+    eve = await there.join(made, "Eve", EVE, BOB)
     assert names(bob) == ["Ana", "Bob", "Eve"]
     assert eve.roster.digest == bob.roster.digest != ana.roster.digest
     assert eve.person_of(BOB.peer_id) == person(eve, "Bob").id
@@ -54,32 +51,21 @@ async def test_a_stranger_may_present_itself_and_nothing_else(there: World) -> N
     assert not ana.may_call(EVE.peer_id, "any")
 
 
-async def test_a_node_made_for_one_run_shows_a_pass_of_its_person(there: World) -> None:
-    founder = founded(ANA)
-    there.node(founder, ANA)
+async def test_a_node_made_for_one_run_shows_a_pass_of_its_person_who_may_be_a_witness(there: World) -> None:
+    founder, made, ana = there.begin(ANA)
     client = there.node(founder, BOB)  # another identity, same person
     await client.present(ANA.peer_id)
-    assert there.nodes[ANA.peer_id].person_of(BOB.peer_id) == client.person_of(ANA.peer_id)
-
-
-async def test_a_node_made_for_one_run_lets_its_person_be_the_witness(there: World) -> None:
-    founder, made = invited(founded(ANA))
-    there.node(founder, BOB)  # another identity, as of `potluck serve`
-    eve = there.node(joined(made, "Eve", EVE).for_node(), EVE)
-    await eve.present(BOB.peer_id)
-    assert names(eve) == ["Ana", "Eve"]
+    assert ana.person_of(BOB.peer_id) == client.person_of(ANA.peer_id)
+    assert names(await there.join(made, "Eve", EVE, BOB)) == ["Ana", "Eve"]
 
 
 async def test_a_removed_member_is_refused_by_all_and_what_they_witnessed_stays(there: World) -> None:
-    founder, made = invited(founded(ANA))
-    ana = there.node(founder, ANA)
-    bob = there.node(joined(made, "Bob", BOB).for_node(), BOB)
-    await bob.present(ANA.peer_id)
+    founder, made, ana = there.begin(ANA)
+    bob = await there.join(made, "Bob", BOB, ANA)
     eve = there.node(joined(made, "Eve", EVE).for_node(), EVE)
     await eve.present(BOB.peer_id)  # Bob is her witness
     await eve.present(ANA.peer_id)
-    known = founder.with_statements(list(ana.roster), NOW_S)
-    ana.publish(remove(known, person(ana, "Bob"), NOW_S + 1))
+    ana.publish(remove(known_by(founder, ana), person(ana, "Bob"), NOW_S + 1))
     await eve.compare(ANA.peer_id)
     assert names(eve) == ["Ana", "Eve"]
     assert all(BOB.peer_id in there.cut_off[node.peer_id] for node in (ANA, EVE))
@@ -89,45 +75,31 @@ async def test_a_removed_member_is_refused_by_all_and_what_they_witnessed_stays(
     assert names(ana) == ["Ana", "Eve"]
 
 
-async def test_a_removed_member_is_told_by_whom(there: World) -> None:
-    founder, made = invited(founded(ANA))
-    ana = there.node(founder, ANA)
+@pytest.mark.parametrize("is_away", [False, True])
+async def test_a_removed_member_is_told_by_whom_at_once_or_on_coming_back(there: World, is_away: bool) -> None:
+    founder, made, ana = there.begin(ANA)
     theirs = joined(made, "Bob", BOB)
     bob = there.node(theirs.for_node(), BOB)
     await bob.present(ANA.peer_id)
-    theirs = theirs.with_statements(there.kept[BOB.peer_id], NOW_S)
-    assert theirs.remover(BOB.public_key, NOW_S) is None
-    there.kept[BOB.peer_id].clear()
-    ana.publish(remove(founder.with_statements(list(ana.roster), NOW_S), person(ana, "Bob"), NOW_S + 1))
+    kept = there.kept[BOB.peer_id]
+    theirs = theirs.with_statements(kept, NOW_S)
+    kept.clear()
+    if is_away:
+        del there.nodes[BOB.peer_id]
+    ana.publish(remove(known_by(founder, ana), person(ana, "Bob"), NOW_S + 1))
+    if is_away:
+        bob = there.node(theirs.for_node(), BOB)
+        with pytest.raises(RemoteError, match="removed"):
+            await bob.present(ANA.peer_id)
     for _ in range(10):
         await asyncio.sleep(0)
-    assert theirs.with_statements(there.kept[BOB.peer_id], NOW_S).remover(BOB.public_key, NOW_S) == "Ana"
-
-
-async def test_a_member_who_was_away_learns_who_removed_them_when_they_come_back(there: World) -> None:
-    founder, made = invited(founded(ANA))
-    ana = there.node(founder, ANA)
-    theirs = joined(made, "Bob", BOB)
-    await there.node(theirs.for_node(), BOB).present(ANA.peer_id)
-    theirs = theirs.with_statements(there.kept[BOB.peer_id], NOW_S)
-    del there.nodes[BOB.peer_id]
-    ana.publish(remove(founder.with_statements(list(ana.roster), NOW_S), person(ana, "Bob"), NOW_S + 1))
-    for _ in range(10):
-        await asyncio.sleep(0)
-    there.kept[BOB.peer_id].clear()
-    back = there.node(theirs.for_node(), BOB)
-    with pytest.raises(RemoteError, match="removed"):
-        await back.present(ANA.peer_id)
-    for _ in range(10):
-        await asyncio.sleep(0)
-    assert theirs.with_statements(there.kept[BOB.peer_id], NOW_S).remover(BOB.public_key, NOW_S) == "Ana"
-    assert not back.may_call(EVE.peer_id, ROSTER)
-    assert back.may_call(ANA.peer_id, ROSTER)
-    answer = await back.answer_roster(msgpack.packb({"have": b""}), LEA.peer_id)
+    assert theirs.with_statements(kept, NOW_S).remover(BOB.public_key, NOW_S) == "Ana"
+    assert [bob.may_call(each.peer_id, ROSTER) for each in (EVE, ANA)] == [False, True]
+    answer = await bob.answer_roster(msgpack.packb({"have": b""}), LEA.peer_id)
     assert msgpack.unpackb(answer) == {}, "only those who were let in may compare"
 
 
-async def test_a_removed_computer_knows_that_its_owner_did_it() -> None:
+def test_a_removed_computer_knows_that_its_owner_did_it() -> None:
     membership = founded(ANA).with_machine(BOB, "laptop", NOW_S)
     removal = remove_machine(membership, BOB.public_key, NOW_S)
     laptop = replace(membership.with_statements(removal, NOW_S), person_seed=None, founder_seed=None)
@@ -136,8 +108,7 @@ async def test_a_removed_computer_knows_that_its_owner_did_it() -> None:
 
 
 async def test_a_node_that_was_away_learns_of_removals_before_it_admits_anybody(there: World) -> None:
-    founder, made = invited(founded(ANA))
-    ana = there.node(founder, ANA)
+    founder, made, ana = there.begin(ANA)
     bob = there.node(joined(made, "Bob", BOB).for_node(), BOB)
     lea = there.node(joined(made, "Lea", LEA).for_node(), LEA)
     for gate in (bob, lea):
@@ -145,7 +116,7 @@ async def test_a_node_that_was_away_learns_of_removals_before_it_admits_anybody(
     await lea.compare(ANA.peer_id)
     seen_by_lea = joined(made, "Lea", LEA).for_node()
     away = there.nodes.pop(LEA.peer_id)
-    ana.publish(remove(founder.with_statements(list(ana.roster), NOW_S), person(ana, "Bob"), NOW_S + 1))
+    ana.publish(remove(known_by(founder, ana), person(ana, "Bob"), NOW_S + 1))
     back = there.node(seen_by_lea.with_statements(list(away.roster), NOW_S), LEA)
     with pytest.raises(RemoteError) as refused:
         await back.answer_present(encode_presentation(Presentation()), BOB.peer_id)
@@ -155,7 +126,10 @@ async def test_a_node_that_was_away_learns_of_removals_before_it_admits_anybody(
         await bob.present(LEA.peer_id)
 
 
-async def test_a_meeting_point_lets_members_in_and_has_one_of_them_witness_who_joins(there: World) -> None:
+async def test_a_meeting_point_lets_members_in_and_has_one_of_them_witness_who_joins(
+    there: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("potluck.membership.gate._ALONE_S", 0.01)  # it is waited for in real time
     founder, made = invited(founded(ANA))
     meeting = there.node(Membership(founder.swarm), LEA)
     outsiders = {"outsiders": [LEA.peer_id]}
@@ -174,12 +148,9 @@ async def test_a_meeting_point_lets_members_in_and_has_one_of_them_witness_who_j
 
 
 async def test_a_computer_shows_its_proof_only_to_those_who_have_not_heard_of_it(there: World) -> None:
-    founder, made = invited(founded(ANA))
-    ana = there.node(founder, ANA)
-    bob = there.node(joined(made, "Bob", BOB).for_node(), BOB)
-    await bob.present(ANA.peer_id)
-    eve = there.node(joined(made, "Eve", EVE).for_node(), EVE)
-    await eve.present(ANA.peer_id)
+    founder, made, ana = there.begin(ANA)
+    bob = await there.join(made, "Bob", BOB, ANA)
+    await there.join(made, "Eve", EVE, ANA)
     shown: list[int] = []
     answer = ana.answer_present
 
@@ -197,8 +168,7 @@ async def test_a_computer_shows_its_proof_only_to_those_who_have_not_heard_of_it
 
 
 async def test_a_long_line_of_witnesses_is_shown_from_its_end(there: World) -> None:
-    founder, made = invited(founded(ANA), people=12)
-    ana = there.node(founder, ANA)
+    _, made, ana = there.begin(ANA, people=12)
     line = [ANA]
     for number in range(12):
         key = Identity.generate()
@@ -213,43 +183,30 @@ async def test_a_long_line_of_witnesses_is_shown_from_its_end(there: World) -> N
     assert person(ana, "Person 11") == person(last, "Person 11")
 
 
-async def test_an_invite_ends_when_it_is_used_up_expired_or_withdrawn(there: World) -> None:
-    founder, made = invited(founded(ANA), people=1)
-    there.node(founder, ANA)
-    await there.node(joined(made, "Bob", BOB).for_node(), BOB).present(ANA.peer_id)
+async def test_an_invite_ends_when_it_is_used_up_or_expired_and_a_removal_frees_no_place(there: World) -> None:
+    founder, made, ana = there.begin(ANA, people=1)
+    bob = await there.join(made, "Bob", BOB, ANA)
+    ana.publish(remove(known_by(founder, ana), person(ana, "Bob"), NOW_S + 1))
+    assert names(ana) == ["Ana"]
+    read_anew = known_by(founder, ana).roster(NOW_S)
+    assert read_anew.digest == ana.roster.digest
+    assert read_anew.num_enrolled(person(bob, "Bob").invite) == 1
     with pytest.raises(RemoteError, match="used up"):
-        await there.node(joined(made, "Eve", EVE).for_node(), EVE).present(ANA.peer_id)
+        await there.join(made, "Eve", EVE, ANA)
     there.now_s += 15 * 86_400
     with pytest.raises(RemoteError, match="expired"):
-        await there.node(joined(made, "Lea", LEA).for_node(), LEA).present(ANA.peer_id)
-
-
-async def test_a_removal_frees_no_place_of_an_invite(there: World) -> None:
-    founder, made = invited(founded(ANA), people=1)
-    ana = there.node(founder, ANA)
-    bob = there.node(joined(made, "Bob", BOB).for_node(), BOB)
-    await bob.present(ANA.peer_id)
-    ana.publish(remove(founder.with_statements(list(ana.roster), NOW_S), person(ana, "Bob"), NOW_S + 1))
-    invite = person(bob, "Bob").invite
-    assert names(ana) == ["Ana"]
-    assert ana.roster.num_enrolled(invite) == 1
-    with pytest.raises(RemoteError, match="used up"):
-        await there.node(joined(made, "Eve", EVE).for_node(), EVE).present(ANA.peer_id)
-    eve = founder.with_statements(list(ana.roster), NOW_S).roster(NOW_S)  # as a node that starts reads it
-    assert eve.digest == ana.roster.digest
-    assert eve.num_enrolled(invite) == 1
+        await there.join(made, "Lea", LEA, ANA)
 
 
 async def test_an_admin_removes_members_but_no_admin(there: World) -> None:
-    founder, made = invited(founded(ANA))
-    ana = there.node(founder, ANA)
+    founder, made, ana = there.begin(ANA)
     admin = joined(made, "Bob", BOB)
     await there.node(admin.for_node(), BOB).present(ANA.peer_id)
-    await there.node(joined(made, "Eve", EVE).for_node(), EVE).present(ANA.peer_id)
+    await there.join(made, "Eve", EVE, ANA)
     bob, eve = person(ana, "Bob"), person(ana, "Eve")
-    known = founder.with_statements(list(ana.roster), NOW_S)
+    known = known_by(founder, ana)
     ana.publish(promote(known, bob, Rank.ADMIN, NOW_S))
-    admin = admin.with_statements(list(ana.roster), NOW_S)
+    admin = known_by(admin, ana)
     ana.publish(remove(admin, eve, NOW_S + 1))
     assert names(ana) == ["Ana", "Bob"]
     ana.publish(promote(known, bob, Rank.MEMBER, NOW_S + 2))
@@ -257,11 +214,9 @@ async def test_an_admin_removes_members_but_no_admin(there: World) -> None:
 
 
 async def test_nobody_certifies_somebody_elses_computer(there: World) -> None:
-    founder, made = invited(founded(ANA))
-    ana = there.node(founder, ANA)
-    await there.node(joined(made, "Bob", BOB).for_node(), BOB).present(ANA.peer_id)
-    eve = Identity(EVE.peer_id, EVE.private_key)
-    member = joined(made, "Eve", eve)
+    _, made, ana = there.begin(ANA)
+    await there.join(made, "Bob", BOB, ANA)
+    member = joined(made, "Eve", EVE)
     assert member.person_key is not None
     claim = Machine(LEA.public_key, member.person_key.public_key().public_bytes_raw(), "mine", int(NOW_S))
     ana.publish([sign(ana.roster.swarm_key, claim, member.person_key, EVE.private_key)])
@@ -269,11 +224,10 @@ async def test_nobody_certifies_somebody_elses_computer(there: World) -> None:
 
 
 async def test_a_lost_laptop_is_removed_by_its_owner_alone(there: World) -> None:
-    founder, made = invited(founded(ANA))
-    ana = there.node(founder, ANA)
+    _, made, ana = there.begin(ANA)
     member = joined(made, "Bob", BOB)
     await there.node(member.for_node(), BOB).present(ANA.peer_id)
-    known = member.with_statements(list(ana.roster), NOW_S)
+    known = known_by(member, ana)
     ana.publish(remove_machine(known, BOB.public_key, NOW_S + 1))
     assert ana.roster.owner(BOB.peer_id) is None
     assert names(ana) == ["Ana", "Bob"]

@@ -8,6 +8,7 @@ import stat
 from pathlib import Path
 
 import pytest
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from potluck.checked_files import copy_of
 from potluck.errors import UsageError
@@ -16,15 +17,9 @@ from potluck.membership.identity import Identity, base58_decode, base58_encode, 
 SEED = bytes(range(32))
 
 
-def of_seed() -> Identity:
-    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
-
-    public = Ed25519PrivateKey.from_private_bytes(SEED).public_key().public_bytes_raw()
-    return Identity.from_bytes(bytes.fromhex("08011240") + SEED + public)
-
-
 def test_a_peer_id_holds_its_public_key() -> None:
-    identity = of_seed()
+    public = Ed25519PrivateKey.from_private_bytes(SEED).public_key().public_bytes_raw()
+    identity = Identity.from_bytes(bytes.fromhex("08011240") + SEED + public)
     assert identity.peer_id.startswith("12D3Koo")
     assert public_key_of(identity.peer_id) == identity.private_key.public_key().public_bytes_raw()
 
@@ -68,28 +63,15 @@ def test_a_file_that_is_no_key_is_refused_and_kept(tmp_path: Path, content: byte
     assert path.read_bytes() == content
 
 
-def test_an_unreadable_place_is_a_usage_error(tmp_path: Path) -> None:
-    (tmp_path / "file").touch()
-    with pytest.raises(UsageError):
-        Identity.load_or_create(tmp_path / "file" / "identity")
-
-
-def test_base58_reads_what_it_wrote() -> None:
+def test_base58_reads_what_it_wrote_and_other_text_is_a_value_error() -> None:
     rng = random.Random(1)
     for size in range(1, 45):
         data = bytes(rng.randrange(2)) + rng.randbytes(size)
         assert base58_decode(base58_encode(data)) == data
-
-
-def test_base58_of_any_text_is_bytes_or_a_value_error() -> None:
-    rng = random.Random(2)
-    for _ in range(500):
-        text = "".join(chr(rng.choice([*range(32, 127), 0x3B1, 0])) for _ in range(rng.randrange(70)))
         with contextlib.suppress(ValueError):
-            assert isinstance(base58_decode(text), bytes)
+            base58_decode("".join(chr(rng.choice([*range(32, 127), 0x3B1, 0])) for _ in range(size)))
 
 
 def test_the_private_key_is_not_in_the_repr() -> None:
     identity = Identity.generate()
-    assert identity.private_key.private_bytes_raw().hex() not in repr(identity)
     assert "private_key" not in repr(identity)

@@ -28,24 +28,14 @@ def test_a_code_is_read_as_it_was_written() -> None:
     assert len(text) == 24
     assert PairingCode.read(text) == CODE
     assert PairingCode.read(text.lower().replace("-", " ").replace("0", "o").replace("1", "l")) == CODE
+    with pytest.raises(UsageError, match="wrong letter"):  # as fifteen of sixteen typing errors
+        PairingCode.read("B" + text[1:])
 
 
 @pytest.mark.parametrize("text", ["", "potluck2:abc", "AAAA-BBBB", "U" * 20, "é" * 20])
 def test_other_texts_are_no_code(text: str) -> None:
     with pytest.raises(UsageError, match="not a code"):
         PairingCode.read(text)
-
-
-def test_most_wrong_letters_are_noticed_at_once() -> None:
-    text = str(CODE)
-    wrong = [f"{text[:place]}{'A' if text[place] != 'A' else 'B'}{text[place + 1 :]}" for place in range(4)]
-    noticed = 0
-    for each in wrong:
-        try:
-            assert PairingCode.read(each) != CODE
-        except UsageError:
-            noticed += 1
-    assert noticed  # each goes unnoticed in one of sixteen cases
 
 
 def test_a_computer_with_the_code_becomes_the_persons_and_gets_no_key_of_theirs() -> None:

@@ -5,14 +5,13 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from helpers.members import NOW_S, founded, invited, joined
+from helpers.members import NOW_S, enrolled, founded, invited, joined
 
 from potluck.errors import UsageError
 from potluck.membership.identity import Identity
 from potluck.membership.invite import decode_invite, encode_invite
 from potluck.membership.leadership import SwarmModel, choose_model, promote, remove
 from potluck.membership.membership import Membership, decode_membership, encode_membership
-from potluck.membership.presentation import Presentation, read_application, witness
 from potluck.membership.statements import MAX_STATEMENT_BYTES, Rank, StatementError, read_statement
 
 WEIGHTS = bytes(range(32))
@@ -23,47 +22,30 @@ def chosen(membership: Membership, model: SwarmModel = OTHER, now_s: float = NOW
     return membership.with_statements([choose_model(membership, model, now_s)], now_s)
 
 
-def with_member(founder: Membership, name: str) -> tuple[Membership, Membership]:
-    """Return the founder's membership and that of somebody whom the founder let in."""
-    founder, made = invited(founder)
-    newcomer = joined(made, name, Identity.generate())
-    roster = founder.roster(NOW_S)
-    shown = Presentation(proof=newcomer.statements, application=newcomer.application)
-    application = read_application(roster, shown, NOW_S)
-    assert founder.founder_key is not None
-    statement = witness(roster, application, founder.founder_key, NOW_S)
-    founder = founder.with_statements([*application.known, statement], NOW_S)
-    return founder, newcomer.with_statements(founder.roster(NOW_S), NOW_S)
+def with_member() -> tuple[Membership, Membership]:
+    """Return the founder's membership, and that of Ben, whom the founder let in."""
+    return enrolled(*invited(founded(Identity.generate())), "Ben", Identity.generate())
 
 
 def test_everybody_follows_the_founders_choice_and_keeps_it() -> None:
-    founder, member = with_member(founded(Identity.generate()), "Ben")
+    founder, member = with_member()
     before = member.swarm
     founder = chosen(founder)
     member = member.with_statements(founder.roster(NOW_S), NOW_S)
     swarm = member.swarm
-    assert (swarm.model, swarm.num_blocks, swarm.revision, swarm.weights) == (
-        "owner/other",
-        24,
-        "1" * 40,
-        WEIGHTS.hex(),
-    )
+    assert (swarm.model, swarm.num_blocks, swarm.revision) == (OTHER.name, OTHER.num_blocks, OTHER.revision)
+    assert swarm.weights == WEIGHTS.hex()
     assert swarm.prefix != before.prefix  # servers of two models never meet
     assert decode_membership(encode_membership(member)).swarm == swarm
 
 
-def test_an_old_invite_leads_to_the_new_model() -> None:
-    founder, made = invited(founded(Identity.generate()))
-    founder = chosen(founder)
-    newcomer = joined(made, "Ben", Identity.generate())
+def test_old_invites_lead_to_the_new_model_and_new_ones_pin_its_files() -> None:
+    founder, old = invited(founded(Identity.generate()))
+    founder, new = invited(chosen(founder))
+    newcomer = joined(old, "Ben", Identity.generate())
     assert newcomer.swarm.model == "model"
     assert newcomer.with_statements(founder.roster(NOW_S), NOW_S).swarm.model == "owner/other"
-
-
-def test_a_new_invite_brings_the_model_and_what_pins_its_files() -> None:
-    _, made = invited(chosen(founded(Identity.generate())))
-    again = decode_invite(encode_invite(made))
-    assert joined(again, "Ben", Identity.generate()).swarm.weights == WEIGHTS.hex()
+    assert joined(decode_invite(encode_invite(new)), "Eve", Identity.generate()).swarm.weights == WEIGHTS.hex()
 
 
 def test_the_latest_choice_counts_also_within_a_second() -> None:
@@ -72,7 +54,7 @@ def test_the_latest_choice_counts_also_within_a_second() -> None:
 
 
 def test_only_leaders_choose() -> None:
-    founder, member = with_member(founded(Identity.generate()), "Ben")
+    founder, member = with_member()
     with pytest.raises(UsageError, match="only the founder and admins"):
         choose_model(member, OTHER, NOW_S)
     person = next(each for each in founder.roster(NOW_S).people if each.name == "Ben")
@@ -86,7 +68,7 @@ def test_only_leaders_choose() -> None:
 
 
 def test_what_somebody_else_signs_does_not_count() -> None:
-    founder, member = with_member(founded(Identity.generate()), "Ben")
+    founder, member = with_member()
     forged = choose_model(replace(member, founder_seed=bytes(32)), OTHER, NOW_S)
     assert founder.with_statements([forged], NOW_S).swarm.model == "model"
 
