@@ -24,6 +24,7 @@ import pytest_asyncio
 from helpers import p2p_node
 from helpers.host_contract import WAIT_S, HostContract, echo, opened, outcome, soon
 from helpers.members import founded
+from helpers.own_address import PORT, own_address
 from hivemind.proto import dht_pb2
 
 from potluck.errors import NetworkError
@@ -165,8 +166,7 @@ async def test_the_same_identity_on_another_machine_is_refused(network: Starter,
 async def test_a_node_that_comes_back_to_its_port_does_not_take_itself_for_another(
     network: Starter, folder: Path
 ) -> None:
-    pid = os.getpid()
-    address = f"/ip4/127.{pid >> 16 & 255}.{pid >> 8 & 255}.{pid & 255}/tcp/5000"  # nobody else is ever given it
+    address = f"/ip4/{own_address()}/tcp/{PORT}"
     path = folder / "of-a-fixed-port"
     config = HostConfig(
         identity_path=path, bootstrap_peers=network.bootstrap, runtime_dir=folder / "run", listen_addrs=(address,)
