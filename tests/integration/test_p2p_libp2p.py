@@ -9,8 +9,8 @@ import os
 import shutil
 import signal
 import socket
-import stat
 import subprocess
+import tempfile
 import time
 from collections import Counter
 from collections.abc import AsyncIterator, Iterator, Mapping
@@ -35,7 +35,7 @@ from potluck.p2p.config import HostConfig, RecordCheck
 from potluck.p2p.libp2p import Libp2pHost
 from potluck.p2p.nameless import nameless_node
 from potluck.protocol.blocks import PeerId
-from potluck.protocol.codes import Code, RemoteError
+from potluck.protocol.codes import Code
 from tests.helpers.fork_server import start_python
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
@@ -76,10 +76,8 @@ class Starter:
 
 @pytest.fixture(scope="module")
 def folder() -> Iterator[Path]:
-    path = Path("/tmp") / f"potluck-test-{os.getpid()}"  # pytest's own folders are too deep for Unix sockets
-    path.mkdir(mode=0o700)
-    yield path
-    shutil.rmtree(path)
+    with tempfile.TemporaryDirectory(prefix="pl-") as name:  # sockets need a short path
+        yield Path(name)
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
@@ -127,12 +125,6 @@ async def test_a_bootstrap_address_without_that_peer_is_an_error(network: Starte
         configs = [HostConfig(bootstrap_peers=(addr,), runtime_dir=folder / "run") for addr in (NOBODY, another, mute)]
         for error in await asyncio.gather(*(refusal(config) for config in configs)):
             assert "bootstrap" in f"{error.message} {error.hint}"
-
-
-async def test_one_bootstrap_peer_that_answers_is_enough(network: Starter, folder: Path) -> None:
-    config = HostConfig(bootstrap_peers=(NOBODY, *network.bootstrap), runtime_dir=folder / "run")
-    host = await Libp2pHost.start(config)
-    await host.close()
 
 
 @pytest.mark.parametrize(
@@ -190,42 +182,28 @@ async def test_a_store_is_taken_though_another_node_was_restarted_many_times(net
     await restarted.close()
 
 
-async def test_a_new_identity_is_kept_for_its_owner_only(network: Starter, folder: Path) -> None:
-    path = folder / "keys" / "identity"
-    config = HostConfig(identity_path=path, bootstrap_peers=network.bootstrap, runtime_dir=folder / "run")
-    host = await Libp2pHost.start(config)
-    assert stat.S_IMODE(path.stat().st_mode) == 0o600
-    assert Identity.from_bytes(path.read_bytes()).peer_id == host.peer_id
-    await host.close()
-
-
 # -- streams and calls with peers that break the rules -----------------------------------------------------------------
 
 
-async def test_garbage_to_the_directory_calls_is_refused_and_does_no_harm(near: Libp2pHost, far: Libp2pHost) -> None:
-    for method in ("rpc_ping", "rpc_store", "rpc_find"):
-        for body in (b"\xff" * 100, b"\x0a\xff\xff\xff\xff\x0f", os.urandom(500)):
-            with pytest.raises(RemoteError):
-                await near.call(far.peer_id, f"DHTProtocol.{method}", body, timeout_s=WAIT_S)
-    assert await near.ping(far.peer_id, timeout_s=WAIT_S) > 0
-
-
-@pytest.mark.parametrize("length", [1, 19, 21, 40])
-async def test_a_node_id_that_is_none_is_refused_before_hivemind_looks_at_it(
-    near: Libp2pHost, far: Libp2pHost, length: int, caplog: pytest.LogCaptureFixture
+@pytest.mark.parametrize("method", ["ping", "store", "find"])
+async def test_garbage_to_the_directory_is_refused_before_hivemind_looks_at_it(
+    near: Libp2pHost, far: Libp2pHost, method: str, caplog: pytest.LogCaptureFixture
 ) -> None:
-    node = dht_pb2.NodeInfo(node_id=b"x" * length)
-    for request in (
-        dht_pb2.PingRequest(peer=node),
-        dht_pb2.StoreRequest(keys=[bytes(20)], subkeys=[b"s"], values=[b"v"], expiration_time=[0.0], peer=node),
-        dht_pb2.FindRequest(keys=[bytes(20)], peer=node),
-    ):
-        method = f"DHTProtocol.rpc_{type(request).__name__.removesuffix('Request').lower()}"
-        call = near.call(far.peer_id, method, request.SerializeToString(), timeout_s=WAIT_S)
+    bodies = [b"\xff" * 100, b"\x0a\xff\xff\xff\xff\x0f", os.urandom(500)]
+    for length in (1, 19, 21, 40):
+        node, key = dht_pb2.NodeInfo(node_id=b"x" * length), [bytes(20)]
+        request = {
+            "ping": dht_pb2.PingRequest(peer=node),
+            "store": dht_pb2.StoreRequest(keys=key, subkeys=[b"s"], values=[b"v"], expiration_time=[0.0], peer=node),
+            "find": dht_pb2.FindRequest(keys=key, peer=node),
+        }[method]
+        bodies.append(request.SerializeToString())
+    for body in bodies:
+        call = near.call(far.peer_id, f"DHTProtocol.rpc_{method}", body, timeout_s=WAIT_S)
         assert await outcome(call) is Code.BAD_REQUEST
-    await asyncio.sleep(0)
     gc.collect()
     assert not caplog.records
+    assert await near.ping(far.peer_id, timeout_s=WAIT_S) > 0
 
 
 async def test_a_stranger_that_says_nothing_is_disconnected_and_a_members_client_is_not(

@@ -21,6 +21,7 @@ from potluck_daemon.presence.idle import DesktopIdleProbe, ScreenSaverProbe
 from potluck_daemon.presence.logind import LogindProbe, LoginJudge, idle_hint, lock_hint, other_screens, other_users
 from potluck_daemon.presence.metered import MeteredProbe
 from potluck_daemon.presence.probe import Probe, ProbeFailedError, ProbeUnavailableError, Surroundings
+from potluck_daemon.presence.session import SessionEnvironment, SessionProbe
 from potluck_daemon.presence.sleep import SleepProbe
 
 pytestmark = pytest.mark.bus
@@ -28,6 +29,7 @@ pytestmark = pytest.mark.bus
 UPOWER, NETWORK = "org.freedesktop.UPower", "org.freedesktop.NetworkManager"
 GNOME, KDE, SAVER = "org.gnome.Mutter.IdleMonitor", "org.kde.screensaver", "org.freedesktop.ScreenSaver"
 OTHER = os.getuid() + 1
+USER_MANAGER = ("/org/freedesktop/systemd1", "org.freedesktop.systemd1.Manager", "Environment")
 
 
 @pytest.fixture
@@ -221,3 +223,23 @@ async def test_a_service_that_hangs_is_said(at: Surroundings, monkeypatch: pytes
 )
 async def test_a_service_that_is_not_there_is_said_and_not_started(at: Surroundings, make: type[Probe]) -> None:
     await gives_up(make(at), ProbeUnavailableError, "does not run|runs")  # type: ignore[call-arg]
+
+
+async def test_a_desktop_that_starts_after_the_daemon_is_found(at: Surroundings) -> None:
+    changes: list[str] = []
+    own = {"DBUS_SESSION_BUS_ADDRESS": at.session_bus, "INVOCATION_ID": "1", "DISPLAY": ":0"}
+    environment = SessionEnvironment(own, lambda: changes.append("changed"))
+    probe = SessionProbe(Surroundings(environment=environment), interval_s=0.05)
+    async with watching(probe) as reports:
+        await reports.until_seen()
+        assert environment["DISPLAY"] == ":0"  # no user manager says anything else
+        async with Service(at.session_bus, "org.freedesktop.systemd1") as manager:
+            manager.properties[USER_MANAGER] = Variant("as", ["PATH=/usr/bin"])
+            await reports.until_seen()
+            assert (environment["DISPLAY"], changes) == (":0", [])
+            told = ["PATH=/usr/bin", "DISPLAY=:1", "WAYLAND_DISPLAY=wayland-0"]
+            manager.properties[USER_MANAGER] = Variant("as", told)
+            while environment["DISPLAY"] != ":1":
+                await reports.until_seen()
+            assert environment["WAYLAND_DISPLAY"] == "wayland-0"
+            assert (environment.get("PATH"), changes) == (None, ["changed"])

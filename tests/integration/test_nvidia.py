@@ -1,12 +1,14 @@
-"""Probes of NVIDIA GPUs: the real nvidia-ml-py over a library that says what a driver would."""
+"""NVIDIA GPUs for probes and the doctor: the real nvidia-ml-py over a library that says what a driver would."""
 
 from __future__ import annotations
 
+import json
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from helpers.command_line import CommandLine
 from helpers.nvml_stub import Driver, nvidia_driver
 from helpers.probe_reports import gives_up, watching
 from potluck_control.states import Certainty, Reason
@@ -129,6 +131,16 @@ async def test_a_draw_above_the_cap_slows_the_engine_down_until_it_is_below(driv
         await reports.until_seen(Sighting(Reason.POWER, "NVIDIA A", gpu=FIRST, level=0.2))
         driver.say("gpu 0 NVIDIA A", "milliwatts 0 0")
         await reports.until_seen()
+
+
+def test_the_doctor_names_gpus_and_driver(loaded: Driver, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    loaded.say("gpu 0 NVIDIA Test 9000", f"memory 0 {24 * GIB} 0")
+    for name, value in loaded.environment.items():
+        monkeypatch.setenv(name, value)
+    outcome = CommandLine(tmp_path).run("doctor", "--json")
+    found = {item["check"]: item for item in json.loads(outcome.out)["findings"] if item["severity"] == "ok"}
+    assert found["GPU"]["text"] == "NVIDIA Test 9000 with 25.8 GB"
+    assert found["GPU driver"]["text"] == "driver 580.65.06"
 
 
 @pytest.mark.parametrize(
