@@ -28,7 +28,9 @@ def app(screen: Desktop, socket: Path, *options: str) -> Iterator[subprocess.Pop
         yield process
 
 
-async def test_icon_says_that_the_daemon_is_away_and_offers_no_pause(screen: Desktop, tmp_path: Path) -> None:
+async def test_icon_says_that_the_daemon_is_away_and_a_second_start_only_raises_the_first(
+    screen: Desktop, tmp_path: Path
+) -> None:
     host = TrayHost(screen.bus_address)
     await host.start()
     with app(screen, tmp_path / "potluckd.sock", "--hidden") as process:
@@ -38,6 +40,10 @@ async def test_icon_says_that_the_daemon_is_away_and_offers_no_pause(screen: Des
         assert menu["Pause for an hour"] is False
         assert menu["Resume"] is False
         assert menu["Open Potluck"] is True
+        with app(screen, tmp_path / "potluckd.sock") as second:
+            await eventually(lambda: second.poll() is not None)
+            assert second.returncode == 0
+        assert process.poll() is None
         await item.click("Quit the app")
         await eventually(lambda: process.poll() is not None)
         assert process.returncode == 0
@@ -47,25 +53,13 @@ async def test_icon_says_that_the_daemon_is_away_and_offers_no_pause(screen: Des
 async def test_icon_appears_when_the_tray_host_comes_late_and_again_after_it_was_gone(
     screen: Desktop, tmp_path: Path
 ) -> None:
-    with app(screen, tmp_path / "potluckd.sock"):
+    with app(screen, tmp_path / "potluckd.sock") as process:
         for _ in range(2):
             host = TrayHost(screen.bus_address)
             await host.start()
             item = await host.item()
             await item.wait_tooltip("Potluck is not running")
             await host.leave()
-
-
-async def test_a_second_start_only_raises_the_first(screen: Desktop, tmp_path: Path) -> None:
-    host = TrayHost(screen.bus_address)
-    await host.start()
-    with app(screen, tmp_path / "potluckd.sock", "--hidden") as first:
-        await host.item()
-        with app(screen, tmp_path / "potluckd.sock") as second:
-            await eventually(lambda: second.poll() is not None)
-            assert second.returncode == 0
-        assert first.poll() is None
-        first.terminate()
-        await eventually(lambda: first.poll() is not None)
-        assert first.returncode == 0
-    await host.leave()
+        process.terminate()
+        await eventually(lambda: process.poll() is not None)
+        assert process.returncode == 0

@@ -14,7 +14,6 @@ from helpers.application import Wait, english, qapp_args, wait
 from helpers.asking import somebody_asking
 from helpers.daemon_process import DaemonProcess
 from helpers.screen import buttons, press, shown
-from potluck_app.pages.chat import ChatPage
 from potluck_app.pages.earnings import EarningsPage
 from potluck_app.pages.page import Page
 from potluck_app.pages.when import WhenPage
@@ -108,21 +107,6 @@ def test_an_hour_that_is_painted_out_is_obeyed_by_the_daemon_and_comes_back_with
     daemon.wait_state(State.SERVING)
 
 
-def test_a_chat_streams_an_answer_that_is_paid_for(
-    window: MainWindow, daemon: DaemonProcess, qtbot: QtBot, wait: Wait
-) -> None:
-    window.open("chat")
-    page = window.page
-    assert isinstance(page, ChatPage)
-    wait(lambda: WORDS["chat"] in shown(page))
-    tokens = daemon.status().tokens_today
-    page._field.setPlainText("Hello")
-    qtbot.keyClick(page._field, Qt.Key.Key_Return)
-    wait(lambda: page.conversation[-1].role == "assistant")
-    assert page.conversation[-1].content
-    wait(lambda: daemon.status().tokens_today > tokens)
-
-
 def test_a_check_up_is_made_and_shown(window: MainWindow, wait: Wait) -> None:
     window.open("diagnostics")
     page = window.page
@@ -131,24 +115,12 @@ def test_a_check_up_is_made_and_shown(window: MainWindow, wait: Wait) -> None:
     wait(lambda: any("found nothing wrong" in said for said in shown(page)))
 
 
-def test_a_killed_daemon_is_away_until_it_is_back_on_the_page_that_was_open(
+def test_a_daemon_that_hangs_or_is_killed_is_shown_until_it_is_back_on_the_page_that_was_open(
     window: MainWindow, daemon: DaemonProcess, wait: Wait
 ) -> None:
     window.open("earnings")
-    daemon.kill()
-    wait(lambda: "Potluck ended unexpectedly" in shown(window))
-    assert window.page is None
-    daemon.start()
-    wait(lambda: isinstance(window.page, EarningsPage))
-    wait(lambda: "points earned" in shown(window) and window.page.notice.isHidden())
-
-
-def test_a_daemon_that_hangs_is_shown_and_forgotten_when_it_responds(
-    window: MainWindow, daemon: DaemonProcess, wait: Wait
-) -> None:
-    window.open("home")
     page = window.page
-    assert isinstance(page, Page)
+    assert isinstance(page, EarningsPage)
     os.kill(daemon.pid, signal.SIGSTOP)
     try:
         page.complain(PotluckError("an error of the old daemon"))
@@ -159,3 +131,9 @@ def test_a_daemon_that_hangs_is_shown_and_forgotten_when_it_responds(
         os.kill(daemon.pid, signal.SIGCONT)
     wait(lambda: window.page is page)
     assert page.notice.isHidden()
+    daemon.kill()
+    wait(lambda: "Potluck ended unexpectedly" in shown(window))
+    assert window.page is None
+    daemon.start()
+    wait(lambda: isinstance(window.page, EarningsPage))
+    wait(lambda: "points earned" in shown(window) and window.page.notice.isHidden())

@@ -12,6 +12,7 @@ import subprocess
 import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -22,11 +23,11 @@ from helpers.asking import somebody_asking
 from helpers.daemon_process import DaemonProcess
 from helpers.desk import AT_FULL_SPEED, SETTINGS
 from helpers.desktop import Desktop, ended
-from helpers.games import steam_game
 from helpers.golden import CHECKPOINT
 from helpers.tray_host import TrayHost, TrayItem, eventually
 from potluck_control import schema
 from potluck_control.client import DaemonAwayError
+from potluck_control.schema import PresenceParams
 from potluck_control.states import Reason, State
 
 from benchmarks.local_swarm import LocalSwarm
@@ -65,6 +66,11 @@ async def app(screen: Desktop, daemon: DaemonProcess, *options: str) -> AsyncIte
     await host.leave()
 
 
+async def menu_of(item: TrayItem) -> dict[str, bool]:
+    """What can be clicked, by what is written on it."""
+    return {entry.label: entry.enabled for entry in await item.menu()}
+
+
 def press(screen: Desktop, *keys: str) -> None:
     """Type into the app's window as somebody at the keyboard does."""
     find = ["xdotool", "search", "--sync", "--onlyvisible", "--name", "^Potluck$"]
@@ -73,38 +79,31 @@ def press(screen: Desktop, *keys: str) -> None:
     )
 
 
-def is_another(daemon: DaemonProcess) -> bool:
-    """Tell whether another process answers in the daemon's place."""
+def pid_of(daemon: DaemonProcess) -> int | None:
+    """Which process answers in the daemon's place."""
     try:
-        return daemon.client.hello("test").pid != daemon.pid
+        return daemon.client.hello("test").pid
     except DaemonAwayError:
-        return False
+        return None
 
 
-async def test_the_window_starts_the_daemon_by_itself_and_a_newcomer_a_swarm(screen: Desktop) -> None:
+async def test_the_window_starts_a_daemon_that_is_away_or_hangs_or_was_killed(screen: Desktop) -> None:
     with DaemonProcess(AT_FULL_SPEED, environment=screen.environment | SETTINGS) as daemon:
         daemon.stop()
         async with app(screen, daemon) as item:
             await item.wait_tooltip("No swarm joined yet")
-            menu = {entry.label: entry.enabled for entry in await item.menu()}
-            assert menu["Pause for an hour"] is False
-            await asyncio.to_thread(press, screen, "space")  # "Continue", to the swarm
-            await asyncio.to_thread(press, screen, "Tab", "space")  # past the field, to "Start a swarm"
-            await item.wait_tooltip("Serving layers 1–12 of demo-model")
-        assert daemon.status().state is State.SERVING  # it does not need the app
-        assert daemon.command("stop").returncode == 0
-
-
-async def test_a_daemon_that_hangs_is_restarted_from_the_window(screen: Desktop) -> None:
-    with DaemonProcess(AT_FULL_SPEED, environment=screen.environment | SETTINGS) as daemon:
-        async with app(screen, daemon) as item:
-            await item.wait_tooltip("No swarm joined yet")
-            os.kill(daemon.pid, signal.SIGSTOP)
-            await item.wait_tooltip("Potluck stopped responding")
-            assert {entry.label: entry.enabled for entry in await item.menu()}["Pause for an hour"] is False
-            await asyncio.to_thread(press, screen, "space")  # "Restart"
-            await eventually(lambda: asyncio.to_thread(is_another, daemon))
-            await item.wait_tooltip("No swarm joined yet")
+            assert (await menu_of(item))["Pause for an hour"] is False
+            for deadly, said in ((signal.SIGSTOP, "stopped responding"), (signal.SIGKILL, "ended unexpectedly")):
+                before = pid_of(daemon)
+                assert before is not None
+                os.kill(before, deadly)
+                await item.wait_tooltip(f"Potluck {said}")
+                menu = await menu_of(item)
+                assert (menu["Pause for an hour"], menu["Resume"]) == (False, False)
+                await asyncio.to_thread(press, screen, "space")  # "Restart"
+                await eventually(lambda: asyncio.to_thread(lambda: pid_of(daemon) not in (None, before)))  # noqa: B023
+                await item.wait_tooltip("No swarm joined yet")
+        assert daemon.status().state is State.IDLE  # it does not need the app
         assert daemon.command("stop").returncode == 0
 
 
@@ -135,52 +134,44 @@ async def test_a_computer_that_others_prove_wrong_says_so_and_stops_serving(
         assert "Not serving" in daemon.command("status").stdout
 
 
-async def test_the_menu_pauses_for_an_hour_and_resumes(tray: TrayItem, daemon: DaemonProcess) -> None:
+async def test_the_menu_pauses_for_an_hour_and_stops_donating_until_told_otherwise(
+    tray: TrayItem, daemon: DaemonProcess
+) -> None:
     await tray.wait_tooltip("serving, 0.0 tokens/s")
     serving = await tray.icon_pixels()
     await tray.click("Pause for an hour")
     paused = await asyncio.to_thread(daemon.wait_state, State.PAUSED)
     assert paused.reason is Reason.TIMER
     assert paused.until is not None
-    assert 3500 < paused.until - paused.since <= 3600
+    assert paused.until - paused.since == pytest.approx(3600, abs=60)
     await tray.wait_tooltip("paused\nPaused by you")
     assert await tray.icon_pixels() != serving
-    menu = {entry.label: entry.enabled for entry in await tray.menu()}
-    assert menu["Resume"] is True
-    assert menu["Pause for an hour"] is False
-    await tray.click("Resume")
-    await asyncio.to_thread(daemon.wait_state, State.SERVING)
-    await tray.wait_tooltip("serving")
-
-
-async def test_the_menu_pauses_and_stops_donating_until_told_otherwise(tray: TrayItem, daemon: DaemonProcess) -> None:
-    await tray.wait_tooltip("serving")
-    await tray.click("Pause for an hour")
-    freed = await asyncio.to_thread(daemon.wait_for, lambda status: status.state is State.PAUSED)
-    assert freed.until is not None
-    await tray.wait_tooltip("paused")
+    menu = await menu_of(tray)
+    assert (menu["Resume"], menu["Pause for an hour"]) == (True, False)
     await tray.click("Stop donating")
     await asyncio.to_thread(daemon.wait_for, lambda status: status.reason is Reason.SWITCHED_OFF)
     await tray.wait_tooltip("not serving")
-    assert "Stop donating" not in {entry.label for entry in await tray.menu()}
+    assert "Stop donating" not in await menu_of(tray)
     await tray.click("Start donating again")
     await asyncio.to_thread(daemon.wait_state, State.SERVING)
+    await tray.wait_tooltip("serving")
 
 
 async def test_a_game_can_be_ignored_from_the_menu_with_the_keyboard(
-    tray: TrayItem, screen: Desktop, daemon: DaemonProcess, tmp_path: Path
+    tray: TrayItem, screen: Desktop, daemon: DaemonProcess
 ) -> None:
     """The menu opens the window with a question whose answer "Cancel" has the focus; the one before it says yes."""
     await tray.wait_tooltip("serving")
-    with steam_game(tmp_path, "SuperTuxKart"):
-        await tray.wait_tooltip("Giving way to SuperTuxKart\nServes again 0.5 s after SuperTuxKart has ended.")
-        menu = {entry.label for entry in await tray.menu()}
-        assert {"Pause until the game ends", "Never step aside for SuperTuxKart…"} <= menu
-        await tray.click("Never step aside for SuperTuxKart…")
-        await asyncio.to_thread(press, screen, "shift+Tab", "space")
-        await tray.wait_tooltip("serving")
-        assert "steam:4711" in daemon.command("config", "get", "yield.never").stdout
-    assert not any("Never" in entry.label for entry in await tray.menu())
+    game = PresenceParams("test", Reason.GAME, "SuperTuxKart", app="steam:4711", lifetime_s=600)
+    daemon.client.call(schema.PRESENCE, game)
+    await tray.wait_tooltip("Giving way to SuperTuxKart\nServes again 0.5 s after SuperTuxKart has ended.")
+    assert "Pause until the game ends" in await menu_of(tray)
+    await tray.click("Never step aside for SuperTuxKart…")
+    await asyncio.to_thread(press, screen, "shift+Tab", "space")
+    await tray.wait_tooltip("serving")
+    assert "steam:4711" in daemon.command("config", "get", "yield.never").stdout
+    assert not any("Never" in label for label in await menu_of(tray))
+    daemon.client.call(schema.PRESENCE, replace(game, lifetime_s=0))
 
 
 async def test_a_machine_that_finishes_counts_its_sessions_and_can_be_kept(
@@ -191,22 +182,10 @@ async def test_a_machine_that_finishes_counts_its_sessions_and_can_be_kept(
         before = await asyncio.to_thread(daemon.wait_for, lambda status: status.sessions == 1)
         daemon.client.call(schema.DRAIN, schema.DrainParams(600))
         await tray.wait_tooltip("finishing\nFinishing the open sessions, then shutting down\n1 session left. Shuts")
-        menu = {entry.label: entry.enabled for entry in await tray.menu()}
-        assert menu["Pause for an hour"] is False
+        assert (await menu_of(tray))["Pause for an hour"] is False
         await tray.click("Resume")
         await tray.wait_tooltip("serving")
         assert daemon.client.call(schema.STATUS).engine.pid == before.engine.pid, "the sessions were cut off"
-
-
-async def test_a_killed_daemon_is_shown_as_away_until_it_is_back(tray: TrayItem, daemon: DaemonProcess) -> None:
-    await tray.wait_tooltip("serving")
-    daemon.kill()
-    await tray.wait_tooltip("Potluck ended unexpectedly")
-    menu = {entry.label: entry.enabled for entry in await tray.menu()}
-    assert menu["Pause for an hour"] is False
-    assert menu["Resume"] is False
-    await asyncio.to_thread(daemon.start)
-    await tray.wait_tooltip("serving")
 
 
 def add_honest_servers(swarm: LocalSwarm) -> None:

@@ -1,4 +1,4 @@
-"""What a game does to a desktop: Steam starts it, it registers with GameMode, or it fills the screen and is busy."""
+"""What a game does to a desktop: it registers with GameMode, or it fills the screen and is busy."""
 
 from __future__ import annotations
 
@@ -26,18 +26,6 @@ def gamemoded(screen: Desktop) -> Iterator[subprocess.Popen[bytes]]:
         while not isinstance(ask_gamemode(screen, "QueryStatus", os.getpid()), int):
             time.sleep(0.01)
         yield service
-
-
-@contextmanager
-def steam_game(folder: Path, title: str) -> Iterator[subprocess.Popen[bytes]]:
-    """A program started as Steam starts a game of this title, running as long as the context lasts."""
-    (folder / "SteamLaunch").write_text("read _")  # the shell takes it for its script, and waits
-    command = ["reaper", "SteamLaunch", "AppId=4711", "--", f"/games/steamapps/common/{title}/game"]
-    game = subprocess.Popen(command, executable="/bin/sh", cwd=folder, stdin=subprocess.PIPE)
-    try:
-        yield game
-    finally:
-        game.communicate()
 
 
 def ask_gamemode(screen: Desktop, method: str, pid: int) -> object:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import itertools
 import logging
 import time
@@ -49,6 +48,13 @@ async def outcome(work: Awaitable[T]) -> T | Code:
         return error.code
 
 
+async def refusal(work: Awaitable[object]) -> RemoteError:
+    """The error that it raises."""
+    with pytest.raises(RemoteError) as caught:
+        await work
+    return caught.value
+
+
 def name() -> str:
     """A protocol or key that no other test uses."""
     return f"test.{next(_numbers)}"
@@ -57,6 +63,13 @@ def name() -> str:
 async def echo(stream: Stream, caller: PeerId) -> None:
     while (frame := await stream.receive()) is not None:
         await stream.send(frame)
+
+
+async def called(near: Host, far: Host, handler: object, body: bytes = b"") -> bytes:
+    """The answer of `handler`, served by `far`."""
+    protocol = name()
+    await far.serve_unary(protocol, handler)  # type: ignore[arg-type]
+    return await near.call(far.peer_id, protocol, body, timeout_s=WAIT_S)
 
 
 async def opened(near: Host, far: Host, handler: object, *, limit: int = LIMIT, far_limit: int = LIMIT) -> Stream:
@@ -70,19 +83,14 @@ class CallContract:
         async def handler(body: bytes, caller: PeerId) -> bytes:
             return body + caller.encode()
 
-        protocol = name()
-        await far.serve_unary(protocol, handler)
-        assert await near.call(far.peer_id, protocol, b"hi ", timeout_s=WAIT_S) == b"hi " + near.peer_id.encode()
+        assert await called(near, far, handler, b"hi ") == b"hi " + near.peer_id.encode()
 
     async def test_call_raises_the_refusal_of_the_handler(self, near: Host, far: Host) -> None:
         async def handler(body: bytes, caller: PeerId) -> bytes:
             raise RemoteError(Code.BUSY, "later", retry_after_s=2.5)
 
-        protocol = name()
-        await far.serve_unary(protocol, handler)
-        with pytest.raises(RemoteError) as caught:
-            await near.call(far.peer_id, protocol, b"", timeout_s=WAIT_S)
-        assert (caught.value.code, caught.value.message, caught.value.retry_after_s) == (Code.BUSY, "later", 2.5)
+        error = await refusal(called(near, far, handler))
+        assert (error.code, error.message, error.retry_after_s) == (Code.BUSY, "later", 2.5)
 
     async def test_a_bug_in_a_handler_is_logged_once_and_its_text_stays_here(
         self, near: Host, far: Host, caplog: pytest.LogCaptureFixture
@@ -90,53 +98,46 @@ class CallContract:
         async def handler(body: bytes, caller: PeerId) -> bytes:
             raise KeyError("a secret")
 
-        protocol = name()
-        await far.serve_unary(protocol, handler)
-        with pytest.raises(RemoteError) as caught:
-            await near.call(far.peer_id, protocol, b"", timeout_s=WAIT_S)
-        assert caught.value.code is Code.INTERNAL
-        assert "secret" not in caught.value.message
+        error = await refusal(called(near, far, handler))
+        assert error.code is Code.INTERNAL
+        assert "secret" not in error.message
         assert [record.levelno for record in caplog.records if "a secret" in record.getMessage()] == [logging.WARNING]
 
     @pytest.mark.parametrize("peer", [NOBODY, "not a peer id", "", "1" * 70])
-    async def test_call_of_nobody_is_unreachable(self, near: Host, peer: str) -> None:
-        with pytest.raises(RemoteError) as caught:
-            await near.call(PeerId(peer), "any", b"", timeout_s=WAIT_S)
-        assert caught.value.code is Code.UNREACHABLE
+    async def test_nobody_is_unreachable(self, near: Host, peer: str) -> None:
+        call = near.call(PeerId(peer), "any", b"", timeout_s=WAIT_S)
+        assert await outcome(call) is Code.UNREACHABLE
+        stream = near.open_stream(PeerId(peer), "any", timeout_s=WAIT_S, max_frame_bytes=1)
+        assert await outcome(stream) is Code.UNREACHABLE
 
-    async def test_call_of_an_unknown_protocol_is_not_served(self, near: Host, far: Host) -> None:
-        with pytest.raises(RemoteError) as caught:
-            await near.call(far.peer_id, "nobody.speaks.this", b"", timeout_s=WAIT_S)
-        assert caught.value.code is Code.NOT_SERVED
+    async def test_an_unknown_protocol_is_not_served(self, near: Host, far: Host) -> None:
+        call = near.call(far.peer_id, "nobody.speaks.this", b"", timeout_s=WAIT_S)
+        assert await outcome(call) is Code.NOT_SERVED
+        stream = near.open_stream(far.peer_id, "nobody.speaks.this", timeout_s=WAIT_S, max_frame_bytes=1)
+        assert await outcome(stream) is Code.UNREACHABLE
 
     async def test_call_above_the_limit_is_not_sent(self, near: Host, far: Host) -> None:
-        protocol, seen = name(), []
+        seen = []
 
         async def handler(body: bytes, caller: PeerId) -> bytes:
             seen.append(len(body))
             return b""
 
-        await far.serve_unary(protocol, handler)
-        with pytest.raises(RemoteError) as caught:
-            await near.call(far.peer_id, protocol, bytes(LIMIT), timeout_s=WAIT_S)
-        assert caught.value.code is Code.TOO_LONG
-        await near.call(far.peer_id, protocol, bytes(LIMIT - 1024), timeout_s=WAIT_S)
+        assert await outcome(called(near, far, handler, bytes(LIMIT))) is Code.TOO_LONG
+        await called(near, far, handler, bytes(LIMIT - 1024))
         assert seen == [LIMIT - 1024]
 
     async def test_answer_above_the_limit_is_an_error_and_not_silence(self, near: Host, far: Host) -> None:
         async def handler(body: bytes, caller: PeerId) -> bytes:
             return bytes(LIMIT)
 
-        protocol = name()
-        await far.serve_unary(protocol, handler)
-        with pytest.raises(RemoteError) as caught:
-            await near.call(far.peer_id, protocol, b"", timeout_s=WAIT_S)
-        assert caught.value.code is Code.TOO_LONG
+        assert await outcome(called(near, far, handler)) is Code.TOO_LONG
 
     async def test_call_without_an_answer_ends_in_time_and_stops_the_handler(self, near: Host, far: Host) -> None:
-        stopped = asyncio.Event()
+        started, stopped = asyncio.Event(), asyncio.Event()
 
         async def handler(body: bytes, caller: PeerId) -> bytes:
+            started.set()
             try:
                 await asyncio.Event().wait()
             finally:
@@ -145,9 +146,9 @@ class CallContract:
 
         protocol = name()
         await far.serve_unary(protocol, handler)
-        with pytest.raises(RemoteError) as caught:
-            await near.call(far.peer_id, protocol, b"", timeout_s=2.0)
-        assert caught.value.code is Code.UNREACHABLE
+        while not started.is_set():  # a slow machine may need more than one call for it
+            call = near.call(far.peer_id, protocol, b"", timeout_s=0.3)
+            assert await outcome(call) is Code.UNREACHABLE
         await soon(stopped.wait())
 
     async def test_calls_run_at_the_same_time(self, near: Host, far: Host) -> None:
@@ -163,10 +164,8 @@ class CallContract:
         assert await asyncio.gather(*calls) == [bytes([n]) for n in range(5)]
 
     async def test_ping_measures_a_peer_and_fails_for_nobody(self, near: Host, far: Host) -> None:
-        assert 0 <= await near.ping(far.peer_id, timeout_s=WAIT_S) < WAIT_S
-        with pytest.raises(RemoteError) as caught:
-            await near.ping(NOBODY, timeout_s=WAIT_S)
-        assert caught.value.code is Code.UNREACHABLE
+        assert await near.ping(far.peer_id, timeout_s=WAIT_S) >= 0
+        assert await outcome(near.ping(NOBODY, timeout_s=WAIT_S)) is Code.UNREACHABLE
 
     async def test_a_dropped_connection_breaks_its_streams_and_the_next_call_dials_anew(
         self, near: Host, far: Host
@@ -175,14 +174,13 @@ class CallContract:
         await stream.send(b"still")
         assert await stream.receive(timeout_s=WAIT_S) == b"still"
         await near.disconnect(far.peer_id)
-        with contextlib.suppress(RemoteError):
-            assert await stream.receive(timeout_s=WAIT_S) is None
+        assert await outcome(stream.receive(timeout_s=WAIT_S)) in (None, Code.UNREACHABLE)
         assert await near.ping(far.peer_id, timeout_s=WAIT_S) >= 0
         await near.disconnect(NOBODY)
 
 
 class StreamContract:
-    @pytest.mark.parametrize("size", [0, 1, 4096, 65_536, 65_537, 3_000_000])
+    @pytest.mark.parametrize("size", [0, 1, 65_536, 65_537, 3_000_000])
     async def test_frames_come_back_whole(self, near: Host, far: Host, size: int) -> None:
         stream = await opened(near, far, echo)
         body = bytes(range(256)) * (size // 256 + 1)
@@ -199,22 +197,17 @@ class StreamContract:
         frames = [await stream.receive(timeout_s=WAIT_S) for _ in range(101)]
         assert frames == [*(b"%d" % number for number in range(100)), None]
 
-    async def test_the_handler_learns_who_calls(self, near: Host, far: Host) -> None:
+    async def test_the_handler_learns_who_calls_and_may_answer_after_the_end_of_the_call(
+        self, near: Host, far: Host
+    ) -> None:
         async def handler(stream: Stream, caller: PeerId) -> None:
+            assert await stream.receive() is None
+            assert await stream.receive() is None
             await stream.send(caller.encode())
 
         stream = await opened(near, far, handler)
-        assert await stream.receive(timeout_s=WAIT_S) == near.peer_id.encode()
-
-    async def test_end_closes_one_direction_only(self, near: Host, far: Host) -> None:
-        async def handler(stream: Stream, caller: PeerId) -> None:
-            assert await stream.receive() is None
-            assert await stream.receive() is None
-            await stream.send(b"still here")
-
-        stream = await opened(near, far, handler)
         await stream.end()
-        assert await stream.receive(timeout_s=WAIT_S) == b"still here"
+        assert await stream.receive(timeout_s=WAIT_S) == near.peer_id.encode()
         assert await stream.receive(timeout_s=WAIT_S) is None
 
     async def test_a_stream_that_never_sends_times_out_and_stays_usable(self, near: Host, far: Host) -> None:
@@ -230,23 +223,22 @@ class StreamContract:
             await stream.send(bytes(1001))
 
         stream = await opened(near, far, handler, limit=1000)
-        with pytest.raises(RemoteError) as caught:
-            await stream.receive(timeout_s=WAIT_S)
-        assert caught.value.code is Code.BAD_REPLY
+        assert await outcome(stream.receive(timeout_s=WAIT_S)) is Code.BAD_REPLY
 
     async def test_a_frame_above_the_handlers_limit_is_refused(self, near: Host, far: Host) -> None:
-        verdict: asyncio.Future[Code] = asyncio.get_running_loop().create_future()
-
-        async def handler(stream: Stream, caller: PeerId) -> None:
-            try:
-                await stream.receive()
-            except RemoteError as error:
-                verdict.set_result(error.code)
-
+        verdict, handler = a_verdict()
         stream = await opened(near, far, handler, far_limit=1000)
         await stream.send(bytes(1001))
         assert await soon(verdict) is Code.BAD_REPLY
         await stream.close()
+
+    async def test_a_caller_that_hangs_up_is_noticed(self, near: Host, far: Host) -> None:
+        verdict, handler = a_verdict()
+        stream = await opened(near, far, handler)
+        await stream.close()
+        await stream.close()
+        assert await soon(verdict) is Code.UNREACHABLE
+        await refusal(stream.send(b"x"))
 
     async def test_a_refusal_of_the_handler_reaches_the_caller_after_its_frames(self, near: Host, far: Host) -> None:
         async def handler(stream: Stream, caller: PeerId) -> None:
@@ -256,62 +248,21 @@ class StreamContract:
         stream = await opened(near, far, handler)
         assert await stream.receive(timeout_s=WAIT_S) == b"first"
         for _ in range(2):
-            with pytest.raises(RemoteError) as caught:
-                await stream.receive(timeout_s=WAIT_S)
-            assert (caught.value.code, caught.value.retry_after_s) == (Code.NO_MEMORY, 1.0)
+            error = await refusal(stream.receive(timeout_s=WAIT_S))
+            assert (error.code, error.retry_after_s) == (Code.NO_MEMORY, 1.0)
 
     async def test_a_bug_in_a_stream_handler_reads_as_internal(self, near: Host, far: Host) -> None:
         async def handler(stream: Stream, caller: PeerId) -> None:
             raise ZeroDivisionError("a secret")
 
         stream = await opened(near, far, handler)
-        with pytest.raises(RemoteError) as caught:
-            await stream.receive(timeout_s=WAIT_S)
-        assert caught.value.code is Code.INTERNAL
-        assert "secret" not in caught.value.message
+        error = await refusal(stream.receive(timeout_s=WAIT_S))
+        assert error.code is Code.INTERNAL
+        assert "secret" not in error.message
 
-    async def test_a_caller_that_hangs_up_is_noticed(self, near: Host, far: Host) -> None:
-        verdict: asyncio.Future[Code] = asyncio.get_running_loop().create_future()
-
-        async def handler(stream: Stream, caller: PeerId) -> None:
-            try:
-                await stream.receive()
-            except RemoteError as error:
-                verdict.set_result(error.code)
-
-        stream = await opened(near, far, handler)
-        await stream.close()
-        await stream.close()
-        assert await soon(verdict) is Code.UNREACHABLE
-        with pytest.raises(RemoteError):
-            await stream.send(b"x")
-
-    async def test_sending_to_one_who_never_reads_waits_and_loses_nothing(self, near: Host, far: Host) -> None:
-        read = asyncio.Event()
-        total: asyncio.Future[int] = asyncio.get_running_loop().create_future()
-
-        async def handler(stream: Stream, caller: PeerId) -> None:
-            await read.wait()
-            received = 0
-            while (frame := await stream.receive()) is not None:
-                received += len(frame)
-            total.set_result(received)
-
-        async def flood() -> None:
-            for _ in range(64):
-                await stream.send(bytes(1_000_000))
-            await stream.end()
-
-        stream = await opened(near, far, handler)
-        flooding = asyncio.create_task(flood())
-        done, _ = await asyncio.wait({flooding}, timeout=1.0)
-        assert not done, "64 MB went to a peer that reads nothing"
-        read.set()
-        await soon(flooding)
-        assert await soon(total) == 64_000_000
-        await stream.close()
-
-    async def test_what_can_go_at_once_goes_in_order_and_what_cannot_is_not_sent(self, near: Host, far: Host) -> None:
+    async def test_one_who_never_reads_takes_a_bounded_amount_and_all_of_it_in_order(
+        self, near: Host, far: Host
+    ) -> None:
         read = asyncio.Event()
         numbers: asyncio.Future[list[int]] = asyncio.get_running_loop().create_future()
 
@@ -326,10 +277,13 @@ class StreamContract:
         sent = 0
         while stream.send_now(sent.to_bytes(8, "big"), bytes(30_000)):
             sent += 1
+            assert sent < 2000, "60 MB went to a peer that reads nothing"
             await asyncio.sleep(0)
+        sending = asyncio.create_task(stream.send(sent.to_bytes(8, "big"), bytes(3_000_000)))
         read.set()
+        await soon(sending)
         await stream.end()
-        assert await soon(numbers) == list(range(sent))
+        assert await soon(numbers) == list(range(sent + 1))
         await stream.close()
         with pytest.raises(RemoteError):
             stream.send_now(b"x")
@@ -347,16 +301,15 @@ class StreamContract:
         for stream in streams:
             await stream.close()
 
-    @pytest.mark.parametrize("peer", [NOBODY, "not a peer id"])
-    async def test_a_stream_to_nobody_is_unreachable(self, near: Host, peer: str) -> None:
-        with pytest.raises(RemoteError) as caught:
-            await near.open_stream(PeerId(peer), "any", timeout_s=WAIT_S, max_frame_bytes=1)
-        assert caught.value.code is Code.UNREACHABLE
 
-    async def test_a_stream_of_an_unknown_protocol_is_unreachable(self, near: Host, far: Host) -> None:
-        with pytest.raises(RemoteError) as caught:
-            await near.open_stream(far.peer_id, "nobody.speaks.this", timeout_s=WAIT_S, max_frame_bytes=1)
-        assert caught.value.code is Code.UNREACHABLE
+def a_verdict() -> tuple[asyncio.Future[object], object]:
+    """A handler of a stream that waits for a frame, and what comes instead: the code of an error."""
+    verdict: asyncio.Future[object] = asyncio.get_running_loop().create_future()
+
+    async def handler(stream: Stream, caller: PeerId) -> None:
+        verdict.set_result(await outcome(stream.receive()))
+
+    return verdict, handler
 
 
 class RecordContract:
@@ -378,15 +331,14 @@ class RecordContract:
         assert await far.store(key, "a", 3, expiration=end + 1)
         assert (await near.get([key]))[key]["a"].value == 3
 
-    @pytest.mark.parametrize("ahead_s", [float("inf"), float("nan"), 1e9, -1.0])
-    async def test_a_record_with_an_absurd_end_is_not_kept(self, near: Host, far: Host, ahead_s: float) -> None:
+    @pytest.mark.parametrize(
+        ("value", "ahead_s"), [(1, float("inf")), (1, float("nan")), (1, 1e9), (1, -1.0), (bytes(100_000), 60)]
+    )
+    async def test_a_record_of_an_absurd_size_or_end_is_not_kept(
+        self, near: Host, far: Host, value: object, ahead_s: float
+    ) -> None:
         key = name()
-        assert not await near.store(key, "a", 1, expiration=time.time() + ahead_s)
-        assert not (await far.get([key])).get(key)
-
-    async def test_an_oversized_record_is_not_kept(self, near: Host, far: Host) -> None:
-        key = name()
-        assert not await near.store(key, "a", bytes(100_000), expiration=time.time() + 60)
+        assert not await near.store(key, "a", value, expiration=time.time() + ahead_s)
         assert not (await far.get([key])).get(key)
 
     async def test_a_checked_key_shows_only_what_passes(self, network: Network) -> None:
@@ -430,9 +382,7 @@ class LifeContract:
         assert await stream.receive(timeout_s=WAIT_S) == b"x"
         await network.kill(victim)
         assert await outcome(stream.receive(timeout_s=WAIT_S)) in (None, Code.UNREACHABLE)
-        with pytest.raises(RemoteError) as caught:
-            await near.call(victim.peer_id, "any", b"", timeout_s=WAIT_S)
-        assert caught.value.code is Code.UNREACHABLE
+        assert await outcome(near.call(victim.peer_id, "any", b"", timeout_s=WAIT_S)) is Code.UNREACHABLE
         await victim.close()
 
     async def test_closing_answers_those_who_wait(self, near: Host, network: Network) -> None:
@@ -442,9 +392,7 @@ class LifeContract:
         await asyncio.sleep(0)
         await leaving.close()
         await leaving.close()
-        with pytest.raises(RemoteError) as caught:
-            await soon(leaving.call(near.peer_id, "any", b"", timeout_s=WAIT_S))
-        assert caught.value.code is Code.UNREACHABLE
+        assert await soon(outcome(leaving.call(near.peer_id, "any", b"", timeout_s=WAIT_S))) is Code.UNREACHABLE
         assert await outcome(soon(waiting)) in (None, Code.UNREACHABLE)
 
 

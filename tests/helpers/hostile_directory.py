@@ -14,10 +14,7 @@ from potluck.p2p.libp2p import Libp2pHost
 from potluck.protocol.blocks import PeerId
 
 _DICTIONARY = 0x50  # hivemind's msgpack extension of a value with subkeys
-
-
-def _dictionary(max_size: object, expiration: float, items: list[object]) -> bytes:
-    return bytes(msgpack.packb(msgpack.ExtType(_DICTIONARY, msgpack.packb([max_size, expiration, items]))))
+_NOBODY = bytes(msgpack.packb(msgpack.ExtType(_DICTIONARY, msgpack.packb([math.inf, math.inf, []]))))
 
 
 def _found(kind: int, value: bytes, expiration: float) -> dht_pb2.FindResult:
@@ -33,24 +30,25 @@ def _neighbours() -> dht_pb2.FindResult:
 
 
 DHT_LIES: Mapping[str, Callable[[], dht_pb2.FindResult]] = {
-    "nobody, for ever": lambda: _found(dht_pb2.FOUND_DICTIONARY, _dictionary(math.inf, math.inf, []), math.inf),
-    "nobody, until late": lambda: _found(dht_pb2.FOUND_DICTIONARY, _dictionary(1, 0.0, []), time.time() + 3000),
+    "nobody, for ever": lambda: _found(dht_pb2.FOUND_DICTIONARY, _NOBODY, math.inf),
     "one value": lambda: _found(dht_pb2.FOUND_REGULAR, msgpack.packb(7), time.time() + 3000),
-    "a dictionary without a size": lambda: _found(
-        dht_pb2.FOUND_DICTIONARY, _dictionary("x", 0.0, []), time.time() + 30
-    ),
     "garbage": lambda: _found(dht_pb2.FOUND_DICTIONARY, b"\xc1", math.nan),
     "thousands of neighbours": _neighbours,
 }
 
 
-def answer_finds(host: Libp2pHost, lie: Callable[[], dht_pb2.FindResult]) -> None:
-    """Let the node of `host`, which others ask already, answer every search with `lie`."""
+def answer_finds(host: Libp2pHost, lie: Callable[[], dht_pb2.FindResult]) -> list[PeerId]:
+    """Let the node of `host`, which others ask already, answer every search with `lie`; return who asks."""
+    asked: list[PeerId] = []
 
     async def answer(body: bytes, caller: PeerId) -> bytes:
+        asked.append(caller)
         request = dht_pb2.FindRequest.FromString(body)
         return bytes(dht_pb2.FindResponse(results=[lie() for _ in request.keys]).SerializeToString())
 
     assert host._control is not None
     assert host._control._unary is not None
-    host._control._unary._handlers["DHTProtocol.rpc_find"] = answer
+    handlers = host._control._unary._handlers
+    _, refuse = handlers["DHTProtocol.rpc_find"]
+    handlers["DHTProtocol.rpc_find"] = answer, refuse
+    return asked

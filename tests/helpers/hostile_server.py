@@ -146,28 +146,18 @@ async def _drip(stream: FrameStream, truth: torch.Tensor) -> None:
 
 
 MISDEEDS: Mapping[str, Misdeed] = {
-    "another shape": _answer(lambda truth: truth[:, :-1]),
     "another hidden size": _answer(lambda truth: truth[:, :, :-1]),
     "NaN": _answer(lambda truth: truth * float("nan")),
-    "infinity": _answer(lambda truth: truth + float("inf")),
-    "integers": _answer(lambda truth: truth.to(torch.int64)),
     "a claim of gigabytes": _send(b"".join(write_message([WireTensor(Role.HIDDEN, 0, (1, 2**31 - 1, 64), bytes(16))]))),
-    "no tensor": _send(b"".join(write_message())),
-    "nothing in a frame": _send(b""),
-    "another version": _send(b"\x02" + bytes(100)),
     "garbage": _send(b"\xff" * 100),
     "an endless frame": _write(bytes((MESSAGE,)) + (2**63).to_bytes(8, "big")),
-    "an unknown marker": _write(bytes((9,)) + bytes(8)),
     "nothing": _nothing,
     "byte by byte": _drip,
     "hanging up": _hang_up,
     "two answers": _twice,
     "answers without end": _endless,
-    "a failure": _send_error(b"RuntimeError('\x1b[31m\x00 CUDA')"),
     "a long failure": _send_error(b"x" * 16_000),
-    "busy for no time": refuse(Code.BUSY, retry_after_s=0.0),
     "busy for ever": refuse(Code.BUSY, retry_after_s=999_999.0),
-    "draining": refuse(Code.DRAINING),
     "replay, always": refuse(Code.ROLLBACK),
     "an unknown code": _send_error(encode_refusal(RemoteError(Code.BUSY, "no")).replace(b"busy", b"what")),
 }

@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
+import pytest
 from potluck_daemon.presence.probe import Probe, Sighting, Situation
 
 WAIT_S = 60.0
@@ -50,3 +51,9 @@ async def watching(probe: Probe) -> AsyncIterator[Reports]:
     finally:
         reports.task.cancel()
         await asyncio.gather(reports.task, return_exceptions=True)
+
+
+async def gives_up(probe: Probe, error: type[Exception], why: str) -> None:
+    """Fail unless the probe ends with this error and a text like `why`."""
+    with pytest.raises(error, match=why):
+        await probe.watch(lambda _: None, Situation())

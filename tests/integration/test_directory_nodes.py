@@ -27,13 +27,13 @@ Server = tuple[Libp2pHost, Directory]
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def nodes() -> AsyncIterator[tuple[list[Server], Libp2pHost]]:
-    """Four servers with blocks 0:4, and a client."""
+    """Three servers with blocks 0:4, and a client."""
     with tempfile.TemporaryDirectory(prefix="pl-") as name, pytest.MonkeyPatch.context() as patch:
         patch.setattr(Kind.HEARTBEAT, "ttl_s", 250.0)  # longer than anything here may take
         checks, folder = record_checks(SWARM, time.time), Path(name)  # sockets need a short path
         first = await Libp2pHost.start(HostConfig(record_checks=checks, runtime_dir=folder))
         known = HostConfig(bootstrap_peers=await first.addresses(), record_checks=checks, runtime_dir=folder)
-        hosts = [first, *await asyncio.gather(*(Libp2pHost.start(known) for _ in range(3)))]
+        hosts = [first, *await asyncio.gather(*(Libp2pHost.start(known) for _ in range(2)))]
         stranger = HostConfig(bootstrap_peers=known.bootstrap_peers, dht_client=True, runtime_dir=folder)
         client = await Libp2pHost.start(stranger)
         servers = [(host, Directory(host, SWARM, host.identity)) for host in hosts]
@@ -55,8 +55,8 @@ def spans(directory: Directory) -> dict[str, Span]:
 async def test_news_and_failures_reach_servers_and_readers(nodes: tuple[list[Server], Libp2pHost]) -> None:
     servers, client = nodes
     reader = Directory(client, SWARM)
-    await until(lambda: all(len(spans(directory)) == 4 for _, directory in servers))
-    assert len((await reader.fetch()).servers) == 4
+    await until(lambda: all(len(spans(directory)) == 3 for _, directory in servers))
+    assert len((await reader.fetch()).servers) == 3
 
     host, directory = servers[1]
     await directory.announce(record_of(host.peer_id, 4, 8))

@@ -5,17 +5,18 @@ from __future__ import annotations
 import asyncio
 import json
 import os
-import shutil
 import signal
-import sys
+import subprocess
+import tempfile
 import time
 from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import psutil
 import pytest
+import pytest_asyncio
 import torch
 from helpers.engine_peers import CHECKPOINT, hidden_states, load
 
@@ -32,6 +33,9 @@ from potluck.protocol.records import LiveServer, ServerState
 from potluck.protocol.swarm import Swarm
 from potluck.wire import protocols, sessions
 from potluck.wire.questions import decode_info
+from tests.helpers.fork_server import start_python
+
+pytestmark = pytest.mark.asyncio(loop_scope="module")
 
 WAIT_S = 120.0
 SPAN = Span(0, 4)
@@ -42,25 +46,28 @@ PROGRAM = Path(__file__).parents[1] / "helpers" / "engine_process.py"
 class Process:
     """A child that prints JSON lines."""
 
-    child: asyncio.subprocess.Process
+    child: subprocess.Popen[str]
     events: list[dict[str, str]] = field(default_factory=list)
 
     async def event(self, *names: str) -> dict[str, str]:
         """The next event of one of these kinds; fails if the child ends without."""
-        assert self.child.stdout is not None
-        async with asyncio.timeout(WAIT_S):
-            while line := await self.child.stdout.readline():
-                self.events.append(json.loads(line))
-                if self.events[-1]["event"] in names:
-                    return self.events[-1]
+        while await self._reads_another():
+            if self.events[-1]["event"] in names:
+                return self.events[-1]
         raise AssertionError(f"ended after {[event['event'] for event in self.events]}")
 
     async def ended(self) -> int:
+        while await self._reads_another():
+            pass
+        return self.child.wait(WAIT_S)
+
+    async def _reads_another(self) -> bool:
+        assert self.child.stdout is not None
         async with asyncio.timeout(WAIT_S):
-            assert self.child.stdout is not None
-            async for line in self.child.stdout:
-                self.events.append(json.loads(line))
-            return await self.child.wait()
+            line = await asyncio.to_thread(self.child.stdout.readline)
+        if line:
+            self.events.append(json.loads(line))
+        return bool(line)
 
 
 class World:
@@ -93,50 +100,38 @@ class World:
         }
         return json.dumps(options | changes)
 
-    @asynccontextmanager
-    async def engine(self, *wrapper: str, **changes: object) -> AsyncIterator[Process]:
-        child = await asyncio.create_subprocess_exec(
-            *wrapper, sys.executable, str(PROGRAM), self.options(**changes), stdout=asyncio.subprocess.PIPE
-        )
-        process = Process(child)
-        try:
-            yield process
-        finally:
-            if child.returncode is None:
+    @contextmanager
+    def engine(self, **changes: object) -> Iterator[Process]:
+        child = start_python([str(PROGRAM), self.options(**changes)], stdout=subprocess.PIPE, text=True)
+        with child:
+            try:
+                yield Process(child)
+            finally:
                 child.kill()
-                await child.wait()
 
     def leftovers(self) -> list[Path]:
         return list(self.runtime_dir.iterdir()) if self.runtime_dir.exists() else []
 
 
-@pytest.fixture
-def folder() -> Iterator[Path]:
-    path = Path("/tmp") / f"potluck-engine-{os.getpid()}"  # pytest's own folders are too deep for Unix sockets
-    path.mkdir(mode=0o700)
-    yield path
-    shutil.rmtree(path)
-
-
-@pytest.fixture
-async def world(folder: Path) -> AsyncIterator[World]:
-    world = World(folder)
-    await world.start()
-    yield world
-    await world.host.close()
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def world() -> AsyncIterator[World]:
+    with tempfile.TemporaryDirectory(prefix="pl-") as folder:  # sockets need a short path
+        world = World(Path(folder))
+        await world.start()
+        yield world
+        await world.host.close()
 
 
 class Session:
-    """One inference stream of `host`."""
+    """One inference stream."""
 
-    def __init__(self, world: World, host: Libp2pHost, peer: PeerId, stream: Stream) -> None:
+    def __init__(self, stream: Stream) -> None:
         self._opening: SessionOpening | None = SessionOpening("test", SPAN, 64, exact=True, caller=Caller())
         self._stream = stream
 
     @classmethod
-    async def open(cls, world: World, host: Libp2pHost, peer: PeerId) -> Session:
-        stream = await host.open_stream(peer, protocols.SESSION, timeout_s=WAIT_S, max_frame_bytes=1 << 20)
-        return cls(world, host, peer, stream)
+    async def open(cls, host: Libp2pHost, peer: PeerId) -> Session:
+        return cls(await host.open_stream(peer, protocols.SESSION, timeout_s=WAIT_S, max_frame_bytes=1 << 20))
 
     async def step(self, hidden: torch.Tensor, start_from_position: int | None = None) -> StepReply:
         request = StepRequest(hidden, self._opening, start_from_position=start_from_position)
@@ -152,7 +147,7 @@ async def free_tokens(host: Libp2pHost, peer: PeerId) -> int:
 
 
 async def test_engine_serves_survives_its_clients_and_leaves_nothing(world):
-    async with world.engine() as engine:
+    with world.engine() as engine:
         online = await engine.event("Online", "Failed")
         assert online["event"] == "Online"
         peer = PeerId(online["peer_id"])
@@ -162,7 +157,7 @@ async def test_engine_serves_survives_its_clients_and_leaves_nothing(world):
         assert [process.name() for process in family] == ["p2pd"]
 
         hidden, token = hidden_states(1, 6), hidden_states(1, 1, seed=1)
-        local, session = load(SPAN), await Session.open(world, world.host, peer)
+        local, session = load(SPAN), await Session.open(world.host, peer)
         cache = local.new_cache()
         with torch.inference_mode():
             assert torch.equal((await session.step(hidden)).hidden, local.forward(hidden, cache))
@@ -172,7 +167,7 @@ async def test_engine_serves_survives_its_clients_and_leaves_nothing(world):
 
         free = await free_tokens(world.host, peer)
         doomed = await world.node()
-        victim = await Session.open(world, doomed, peer)
+        victim = await Session.open(doomed, peer)
         await victim.step(hidden)
         assert await free_tokens(world.host, peer) == free - PAGE_TOKENS
         os.kill(doomed.p2pd_pid, signal.SIGKILL)
@@ -191,7 +186,7 @@ async def test_engine_serves_survives_its_clients_and_leaves_nothing(world):
 
 
 async def test_engine_fails_with_a_reason_when_its_p2pd_dies(world):
-    async with world.engine() as engine:
+    with world.engine() as engine:
         await engine.event("Online")
         (p2pd,) = psutil.Process(engine.child.pid).children(recursive=True)
         p2pd.kill()
@@ -200,20 +195,14 @@ async def test_engine_fails_with_a_reason_when_its_p2pd_dies(world):
         assert world.leftovers() == []
 
 
-async def test_engine_asked_to_stop_while_it_starts_stops_at_once(world):
-    async with world.engine() as engine:
-        await engine.event("Starting")
-        engine.child.send_signal(signal.SIGTERM)
-        assert await engine.ended() == 0
-        assert world.leftovers() == []
-
-
-async def test_engine_without_a_bootstrap_peer_that_answers_says_so_and_keeps_trying(world):
-    nobody = f"/ip4/127.0.0.1/tcp/9/p2p/{Identity.generate().peer_id}"
-    world.swarm = Swarm("test", "test", 4, "test", bootstrap_peers=(nobody,))
-    async with world.engine() as engine:
-        waiting = await engine.event("Waiting")
-        assert "bootstrap" in waiting["why"]
-        engine.child.send_signal(signal.SIGTERM)
-        assert await engine.ended() == 0
-        assert world.leftovers() == []
+async def test_engine_asked_to_stop_while_it_starts_or_waits_for_a_bootstrap_peer_stops_at_once(world):
+    nobody = Swarm(
+        "test", "test", 4, "test", bootstrap_peers=(f"/ip4/127.0.0.1/tcp/9/p2p/{Identity.generate().peer_id}",)
+    )
+    for swarm, event in ((world.swarm, "Starting"), (nobody, "Waiting")):
+        with world.engine(invite=encode_invite(Invite(swarm))) as engine:
+            found = await engine.event(event)
+            assert "bootstrap" in found.get("why", "bootstrap")
+            engine.child.send_signal(signal.SIGTERM)
+            assert await engine.ended() == 0
+            assert world.leftovers() == []

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from helpers.lone_engine import SWARM
+from helpers.own_address import PORT, own_address
 from potluck_control import engine_messages as messages
 from potluck_control.launch_spec import LaunchSpec
 from potluck_engine import standby
@@ -41,19 +42,17 @@ async def test_a_standby_node_returns_to_its_port_when_that_is_free_again(monkey
     monkeypatch.setattr(standby, "_PORT_LOOK_S", 0.1)
     with (
         tempfile.TemporaryDirectory(prefix="pl-") as folder,  # sockets need a short path
-        socket.create_server(("127.0.0.1", 0)) as other,
+        socket.create_server((own_address(), PORT)) as other,
     ):
-        port = other.getsockname()[1]
-        spec = LaunchSpec(
-            Membership(SWARM), "", Path(folder), listen=(f"/ip4/127.0.0.1/tcp/{port}",), may_move_port=True
-        )
+        address = f"/ip4/{own_address()}/tcp/{PORT}"
+        spec = LaunchSpec(Membership(SWARM), "", Path(folder), listen=(address,), may_move_port=True)
         pipe = Pipe()
         await pipe.orders.put(spec)
         node = asyncio.create_task(standby._work(pipe))  # type: ignore[arg-type]
         async with asyncio.timeout(150):
-            assert port not in tcp_ports((await pipe.told.get()).addresses)
+            assert PORT not in tcp_ports((await pipe.told.get()).addresses)
         other.close()
         async with asyncio.timeout(150):
-            assert tcp_ports((await pipe.told.get()).addresses) == (port,)
+            assert tcp_ports((await pipe.told.get()).addresses) == (PORT,)
             await pipe.orders.put(messages.Stop())
             await node
