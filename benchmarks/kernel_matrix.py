@@ -57,7 +57,7 @@ def compute() -> dict[str, Any]:
 
 def compile_for(capability: int) -> dict[str, Any]:
     """Compile each kernel for one generation of cards."""
-    kernels = import_module("helpers.compile_kernels")  # of the tests
+    kernels = import_module("benchmarks.compile_kernels")
     half = torch.float16 if capability == _TURING else torch.bfloat16
     limit = kernels.SHARED_BYTES.get(capability, kernels.LEAST_SHARED_BYTES)
     failures, spilled, count = {}, {}, 0

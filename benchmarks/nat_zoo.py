@@ -22,12 +22,12 @@ from typing import Any
 
 from potluck_engine.reachability import Reach, needed_relays, start_reachable
 
+from benchmarks.emulated_routers import KINDS, homes
 from benchmarks.figures import Measured
 from potluck.errors import PotluckError
 from potluck.p2p.config import HostConfig
 from potluck.protocol.blocks import PeerId
 from tests.helpers.internet import ACROSS_AN_OCEAN, SAME_CONTINENT, internet
-from tests.helpers.nat_zoo import KINDS, homes
 
 _PUBLIC = ("meeting", "member 1", "member 2", "member 3")
 _ECHO = "Potluck.zoo.echo"

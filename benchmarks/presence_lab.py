@@ -26,12 +26,12 @@ from potluck_daemon.presence.processes import ProcessTable
 from potluck_daemon.presence.watch import Level, Watch
 from potluck_daemon.settings.schema import Settings
 
+from benchmarks.stand_in import StandIns, stand_ins
 from tests.helpers.bus_services import Login, Logind
 from tests.helpers.desktop import Desktop, desktop
 from tests.helpers.games import gamemoded
 from tests.helpers.made_processes import MadeProcesses
 from tests.helpers.nvml_stub import Driver, nvidia_driver
-from tests.helpers.stand_in import StandIns, stand_ins
 
 GPU = "0000:01:00.0"
 GIB = 1 << 30

@@ -24,7 +24,7 @@ from potluck_daemon.settings.schema import Settings, YieldSettings
 
 from benchmarks.figures import Measured
 from benchmarks.presence_lab import Lab
-from tests.helpers.windows_of import FULL_SCREEN, MAXIMISED, NORMAL, make_active_window
+from benchmarks.windows_of import FULL_SCREEN, MAXIMISED, NORMAL, make_active_window
 
 WINDOW_S = 30.0  # until a program has its window; the slowest loads its data
 PATIENCE_S = 8.0  # after the window is as it should be

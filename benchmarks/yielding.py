@@ -35,12 +35,12 @@ from benchmarks.models import checkpoint, local_model
 from benchmarks.onlooker import Onlooker
 from benchmarks.real_games import GAMES, NUM_QUICK, WINDOW_S, RealProgram, running
 from benchmarks.server import weight_bytes
+from benchmarks.stand_in import stand_ins
+from benchmarks.windows_of import FULL_SCREEN, make_active_window
 from potluck.protocol.blocks import PeerId
 from tests.helpers.daemon_process import GAME, DaemonProcess, scripted_game
 from tests.helpers.desktop import Desktop, desktop, ended
 from tests.helpers.games import ask_gamemode, gamemoded, window
-from tests.helpers.stand_in import stand_ins
-from tests.helpers.windows_of import FULL_SCREEN, make_active_window
 
 NUM_BLOCKS = 8
 NUM_TOKENS = 400  # lasts longer than the slowest yield, also on a quiet machine

@@ -149,7 +149,9 @@ def verdict(value: object, *, now: float, subkey: object = ME.peer_id, kind: Kin
     return ""
 
 
-@pytest.mark.parametrize("subkey", [None, 5, 1.5, b"x", ("a",), [], math.nan, OTHER.peer_id, "", "x", f"{ME.peer_id} "])
+@pytest.mark.parametrize(
+    "subkey", [None, 5, 1.5, b"x", ("a",), [], math.nan, OTHER.peer_id, "", "x", f"{ME.peer_id} "], ids=range(11)
+)
 def test_somebody_elses_record_is_dropped(clock: Clock, subkey: object) -> None:
     reason = verdict(sealed(now=clock.now), now=clock.now, subkey=subkey)
     assert reason

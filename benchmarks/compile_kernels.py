@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import re
 import subprocess
-import sys
 import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -18,8 +17,6 @@ import torch
 import triton
 from triton.backends.compiler import GPUTarget
 from triton.compiler import ASTSource
-
-sys.path.insert(0, str(Path(__file__).parents[2]))
 
 from potluck.blocks import kernels
 from potluck.blocks.paged_attention import shape_options
