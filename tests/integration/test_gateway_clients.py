@@ -67,7 +67,7 @@ def test_scores_are_those_of_the_local_model(url: str) -> None:
     streamed = [part.choices[0].logprobs for part in complete(logprobs=3, stream=True)]
     scores = [score for part in streamed if part for score in part.token_logprobs]
     assert scores == pytest.approx(whole.logprobs.token_logprobs, abs=1e-3)
-    chat: Any = client.chat.completions.create(model="", messages=ASKED, max_tokens=12, logprobs=True, top_logprobs=2)  # type: ignore[call-overload]
+    chat: Any = client.chat.completions.create(model="", messages=ASKED, max_tokens=12, logprobs=True, top_logprobs=2)
     templated = str(tokenizer.apply_chat_template(ASKED, tokenize=False, add_generation_prompt=True))
     same = complete(templated.removeprefix(tokenizer.bos_token), logprobs=2).choices[0].logprobs.token_logprobs
     assert [one.logprob for one in chat.choices[0].logprobs.content] == pytest.approx(same, abs=1e-3)

@@ -28,4 +28,4 @@ def test_logs_of_engines_say_what_happens_and_nothing_private() -> None:
         seeds = (membership.person_seed.hex(), membership.founder_seed.hex())
         peers = [str(engine.peer_id) for engine in swarm.engines]
         assert_discreet(logs, (PROMPT, completion), (swarm.invite[10:60], *seeds, *peers))
-    assert "DEBUG" in logs
+    assert "a session over blocks 0:6, 1 rows" in logs

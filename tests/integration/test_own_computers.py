@@ -61,6 +61,7 @@ def machines_known_to(computer: DaemonProcess) -> list[int]:
     return [len(each.machines) for each in computer.client.call(members.LIST).members]
 
 
+@pytest.mark.timeout(900)  # of a busy machine, which starts five engines; a minute else
 def test_a_code_and_a_backup_make_computers_the_same_persons_and_they_stand_in_for_each_other(
     computers: tuple[DaemonProcess, ...], tmp_path: Path
 ) -> None:
