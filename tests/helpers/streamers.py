@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Container
 
 import torch
 from transformers.generation.streamers import BaseStreamer
 
 
 class At(BaseStreamer):
-    """Does something when the nth token comes."""
+    """Does something when a token comes whose number, counted from 1, is one of those given."""
 
-    def __init__(self, nth: int, deed: Callable[[], object]) -> None:
-        self._left = nth + 1  # the prompt comes first
+    def __init__(self, numbers: int | Container[int], deed: Callable[[], object]) -> None:
+        self._numbers = (numbers,) if isinstance(numbers, int) else numbers
         self._deed = deed
+        self._seen = -1  # the prompt comes first
 
     def put(self, value: torch.Tensor) -> None:
-        self._left -= 1
-        if self._left == 0:
+        self._seen += 1
+        if self._seen in self._numbers:
             self._deed()
 
     def end(self) -> None:

@@ -1,13 +1,11 @@
-"""The client against real engines on loopback: the local model's tokens and gradients, also when engines die."""
+"""The client against real engines on loopback: the local model's tokens and gradients, also when an engine hangs."""
 
 from __future__ import annotations
 
 import contextlib
+import copy
 import re
-import subprocess
-import sys
 import uuid
-from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -17,29 +15,21 @@ import pytest
 import torch
 from helpers.golden import CHECKPOINT
 from helpers.streamers import At
+from peft import PrefixTuningConfig, get_peft_model
 from transformers import PreTrainedModel
 
 from benchmarks.local_swarm import LocalEngine, LocalSwarm
-from potluck import AutoDistributedModelForCausalLM, ClientConfig, SwarmError
+from potluck import AutoDistributedModelForCausalLM
 from potluck.protocol.blocks import Span
-from potluck.protocol.messages import BackwardRequest, ForwardRequest, TensorReply
-from potluck.protocol.records import ServerRecord
-from potluck.wire.calls import CallRequest
+from tests.helpers.fork_server import run_python
 
 ROOT = Path(__file__).parents[2]
 GREEDY = {"max_new_tokens": 16, "do_sample": False, "eos_token_id": None, "pad_token_id": 0}
-SPANS = (Span(0, 2), Span(2, 4), Span(2, 4))
 
 
 @pytest.fixture(scope="module")
-def swarm() -> Iterator[LocalSwarm]:
-    with LocalSwarm(CHECKPOINT, SPANS) as made:
-        yield made
-
-
-@pytest.fixture(scope="module")
-def model(swarm: LocalSwarm) -> Iterator[Any]:
-    with AutoDistributedModelForCausalLM.from_pretrained(str(CHECKPOINT), swarm=swarm.membership) as made:
+def model(shared_swarm: LocalSwarm) -> Iterator[Any]:
+    with AutoDistributedModelForCausalLM.from_pretrained(str(CHECKPOINT), swarm=shared_swarm.membership) as made:
         yield made
 
 
@@ -54,13 +44,18 @@ def engine_of(swarm: LocalSwarm, model: Any, block: int) -> LocalEngine:
     return next(engine for engine in swarm.engines if engine.peer_id == peer)
 
 
-def test_greedy_tokens_equal_the_local_model_and_the_route_is_told(model: Any, local: PreTrainedModel) -> None:
-    assert torch.equal(model.generate(prompt(), **GREEDY), local.generate(prompt(), **GREEDY))
-    (route,) = model.last_route()
-    assert [hop.span for hop in route.hops] == [Span(0, 2), Span(2, 4)]
-    assert [hop.steps for hop in route.hops] == [16, 16]
-    # Together: the second server may compute before the client has the first one's answer.
-    assert 0 < sum(hop.compute_ms for hop in route.hops) < sum(hop.wall_ms for hop in route.hops)
+def test_greedy_tokens_equal_the_local_model_and_servers_push_steps_to_each_other(
+    model: Any, local: PreTrainedModel
+) -> None:
+    pushed = 0
+    while pushed < 8:  # a link that opens late is used by a later session
+        assert torch.equal(model.generate(prompt(), **GREEDY), local.generate(prompt(), **GREEDY))
+        (route,) = model.last_route()
+        assert [hop.span for hop in route.hops] == [Span(0, 2), Span(2, 4)]
+        assert [hop.steps for hop in route.hops] == [16, 16]
+        assert all(hop.compute_ms > 0 for hop in route.hops)
+        assert route.hops[0].pushed_steps == 0
+        pushed = route.hops[1].pushed_steps
 
 
 def test_gradients_equal_the_local_model(model: Any, local: PreTrainedModel) -> None:
@@ -93,100 +88,77 @@ def test_an_adapter_between_blocks_learns_from_a_long_row_as_in_the_local_model(
     assert torch.equal(*gradients)
 
 
-def test_a_server_killed_amid_a_pipeline_is_replaced_and_the_gradient_is_the_same(local: PreTrainedModel) -> None:
-    ids = prompt(batch=8, tokens=160)  # eight micro-batches
-    embedded = local.get_input_embeddings()(ids).detach()
-
-    def gradient(each: Any) -> torch.Tensor:
-        leaf = embedded.clone().requires_grad_()
-        return torch.autograd.grad(each(inputs_embeds=leaf, labels=ids).loss, leaf)[0]
-
-    with (
-        LocalSwarm(CHECKPOINT, (*SPANS, Span(2, 4))) as swarm,
-        AutoDistributedModelForCausalLM.from_pretrained(str(CHECKPOINT), swarm=swarm.membership) as model,
-    ):
-        calls = model.blocks.client.calls
-        compute, answered = calls.compute, Counter[type]()
-
-        async def compute_and_kill(record: ServerRecord, request: CallRequest, adapter: None) -> TensorReply:
-            reply = await compute(record, request, adapter)
-            kind = type(request)
-            answered[kind] += record.span.start == 2
-            if answered[kind] == 3 and kind not in killed:
-                killed[kind] = record.peer_id
-                next(engine for engine in swarm.engines if engine.peer_id == record.peer_id).kill()
-            return reply
-
-        killed: dict[type, str] = {}
-        calls.compute = compute_and_kill
-        torch.testing.assert_close(gradient(model), gradient(local), rtol=1e-4, atol=1e-6)
-        assert len(set(killed.values())) == 2  # one in the forward pass, another one in the backward pass
-        assert answered[ForwardRequest] >= 8 <= answered[BackwardRequest]
+def test_prefix_tuning_trains_and_generates_as_on_a_local_model(
+    shared_swarm: LocalSwarm, local: PreTrainedModel
+) -> None:
+    ids = prompt(batch=6, tokens=40)
+    mask = torch.ones_like(ids)
+    mask[1, 30:] = 0
+    gradients, tokens = [], []
+    with AutoDistributedModelForCausalLM.from_pretrained(str(CHECKPOINT), swarm=shared_swarm.membership) as model:
+        plain = model.generate(input_ids=ids[:2, :9], **GREEDY)
+        for each in (model, copy.deepcopy(local)):
+            torch.manual_seed(0)
+            prefixed = get_peft_model(each, PrefixTuningConfig(task_type="CAUSAL_LM", num_virtual_tokens=5))
+            prefixed.zero_grad()
+            prefixed(input_ids=ids, attention_mask=mask, labels=ids.masked_fill(mask == 0, -100)).loss.backward()
+            gradients += [parameter.grad for parameter in prefixed.parameters() if parameter.grad is not None]
+            tokens.append(prefixed.generate(input_ids=ids[:2, :9], **GREEDY))
+    got, wanted = gradients
+    assert wanted.abs().max() > 1e-3
+    torch.testing.assert_close(got, wanted, rtol=1e-5, atol=1e-7)
+    assert torch.equal(*tokens)
+    assert not torch.equal(plain, tokens[0])
 
 
 def run_script(swarm: LocalSwarm, *arguments: str) -> str:
     """Output of a Python process that must end by itself, well, and leave no process behind."""
     mark = uuid.uuid4().hex
     environment = {**swarm.environment(), "POTLUCK_TEST_MARK": mark}
-    run = subprocess.run(
-        [sys.executable, *arguments], capture_output=True, text=True, timeout=250, check=True, env=environment
-    )
+    run = run_python(arguments, text=True, timeout=250, env=environment)
+    assert run.returncode == 0, run.stderr
     left = []
     for process in psutil.process_iter():
         with contextlib.suppress(psutil.Error):  # gone, or somebody else's
             if process.environ().get("POTLUCK_TEST_MARK") == mark:
                 left.append(process)
     assert psutil.wait_procs(left, timeout=60)[1] == []  # what is on its way out may go
-    return run.stdout
+    return str(run.stdout)
 
 
-def test_the_prompt_tuning_example_lowers_its_loss(swarm: LocalSwarm) -> None:
+def test_the_prompt_tuning_example_lowers_its_loss(shared_swarm: LocalSwarm) -> None:
     script = ROOT / "docs" / "examples" / "prompt_tuning.py"
-    options = ("--invite-file", str(swarm.invite_file), "--model", str(CHECKPOINT), "--steps", "8", "--deep")
-    losses = [float(loss) for loss in re.findall(r"loss ([0-9.]+)", run_script(swarm, str(script), *options))]
+    options = ("--invite-file", str(shared_swarm.invite_file), "--model", str(CHECKPOINT), "--steps", "8", "--deep")
+    losses = [float(loss) for loss in re.findall(r"loss ([0-9.]+)", run_script(shared_swarm, str(script), *options))]
     assert len(losses) == 8
     assert losses[-1] < 0.8 * losses[0]
 
 
-def test_a_script_that_never_closes_its_model_ends_by_itself(swarm: LocalSwarm) -> None:
-    script = (
-        "import sys, torch; from potluck import AutoDistributedModelForCausalLM as Auto;"
-        "model = Auto.from_pretrained(sys.argv[1], swarm=sys.argv[2]);"
-        "print(model.generate(torch.tensor([[5, 6, 7]]), max_new_tokens=2, eos_token_id=None, pad_token_id=0).shape)"
+def test_a_script_that_never_closes_its_model_ends_by_itself(shared_swarm: LocalSwarm, tmp_path: Path) -> None:
+    script = tmp_path / "script.py"
+    script.write_text(
+        "import sys, torch\n"
+        "from potluck import AutoDistributedModelForCausalLM as Auto\n"
+        "model = Auto.from_pretrained(sys.argv[1], swarm=sys.argv[2])\n"
+        "print(model.generate(torch.tensor([[5, 6, 7]]), max_new_tokens=2, eos_token_id=None, pad_token_id=0).shape)\n"
     )
-    assert "[1, 5]" in run_script(swarm, "-c", script, str(CHECKPOINT), swarm.invite)
+    assert "[1, 5]" in run_script(shared_swarm, str(script), str(CHECKPOINT), shared_swarm.invite)
 
 
-def test_a_frozen_engine_is_replaced_in_mid_generation(swarm: LocalSwarm, model: Any, local: PreTrainedModel) -> None:
+def test_a_frozen_engine_is_replaced_in_mid_generation(
+    shared_swarm: LocalSwarm, model: Any, local: PreTrainedModel
+) -> None:
     frozen: list[LocalEngine] = []
 
     def freeze() -> None:
-        frozen.append(engine_of(swarm, model, 3))
+        frozen.append(engine_of(shared_swarm, model, 3))
         frozen[0].freeze()
 
     try:
         got = model.generate(prompt(), streamer=At(6, freeze), **GREEDY)
-        assert engine_of(swarm, model, 3) is not frozen[0]
+        assert engine_of(shared_swarm, model, 3) is not frozen[0]
     finally:
         frozen[0].thaw()
     assert torch.equal(got, local.generate(prompt(), **GREEDY))
     (route,) = model.last_route()
-    assert [hop.peer_id for hop in route.replaced] == [frozen[0].peer_id]
-
-
-def test_killed_engines_are_replaced_until_nobody_is_left(local: PreTrainedModel) -> None:
-    config = ClientConfig(max_wait_s=3.0)
-    with (
-        LocalSwarm(CHECKPOINT, SPANS) as swarm,
-        AutoDistributedModelForCausalLM.from_pretrained(
-            str(CHECKPOINT), swarm=swarm.membership, config=config
-        ) as model,
-    ):
-        kill = At(6, lambda: engine_of(swarm, model, 3).kill())
-        assert torch.equal(model.generate(prompt(), streamer=kill, **GREEDY), local.generate(prompt(), **GREEDY))
-        (route,) = model.last_route()
-        assert len(route.replaced) == 1
-        kill = At(6, lambda: engine_of(swarm, model, 3).kill())
-        with pytest.raises(SwarmError, match="2:4"):
-            model.generate(prompt(), streamer=kill, **GREEDY)
-    assert swarm.leftovers() == []
+    assert frozen[0].peer_id in [hop.peer_id for hop in route.replaced]

@@ -1,31 +1,35 @@
-"""A real daemon with a real swarm: chat through its gateway, what that adds up to, and the way back to nothing."""
+"""A real daemon with a real swarm: chat through its gateway, what that adds up to, and what is left of it."""
 
 from __future__ import annotations
 
 import json
 import signal
-import subprocess
-import sys
 from collections.abc import Iterator
+from subprocess import PIPE
 
+import openai
 import psutil
 import pytest
 from helpers.daemon_process import LOOPBACK, WAIT_S, DaemonProcess, giving_up_after
+from helpers.discreet_logs import assert_discreet
 from potluck_cli.main import EXIT_USAGE
 from potluck_control import schema
-from potluck_control.methods import contribution, gateway, models, settings, swarms
+from potluck_control.methods import contribution, gateway, models, swarms
 from potluck_control.methods.gateway import GatewayState
-from potluck_control.methods.settings import Change, SetParams
 from potluck_control.states import State
 from potluck_gateway.client import ask
 from potluck_gateway.requests import ChatMessage
 
-PROMPT = "Count from 7 to 18:"
+from potluck.membership.joined import JoinedSwarms
+from tests.helpers.fork_server import start_python
+
+PROMPT = "Count from 7 to 18, and stop at 12:"
 
 
 @pytest.fixture(scope="module")
 def daemon() -> Iterator[DaemonProcess]:
-    with DaemonProcess(LOOPBACK) as made:
+    """It serves a swarm of its own."""
+    with DaemonProcess(f"{LOOPBACK}[gateway]\nport = 0\n", options=["--verbose"]) as made:
         made.client.call(schema.CREATE)
         made.wait_for(_serves_everything)
         yield made
@@ -39,16 +43,15 @@ def _coverage(status: schema.Status) -> tuple[int, ...]:
     return status.swarm.coverage if status.swarm is not None and status.swarm.coverage else (0,)
 
 
-def chat(daemon: DaemonProcess) -> str:
-    """What the command says about its chat."""
-    done = daemon.command("chat", "--json", "--max-tokens", "8", PROMPT)
+def said_by(daemon: DaemonProcess, *command: str) -> str:
+    done = daemon.command(*command)
     assert done.returncode == 0, done.stderr
     return done.stdout
 
 
 def test_chat_answers_and_is_counted(daemon: DaemonProcess) -> None:
     before, counted = daemon.client.call(contribution.NOW).total, daemon.status().tokens_today
-    assert json.loads(chat(daemon))["message"] == PROMPT
+    assert json.loads(said_by(daemon, "chat", "--json", "--max-tokens", "8", PROMPT))["message"] == PROMPT
     status = daemon.client.call(gateway.STATUS)
     assert (status.state, status.model) == (GatewayState.READY, "demo-model")
     assert "".join(ask(status, [ChatMessage("user", PROMPT)], max_tokens=4)) is not None
@@ -62,43 +65,29 @@ def test_chat_answers_and_is_counted(daemon: DaemonProcess) -> None:
 
 
 def test_generate_uses_the_warm_client_and_says_which_servers_took_part(daemon: DaemonProcess) -> None:
-    chat(daemon)
-    token = daemon.client.call(gateway.STATUS).token
-    done = daemon.command("generate", "--json", "--max-new-tokens", "4", PROMPT)
-    assert done.returncode == 0, done.stderr
-    said = json.loads(done.stdout)
+    said_by(daemon, "gateway", "start", "--stay")
+    status = daemon.client.call(gateway.STATUS)
+    assert (status.state, status.ends_at) == (GatewayState.READY, None)
+    said = json.loads(said_by(daemon, "generate", "--json", "--max-new-tokens", "4", PROMPT))
     assert (said["prompt"], len(said["tokens"]), len(said["route"])) == (PROMPT, 4, 1)
     assert said["route"][0]["blocks"] == "0:12"
-    assert daemon.client.call(gateway.STATUS).token == token  # the same process answered
-    plain = daemon.command("generate", "--max-new-tokens", "4", PROMPT)
-    assert plain.stdout == said["completion"] + "\n"
+    assert daemon.client.call(gateway.STATUS).token == status.token  # the same process answered
+    assert said_by(daemon, "generate", "--max-new-tokens", "4", PROMPT) == said["completion"] + "\n"
+    for prompt, words in (("", "the prompt is empty"), ("x " * 3000, "the prompt has")):
+        refused = daemon.command("generate", prompt)
+        assert (refused.returncode, words in refused.stderr) == (EXIT_USAGE, True)
 
 
-@pytest.mark.parametrize(("prompt", "words"), [("", "the prompt is empty"), ("x " * 3000, "the prompt has")])
-def test_generate_says_what_is_wrong_with_a_prompt(daemon: DaemonProcess, prompt: str, words: str) -> None:
-    done = daemon.command("generate", prompt)
-    assert (done.returncode, words in done.stderr) == (EXIT_USAGE, True)
-
-
-@pytest.fixture
-def as_in_a_terminal() -> Iterator[None]:
-    """Let commands notice Ctrl-C: what a script starts in the background ignores it, and so do its children."""
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
-    yield
-    signal.signal(signal.SIGINT, before)
-
-
-@pytest.mark.usefixtures("as_in_a_terminal")
 def test_ctrl_c_stops_an_answer_and_the_conversation_goes_on(daemon: DaemonProcess) -> None:
-    chat(daemon)  # the gateway runs
+    said_by(daemon, "gateway", "start")
     gateways = [each for each in daemon.processes() if "potluck_gateway" in each.cmdline()]
     answering = min(gateways, key=psutil.Process.create_time)  # the other one renders chat templates
-    with subprocess.Popen(
-        [sys.executable, "-m", "potluck_cli.entry", "chat", "--max-tokens", "8"],
+    with start_python(
+        ["-m", "potluck_cli.entry", "chat", "--max-tokens", "8"],
         env=daemon.environment,
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
+        stdin=PIPE,
+        stdout=PIPE,
+        stderr=PIPE,
         bufsize=0,
     ) as process:
         assert process.stdin is not None
@@ -130,22 +119,35 @@ def test_ctrl_c_stops_an_answer_and_the_conversation_goes_on(daemon: DaemonProce
             assert process.stderr.read() == b""
 
 
+def test_a_key_opens_the_gateway_until_it_is_revoked(daemon: DaemonProcess) -> None:
+    said_by(daemon, "gateway", "start")
+    key = json.loads(said_by(daemon, "gateway", "key", "webui", "--json"))["key"]
+    client = openai.OpenAI(base_url=daemon.client.call(gateway.STATUS).url, api_key=key, max_retries=0)
+    assert client.models.list().data[0].id == "demo-model"
+    said_by(daemon, "gateway", "revoke", "webui")
+    with pytest.raises(openai.AuthenticationError):
+        client.models.list()
+
+
 def test_a_demo_is_started_once_however_often_it_is_asked_for(daemon: DaemonProcess) -> None:
-    done = daemon.command("start", "--demo", "--json")
-    assert done.returncode == 0, done.stderr
-    assert json.loads(done.stdout)["swarm"] == "home"
+    assert json.loads(said_by(daemon, "start", "--demo", "--json"))["swarm"] == "home"
     assert [swarm.name for swarm in daemon.client.call(swarms.LIST).swarms] == ["home"]
 
 
-def test_nothing_of_it_is_in_the_log(daemon: DaemonProcess) -> None:
-    chat(daemon)
-    status = daemon.client.call(gateway.STATUS)
+def test_nothing_of_a_chat_is_in_the_log_that_says_what_happens(daemon: DaemonProcess) -> None:
+    answer = json.loads(said_by(daemon, "generate", "--json", "--max-new-tokens", "16", PROMPT))["completion"]
+    token = daemon.client.call(gateway.STATUS).token
+    status = daemon.status()
+    assert status.swarm is not None
+    invite = daemon.client.call(schema.INVITE, schema.InviteParams(people=1)).invite
+    places = (daemon.folder / "config" / "potluck" / "swarms.json", daemon.state_folder / "identity.key")
+    (membership,) = JoinedSwarms(*places).load().values()
+    seeds = [seed.hex() for seed in (membership.person_seed, membership.founder_seed) if seed is not None]
+    assert len(seeds) == 2
     log = daemon.log()
-    assert PROMPT not in log
-    assert status.token
-    assert status.token not in log
-    arguments = " ".join(word for process in daemon.processes() for word in _words(process))
-    assert status.token not in arguments
+    assert_discreet(log, (PROMPT, answer), (token, invite[10:60], str(status.swarm.peer_id), *seeds))
+    assert all(words in log for words in ("DEBUG", "serving", "engine: "))
+    assert token not in " ".join(word for process in daemon.processes() for word in _words(process))
 
 
 def _words(process: psutil.Process) -> list[str]:
@@ -156,27 +158,18 @@ def _words(process: psutil.Process) -> list[str]:
         return []
 
 
-def test_a_setting_is_live_and_memory_is_freed_at_once(daemon: DaemonProcess) -> None:
-    changed = daemon.client.call(settings.SET, SetParams((Change("limits.price_kwh", 1.0),)))
-    assert daemon.client.call(contribution.NOW).total.cost is not None
-    daemon.client.call(settings.SET, SetParams(changed.undo))
-    assert daemon.client.call(contribution.NOW).total.cost is None
-    daemon.client.call(schema.PAUSE, schema.PauseParams(600))
-    daemon.wait_for(lambda status: status.state == State.PAUSED and status.engine.pid is None)
-    daemon.client.call(schema.RESUME)
-    daemon.wait_for(_serves_everything)
-
-
-def test_the_gateway_ends_with_the_daemon(daemon: DaemonProcess) -> None:
-    daemon.client.call(gateway.STOP)  # one from before looks for the engine at its old port, and here each has any
+def test_nothing_outlives_a_killed_daemon_and_the_next_one_serves_and_has_what_was_counted(
+    daemon: DaemonProcess,
+) -> None:
     counted = daemon.status().tokens_today
-    chat(daemon)
+    said_by(daemon, "generate", "--max-new-tokens", "4", PROMPT)
     daemon.wait_for(lambda now: now.tokens_today > counted)
     told = daemon.client.call(contribution.NOW).total
-    daemon.client.call(swarms.LEAVE, swarms.LeaveParams("home"))
-    assert daemon.client.call(swarms.LIST).swarms == ()
-    assert daemon.client.call(gateway.STATUS).state is GatewayState.READY
+    words = " ".join(word for process in daemon.processes() for word in process.cmdline())
+    assert all(name in words for name in ("p2pd", "potluck_engine", "potluck_gateway"))
     daemon.kill()
     assert daemon.wait_all_gone() == []
+    assert daemon.socket.exists()  # what a kill leaves behind is no obstacle
     daemon.start()
     assert daemon.client.call(contribution.NOW).total.tokens >= told.tokens > 0
+    daemon.wait_for(_serves_everything)

@@ -1,11 +1,10 @@
-"""Two people join by invite through a meeting point. One is removed; all nodes refuse them, one that was away too."""
+"""People join a public swarm for work. One is removed: all nodes refuse them, one that was away too, until they pay."""
 
 from __future__ import annotations
 
 import asyncio
-import logging
 import time
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
@@ -17,23 +16,32 @@ from benchmarks.local_swarm import LocalSwarm
 from potluck import AutoDistributedModelForCausalLM
 from potluck.directory import Directory, record_checks
 from potluck.errors import PotluckError
+from potluck.membership import gate
 from potluck.membership.leadership import remove
 from potluck.membership.membership import Membership
+from potluck.membership.roster import Person
+from potluck.membership.work import work
 from potluck.p2p.config import HostConfig
 from potluck.p2p.libp2p import Libp2pHost
 from potluck.protocol.blocks import PeerId, Span
 from potluck.protocol.codes import Code, RemoteError
 from potluck.wire.protocols import INFO
 
-log = logging.getLogger(__name__)
-
+_BITS = 5  # some tries
 _REMOVED_WITHIN_S = 60.0
 
 
-@pytest.fixture(scope="module")
-def swarm() -> Iterator[LocalSwarm]:
-    with LocalSwarm(CHECKPOINT, [Span(0, 4)]) as made:
-        yield made
+@pytest.fixture
+def worked(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """The prices of the work that nodes of this process did."""
+    prices: list[int] = []
+
+    def noted(challenge: bytes, bits: int, **options: object) -> bytes | None:
+        prices.append(bits)
+        return work(challenge, bits, **options)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(gate, "work", noted)
+    return prices
 
 
 @asynccontextmanager
@@ -68,38 +76,62 @@ async def servers_seen(host: Libp2pHost, membership: Membership) -> set[PeerId]:
     return {server.peer_id for server in (await Directory(host, membership.swarm, everybody=True).fetch()).servers}
 
 
-async def test_a_removed_member_is_refused_by_everybody_and_nobody_else_notices(swarm: LocalSwarm) -> None:
-    bob, _ = swarm.join("Bob")
-    eve, eves_key = swarm.join("Eve")
-    bobs_engine = swarm.add_engine_of("Bob", Span(0, 4))
-    await asyncio.to_thread(bobs_engine.wait_online)
-    async with node(eve.for_node(), eves_key) as host:
-        assert host.members is not None
-        eve = eve.with_statements(list(host.members.roster), time.time())
-        assert {"Bob", "Eve"} <= {person.name for person in host.members.roster.people}
-    assert not await is_refused(bob)
+def person(host: Libp2pHost, name: str) -> Person:
+    assert host.members is not None
+    return next(each for each in host.members.roster.people if each.name == name)
 
-    async with node(swarm.membership) as founder:
+
+def known_to(host: Libp2pHost, membership: Membership) -> Membership:
+    """Return a membership with all that a node knows of the members."""
+    assert host.members is not None
+    return membership.with_statements(list(host.members.roster), time.time())
+
+
+def generated(membership: Membership) -> set[PeerId]:
+    """Generate some tokens through the swarm; return the servers that took part."""
+    with AutoDistributedModelForCausalLM.from_pretrained(str(CHECKPOINT), swarm=membership) as model:
+        model.generate(torch.arange(3, 10)[None], max_new_tokens=3, pad_token_id=0)
+        return {hop.peer_id for hop in model.last_route()[0].hops}
+
+
+async def test_a_newcomer_pays_serves_on_probation_and_after_a_removal_is_refused_by_everybody_until_they_pay_again(
+    worked: list[int],
+) -> None:
+    with LocalSwarm(CHECKPOINT, [Span(0, 2)], public_bits=_BITS) as swarm:
+        bob, _ = swarm.join("Bob")
+        bobs_engine = swarm.add_engine_of("Bob", Span(2, 4))
+        await asyncio.to_thread(bobs_engine.wait_online)
         ours, bobs = swarm.engines[0].peer_id, bobs_engine.peer_id
-        assert founder.members is not None
-        assert {ours, bobs} <= await servers_seen(founder, swarm.membership)
-        known = swarm.membership.with_statements(list(founder.members.roster), time.time())
-        person = next(each for each in founder.members.roster.people if each.name == "Bob")
-        founder.members.publish(remove(known, person, time.time()))
-        async with asyncio.timeout(_REMOVED_WITHIN_S):
-            while not await is_refused(bob) or bobs in await servers_seen(founder, swarm.membership):
-                log.info("the removal is not known everywhere yet")
-                await asyncio.sleep(0.2)
-        with pytest.raises(RemoteError) as refused:
-            await founder.call(bobs, INFO, b"", timeout_s=10.0)
-        assert refused.value.code is Code.NOT_A_MEMBER
+        eve, eves_key = swarm.join("Eve")
+        async with node(eve.for_node(), eves_key) as host:
+            assert worked == [_BITS]
+            assert person(host, "Eve").is_on_probation(time.time())
+            assert host.is_on_probation(bobs)
+            assert not host.is_on_probation(ours)
+            eve, bob = known_to(host, eve), known_to(host, bob)
+        assert await asyncio.to_thread(generated, eve) == {ours, bobs}
+        assert not await is_refused(bob)
+        assert worked == [_BITS]  # members pay once
 
-    async with node(eve.for_node(), eves_key) as back:
-        assert await is_refused(bob, (await back.addresses())[:1])
+        async with node(swarm.membership) as founder:
+            assert founder.members is not None
+            assert {ours, bobs} <= await servers_seen(founder, swarm.membership)
+            founder.members.publish(remove(known_to(founder, swarm.membership), person(founder, "Bob"), time.time()))
+            async with asyncio.timeout(_REMOVED_WITHIN_S):
+                while not await is_refused(bob) or bobs in await servers_seen(founder, swarm.membership):
+                    pass  # both have waited for the network
+            with pytest.raises(RemoteError) as refused:
+                await founder.call(bobs, INFO, b"", timeout_s=10.0)
+            assert refused.value.code is Code.NOT_A_MEMBER
 
-    prompt = torch.arange(3, 10)[None]
-    with await asyncio.to_thread(
-        AutoDistributedModelForCausalLM.from_pretrained, str(CHECKPOINT), swarm=swarm.membership
-    ) as model:
-        await asyncio.to_thread(model.generate, prompt, max_new_tokens=3, pad_token_id=0)
-        assert {hop.peer_id for hop in model.last_route()[0].hops} == {ours}
+        async with node(eve.for_node(), eves_key) as back:
+            assert await is_refused(bob, (await back.addresses())[:1])
+        replacement = swarm.add_engine(Span(2, 4))
+        await asyncio.to_thread(replacement.wait_online)
+        assert await asyncio.to_thread(generated, eve) == {ours, replacement.peer_id}
+
+        assert worked == [_BITS]
+        again, key = swarm.join("Bob again")
+        async with node(again.for_node(), key) as host:
+            assert worked == [_BITS] * 2
+            assert person(host, "Bob again").is_on_probation(time.time())

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import torch
 from helpers.golden import CHECKPOINT
-from peft import LoraConfig, PeftModel, PrefixTuningConfig, get_peft_model
+from peft import LoraConfig, PeftModel, get_peft_model
 from torch import Tensor
 from transformers import AutoModelForCausalLM
 
 from benchmarks.local_swarm import LocalSwarm
-from potluck import AutoDistributedModelForCausalLM, ClientConfig
+from potluck import AutoDistributedModelForCausalLM
 from potluck.protocol.blocks import Span
 
 GREEDY = {"max_new_tokens": 12, "do_sample": False, "eos_token_id": None, "pad_token_id": 0}
@@ -22,10 +23,7 @@ STEPS = 3
 
 
 def join(swarm: LocalSwarm, **options: Any) -> Any:
-    config = ClientConfig(max_wait_s=5.0)
-    return AutoDistributedModelForCausalLM.from_pretrained(
-        str(CHECKPOINT), swarm=swarm.membership, config=config, **options
-    )
+    return AutoDistributedModelForCausalLM.from_pretrained(str(CHECKPOINT), swarm=swarm.membership, **options)
 
 
 def local() -> Any:
@@ -41,14 +39,18 @@ def adapted(model: Any) -> Any:
     return made
 
 
-def train(model: Any, between: Any = None) -> dict[str, Tensor]:
-    """Return the gradients of the last of some steps; `between` is called before each backward."""
+def generated(model: Any) -> Tensor:
+    return model.generate(input_ids=IDS[:2], **GREEDY)
+
+
+def train(model: Any, amid_second: Callable[[], object] = lambda: None) -> dict[str, Tensor]:
+    """Return the gradients of the last of some steps; `amid_second` is called before the second backward."""
     optimizer = torch.optim.SGD([each for each in model.parameters() if each.requires_grad], lr=0.05)
     for step in range(STEPS):
         optimizer.zero_grad()
         loss = model(input_ids=IDS, labels=IDS).loss
-        if between is not None:
-            between(step)
+        if step == 1:
+            amid_second()
         loss.backward()
         if step < STEPS - 1:
             optimizer.step()
@@ -60,53 +62,22 @@ def test_lora_trains_as_on_a_local_model_though_a_server_is_killed_and_is_then_s
         wanted = adapted(local())
         with join(swarm) as model:
             found = adapted(model)
-
-            def kill_one(step: int) -> None:
-                if step == 1:  # between a forward and its backward
-                    swarm.engines[1].kill()
-
-            got, want = train(found, kill_one), train(wanted)
+            got, want = train(found, swarm.engines[1].kill), train(wanted)
             assert got.keys() == want.keys()
             assert len(got) == 24
             for name, gradient in want.items():
                 torch.testing.assert_close(got[name], gradient, rtol=1e-5, atol=1e-6)
-            tokens = wanted.generate(input_ids=IDS[:2], **GREEDY)
-            assert torch.equal(found.generate(input_ids=IDS[:2], **GREEDY), tokens)
+            tokens = generated(wanted)
+            assert torch.equal(generated(found), tokens)
             with found.disable_adapter(), wanted.disable_adapter():
-                plain = wanted.generate(input_ids=IDS[:2], **GREEDY)
-                assert torch.equal(found.generate(input_ids=IDS[:2], **GREEDY), plain)
+                plain = generated(wanted)
+                assert torch.equal(generated(found), plain)
             assert not torch.equal(tokens, plain)
             found.save_pretrained(tmp_path / "mine")
-        assert torch.equal(
-            PeftModel.from_pretrained(local(), tmp_path / "mine").generate(input_ids=IDS[:2], **GREEDY), tokens
-        )
+        assert torch.equal(generated(PeftModel.from_pretrained(local(), tmp_path / "mine")), tokens)
         swarm.add_engine(Span(0, 4), options=("--adapter", str(tmp_path / "mine"))).wait_online()
         with join(swarm, adapter="mine") as served:
-            assert torch.equal(served.generate(input_ids=IDS[:2], **GREEDY), tokens)
+            assert torch.equal(generated(served), tokens)
         with join(swarm) as model:
-            again = PeftModel.from_pretrained(model, tmp_path / "mine")
-            assert torch.equal(again.generate(input_ids=IDS[:2], **GREEDY), tokens)
-
-
-def test_prefix_tuning_trains_and_generates_as_on_a_local_model() -> None:
-    config = PrefixTuningConfig(task_type="CAUSAL_LM", num_virtual_tokens=5)
-    mask = torch.ones_like(IDS)
-    mask[1, 30:] = 0
-    with LocalSwarm(CHECKPOINT, [Span(0, 2), Span(2, 4)]) as swarm, join(swarm) as model:
-        found, wanted = (prefixed(each, config) for each in (model, local()))
-        for each in (found, wanted):
-            each(input_ids=IDS, attention_mask=mask, labels=IDS.masked_fill(mask == 0, -100)).loss.backward()
-        (got,), (want,) = (
-            [parameter.grad for parameter in each.parameters() if parameter.grad is not None]
-            for each in (found, wanted)
-        )
-        assert want.abs().max() > 1e-3
-        torch.testing.assert_close(got, want, rtol=1e-5, atol=1e-7)
-        tokens = wanted.generate(input_ids=IDS[:2, :9], **GREEDY)
-        assert torch.equal(found.generate(input_ids=IDS[:2, :9], **GREEDY), tokens)
-        assert not torch.equal(model.generate(input_ids=IDS[:2, :9], **GREEDY), tokens)
-
-
-def prefixed(model: Any, config: PrefixTuningConfig) -> Any:
-    torch.manual_seed(0)
-    return get_peft_model(model, config)
+            assert torch.equal(generated(model), plain)
+            assert torch.equal(generated(PeftModel.from_pretrained(model, tmp_path / "mine")), tokens)

@@ -1,29 +1,46 @@
-"""One person's three computers: the second joins with a code, the third gets the keys from a backup. All serve."""
+"""One person's three computers: the second joins with a code, the third gets the keys from a backup. All serve.
+
+The first pauses: an invite that names nobody but it still leads somebody else to the others.
+"""
 
 from __future__ import annotations
 
 import contextlib
 import re
+import socket
 import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from helpers.command_line import CommandLine
 from helpers.daemon_process import LOOPBACK, DaemonProcess, giving_up_after
 from potluck_control import schema
 from potluck_control.methods import members
 from potluck_control.states import State
 
+from tests.helpers.fork_server import start_python
+
 _PASSWORD = "correct horse battery"
-_CLI = (sys.executable, "-m", "potluck_cli.main")
+_CLI = ("-m", "potluck_cli.main")
+_PIPE = subprocess.PIPE
 
 
-@pytest.fixture(scope="module")
-def computers() -> Iterator[tuple[DaemonProcess, ...]]:
+@pytest.fixture
+def port() -> Iterator[int]:
+    """A port for processes that follow each other: nobody else gets it while a socket has it that does not listen."""
+    with socket.socket() as held:
+        held.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
+        held.bind(("127.0.0.1", 0))
+        yield held.getsockname()[1]
+
+
+@pytest.fixture
+def computers(port: int) -> Iterator[tuple[DaemonProcess, ...]]:
     """Three daemons; the first has founded a swarm and serves it."""
     with contextlib.ExitStack() as stack:
-        made = tuple(stack.enter_context(DaemonProcess(LOOPBACK)) for _ in range(3))
+        settings = (LOOPBACK.replace("tcp/0", f"tcp/{port}"), LOOPBACK, LOOPBACK)
+        made = tuple(stack.enter_context(DaemonProcess(each)) for each in settings)
         made[0].client.call(schema.CREATE)
         made[0].wait_state(State.SERVING)
         yield made
@@ -31,9 +48,12 @@ def computers() -> Iterator[tuple[DaemonProcess, ...]]:
 
 def told(computer: DaemonProcess, said: str, *arguments: str) -> str:
     """Return what a command printed that was told something on its standard input."""
-    done = subprocess.run([*_CLI, *arguments], env=computer.environment, input=said, capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
-    return done.stdout
+    with start_python(
+        [*_CLI, *arguments], env=computer.environment, stdin=_PIPE, stdout=_PIPE, stderr=_PIPE, text=True
+    ) as command:
+        out, errors = command.communicate(said)
+    assert command.returncode == 0, errors
+    return str(out)
 
 
 def machines_known_to(computer: DaemonProcess) -> list[int]:
@@ -41,14 +61,16 @@ def machines_known_to(computer: DaemonProcess) -> list[int]:
     return [len(each.machines) for each in computer.client.call(members.LIST).members]
 
 
-def test_a_code_and_a_backup_make_computers_the_same_persons(
+@pytest.mark.timeout(900)  # of a busy machine, which starts five engines; a minute else
+def test_a_code_and_a_backup_make_computers_the_same_persons_and_they_stand_in_for_each_other(
     computers: tuple[DaemonProcess, ...], tmp_path: Path
 ) -> None:
     desktop, laptop, tower = computers
+    invite = desktop.client.call(schema.INVITE, schema.InviteParams(people=2)).invite
     command = [*_CLI, "members", "add-computer", "--address", "127.0.0.1"]
-    with subprocess.Popen(command, env=desktop.environment, stdout=subprocess.PIPE, text=True) as adding:
+    with start_python(command, env=desktop.environment, stdout=_PIPE, text=True) as adding:
         assert adding.stdout is not None
-        with giving_up_after(120, adding):  # type: ignore[arg-type]
+        with giving_up_after(120, adding):
             code = next(
                 line.strip() for line in adding.stdout if re.fullmatch(r"\s*([0-9A-Z]{4}-){4}[0-9A-Z]{4}\s*", line)
             )
@@ -67,3 +89,16 @@ def test_a_code_and_a_backup_make_computers_the_same_persons(
     desktop.wait_for(lambda _: machines_known_to(desktop) == [3])
     assert tower.client.call(members.LIST).is_founder
     assert not laptop.client.call(members.LIST).may_lead
+
+    desktop.client.call(schema.PAUSE, schema.PauseParams(None))
+    desktop.wait_for(lambda status: status.state is State.PAUSED and status.engine.pid is None)
+    friend = desktop.folder / "friend"
+    friend.mkdir()
+    (friend / "invite").write_text(invite)
+    asked = ("generate", "2 3 4 5", "--invite-file", str(friend / "invite"), "--max-new-tokens", "4")
+    answer = CommandLine(friend).run(*asked)
+    assert answer.code == 0, answer.err
+    assert desktop.status().state is State.PAUSED
+    desktop.client.call(schema.RESUME)
+    desktop.wait_state(State.SERVING)
+    assert not [process for process in desktop.processes() if "--standby" in process.cmdline()]
