@@ -29,19 +29,20 @@ from potluck.protocol.codes import RemoteError
 WHOLE = Span(0, NUM_BLOCKS)
 ATTENTION = ["q_proj", "v_proj"]
 CONFIGS: dict[str, tuple[str, dict[str, Any]]] = {
-    "attention": ("llama", {"target_modules": ATTENTION}),
     "all of a block": ("llama", {"target_modules": "all-linear", "lora_alpha": 3}),
-    "a regular expression": ("llama", {"target_modules": r".*\.[1-3]\.self_attn\.[qk]_proj"}),
-    "rank stabilised": ("llama", {"target_modules": ["gate_proj", "o_proj"], "use_rslora": True}),
-    "patterns": (
+    "a regular expression, rank stabilised": (
+        "llama",
+        {"target_modules": r".*\.[1-3]\.(self_attn\.[qo]|mlp\.gate)_proj", "use_rslora": True},
+    ),
+    "patterns in some layers": (
         "llama",
         {
             "target_modules": ["q_proj", "up_proj"],
+            "layers_to_transform": [1, 2, 4],
             "rank_pattern": {"up_proj": 2, "^model.layers.2.self_attn.q_proj": 7},
             "alpha_pattern": {"layers.1.self_attn.q_proj": 32, "q_proj": 5},
         },
     ),
-    "some layers": ("llama", {"target_modules": ATTENTION, "layers_to_transform": [1, 4]}),
     "fused projections": ("phi3", {"target_modules": ["qkv_proj", "gate_up_proj"]}),
     "transposed layers": ("gpt2", {"target_modules": ["c_attn", "c_fc"], "fan_in_fan_out": True}),
     "beside experts": ("qwen3_moe", {"target_modules": ["q_proj", "o_proj"]}),
@@ -69,6 +70,18 @@ def load(base: Path, *files: AdapterFile, span: Span = WHOLE, **options: Any) ->
 
 def opened(folder: Path) -> AdapterFile:
     return open_adapter(str(folder), num_blocks=NUM_BLOCKS)
+
+
+@pytest.fixture(scope="module")
+def saved(tmp_path_factory: pytest.TempPathFactory, family_folder: Callable[[str], Path]) -> Path:
+    """An adapter for attention of the random Llama."""
+    return save_adapter(family_folder("llama"), tmp_path_factory.mktemp("saved"), target_modules=ATTENTION)
+
+
+@pytest.fixture
+def folder(saved: Path, tmp_path: Path) -> Path:
+    """The same, for a test to change."""
+    return Path(shutil.copytree(saved, tmp_path / "adapter"))
 
 
 def random(*shape: int, seed: int = 0) -> Tensor:
@@ -176,10 +189,11 @@ def test_the_least_recently_used_adapter_goes_when_memory_is_short(
         load(base, files[0], span=span, memory_bytes=one - 1)
 
 
-def test_an_adapter_is_found_by_name_hash_or_both(tmp_path: Path, family_folder: Callable[[str], Path]) -> None:
+def test_an_adapter_is_found_by_name_hash_or_both(
+    saved: Path, tmp_path: Path, family_folder: Callable[[str], Path]
+) -> None:
     base = family_folder("llama")
-    file = opened(save_adapter(base, tmp_path / "my adapter", target_modules=ATTENTION))
-    same = opened(shutil.copytree(tmp_path / "my adapter", tmp_path / "copy"))
+    file, same = (opened(shutil.copytree(saved, tmp_path / name)) for name in ("my adapter", "copy"))
     name, _, content = file.id.partition("@")
     assert name == "my-adapter"
     assert same.id == f"copy@{content}"
@@ -217,10 +231,7 @@ def test_an_adapter_is_found_by_name_hash_or_both(tmp_path: Path, family_folder:
         ({"layers_to_transform": "all"}, "layers_to_transform is not a list"),
     ],
 )
-def test_more_or_less_than_plain_lora_is_refused_by_name(
-    changes: dict[str, Any], message: str, tmp_path: Path, family_folder: Callable[[str], Path]
-) -> None:
-    folder = save_adapter(family_folder("llama"), tmp_path, target_modules=ATTENTION)
+def test_more_or_less_than_plain_lora_is_refused_by_name(changes: dict[str, Any], message: str, folder: Path) -> None:
     path = folder / "adapter_config.json"
     path.write_text(json.dumps({**json.loads(path.read_text()), **changes}))
     with pytest.raises(CheckpointError, match=message):
@@ -254,31 +265,25 @@ Q = "base_model.model.model.layers.1.self_attn.q_proj"
     ],
 )
 def test_tensors_that_do_not_belong_are_refused(
-    change: Callable[[dict[str, Tensor]], dict[str, Tensor]],
-    message: str,
-    tmp_path: Path,
-    family_folder: Callable[[str], Path],
+    change: Callable[[dict[str, Tensor]], dict[str, Tensor]], message: str, folder: Path
 ) -> None:
-    folder = save_adapter(family_folder("llama"), tmp_path, target_modules=ATTENTION)
     with pytest.raises(CheckpointError, match=message):
         opened(renamed(folder, change))
 
 
 def test_another_model_s_adapter_is_refused_when_the_blocks_are_loaded(
-    tmp_path: Path, family_folder: Callable[[str], Path]
+    folder: Path, tmp_path: Path, family_folder: Callable[[str], Path]
 ) -> None:
     base = family_folder("llama")
     file = opened(save_adapter(family_folder("phi3"), tmp_path / "phi3", target_modules=["qkv_proj"]))
     with pytest.raises(CheckpointError, match=r"changes self_attn.qkv_proj, which blocks of this model do not have"):
         load(base, file)
-    wide = save_adapter(base, tmp_path / "wide", target_modules=["q_proj"])
-    renamed(wide, lambda tensors: {k: v.repeat(1, 2) if "lora_A" in k else v for k, v in tensors.items()})
+    renamed(folder, lambda tensors: {k: v.repeat(1, 2) if "lora_A" in k else v for k, v in tensors.items()})
     with pytest.raises(CheckpointError, match=r"q_proj is \[64, 64\] here, \[64, 128\] there"):
-        load(base, opened(wide))
+        load(base, opened(folder))
 
 
-def test_pickles_and_damaged_files_are_refused(tmp_path: Path, family_folder: Callable[[str], Path]) -> None:
-    folder = save_adapter(family_folder("llama"), tmp_path / "adapter", target_modules=ATTENTION)
+def test_pickles_and_damaged_files_are_refused(folder: Path) -> None:
     weights = folder / "adapter_model.safetensors"
     content = weights.read_bytes()
     weights.write_bytes(content[: len(content) // 2])
@@ -297,21 +302,18 @@ def test_pickles_and_damaged_files_are_refused(tmp_path: Path, family_folder: Ca
 
 @torch.inference_mode()
 def test_numbers_that_are_not_finite_are_refused_when_they_are_read(
-    tmp_path: Path, family_folder: Callable[[str], Path]
+    folder: Path, family_folder: Callable[[str], Path]
 ) -> None:
-    base = family_folder("llama")
-    folder = save_adapter(base, tmp_path, target_modules=ATTENTION)
     renamed(folder, lambda tensors: {key: value * float("inf") for key, value in tensors.items()})
     file = opened(folder)
-    blocks = load(base, file, span=Span(0, 1))
+    blocks = load(family_folder("llama"), file, span=Span(0, 1))
     with pytest.raises(RemoteError, match="not finite"), blocks.adapters.using(file.id):
         pass
 
 
 def test_an_adapter_comes_from_the_hub_by_its_name(
-    tmp_path: Path, family_folder: Callable[[str], Path], monkeypatch: pytest.MonkeyPatch
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    folder = save_adapter(family_folder("llama"), tmp_path / "poet", target_modules=ATTENTION)
     (folder / "README.md").write_text("not fetched")
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(tmp_path / "cache"))
     with HubServer({"someone/poet": HubRepo(folder)}) as hub:

@@ -19,7 +19,7 @@ from potluck.protocol.blocks import Span
 from potluck.protocol.codes import Code, RemoteError
 
 MIDDLE = Span(1, 4)
-CROPPABLE = ["llama", "mistral_sliding", "gemma3", "gpt_oss", "deepseek_v3", "bloom", "falcon_alibi", "gpt2"]
+CROPPABLE = ["llama", "gemma3", "deepseek_v3", "falcon_alibi", "gpt2"]
 
 
 def blocks_of(folder: Path, span: Span = MIDDLE) -> BlockSpan:
@@ -54,9 +54,8 @@ def test_a_window_goes_back_as_far_as_promised_and_refuses_beyond(family_folder:
     straight, rolled = blocks.new_cache(), blocks.new_cache()
     tokens = hidden_of(1000, batch=1)
     blocks.forward(tokens[:, : 1000 - WINDOW_ROLLBACK_TOKENS], straight)
-    blocks.forward(tokens[:, :500], rolled)
-    for position in range(500, 1000):
-        blocks.forward(tokens[:, position : position + 1], rolled)
+    for part in tokens.split([500, 100, 100, 100, 100, 50, *[1] * 50], dim=1):
+        blocks.forward(part, rolled)
     with pytest.raises(RemoteError) as refusal:
         rolled.crop(1)
     assert refusal.value.code is Code.ROLLBACK
@@ -79,21 +78,25 @@ def test_linear_attention_goes_back_to_the_start_only(family_folder: Callable[[s
 
 
 @torch.inference_mode()
-def test_crop_cannot_go_forward(family_folder: Callable[[str], Path]) -> None:
+def test_a_cache_says_what_it_holds_and_goes_to_no_token_that_it_lacks(family_folder: Callable[[str], Path]) -> None:
     blocks = blocks_of(family_folder("llama"))
+    assert blocks.bytes_per_token == 3 * 2 * 2 * 16 * 4  # blocks, keys and values, heads, head_dim, bytes of float32
     cache = blocks.new_cache()
-    blocks.forward(hidden_of(3), cache)
-    for length in (4, -1):
+    assert blocks.forward(hidden_of(0, batch=1), cache).shape == (1, 0, 64)
+    assert (cache.length, cache.nbytes) == (0, 0)
+    blocks.forward(hidden_of(100, batch=1), cache)
+    assert cache.nbytes >= 100 * blocks.bytes_per_token
+    for length in (101, -1):
         with pytest.raises(RemoteError, match="cannot go to token"):
             cache.crop(length)
 
 
-@pytest.mark.parametrize("family", ["llama", "mistral_sliding", "gpt_oss", "bloom", "qwen3_next"])
+@pytest.mark.parametrize("family", ["llama", "mistral_sliding", "bloom", "qwen3_next"])
 @torch.inference_mode()
 def test_reordered_rows_continue_as_the_rows_they_were(family: str, family_folder: Callable[[str], Path]) -> None:
     blocks = blocks_of(family_folder(family))
     rows = torch.tensor([1, 1, 0])
-    prompt, then = hidden_of(11, batch=3), hidden_of(1, batch=3, seed=4)
+    prompt = hidden_of(11, batch=3)
     reordered, fresh = blocks.new_cache(), blocks.new_cache()
     blocks.forward(prompt, reordered)
     reordered.reorder(rows)
@@ -126,24 +129,6 @@ def test_gradients_reach_prompts(family_folder: Callable[[str], Path]) -> None:
     blocks.forward(hidden_of(5), prompts=prompts).pow(2).sum().backward()
     assert prompts.grad is not None
     assert all(block.abs().max() > 0 for block in prompts.grad)
-
-
-@torch.inference_mode()
-def test_a_step_of_no_tokens_answers_no_tokens(family_folder: Callable[[str], Path]) -> None:
-    blocks = blocks_of(family_folder("llama"))
-    cache = blocks.new_cache()
-    assert blocks.forward(hidden_of(0), cache).shape == (2, 0, 64)
-    assert cache.length == 0
-
-
-@torch.inference_mode()
-def test_bytes_per_token_are_what_keys_and_values_take(family_folder: Callable[[str], Path]) -> None:
-    blocks = blocks_of(family_folder("llama"))
-    assert blocks.bytes_per_token == 3 * 2 * 2 * 16 * 4  # blocks, keys and values, heads, head_dim, bytes of float32
-    cache = blocks.new_cache()
-    assert cache.nbytes == 0
-    blocks.forward(hidden_of(100, batch=1), cache)
-    assert cache.nbytes >= 100 * blocks.bytes_per_token
 
 
 def test_a_failed_call_leaves_no_input_behind(family_folder: Callable[[str], Path]) -> None:

@@ -23,7 +23,6 @@ from potluck.errors import UsageError
 from potluck.protocol.blocks import Span
 
 WHOLE = Span(0, 6)
-FAMILIES = ["llama", "qwen3_moe", "gpt2", "gptj", "bloom", "gemma3"]
 
 
 @pytest.fixture(params=["files", "copies"])
@@ -51,8 +50,9 @@ def gradient_of(blocks: BlockSpan, hidden: Tensor) -> Tensor:
     return torch.autograd.grad(output, hidden, torch.ones_like(output))[0]
 
 
-@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
-@pytest.mark.parametrize("family", FAMILIES)
+@pytest.mark.parametrize(
+    ("family", "dtype"), [("llama", torch.bfloat16), ("qwen3_moe", torch.float32), ("gptj", torch.float32)]
+)
 def test_streamed_blocks_compute_what_resident_ones_do(
     family: str, dtype: torch.dtype, way: str, family_folder: Callable[[str], Path], tmp_path: Path
 ) -> None:
@@ -82,14 +82,11 @@ def test_a_backward_pass_may_come_after_other_blocks_took_the_slots(
     assert torch.equal(torch.autograd.grad(output, hidden, torch.ones_like(output))[0], expected)
 
 
-@pytest.mark.parametrize("quantization", ["int8", "int4"])
-def test_quantized_blocks_are_streamed_too(
-    quantization: str, way: str, family_folder: Callable[[str], Path], tmp_path: Path
-) -> None:
+def test_quantized_blocks_are_streamed_too(way: str, family_folder: Callable[[str], Path], tmp_path: Path) -> None:
     checkpoint = open_checkpoint(str(family_folder("llama")))
-    resident = load_span(checkpoint, WHOLE, quantization=quantization)
+    resident = load_span(checkpoint, WHOLE, quantization="int8")
     room = Room(2 * max(resident.weights.placement.sizes), 0, 1 << 24, tmp_path / "blocks")
-    streamed = load_span(checkpoint, WHOLE, quantization=quantization, room=room)
+    streamed = load_span(checkpoint, WHOLE, quantization="int8", room=room)
     assert streamed.weights.placement.num_streamed == len(WHOLE)
     torch.testing.assert_close(gradient_of(resident, hidden_of(4)), gradient_of(streamed, hidden_of(4)))
 
@@ -150,7 +147,7 @@ def heavy_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
-@pytest.mark.parametrize(("way", "dtype"), [("files", "float32"), ("files", "bfloat16"), ("copies", "float32")])
+@pytest.mark.parametrize(("way", "dtype"), [("files", "bfloat16"), ("copies", "float32")])
 def test_a_span_four_times_the_limit_never_takes_more_than_the_limit(
     heavy_folder: Path, tmp_path: Path, way: str, dtype: str
 ) -> None:

@@ -7,30 +7,20 @@ import torch
 import torch.nn.functional as F  # noqa: N812 (the field's name)
 from torch import Tensor
 
-from potluck.blocks.native_kernels import native_kernels
 from potluck.blocks.native_library import NativeKernels, can_attend
 from potluck.blocks.slots import decoded, encoded
-
-pytestmark = pytest.mark.skipif(native_kernels() is None, reason="no kernels can be compiled here")
-
-
-@pytest.fixture
-def kernels() -> NativeKernels:
-    found = native_kernels()
-    assert found is not None
-    return found
 
 
 def random(*shape: int, seed: int) -> Tensor:
     return torch.randn(shape, generator=torch.Generator().manual_seed(seed)).to(torch.bfloat16)
 
 
+@pytest.mark.usefixtures("threads")
 @pytest.mark.parametrize("is_int8", [False, True])
 @pytest.mark.parametrize("group", [1, 3, 4, 6])
-@pytest.mark.parametrize("threads", [1, 2])
 @pytest.mark.parametrize(("tokens", "key_dim", "value_dim"), [(1, 64, 64), (37, 128, 128), (300, 48, 32)])
 def test_it_computes_what_torch_computes(
-    group: int, threads: int, tokens: int, key_dim: int, value_dim: int, is_int8: bool, kernels: NativeKernels
+    group: int, tokens: int, key_dim: int, value_dim: int, is_int8: bool, kernels: NativeKernels
 ) -> None:
     query = random(1, 3, group, key_dim, seed=0)
     keys, values = random(1, 3, tokens + 5, key_dim, seed=1), random(1, 3, tokens + 9, value_dim, seed=2)
@@ -38,12 +28,7 @@ def test_it_computes_what_torch_computes(
         keys, values = encoded(keys), encoded(values)
     keys, values = keys[:, :, 2 : 2 + tokens], values[:, :, 4 : 4 + tokens]  # a part of an arena
     assert can_attend(keys, values)
-    before = torch.get_num_threads()
-    torch.set_num_threads(threads)
-    try:
-        output, sums = kernels.attention(query, keys, values, 0.3)
-    finally:
-        torch.set_num_threads(before)
+    output, sums = kernels.attention(query, keys, values, 0.3)
     if is_int8:
         keys, values = decoded(keys, key_dim, torch.float32), decoded(values, value_dim, torch.float32)
     scores = query.float() @ keys.float().transpose(2, 3) * 0.3

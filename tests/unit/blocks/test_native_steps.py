@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 import torch
 import transformers as hf
-from helpers.tiny_models import FAMILIES, save_config
+from helpers.tiny_models import save_config
 from torch import Tensor, nn
 
 from potluck.blocks import BlockSpan, load_span, native_kernels, trial
@@ -31,13 +31,7 @@ from potluck.protocol.blocks import Span
 
 pytestmark = pytest.mark.skipif(native_kernels.native_kernels() is None, reason="no kernels can be compiled here")
 SPAN = Span(0, 3)
-WHOLE = sorted(
-    set(FAMILIES)
-    & {
-        *("llama", "llama_tied", "mistral_sliding", "qwen2", "qwen3", "phi3", "smollm3", "granite", "gemma", "gemma3"),
-        *("olmo2", "olmo3", "glm4"),
-    }
-)
+WHOLE = ("llama", "mistral_sliding", "qwen2", "qwen3", "phi3", "smollm3", "granite", "gemma3", "olmo2", "glm4")
 NOT_WHOLE = ("qwen3_moe", "mixtral", "gemma2", "gpt_oss", "gpt2")
 """They have experts, caps on scores, sinks, or code that is not known."""
 
@@ -134,23 +128,22 @@ def test_whole_blocks_in_float32_compute_what_the_family_s_own_code_computes(
     assert float((found - wanted).abs().max() / wanted.abs().max()) < 1e-5
 
 
-@pytest.mark.parametrize("family", WHOLE)
+@pytest.mark.parametrize(
+    ("family", "quantization", "cache_quantization"),
+    [
+        ("gemma3", "none", "none"),
+        ("glm4", "none", "int8"),
+        ("olmo2", "none", "none"),
+        ("qwen3", "int8", "int8"),
+        ("phi3", "int8", "none"),
+        ("qwen3", "int4", "none"),
+        ("phi3", "int4", "int8"),
+    ],
+)
 def test_whole_blocks_in_bfloat16_are_as_exact_as_operations_are(
-    family: str, family_folder: FolderOf, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    blocks = load(family_folder(family), torch.bfloat16)
-    assert blocks.is_whole
-    exact = together(in_float32(family_folder(family), blocks))
-    parts = by_parts(blocks, monkeypatch, together)
-    assert error(together(blocks), exact) < MORE_ERROR * error(parts, exact)
-
-
-@pytest.mark.parametrize("family", ["qwen3", "phi3"])
-@pytest.mark.parametrize("quantization", ["int8", "int4"])
-@pytest.mark.parametrize("cache_quantization", ["none", "int8"])
-def test_whole_blocks_multiply_quantised_matrices_and_write_int8_pages_as_exactly(
     family: str, quantization: str, cache_quantization: str, family_folder: FolderOf, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """Also those that multiply quantised matrices and write int8 pages."""
     monkeypatch.setattr(trial, "_HALF_TOLERANCE", 0.1)  # 64 columns in few bits lose more than thousands
     folder = family_folder(family)
     blocks = load(folder, torch.bfloat16, quantization, cache_quantization)
@@ -162,10 +155,11 @@ def test_whole_blocks_multiply_quantised_matrices_and_write_int8_pages_as_exactl
 
 @pytest.mark.parametrize("family", NOT_WHOLE)
 def test_blocks_that_c_has_no_code_for_run_operation_by_operation(family: str, family_folder: FolderOf) -> None:
-    assert not load(family_folder(family), torch.float32).is_whole
+    blocks = load(family_folder(family), torch.float32)
+    assert (blocks.is_whole, blocks.step_ways, blocks.no_kernels) == (False, "plain", None)
 
 
-@pytest.mark.parametrize("count", [2, 7, MOST_TOKENS])
+@pytest.mark.parametrize("count", [2, MOST_TOKENS])
 def test_a_token_s_output_does_not_depend_on_the_rows_beside_it(count: int, family_folder: FolderOf) -> None:
     blocks = load(family_folder("llama"), torch.float32)
     memory = blocks.new_memory(2 * count * PAGE_TOKENS)
@@ -195,12 +189,12 @@ def test_what_is_no_number_stays_so_and_in_its_row(
     assert torch.equal(found, by_parts(blocks, monkeypatch, finite))
 
 
-def test_a_default_number_format_that_a_load_beside_it_set_changes_nothing(family_folder: FolderOf) -> None:
+def test_a_default_number_format_that_a_load_beside_it_set_changes_nothing(
+    family_folder: FolderOf, kernels: NativeKernels
+) -> None:
     """transformers sets it for the whole process while it builds a model, and rooms of half the size overflow."""
     blocks = load(family_folder("llama"), torch.float32)
     query, keys = torch.ones((1, 2, 1, 32)).bfloat16(), torch.ones((1, 2, 9, 32)).bfloat16()
-    kernels = native_kernels.native_kernels()
-    assert kernels is not None
     before = together(blocks), kernels.attention(query, keys, keys, 0.2)[0]
     torch.set_default_dtype(torch.bfloat16)
     try:
@@ -237,15 +231,15 @@ def test_hidden_states_in_any_order_of_memory_are_taken(family_folder: FolderOf)
     assert torch.equal(turned, hidden)  # C computes in place, on a copy
 
 
-PARTS = ("q_proj", "k_proj", "v_proj", "o_proj")
-
-
-@pytest.mark.parametrize("dim", [0, 1])
 @pytest.mark.parametrize(
-    "name", [*(f"self_attn.{part}" for part in PARTS), *(f"mlp.{part}_proj" for part in ("gate", "up", "down"))]
+    ("name", "dim"),
+    [
+        *(("self_attn.q_proj", 0), ("self_attn.k_proj", 1), ("self_attn.v_proj", 0), ("self_attn.o_proj", 1)),
+        *(("mlp.gate_proj", 0), ("mlp.up_proj", 1), ("mlp.down_proj", 0)),
+    ],
 )
 def test_matrices_of_another_shape_are_refused(name: str, dim: int, family_folder: FolderOf) -> None:
-    blocks = load_span(open_checkpoint(str(family_folder("qwen2"))), Span(0, 1), dtype=torch.float32)
+    blocks = one_block(family_folder)
     module: Any = blocks.layers[0].get_submodule(name)
     module.weight = nn.Parameter(module.weight.narrow(dim, 0, 16).contiguous(), requires_grad=False)
     with pytest.raises(CannotRunWhole):
@@ -253,6 +247,11 @@ def test_matrices_of_another_shape_are_refused(name: str, dim: int, family_folde
     module.out_features, module.in_features = module.weight.shape
     with pytest.raises(CannotRunWhole):
         whole_again(blocks)
+
+
+def one_block(family_folder: FolderOf) -> BlockSpan:
+    """A block that a test may change."""
+    return load_span(open_checkpoint(str(family_folder("qwen2"))), Span(0, 1), dtype=torch.float32)
 
 
 def change_bias(layer: Any) -> None:
@@ -283,7 +282,7 @@ def add_hook(layer: Any) -> None:
     "change", [change_bias, change_norm, change_order, change_format, split_over_devices, add_hook]
 )
 def test_blocks_that_were_changed_are_refused(change: Callable[[Any], None], family_folder: FolderOf) -> None:
-    blocks = load_span(open_checkpoint(str(family_folder("qwen2"))), Span(0, 1), dtype=torch.float32)
+    blocks = one_block(family_folder)
     whole_again(blocks)
     change(blocks.layers[0])
     with pytest.raises(CannotRunWhole):
@@ -404,7 +403,7 @@ def any_config(rng: random.Random) -> Any:
     return rng.choice(kinds)()
 
 
-@pytest.mark.parametrize("seed", range(30))
+@pytest.mark.parametrize("seed", range(8))
 def test_any_shape_and_any_steps_write_what_operations_write_and_nothing_else(
     seed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -473,13 +472,9 @@ def test_any_shape_and_any_steps_write_what_operations_write_and_nothing_else(
                 memory.advance(step.sequence, step.tokens)
         found.append(outputs[0])
         wanted.append(outputs[1])
-    assert error(torch.cat(found), torch.cat(wanted)) < (1e-5 if dtype is torch.float32 and not int8(blocks) else 0.1)
+    is_exact = dtype is torch.float32 and not runner.layout.is_int8  # a last bit moves a number to the next level
+    assert error(torch.cat(found), torch.cat(wanted)) < (1e-5 if is_exact else 0.1)
     assert has_c or quantization != "none"
-
-
-def int8(blocks: BlockSpan) -> bool:
-    """One last bit moves a number to the next of 255 levels."""
-    return runner_of(blocks).layout.is_int8
 
 
 def slots_of(plan: StepPlan, memory: KvMemory) -> list[int]:

@@ -12,7 +12,10 @@ from potluck.errors import CheckpointError
 
 @pytest.mark.parametrize(
     "family",
-    ["gemma4_text", "gpt_neo", "granite_swa", "glm_moe_dsa", "jamba", "lfm3", "longcat_flash", "modernbert-decoder"],
+    [
+        *("gemma4_text", "gpt_neo", "granite_swa", "glm_moe_dsa", "jamba", "lfm3", "longcat_flash"),
+        *("modernbert-decoder", "bloom", "ctrl", "falcon_h1", "gemma2", "nemotron_h"),
+    ],
 )
 def test_an_unusual_family_is_exact_in_three_parts(family: str) -> None:
     assert judge_all([family])[family].startswith("exact")
