@@ -30,9 +30,10 @@ QUICK = ClientConfig(  # to see that a server is silent; what else it waits for 
     max_wait_s=60.0,
     refresh_period_s=60.0,
     silence_before_ping_s=0.05,
-    ping_timeout_s=0.05,
+    ping_timeout_s=1.0,
 )
-HASTY = replace(QUICK, max_wait_s=0.5)  # for blocks that nobody will serve
+PATIENT = replace(QUICK, silence_before_ping_s=60.0, ping_timeout_s=60.0)  # however busy the machine is
+HASTY = replace(PATIENT, max_wait_s=0.5)  # for blocks that nobody will serve
 
 
 class World:
@@ -82,7 +83,7 @@ def world(
     *spans: str,
     folder: Path = CHECKPOINT,
     num_blocks: int = 4,
-    config: ClientConfig = QUICK,
+    config: ClientConfig = PATIENT,
     person_of: PersonOf = each_for_itself,
     **options: Any,
 ) -> Iterator[World]:

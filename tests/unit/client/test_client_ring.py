@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Iterator
 from contextlib import AsyncExitStack, contextmanager
 from dataclasses import replace
@@ -11,7 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from helpers.client_world import QUICK, prompt
+from helpers.client_world import PATIENT, QUICK, prompt
 from helpers.engine_peers import Server, load, serve
 from helpers.fake_network import FakeHost, FakeNetwork
 from helpers.golden import CHECKPOINT
@@ -28,18 +29,17 @@ from potluck.client.model import attach
 from potluck.client.ring import Ring
 from potluck.client.swarm_client import SwarmClient
 from potluck.directory import Directory
+from potluck.directory.directory import HEARTBEAT_INTERVAL_S
 from potluck.membership.membership import Membership
 from potluck.p2p.network import Host
 from potluck.protocol.blocks import PeerId, Span
 from potluck.protocol.messages import PushLink, StepRequest
 from potluck.protocol.records import Heartbeat, NumberFormat, ServerRecord, ServerState
 from potluck.protocol.swarm import Swarm
-from potluck.routing import Pace
 
 SWARM = Swarm(name="golden", model="golden", num_blocks=4, prefix="golden", founder_key=bytes(32))
 GREEDY = {"max_new_tokens": 12, "do_sample": False, "eos_token_id": None, "pad_token_id": 0}
 ROUTE = ("0:1", "1:2", "2:4")
-PATIENT = replace(QUICK, silence_before_ping_s=60.0, ping_timeout_s=60.0)  # however busy the machine is
 
 
 class Ringed:
@@ -76,24 +76,21 @@ class Ringed:
 
 
 async def _announce(host: FakeHost, span: Span, digests: tuple[str, ...]) -> None:
+    speeds = {"inference_tps": 0.01, "forward_tps": 1000.0, "network_tps": 1000.0, "throughput_tps": 100.0}
+    form = NumberFormat("float32")
     record = ServerRecord(
-        peer_id=host.peer_id,
-        span=span,
-        revision="main",
-        format=NumberFormat("float32"),
-        block_digests=digests,
-        max_batch_tokens=2048,
-        max_length=512,
-        inference_tps=0.01,  # so slow that no server disappoints
-        forward_tps=1000.0,
-        network_tps=1000.0,
-        throughput_tps=100.0,
-        version="test",
-        packing_error=0.008,
+        host.peer_id, span, "main", form, digests, 2048, 512, version="test", packing_error=0.008, **speeds
     )
     directory = Directory(host, SWARM, host.identity)
     await directory.announce(record)
-    await directory.heartbeat(Heartbeat(host.peer_id, ServerState.ONLINE, cache_tokens_left=100_000))
+
+    async def stay_listed() -> None:
+        while True:
+            await directory.heartbeat(Heartbeat(host.peer_id, ServerState.ONLINE, cache_tokens_left=100_000))
+            await asyncio.sleep(HEARTBEAT_INTERVAL_S)
+
+    host.spawn(stay_listed())
+    await asyncio.sleep(0)
 
 
 @contextmanager
@@ -126,12 +123,6 @@ class Seen:
 
         monkeypatch.setattr(hops.Hop, "_send", send)
         monkeypatch.setattr(Pusher, "push", push)
-
-
-@pytest.fixture(autouse=True)
-def no_pace(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let the configuration alone say how long a server may be silent."""
-    monkeypatch.setattr(Pace, "patience", lambda pace, most: most)
 
 
 @pytest.fixture
@@ -200,38 +191,22 @@ def test_beam_search_gives_the_local_tokens(local: PreTrainedModel) -> None:
         assert torch.equal(there.model.generate(prompt(), **beams), local.generate(prompt(), **beams))
 
 
-@pytest.mark.parametrize("position", [0, 1, 2])
+@pytest.mark.parametrize(
+    ("position", "packing", "is_large"),
+    [(0, "off", False), (1, "off", False), (2, "off", False), (0, "on", False), (2, "on", True)],
+)
 def test_a_server_that_dies_between_pushing_servers_changes_no_token(
-    local: PreTrainedModel, position: int, seen: Seen
+    position: int, packing: str, is_large: bool, seen: Seen, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def kill_later(token: torch.Tensor) -> None:
-        tokens.append(token)
-        if len(tokens) == 8:
-            there.run(there.serving()[position].host.kill)
-
-    tokens: list[torch.Tensor] = []
-    streamer = SimpleNamespace(put=kill_later, end=lambda: None)
-    with ringed(*ROUTE, *ROUTE) as there:
-        generated = there.model.generate(prompt(), streamer=streamer, **{**GREEDY, "max_new_tokens": 20})
-        (route,) = there.model.last_route()
-    assert torch.equal(generated, local.generate(prompt(), **{**GREEDY, "max_new_tokens": 20}))
-    assert len(route.replaced) == 1
-    assert seen.pushed > 10
-
-
-@pytest.mark.parametrize("position", [0, 1, 2])
-def test_a_server_that_dies_in_a_packed_session_changes_no_token(
-    position: int, seen: Seen, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    if position == 2:
-        monkeypatch.setattr(inference, "is_large", lambda num_bytes: True)  # packed in a thread
+    """Nor in a packed session, also where hidden states are packed in a thread."""
+    monkeypatch.setattr(inference, "is_large", lambda num_bytes: is_large)
 
     def kill_later(token: torch.Tensor) -> None:
         tokens.append(token)
         if len(tokens) == 8 and is_killed:
             there.run(there.serving()[position].host.kill)
 
-    config, generated = replace(PATIENT, packing="on"), []
+    config, generated = replace(PATIENT, packing=packing), []
     for is_killed in (False, True):
         tokens: list[torch.Tensor] = []
         streamer = SimpleNamespace(put=kill_later, end=lambda: None)
@@ -240,8 +215,10 @@ def test_a_server_that_dies_in_a_packed_session_changes_no_token(
             (route,) = there.model.last_route()
             assert len(route.replaced) == is_killed
     assert torch.equal(*generated)
-    assert seen.pushed == seen.packed > 10
-    assert all(request.packed is not None for request in seen.sent if request.hidden is not None)
+    assert seen.pushed > 10
+    assert seen.packed == (seen.pushed if packing == "on" else 0)
+    sent = [request for request in seen.sent if request.hidden is not None]
+    assert all((request.packed is not None) == (packing == "on") for request in sent)
 
 
 def test_a_push_that_does_not_come_is_brought_by_the_client_and_its_link_rests(
