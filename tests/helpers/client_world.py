@@ -18,6 +18,7 @@ from transformers import AutoModelForCausalLM, PreTrainedModel
 from potluck.checkpoint import open_checkpoint
 from potluck.client.config import ClientConfig
 from potluck.client.model import attach
+from potluck.client.report import HopReport
 from potluck.client.swarm_client import SwarmClient
 from potluck.membership.membership import Membership
 from potluck.p2p.network import Host
@@ -70,6 +71,12 @@ class World:
         """Those that serve the latest session, in the order of the blocks."""
         (route,) = self.model.last_route()
         return self.servers_of([hop.peer_id for hop in route.hops])
+
+    def replaced(self) -> list[HopReport]:
+        """Return the servers that the latest session left."""
+        (route,) = self.model.last_route()
+        replaced: list[HopReport] = route.replaced
+        return replaced
 
     async def _start(self, membership: Membership, config: ClientConfig) -> Host:
         self.network = FakeNetwork(person_of=self._person_of)

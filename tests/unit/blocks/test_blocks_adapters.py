@@ -11,15 +11,15 @@ from typing import Any
 import pytest
 import torch
 from helpers.hub_server import HubRepo, HubServer
+from helpers.spans import FolderOf, random, span_of
 from helpers.tiny_models import NUM_BLOCKS, whole_model
 from peft import LoraConfig, PeftModel, get_peft_model
 from safetensors.torch import load_file, save_file
 from torch import Tensor
 
-from potluck.blocks import BlockSpan, load_span
+from potluck.blocks import BlockSpan
 from potluck.blocks.adapters import Adapters
 from potluck.blocks.plans import StepRow, plan_step
-from potluck.checkpoint import open_checkpoint
 from potluck.checkpoint.adapter_files import AdapterFile, open_adapter
 from potluck.errors import CheckpointError
 from potluck.protocol.adapters import find_adapter
@@ -65,7 +65,7 @@ def save_adapter(base: Path, folder: Path, seed: int = 0, **config: Any) -> Path
 def load(base: Path, *files: AdapterFile, span: Span = WHOLE, **options: Any) -> BlockSpan:
     memory = options.pop("memory_bytes", 1 << 20)
     adapters = Adapters(files, memory_bytes=memory)
-    return load_span(open_checkpoint(str(base)), span, dtype=torch.float32, adapters=adapters, **options)
+    return span_of(base, span, dtype=torch.float32, adapters=adapters, **options)
 
 
 def opened(folder: Path) -> AdapterFile:
@@ -73,7 +73,7 @@ def opened(folder: Path) -> AdapterFile:
 
 
 @pytest.fixture(scope="module")
-def saved(tmp_path_factory: pytest.TempPathFactory, family_folder: Callable[[str], Path]) -> Path:
+def saved(tmp_path_factory: pytest.TempPathFactory, family_folder: FolderOf) -> Path:
     """An adapter for attention of the random Llama."""
     return save_adapter(family_folder("llama"), tmp_path_factory.mktemp("saved"), target_modules=ATTENTION)
 
@@ -82,10 +82,6 @@ def saved(tmp_path_factory: pytest.TempPathFactory, family_folder: Callable[[str
 def folder(saved: Path, tmp_path: Path) -> Path:
     """The same, for a test to change."""
     return Path(shutil.copytree(saved, tmp_path / "adapter"))
-
-
-def random(*shape: int, seed: int = 0) -> Tensor:
-    return torch.randn(shape, generator=torch.Generator().manual_seed(seed))
 
 
 def through_peft(base: Path, adapter: Path, hidden: Tensor) -> Tensor:
@@ -103,9 +99,7 @@ def through_peft(base: Path, adapter: Path, hidden: Tensor) -> Tensor:
 
 
 @pytest.mark.parametrize("kind", [*CONFIGS, "all of a block, in int8"])
-def test_a_span_with_an_adapter_computes_what_peft_computes(
-    kind: str, tmp_path: Path, family_folder: Callable[[str], Path]
-) -> None:
+def test_a_span_with_an_adapter_computes_what_peft_computes(kind: str, tmp_path: Path, family_folder: FolderOf) -> None:
     kind, _, quantization = kind.partition(", in ")
     family, config = CONFIGS[kind]
     base = family_folder(family)
@@ -125,7 +119,7 @@ def test_a_span_with_an_adapter_computes_what_peft_computes(
         torch.testing.assert_close(blocks.forward(hidden), plain, rtol=0, atol=0)
 
 
-def test_gradients_through_an_adapter_are_those_of_peft(tmp_path: Path, family_folder: Callable[[str], Path]) -> None:
+def test_gradients_through_an_adapter_are_those_of_peft(tmp_path: Path, family_folder: FolderOf) -> None:
     base = family_folder("llama")
     adapter = save_adapter(base, tmp_path, target_modules="all-linear")
     file = opened(adapter)
@@ -140,7 +134,7 @@ def test_gradients_through_an_adapter_are_those_of_peft(tmp_path: Path, family_f
 
 
 @torch.inference_mode()
-def test_rows_of_one_step_go_through_their_own_adapters(tmp_path: Path, family_folder: Callable[[str], Path]) -> None:
+def test_rows_of_one_step_go_through_their_own_adapters(tmp_path: Path, family_folder: FolderOf) -> None:
     base = family_folder("llama")
     files = [opened(save_adapter(base, tmp_path / str(seed), seed, target_modules=ATTENTION)) for seed in (1, 2)]
     blocks = load(base, *files)
@@ -161,16 +155,14 @@ def test_rows_of_one_step_go_through_their_own_adapters(tmp_path: Path, family_f
 
 @pytest.mark.parametrize(("target", "shares"), [("o_proj", True), ("kv_b_proj", False)])
 def test_an_adapter_that_changes_how_latents_expand_keeps_sessions_apart(
-    target: str, shares: bool, tmp_path: Path, family_folder: Callable[[str], Path]
+    target: str, shares: bool, tmp_path: Path, family_folder: FolderOf
 ) -> None:
     base = family_folder("deepseek_v3")
     assert load(base, opened(save_adapter(base, tmp_path, target_modules=[target]))).is_ragged == shares
 
 
 @torch.inference_mode()
-def test_the_least_recently_used_adapter_goes_when_memory_is_short(
-    tmp_path: Path, family_folder: Callable[[str], Path]
-) -> None:
+def test_the_least_recently_used_adapter_goes_when_memory_is_short(tmp_path: Path, family_folder: FolderOf) -> None:
     base = family_folder("llama")
     files = [opened(save_adapter(base, tmp_path / str(seed), seed, target_modules=ATTENTION)) for seed in (1, 2, 3)]
     hidden, span = random(1, 3, 64), Span(1, 3)
@@ -189,9 +181,7 @@ def test_the_least_recently_used_adapter_goes_when_memory_is_short(
         load(base, files[0], span=span, memory_bytes=one - 1)
 
 
-def test_an_adapter_is_found_by_name_hash_or_both(
-    saved: Path, tmp_path: Path, family_folder: Callable[[str], Path]
-) -> None:
+def test_an_adapter_is_found_by_name_hash_or_both(saved: Path, tmp_path: Path, family_folder: FolderOf) -> None:
     base = family_folder("llama")
     file, same = (opened(shutil.copytree(saved, tmp_path / name)) for name in ("my adapter", "copy"))
     name, _, content = file.id.partition("@")
@@ -272,7 +262,7 @@ def test_tensors_that_do_not_belong_are_refused(
 
 
 def test_another_model_s_adapter_is_refused_when_the_blocks_are_loaded(
-    folder: Path, tmp_path: Path, family_folder: Callable[[str], Path]
+    folder: Path, tmp_path: Path, family_folder: FolderOf
 ) -> None:
     base = family_folder("llama")
     file = opened(save_adapter(family_folder("phi3"), tmp_path / "phi3", target_modules=["qkv_proj"]))
@@ -301,9 +291,7 @@ def test_pickles_and_damaged_files_are_refused(folder: Path) -> None:
 
 
 @torch.inference_mode()
-def test_numbers_that_are_not_finite_are_refused_when_they_are_read(
-    folder: Path, family_folder: Callable[[str], Path]
-) -> None:
+def test_numbers_that_are_not_finite_are_refused_when_they_are_read(folder: Path, family_folder: FolderOf) -> None:
     renamed(folder, lambda tensors: {key: value * float("inf") for key, value in tensors.items()})
     file = opened(folder)
     blocks = load(family_folder("llama"), file, span=Span(0, 1))

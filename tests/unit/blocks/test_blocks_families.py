@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 import torch
+from helpers.spans import FolderOf, span_of
 from helpers.tiny_models import NUM_BLOCKS, whole_model
 from torch import Tensor, nn
 
@@ -63,9 +64,7 @@ def loaded(folder: Path) -> tuple[Any, Recorder, list[BlockSpan]]:
 
 @pytest.mark.parametrize("family", FAMILIES)
 @torch.inference_mode()
-def test_three_spans_equal_the_whole_model_in_prefill_pieces_and_decode(
-    family: str, family_folder: Callable[[str], Path]
-) -> None:
+def test_three_spans_equal_the_whole_model_in_prefill_pieces_and_decode(family: str, family_folder: FolderOf) -> None:
     model, recorder, spans = loaded(family_folder(family))
     cached: dict[str, Any] = {}
     caches = [span.new_cache() for span in spans]
@@ -86,10 +85,10 @@ def test_three_spans_equal_the_whole_model_in_prefill_pieces_and_decode(
 @pytest.mark.parametrize(
     "family", ["llama", "gpt_oss", "deepseek_v3", "bloom", "gptj", "qwen3_next", "mamba", "minimax"]
 )
-def test_without_a_cache_output_equals_and_gradients_agree(family: str, family_folder: Callable[[str], Path]) -> None:
+def test_without_a_cache_output_equals_and_gradients_agree(family: str, family_folder: FolderOf) -> None:
     folder = family_folder(family)
     model, recorder, spans = loaded(folder)
-    whole = load_span(open_checkpoint(str(folder)), Span(0, NUM_BLOCKS))
+    whole = span_of(folder, Span(0, NUM_BLOCKS))
     ids = torch.randint(3, 128, (2, 14), generator=torch.Generator().manual_seed(2))
     model(ids, use_cache=False)
     assert recorder.input is not None
@@ -107,13 +106,13 @@ def test_without_a_cache_output_equals_and_gradients_agree(family: str, family_f
     assert not any(parameter.requires_grad for blocks in spans for parameter in blocks.decoder.parameters())
 
 
-def test_a_tied_head_shares_the_embedding(family_folder: Callable[[str], Path]) -> None:
+def test_a_tied_head_shares_the_embedding(family_folder: FolderOf) -> None:
     ends = load_ends(open_checkpoint(str(family_folder("llama_tied"))), nn.Identity())
     assert ends.get_output_embeddings().weight is ends.get_input_embeddings().weight
     assert sum(1 for _ in ends.parameters()) == 2  # embedding and final norm: nothing of the blocks
 
 
-def test_ends_keep_the_checkpoints_generation_config(tmp_path: Path, family_folder: Callable[[str], Path]) -> None:
+def test_ends_keep_the_checkpoints_generation_config(tmp_path: Path, family_folder: FolderOf) -> None:
     folder = shutil.copytree(family_folder("llama"), tmp_path / "llama")
     (folder / "generation_config.json").write_text('{"do_sample": true, "temperature": 0.25}')
     assert load_ends(open_checkpoint(str(folder)), nn.Identity()).generation_config.temperature == 0.25

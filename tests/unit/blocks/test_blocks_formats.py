@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
+from helpers.spans import FolderOf, error, random, span_of
 from torch import Tensor, nn
 from torch.nn import functional
 
-from potluck.blocks import BlockSpan, formats, load_span, widening
+from potluck.blocks import formats, widening
 from potluck.blocks import native_kernels as native_module
 from potluck.blocks.formats import Int4Matrix, Int8Matrix, NativeLinear, QuantizedLinear, block_nbytes, quantize_block
 from potluck.blocks.kernel_support import NoKernels
 from potluck.blocks.native_library import GROUP, NativeKernels
-from potluck.checkpoint import open_checkpoint
 from potluck.errors import CheckpointError, UsageError
 from potluck.protocol.blocks import Span
 
@@ -26,14 +25,6 @@ MATRICES: dict[str, tuple[Callable[[Tensor], Any], float]] = {  # and the error 
     "int4": (lambda weight: Int4Matrix(weight, 64), 0.1),
     "int4, other rows": (lambda weight: Int4Matrix(weight, 32), 0.1),
 }
-
-
-def random(*shape: int, seed: int = 0, dtype: torch.dtype = torch.float32) -> Tensor:
-    return torch.randn(shape, generator=torch.Generator().manual_seed(seed)).to(dtype)
-
-
-def error(found: Tensor, wanted: Tensor) -> float:
-    return float((found.float() - wanted.float()).norm() / wanted.float().norm())
 
 
 @pytest.mark.parametrize("kind", MATRICES)
@@ -63,14 +54,17 @@ def test_every_way_of_multiplying_gives_the_product_with_the_whole_matrix(
     assert error(matrix.product(x), wanted) < (1e-5 if dtype is torch.float32 else 1e-2)
 
 
-def test_a_broken_compiler_is_reported_and_done_without(
+def test_a_broken_or_missing_compiler_is_reported_and_done_without(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setenv("CC", "/bin/false")
-    found = native_module._found.__wrapped__()
-    assert isinstance(found, NoKernels)
-    assert found.reason == "the C compiler fails"
-    assert found.hint
+    monkeypatch.setattr("shutil.which", lambda name: None)
+    for compiler, reason, hint in (("/bin/false", "the C compiler fails", "libc6-dev"), ("", "no C compiler", "gcc")):
+        monkeypatch.setenv("CC", compiler)
+        found = native_module._found.__wrapped__()
+        assert isinstance(found, NoKernels)
+        assert found.reason == reason
+        assert hint in found.hint
+        assert reason in caplog.text
     assert "/bin/false does not compile" in caplog.text
 
 
@@ -237,19 +231,15 @@ def test_the_kernel_for_this_cpu_reads_what_is_packed_here() -> None:
     assert error(unpacked.T, matrix.rows(0, 128)) < 1e-2
 
 
-def load(folder: Path, quantization: str, dtype: torch.dtype = torch.float32) -> BlockSpan:
-    return load_span(open_checkpoint(str(folder)), MIDDLE, dtype=dtype, quantization=quantization)
-
-
 @pytest.mark.parametrize(
     ("family", "quantization"),
     [("llama", "int8"), ("gpt2", "int4"), ("mixtral", "int8"), ("gpt_oss", "int4"), ("deepseek_v3", "int4")],
 )
 @torch.inference_mode()
 def test_a_quantised_span_computes_nearly_the_same_and_keeps_its_digests(
-    family: str, quantization: str, family_folder: Callable[[str], Path]
+    family: str, quantization: str, family_folder: FolderOf
 ) -> None:
-    plain, packed = load(family_folder(family), "none"), load(family_folder(family), quantization)
+    plain, packed = (span_of(family_folder(family), MIDDLE, quantization=kind) for kind in ("none", quantization))
     hidden = random(2, 7, 64)
     assert 0 < error(packed.forward(hidden), plain.forward(hidden)) < (0.05 if quantization == "int8" else 0.5)
     assert packed.digests == plain.digests
@@ -262,9 +252,9 @@ def test_a_quantised_span_computes_nearly_the_same_and_keeps_its_digests(
     ("family", "quantization"), [("llama", "int4"), ("gpt2", "int8"), ("qwen3_moe", "int4"), ("gpt_oss", "int8")]
 )
 def test_the_size_that_is_foretold_is_the_size_that_is_taken(
-    family: str, quantization: str, family_folder: Callable[[str], Path]
+    family: str, quantization: str, family_folder: FolderOf
 ) -> None:
-    plain = load(family_folder(family), "none").layers[0]
+    plain = span_of(family_folder(family), MIDDLE).layers[0]
     foretold = block_nbytes(plain, quantization)
     before = block_nbytes(plain, "none")
     quantize_block(plain, quantization)

@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 import torch
 from helpers.packed_files import Layout, pack_checkpoint
+from helpers.spans import error, random, span_of
 from helpers.tiny_models import NUM_BLOCKS, save_random
-from torch import Tensor, nn
+from torch import nn
 from torch.nn import functional
 
 from potluck.blocks import BlockSpan, formats, load_span
@@ -41,14 +42,6 @@ def packed(kind: str, rows: int = ROWS) -> PackedMatrix:
     layout = LAYOUTS[kind]
     tensors, _ = layout.pack(rows, COLUMNS)
     return packing_of(layout).matrix("a", {f"a.{part}": each for part, each in tensors.items()})
-
-
-def random(*shape: int, dtype: torch.dtype = torch.float32) -> Tensor:
-    return torch.randn(shape, generator=torch.Generator().manual_seed(1)).to(dtype)
-
-
-def error(found: Tensor, wanted: Tensor) -> float:
-    return float((found.float() - wanted.float()).norm() / wanted.float().norm())
 
 
 @pytest.mark.parametrize("kind", LAYOUTS)
@@ -102,8 +95,8 @@ def loaded(layout: Layout, tmp_path: Path, dtype: torch.dtype, family: str = "ll
     """Blocks of a packed checkpoint in int4, and those of the same numbers that were never packed."""
     folder, whole = save_random(family, tmp_path / "packed"), tmp_path / "whole"
     pack_checkpoint(folder, layout, whole=whole)
-    blocks = load_span(open_checkpoint(str(folder)), WHOLE, dtype=dtype, quantization="int4")
-    return blocks, load_span(open_checkpoint(str(whole)), WHOLE, dtype=dtype)
+    blocks = span_of(folder, WHOLE, dtype=dtype, quantization="int4")
+    return blocks, span_of(whole, WHOLE, dtype=dtype)
 
 
 @pytest.mark.parametrize("layout", [Layout(acts_in_order=True), Layout("awq")], ids=["gptq", "awq"])

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import pytest
 from helpers.rank_pair import outcome, run_pair
+from helpers.spans import FolderOf, span_of
 from transformers import LlamaConfig, LlamaForCausalLM
 
-from potluck.blocks import load_span
-from potluck.checkpoint import open_checkpoint
 from potluck.protocol.blocks import Span
 
 TOGETHER = (
@@ -30,7 +27,7 @@ SPAN = "2:5"
 
 
 @pytest.fixture(scope="module")
-def pair(family_folder: Callable[[str], Path], tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, Any]]:
+def pair(family_folder: FolderOf, tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, Any]]:
     families = (*TOGETHER, WITHOUT_PLAN, UNEVEN)
     folders = [family_folder(family) for family in families[:-1]]
     folders.append(tmp_path_factory.mktemp(UNEVEN))
@@ -41,10 +38,10 @@ def pair(family_folder: Callable[[str], Path], tmp_path_factory: pytest.TempPath
 
 @pytest.mark.parametrize("family", TOGETHER)
 def test_two_ranks_compute_what_one_process_does(
-    family: str, pair: dict[str, dict[str, Any]], family_folder: Callable[[str], Path]
+    family: str, pair: dict[str, dict[str, Any]], family_folder: FolderOf
 ) -> None:
     """Also where each of them streams its own parts."""
-    alone = outcome(load_span(open_checkpoint(str(family_folder(family))), Span.parse(SPAN)))
+    alone = outcome(span_of(family_folder(family), Span.parse(SPAN)))
     together = pair[family]
     for tensors in filter(None, (together["tensors"], together.get("streamed"))):
         for what, expected in alone["tensors"].items():

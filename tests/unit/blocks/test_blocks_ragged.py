@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 
 import pytest
 import torch
+from helpers.spans import FolderOf, span_of, step
 from torch import Tensor
 
 from potluck.blocks import BlockSpan, load_span
-from potluck.blocks.kv import KvMemory, KvSequence
 from potluck.blocks.plans import StepRow, plan_step
 from potluck.blocks.trial import try_alone, try_ragged
 from potluck.checkpoint import open_checkpoint
@@ -26,14 +25,10 @@ RAGGED = (
 ALONE = ("bloom", "llama4", "qwen3_next", "gptj", "llama_dynamic")
 """They have ALiBi, chunks, states, attention of their own, or rope that looks at the whole batch."""
 
-FolderOf = Callable[[str], Path]
 
-
-def load_fresh(folder: Path, span: Span = SPAN, dtype: torch.dtype | None = None) -> BlockSpan:
-    return load_span(open_checkpoint(str(folder)), span, dtype=dtype)
-
-
-load = cache(load_fresh)  # spans keep nothing between tests
+@cache  # spans keep nothing between tests
+def load(folder: Path, span: Span = SPAN) -> BlockSpan:
+    return span_of(folder, span)
 
 
 def hidden_of(tokens: int, seed: int) -> Tensor:
@@ -45,17 +40,6 @@ def alone(blocks: BlockSpan, hidden: Tensor, prompts: Tensor | None = None) -> T
     with torch.inference_mode():
         given = None if prompts is None else prompts[:, None]
         return blocks.forward(hidden[None].to(blocks.dtype), blocks.new_cache(), given)[0]
-
-
-def step(blocks: BlockSpan, memory: KvMemory, parts: list[tuple[KvSequence, Tensor]]) -> list[Tensor]:
-    """One step with these new tokens of these sequences; what comes out of each."""
-    for sequence, hidden in parts:
-        memory.reserve(sequence, sequence.length + len(hidden))
-    plan = plan_step(memory, [StepRow(sequence, len(hidden)) for sequence, hidden in parts])
-    output = blocks.run_step(plan, torch.cat([hidden for _, hidden in parts]).to(blocks.dtype), memory)
-    for sequence, hidden in parts:
-        memory.advance(sequence, len(hidden))
-    return list(output.split([len(hidden) for _, hidden in parts]))
 
 
 def assert_close(found: Tensor, wanted: Tensor, tolerance: float = 1e-5) -> None:
@@ -200,7 +184,7 @@ def test_a_cropped_and_a_loaded_row_continue_like_one_that_never_went_on(family:
 
 
 def test_a_step_leaves_the_familys_own_way_as_it_was(family_folder: FolderOf) -> None:
-    blocks, untouched = load(family_folder("gemma3")), load_fresh(family_folder("gemma3"))
+    blocks, untouched = load(family_folder("gemma3")), span_of(family_folder("gemma3"), SPAN)
     memory = blocks.new_memory(100)
     step(blocks, memory, [(memory.new_sequence(), hidden_of(12, 0))])
     with pytest.raises(RuntimeError):

@@ -19,7 +19,8 @@ from potluck.blocks import load_span
 from potluck.checkpoint import hub as hub_module
 from potluck.checkpoint import load_ends, open_checkpoint
 from potluck.checkpoint.fetching import Fetching
-from potluck.errors import CheckpointError
+from potluck.checkpoint.search import FoundModel, search_hub
+from potluck.errors import CheckpointError, PotluckError
 from potluck.protocol.blocks import Span
 
 NAME = "someone/Tiny-1.5"
@@ -169,3 +170,28 @@ def test_a_full_disk_is_named(hub: HubServer, tmp_path: Path, monkeypatch: pytes
     with pytest.raises(CheckpointError, match="disk is full") as refusal:
         load_span(checkpoint, Span(0, 1))
     assert str(tmp_path) in (refusal.value.hint or "")
+
+
+# -- search ------------------------------------------------------------------------------------------------------------
+
+
+LISTING: dict[str, object] = {
+    "tags": ["safetensors", "license:apache-2.0"],
+    "gated": "manual",
+    "safetensors": {"parameters": {"BF16": 1000, "F32": 10, "F8_E4M3": 4}, "total": 1014},
+}
+
+
+def test_a_search_tells_size_licence_and_who_decides(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    repos = {"owner/llama-1": HubRepo(tmp_path, listing=LISTING), "owner/llama-2": HubRepo(tmp_path)}
+    with HubServer(repos | {"owner/other": HubRepo(tmp_path)}) as hub:
+        monkeypatch.setenv("HF_ENDPOINT", hub.origin)
+        first, second = search_hub("llama")
+    assert first == FoundModel("owner/llama-1", 2044, 1014, "apache-2.0", is_gated=True)
+    assert second == FoundModel("owner/llama-2", 0, 0, "", is_gated=False)
+
+
+def test_a_hub_that_is_away_is_named_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HF_ENDPOINT", "http://127.0.0.1:9")
+    with pytest.raises(PotluckError, match="cannot reach the hub"):
+        search_hub("llama")

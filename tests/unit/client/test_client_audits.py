@@ -9,6 +9,7 @@ import pytest
 import torch
 from helpers.block_server import BlockServer
 from helpers.client_world import PATIENT, World, prompt, world
+from helpers.misdeeds import kill
 from torch import Tensor
 from transformers import PreTrainedModel
 
@@ -214,7 +215,7 @@ def test_an_auditor_that_fails_costs_nobody_anything(local: PreTrainedModel) -> 
     config, said = telling()
     with world(*THREE, config=config) as there:
         for server in there.servers:
-            server.on_call = lambda server, request: server.host.kill()
+            server.on_call = kill
         there.model.generate(PROMPT, **SHORT)
         settled(there)
         assert there.model.audits().unanswered

@@ -10,12 +10,12 @@ import pytest
 import torch
 from helpers.block_server import BlockServer
 from helpers.client_world import PATIENT, World, prompt, world
+from helpers.misdeeds import kill
 from transformers import PreTrainedModel
 
 from potluck.client.config import ClientConfig
 from potluck.client.spares import choose_spare, replay_s
 from potluck.protocol.blocks import PeerId, PersonId, Span
-from potluck.protocol.messages import StepRequest
 from potluck.protocol.records import Heartbeat, LiveServer, NumberFormat, ServerRecord, ServerState
 from potluck.routing import RouteHop
 
@@ -48,10 +48,6 @@ def test_a_session_whose_replay_is_quick_has_none() -> None:
 
 def spare_of(there: World) -> BlockServer | None:
     return next((server for server in there.servers if any(step.is_spare for step in server.steps)), None)
-
-
-def kill(server: BlockServer, request: StepRequest) -> None:
-    server.host.kill()
 
 
 def decode_until(there: World, session: object, text: torch.Tensor, holds: Callable[[int], bool]) -> torch.Tensor:
@@ -98,7 +94,7 @@ def test_a_spare_server_takes_over_from_a_leaving_one_before_that_is_gone(local:
         spare, (leaving,) = spare_of(there), there.serving()
         assert spare is not None
         leaving.is_leaving = True
-        text = decode_until(there, session, text, lambda _: bool(there.model.last_route()[0].replaced))
+        text = decode_until(there, session, text, lambda _: bool(there.replaced()))
         assert there.serving() == [spare]
         (route,) = there.model.last_route()
         assert 0 < route.hops[0].replayed_tokens <= 20, "it was fed before, and nobody waited for a replay"
