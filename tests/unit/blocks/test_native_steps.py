@@ -224,7 +224,9 @@ def one_block(family_folder: FolderOf) -> BlockSpan:
 CHANGES: dict[str, Callable[[Any], Any]] = {
     "bias": lambda layer: setattr(layer.self_attn.k_proj, "bias", nn.Parameter(torch.zeros(16), requires_grad=False)),
     "norm": lambda layer: setattr(layer.input_layernorm, "weight", nn.Parameter(torch.ones(32), requires_grad=False)),
-    "order": lambda layer: layer.mlp.gate_proj.weight.data.set_(layer.mlp.gate_proj.weight.data.T.contiguous().T),
+    "order": lambda layer: setattr(
+        layer.mlp.gate_proj.weight, "data", layer.mlp.gate_proj.weight.data.T.contiguous().T
+    ),
     "format": lambda layer: layer.mlp.down_proj.to(torch.bfloat16),
     "split, as parallel does": lambda layer: setattr(layer.self_attn.o_proj, "forward", layer.self_attn.o_proj.forward),
     "hook": lambda layer: layer.mlp.register_forward_hook(lambda *args: None),

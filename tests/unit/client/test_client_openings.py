@@ -15,7 +15,6 @@ from transformers import PreTrainedModel
 from potluck.client import hop
 from potluck.protocol.codes import Code
 from potluck.protocol.messages import StepRequest
-from potluck.routing import opening_silence_s
 
 GREEDY = {"max_new_tokens": 5, "do_sample": False}
 
@@ -88,14 +87,6 @@ def test_a_server_that_is_in_time_has_no_rival(monkeypatch: pytest.MonkeyPatch) 
     with world("0:4", "0:4") as there:
         there.model.generate(prompt(), **GREEDY)
         assert sorted(bool(server.steps) for server in there.servers) == [False, True]
-
-
-def test_the_time_follows_from_the_way_the_work_and_the_bytes() -> None:
-    near = opening_silence_s(0.01, 0.0, 10_000)
-    assert near == opening_silence_s(0.001, 0.0, 10_000) < 0.5
-    assert opening_silence_s(0.3, 0.0, 10_000) > 1.2
-    assert opening_silence_s(0.01, 2.0, 10_000) > 8
-    assert opening_silence_s(0.01, 0.0, 5_000_000) > 8
 
 
 def test_a_successor_that_is_prepared_in_the_background_has_no_rival() -> None:

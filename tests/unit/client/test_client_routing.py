@@ -20,7 +20,7 @@ from potluck.protocol.blocks import PeerId, PersonId
 from potluck.protocol.codes import Code, RemoteError
 from potluck.protocol.messages import Quote
 from potluck.protocol.records import Heartbeat, ServerState
-from potluck.routing import pace
+from potluck.routing import opening_silence_s, pace
 
 ONE = {"max_new_tokens": 1, "do_sample": False}
 SLOW_S = 0.2  # a step; 4 blocks at 100 steps a second are promised: 41 ms
@@ -163,6 +163,14 @@ def test_fingerprints_are_one_a_full_page_and_tell_texts_apart() -> None:
     assert fingerprints(other)[1] != chain[1]
 
 
+def test_how_late_a_first_answer_may_be_follows_from_the_way_the_work_and_the_bytes() -> None:
+    near = opening_silence_s(0.01, 0.0, 10_000)
+    assert near == opening_silence_s(0.001, 0.0, 10_000) < 0.5
+    assert opening_silence_s(0.3, 0.0, 10_000) > 1.2
+    assert opening_silence_s(0.01, 2.0, 10_000) > 8
+    assert opening_silence_s(0.01, 0.0, 5_000_000) > 8
+
+
 def test_a_server_that_becomes_slow_is_left_in_mid_session_with_the_same_tokens(local: PreTrainedModel) -> None:
     with world("0:4", "0:4") as there, there.model.session(max_length=120) as session:
         look_around(there)
@@ -173,11 +181,10 @@ def test_a_server_that_becomes_slow_is_left_in_mid_session_with_the_same_tokens(
             text = there.model.generate(text, session=session, **ONE)
             if serving(there) is not slow:
                 break
-        assert serving(there) is not slow
-        text = there.model.generate(text, session=session, **greedy(10))
-        (left,) = there.model.last_route()[0].replaced
-        assert (left.peer_id, left.replaced_because is not None) == (slow.peer_id, True)
+        left = there.replaced()[-1]  # and perhaps others before, on a busy machine
+        assert left.peer_id == slow.peer_id
         assert "slow" in str(left.replaced_because)
+        text = there.model.generate(text, session=session, **greedy(10))
         assert there.client.run(is_idle(slow))
         starts = [step.start_from_position for step in serving(there).steps]
         assert starts == sorted(set(starts)), "nothing was given twice, nobody waited for a replay"
