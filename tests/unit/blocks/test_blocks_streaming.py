@@ -11,9 +11,8 @@ from pathlib import Path
 
 import pytest
 import torch
-from helpers.load_peak import measure_load_peak, measure_rank_peaks
+from helpers import memory_peaks
 from helpers.spans import FolderOf, random, span_of
-from helpers.stream_peak import measure_stream_peak
 from helpers.tiny_models import save_llama
 from torch import Tensor
 
@@ -139,27 +138,7 @@ def test_the_next_block_is_guessed_forward_around_and_backward() -> None:
     assert [order.after(block) for block in (7, 5, 3)] == [5, 3, 2]
 
 
-@pytest.fixture(scope="module")
-def heavy_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Sixteen blocks of 12 MiB in float32."""
-    return save_llama(tmp_path_factory.mktemp("heavy"), 16, 1365, dtype=torch.float32)
-
-
-@needs_proc
-@pytest.mark.parametrize(("way", "dtype"), [("files", "bfloat16"), ("copies", "float32")])
-def test_a_span_four_times_the_limit_never_takes_more_than_the_limit(
-    heavy_folder: Path, tmp_path: Path, way: str, dtype: str
-) -> None:
-    """Loading, forward and backward included; resident memory is anonymous memory and pages of files together."""
-    peak = measure_stream_peak(heavy_folder, tmp_path / "blocks", way, dtype)
-    assert peak.span_bytes >= 4 * peak.limit_bytes
-    assert peak.is_equal
-    slack = 24 << 20  # activations, two blocks while they are loaded or converted
-    assert peak.anonymous_bytes <= peak.limit_bytes + slack, peak
-    assert peak.resident_bytes <= peak.limit_bytes + slack, peak
-
-
-# -- memory while loading ----------------------------------------------------------------------------------------------
+# -- memory ------------------------------------------------------------------------------------------------------------
 
 
 @pytest.fixture(scope="module")
@@ -169,22 +148,31 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @needs_proc
-def test_peak_memory_while_loading_stays_near_the_spans_size(folder: Path) -> None:
-    peak = measure_load_peak(folder, "1:7", "bfloat16")
-    assert peak.span_bytes > 45 * 2**20
-    assert peak.ratio <= 1.1, peak
+def test_a_span_four_times_the_limit_never_takes_more_than_the_limit(tmp_path: Path) -> None:
+    """Loading, forward and backward included; resident memory is anonymous memory and pages of files together."""
+    heavy = save_llama(tmp_path / "heavy", 16, 1365, dtype=torch.float32)  # sixteen blocks of 12 MiB
+    kinds = (("files", "bfloat16"), ("copies", "float32"))
+    for peak in memory_peaks.measure(*(memory_peaks.stream(heavy, tmp_path / way, way, kind) for way, kind in kinds)):
+        assert peak.span_bytes >= 4 * peak.limit_bytes
+        assert peak.is_equal
+        slack = 24 << 20  # activations, two blocks while they are loaded or converted
+        assert peak.anonymous_bytes <= peak.limit_bytes + slack, peak
+        assert peak.resident_bytes <= peak.limit_bytes + slack, peak
 
 
 @needs_proc
-def test_of_blocks_that_are_quantised_one_at_a_time_is_held_in_full(folder: Path) -> None:
-    peak = measure_load_peak(folder, "1:7", "float32", "int8")
-    assert peak.span_bytes < 25 * 2**20
-    assert peak.peak_bytes < peak.span_bytes + 64 * 2**20, peak  # one in full has 16, six have 96
+def test_loading_takes_little_more_than_the_span_and_holds_one_block_in_full_to_quantise_it(folder: Path) -> None:
+    kinds = (("bfloat16", "none"), ("float32", "int8"))
+    plain, quantised = memory_peaks.measure(*(memory_peaks.load(folder, "1:7", *kind) for kind in kinds))
+    assert plain.span_bytes > 45 * 2**20
+    assert plain.ratio <= 1.1, plain
+    assert quantised.span_bytes < 25 * 2**20
+    assert quantised.anonymous_bytes < quantised.span_bytes + 64 * 2**20, quantised  # one has 16 in full, six have 96
 
 
 @needs_proc
 def test_each_of_two_ranks_loads_its_half_of_converted_blocks_and_nothing_more(folder: Path, tmp_path: Path) -> None:
-    for peak in measure_rank_peaks(folder, "1:7", "float32", tmp_path / "meeting"):
+    for peak in memory_peaks.measure_ranks(memory_peaks.load(folder, "1:7", "float32"), tmp_path / "meeting"):
         assert peak.span_bytes < 0.51 * 96 * 2**20
         assert peak.ratio <= 1.4, peak  # of six blocks one is converted and moved at a time; all of a block would be 2
 
