@@ -18,6 +18,7 @@ from torch import Tensor
 from potluck.blocks import BlockSpan, KvCache, load_span
 from potluck.checkpoint import open_checkpoint
 from potluck.directory import Directory
+from potluck.directory.directory import HEARTBEAT_INTERVAL_S
 from potluck.p2p.network import Stream
 from potluck.protocol.blocks import PeerId, Span
 from potluck.protocol.codes import Code, RemoteError
@@ -58,6 +59,7 @@ class BlockServer:
     steps: list[StepRequest] = field(default_factory=list)  # all that came, of all sessions
     forwards: list[ForwardRequest] = field(default_factory=list)
     backwards: list[BackwardRequest] = field(default_factory=list)
+    state: ServerState = ServerState.ONLINE
     is_idle: asyncio.Event = field(default_factory=asyncio.Event)  # no session is open
     open_sessions: int = 0
     on_step: Callable[[BlockServer, StepRequest], None] = lambda server, request: None
@@ -89,6 +91,7 @@ class BlockServer:
             await server.host.serve_stream(protocol, handler, max_frame_bytes=_MAX_FRAME_BYTES)
         await server.host.serve_unary(protocols.QUOTE, server._quote)
         await server.announce()
+        server.host.spawn(server._stay_listed())
         return server
 
     @property
@@ -114,9 +117,17 @@ class BlockServer:
         )
 
     async def announce(self, state: ServerState = ServerState.ONLINE) -> None:
+        self.state = state
         directory = Directory(self.host, self.swarm, self.host.identity)
         await directory.announce(self.record)
         await directory.heartbeat(Heartbeat(self.peer_id, state, cache_tokens_left=100_000))
+
+    async def _stay_listed(self) -> None:
+        """Announce it again before its heartbeat expires, however long the test takes."""
+        while self.state is ServerState.ONLINE:
+            await asyncio.sleep(HEARTBEAT_INTERVAL_S)
+            await self.host.thawed()
+            await self.announce(self.state)
 
     async def keep(self, span: Span) -> None:
         """Serve fewer blocks, and announce them; sessions that use others are told that this server leaves."""

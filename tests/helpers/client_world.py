@@ -18,6 +18,7 @@ from transformers import AutoModelForCausalLM, PreTrainedModel
 from potluck.checkpoint import open_checkpoint
 from potluck.client.config import ClientConfig
 from potluck.client.model import attach
+from potluck.client.report import HopReport
 from potluck.client.swarm_client import SwarmClient
 from potluck.membership.membership import Membership
 from potluck.p2p.network import Host
@@ -30,9 +31,10 @@ QUICK = ClientConfig(  # to see that a server is silent; what else it waits for 
     max_wait_s=60.0,
     refresh_period_s=60.0,
     silence_before_ping_s=0.05,
-    ping_timeout_s=0.05,
+    ping_timeout_s=1.0,
 )
-HASTY = replace(QUICK, max_wait_s=0.5)  # for blocks that nobody will serve
+PATIENT = replace(QUICK, silence_before_ping_s=60.0, ping_timeout_s=60.0)  # however busy the machine is
+HASTY = replace(PATIENT, max_wait_s=0.5)  # for blocks that nobody will serve
 
 
 class World:
@@ -70,6 +72,12 @@ class World:
         (route,) = self.model.last_route()
         return self.servers_of([hop.peer_id for hop in route.hops])
 
+    def replaced(self) -> list[HopReport]:
+        """Return the servers that the latest session left."""
+        (route,) = self.model.last_route()
+        replaced: list[HopReport] = route.replaced
+        return replaced
+
     async def _start(self, membership: Membership, config: ClientConfig) -> Host:
         self.network = FakeNetwork(person_of=self._person_of)
         for span in self._spans:
@@ -82,7 +90,7 @@ def world(
     *spans: str,
     folder: Path = CHECKPOINT,
     num_blocks: int = 4,
-    config: ClientConfig = QUICK,
+    config: ClientConfig = PATIENT,
     person_of: PersonOf = each_for_itself,
     **options: Any,
 ) -> Iterator[World]:

@@ -144,12 +144,15 @@ FAMILIES: dict[str, Callable[[], Any]] = {
         mamba_n_heads=8,
         mamba_d_head=16,
         mamba_d_state=16,
+        mamba_chunk_size=16,
         ssm_multipliers=[0.5, 2.0, 1.0, 3.0, 1.0],
     ),
     "bamba": lambda: hf.BambaConfig(
-        **_COMMON, attn_layer_indices=[1, 3], mamba_n_heads=8, mamba_d_head=16, mamba_d_state=16
+        **_COMMON, attn_layer_indices=[1, 3], mamba_n_heads=8, mamba_d_head=16, mamba_d_state=16, mamba_chunk_size=16
     ),
-    "minimax": lambda: hf.MiniMaxConfig(**_COMMON, head_dim=16, num_local_experts=4, num_experts_per_tok=2),
+    "minimax": lambda: hf.MiniMaxConfig(
+        **_COMMON, head_dim=16, num_local_experts=4, num_experts_per_tok=2, block_size=16
+    ),
     "nemotron_h": lambda: hf.NemotronHConfig(  # its last span is an MLP, which has no cache
         **{key: value for key, value in _COMMON.items() if key != "num_hidden_layers"},
         layers_block_type=["linear_attention", "moe", "full_attention", "linear_attention", "full_attention", "mlp"],

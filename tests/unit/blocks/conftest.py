@@ -1,5 +1,30 @@
 from __future__ import annotations
 
+from collections.abc import Iterator
+
+import pytest
+import torch
 from helpers.family_fixtures import family_folder
 
+from potluck.blocks.native_kernels import native_kernels
+from potluck.blocks.native_library import NativeKernels
+
 __all__ = ["family_folder"]
+
+
+@pytest.fixture
+def kernels() -> NativeKernels:
+    """The native kernels; without a compiler the test is skipped."""
+    found = native_kernels()
+    if found is None:
+        pytest.skip("no kernels can be compiled here")
+    return found
+
+
+@pytest.fixture(params=[1, 2])
+def threads(request: pytest.FixtureRequest) -> Iterator[int]:
+    """Let torch compute with so many threads."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(request.param)
+    yield request.param
+    torch.set_num_threads(before)

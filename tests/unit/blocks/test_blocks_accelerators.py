@@ -41,28 +41,18 @@ def metal(monkeypatch: pytest.MonkeyPatch) -> FakeMetal:
     return fake
 
 
-def test_the_fake_has_only_what_torch_has() -> None:
-    names = {name for name in vars(FakeMetal) if not name.startswith("_")}
-    assert names <= set(dir(torch.mps))
-
-
 def test_what_other_programs_took_of_the_machines_memory_is_not_free_on_an_apple_gpu() -> None:
     assert apple_memory(limit=12 * GB, used=2 * GB, available=30 * GB).free == 10 * GB
     assert apple_memory(limit=12 * GB, used=2 * GB, available=3 * GB).free == 3 * GB
     assert apple_memory(limit=12 * GB, used=13 * GB, available=3 * GB).free == 0
 
 
-def test_an_apple_gpus_memory_is_the_machines(metal: FakeMetal) -> None:
-    memory = memory_of(MPS)
-    assert (memory.total, memory.used, memory.is_own) == (12 * GB, 2 * GB, False)
-    assert memory.free <= psutil.virtual_memory().total
-
-
-def test_a_cpus_memory_is_the_machines_and_what_is_used_the_processes() -> None:
-    memory = memory_of(CPU)
-    assert memory.total == psutil.virtual_memory().total
-    assert 0 < memory.used < memory.total
-    assert not memory.is_own
+def test_an_apple_gpus_memory_is_the_machines_and_so_is_a_cpus(metal: FakeMetal) -> None:
+    apple, cpu = memory_of(MPS), memory_of(CPU)
+    assert (apple.total, apple.used, apple.is_own) == (12 * GB, 2 * GB, False)
+    assert apple.free <= psutil.virtual_memory().total == cpu.total
+    assert 0 < cpu.used < cpu.total
+    assert not cpu.is_own
 
 
 def test_waiting_and_giving_back_reach_the_apple_gpu_and_no_cpu(metal: FakeMetal) -> None:

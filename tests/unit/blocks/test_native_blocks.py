@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import logging
 import subprocess
-from collections.abc import Callable
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
-from helpers.tiny_models import FAMILIES
+import torch.nn.functional as F  # noqa: N812 (the field's name)
+from helpers import spans
+from helpers.spans import FolderOf, span_of
 from torch import Tensor
 from torch.nn import functional
 from transformers.models.gemma.modeling_gemma import GemmaRMSNorm
@@ -19,23 +19,17 @@ from transformers.models.glm4.modeling_glm4 import apply_rotary_pos_emb as rotat
 from transformers.models.llama.modeling_llama import LlamaRMSNorm, apply_rotary_pos_emb
 from transformers.models.olmo2.modeling_olmo2 import Olmo2RMSNorm
 
-from potluck.blocks import BlockSpan, load_span, native_blocks, native_kernels
+from potluck.blocks import BlockSpan, native_blocks, native_kernels
 from potluck.blocks.native_check import wrong_kernel
-from potluck.blocks.native_library import NativeKernels
-from potluck.blocks.plans import StepRow, plan_step
-from potluck.checkpoint import open_checkpoint
+from potluck.blocks.native_library import NativeKernels, can_attend
+from potluck.blocks.slots import decoded, encoded
 from potluck.protocol.blocks import Span
 
 pytestmark = pytest.mark.skipif(native_kernels.native_kernels() is None, reason="no kernels can be compiled here")
 SPAN = Span(0, 3)
-FUSED = set(FAMILIES) & {
-    *("llama", "llama_tied", "mistral_sliding", "qwen2", "qwen3", "qwen3_moe", "mixtral", "phi3", "smollm3", "granite"),
-    *("gemma", "gemma2", "gemma3", "olmo2", "olmo3", "glm4", "gpt_oss"),
-}
 
 
-def random(*shape: int, seed: int = 0) -> Tensor:
-    return torch.randn(shape, generator=torch.Generator().manual_seed(seed)).to(torch.bfloat16)
+random = partial(spans.random, dtype=torch.bfloat16)
 
 
 def assert_rounded(found: Tensor, wanted: Tensor) -> None:
@@ -58,11 +52,13 @@ def test_a_norm_is_the_family_s_own(kind: Any, width: int) -> None:
         assert_rounded(normed, norm(hidden))
 
 
-def test_a_norm_in_float32_stays_with_torch() -> None:
-    norm = Olmo2RMSNorm(64)
-    hidden = random(1, 2, 64)
+def test_numbers_that_are_not_bfloat16_stay_with_torch_or_are_refused() -> None:
+    norm, hidden = Olmo2RMSNorm(64), random(1, 2, 64)
     with torch.inference_mode():
         assert torch.equal(native_blocks.add_and_norm(hidden, None, norm)[1], norm(hidden))
+    table = torch.ones((1, 32), dtype=torch.float16)
+    with pytest.raises(TypeError, match="float16"):
+        native_blocks.rotate(random(1, 2, 32), random(1, 1, 32), table, table, 32)
 
 
 @pytest.mark.parametrize("is_interleaved", [False, True])
@@ -93,51 +89,40 @@ def test_an_activation_is_torch_s(is_gelu: bool) -> None:
     torch.testing.assert_close(found, own * up, rtol=2**-6, atol=1e-6, equal_nan=True)
 
 
-def test_tables_in_another_format_are_refused() -> None:
-    table = torch.ones((1, 32), dtype=torch.float16)
-    with pytest.raises(TypeError, match="float16"):
-        native_blocks.rotate(random(1, 2, 32), random(1, 1, 32), table, table, 32)
-
-
 @cache
 def load(folder: Path, dtype: torch.dtype = torch.bfloat16) -> BlockSpan:
-    return load_span(open_checkpoint(str(folder)), SPAN, dtype=dtype)
+    return span_of(folder, SPAN, dtype=dtype)
 
 
-def decoded(blocks: BlockSpan, tokens: int) -> Tensor:
+def decode(blocks: BlockSpan, tokens: int) -> Tensor:
     """The output of a prompt and of tokens after it, one by one."""
     memory = blocks.new_memory(64)
     sequence = memory.new_sequence()
-    hidden = random(tokens + 4, 64).to(blocks.dtype)
-    outputs = []
-    for part in (hidden[:tokens], *hidden[tokens:].split(1)):
-        memory.reserve(sequence, sequence.length + len(part))
-        outputs.append(blocks.run_step(plan_step(memory, [StepRow(sequence, len(part))]), part, memory))
-        memory.advance(sequence, len(part))
-    return torch.cat(outputs)
+    parts = random(tokens + 4, 64).split([tokens, 1, 1, 1, 1])
+    return torch.cat([spans.step(blocks, memory, [(sequence, part)])[0] for part in parts])
 
 
-@pytest.mark.parametrize("family", sorted(FUSED))
+@pytest.mark.parametrize(
+    "family", ["llama", "phi3", "qwen3_moe", "mixtral", "gemma2", "gemma3", "olmo2", "glm4", "gpt_oss"]
+)
 def test_fused_blocks_compute_what_the_family_s_own_code_computes(
-    family: str, family_folder: Callable[[str], Path], monkeypatch: pytest.MonkeyPatch
+    family: str, family_folder: FolderOf, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     blocks = load(family_folder(family))
     assert blocks.step_ways == "native kernels, fused"
     runner = blocks._runner
     assert runner is not None
     monkeypatch.setattr(runner, "_whole", None)
-    found = decoded(blocks, 3)
+    found = decode(blocks, 3)
     monkeypatch.setattr(runner, "_called", list(runner.layers))
-    assert difference(found, decoded(blocks, 3)) < 2e-2
+    assert difference(found, decode(blocks, 3)) < 2e-2
 
 
 def difference(found: Tensor, wanted: Tensor) -> float:
     return float((found.float() - wanted.float()).abs().max() / wanted.float().abs().max())
 
 
-def test_many_tokens_run_the_block_s_own_code(
-    family_folder: Callable[[str], Path], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_many_tokens_run_the_block_s_own_code(family_folder: FolderOf, monkeypatch: pytest.MonkeyPatch) -> None:
     blocks = load(family_folder("llama"))
     runner = blocks._runner
     assert runner is not None
@@ -145,35 +130,29 @@ def test_many_tokens_run_the_block_s_own_code(
     used: list[int] = []
     norm = native_blocks.add_and_norm
     monkeypatch.setattr(native_blocks, "add_and_norm", lambda x, *rest: used.append(x.shape[1]) or norm(x, *rest))
-    decoded(blocks, native_blocks.MOST_TOKENS + 1)
+    decode(blocks, native_blocks.MOST_TOKENS + 1)
     assert set(used) == {1}
 
 
-def test_blocks_in_float32_without_whole_blocks_keep_torch_s_ways(family_folder: Callable[[str], Path]) -> None:
-    blocks = load(family_folder("mixtral"), dtype=torch.float32)
-    assert blocks.step_ways == "plain"
-    assert blocks.no_kernels is None
-
-
 def test_fused_blocks_that_differ_are_not_used(
-    family_folder: Callable[[str], Path], monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    family_folder: FolderOf, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setattr(native_blocks, "activate_times", lambda gate, up, is_gelu: gate * up)
-    blocks = load_span(open_checkpoint(str(family_folder("llama"))), SPAN, dtype=torch.bfloat16)
+    blocks = span_of(family_folder("llama"), SPAN, dtype=torch.bfloat16)
     assert blocks.step_ways.startswith("plain: fused blocks fail: rows in one step differ")
     assert blocks.is_ragged
     assert "run their own code" in caplog.text
 
 
-def test_no_kernel_is_used_if_one_is_wrong(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
+def test_no_kernel_is_used_if_one_is_wrong(
+    kernels: NativeKernels, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
     right = NativeKernels.int8
     monkeypatch.setattr(NativeKernels, "int8", lambda *given: right(*given) * 1.05)
     found = native_kernels._found.__wrapped__()
     assert isinstance(found, native_kernels.NoKernels)
     assert found.reason == "the native kernel int8 computes wrong numbers"
     assert found.reason in caplog.text
-    kernels = native_kernels.native_kernels()
-    assert kernels is not None
     monkeypatch.undo()
     assert wrong_kernel(kernels) is None
 
@@ -190,6 +169,7 @@ def test_the_library_is_compiled_once_and_again_if_it_is_damaged(
 
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     monkeypatch.setattr(subprocess, "run", counted)
+    monkeypatch.setattr(native_kernels, "_FLAGS", ("-O0", *native_kernels._FLAGS[1:]))  # a sixth of the time
     compiled = []
     for _ in range(3):
         runs.clear()
@@ -202,15 +182,57 @@ def test_the_library_is_compiled_once_and_again_if_it_is_damaged(
     assert kept.stat().st_mode & 0o777 == 0o600
 
 
-def test_a_missing_compiler_is_named_where_it_matters(
-    family_folder: Callable[[str], Path], monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+# -- attention ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.usefixtures("threads")
+@pytest.mark.parametrize("is_int8", [False, True])
+@pytest.mark.parametrize("group", [1, 3, 4, 6])
+@pytest.mark.parametrize(("tokens", "key_dim", "value_dim"), [(1, 64, 64), (37, 128, 128), (300, 48, 32)])
+def test_it_computes_what_torch_computes(
+    group: int, tokens: int, key_dim: int, value_dim: int, is_int8: bool, kernels: NativeKernels
 ) -> None:
-    monkeypatch.delenv("CC", raising=False)
-    monkeypatch.setattr("shutil.which", lambda name: None)
-    monkeypatch.setattr(native_kernels, "_found", native_kernels._found.__wrapped__)
-    with caplog.at_level(logging.WARNING):
-        blocks = load_span(open_checkpoint(str(family_folder("llama"))), SPAN, dtype=torch.bfloat16)
-    assert blocks.step_ways == "plain: no C compiler"
-    assert blocks.no_kernels is not None
-    assert "apt install gcc" in blocks.no_kernels.hint
-    assert "no C compiler" in caplog.text
+    query = random(1, 3, group, key_dim, seed=0)
+    keys, values = random(1, 3, tokens + 5, key_dim, seed=1), random(1, 3, tokens + 9, value_dim, seed=2)
+    if is_int8:
+        keys, values = encoded(keys), encoded(values)
+    keys, values = keys[:, :, 2 : 2 + tokens], values[:, :, 4 : 4 + tokens]  # a part of an arena
+    assert can_attend(keys, values)
+    output, sums = kernels.attention(query, keys, values, 0.3)
+    if is_int8:
+        keys, values = decoded(keys, key_dim, torch.float32), decoded(values, value_dim, torch.float32)
+    scores = query.float() @ keys.float().transpose(2, 3) * 0.3
+    torch.testing.assert_close(sums, scores.logsumexp(-1))
+    wanted = F.scaled_dot_product_attention(query.float(), keys.float(), values.float(), scale=0.3)
+    torch.testing.assert_close(output, wanted, rtol=1e-4, atol=1e-5)
+
+
+def test_great_scores_do_not_overflow(kernels: NativeKernels) -> None:
+    query, keys, values = (random(1, 1, count, 64, seed=count) for count in (1, 9, 9))
+    output, sums = kernels.attention(query, keys, values, 1e4)
+    assert sums.isfinite().all()
+    best = int((query.float() @ keys.float().transpose(2, 3)).argmax())
+    torch.testing.assert_close(output[0, 0, 0], values[0, 0, best].float())
+
+
+def test_what_is_no_number_stays_visible_and_with_its_head(kernels: NativeKernels) -> None:
+    query, keys, values = random(1, 2, 1, 64, seed=0), random(1, 2, 7, 64, seed=1), random(1, 2, 7, 64, seed=2)
+    keys[0, 0, 3, 5] = float("nan")
+    output, _ = kernels.attention(query, keys, values, 0.1)
+    assert output[0, 0].isnan().all()
+    assert output[0, 1].isfinite().all()
+
+
+@pytest.mark.parametrize(
+    ("keys", "values"),
+    [
+        (torch.zeros(1, 1, 2, 64), torch.zeros(1, 1, 2, 64)),
+        (torch.zeros(1, 1, 2, 40, dtype=torch.bfloat16), torch.zeros(1, 1, 2, 64, dtype=torch.bfloat16)),
+        (torch.zeros(1, 1, 2, 64, dtype=torch.bfloat16), torch.zeros(1, 1, 2, 1024, dtype=torch.bfloat16)),
+        (torch.zeros(1, 1, 2, 42, dtype=torch.int8), torch.zeros(1, 1, 2, 66, dtype=torch.int8)),
+        (torch.zeros(1, 1, 64, 2, dtype=torch.bfloat16).mT, torch.zeros(1, 1, 2, 64, dtype=torch.bfloat16)),
+    ],
+    ids=["float32", "40 numbers", "too wide", "40 numbers in int8", "numbers apart"],
+)
+def test_other_shapes_are_left_to_torch(keys: Tensor, values: Tensor) -> None:
+    assert not can_attend(keys, values)

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 from helpers.hub_server import HubRepo, HubServer
-from huggingface_hub import constants
+from huggingface_hub import constants, hf_hub_download
 from torch import nn
 from transformers.utils import logging
 
@@ -19,7 +19,8 @@ from potluck.blocks import load_span
 from potluck.checkpoint import hub as hub_module
 from potluck.checkpoint import load_ends, open_checkpoint
 from potluck.checkpoint.fetching import Fetching
-from potluck.errors import CheckpointError
+from potluck.checkpoint.search import FoundModel, search_hub
+from potluck.errors import CheckpointError, PotluckError
 from potluck.protocol.blocks import Span
 
 NAME = "someone/Tiny-1.5"
@@ -45,7 +46,7 @@ def shards_of(folder: Path, *keys: str) -> set[str]:
     return {file for name, file in weight_map.items() if any(key in name for key in keys)}
 
 
-def test_opening_fetches_no_shard_and_a_span_only_its_own(hub: HubServer, repo: HubRepo, tmp_path: Path) -> None:
+def test_opening_fetches_no_shard_and_a_span_only_its_own(hub: HubServer, repo: HubRepo) -> None:
     checkpoint = open_checkpoint(NAME)
     assert hub.fetched() == {"config.json", "generation_config.json", "model.safetensors.index.json"}
     assert checkpoint.revision == repo.commit
@@ -55,27 +56,16 @@ def test_opening_fetches_no_shard_and_a_span_only_its_own(hub: HubServer, repo: 
     assert span.digests == load_span(open_checkpoint(str(repo.folder)), Span(2, 4)).digests
 
 
-def test_ends_fetch_only_the_shards_of_the_ends(hub: HubServer, repo: HubRepo, tmp_path: Path) -> None:
+def test_ends_fetch_only_the_shards_of_the_ends_and_once(hub: HubServer, repo: HubRepo) -> None:
     load_ends(open_checkpoint(NAME), nn.Identity())
     shards = {file for file in hub.fetched() if file.endswith(".safetensors")}
     assert shards == shards_of(repo.folder, "embed_tokens", "lm_head", "model.norm.")
-
-
-def test_files_are_fetched_once(hub: HubServer, tmp_path: Path) -> None:
-    load_span(open_checkpoint(NAME), Span(0, 1))
-    before = len([request for request in hub.requests if request.method == "GET"])
-    load_span(open_checkpoint(NAME), Span(0, 1))
-    assert len([request for request in hub.requests if request.method == "GET"]) == before
-
-
-def test_other_programs_find_the_shards_in_the_cache(hub: HubServer, repo: HubRepo, tmp_path: Path) -> None:
-    from huggingface_hub import hf_hub_download
-
-    checkpoint = open_checkpoint(NAME)
-    (shard, *_) = sorted(shards_of(repo.folder, "layers.0."))
-    checkpoint.fetch([shard])
-    found = hf_hub_download(NAME, shard, local_files_only=True)
-    assert Path(found).read_bytes() == (repo.folder / shard).read_bytes()
+    hub.requests.clear()
+    load_ends(open_checkpoint(NAME), nn.Identity())
+    assert hub.fetched() == set()
+    for shard in shards:  # other programs find them, too
+        found = hf_hub_download(NAME, shard, local_files_only=True)
+        assert Path(found).read_bytes() == (repo.folder / shard).read_bytes()
 
 
 _KILLED_DOWNLOAD = """
@@ -106,7 +96,7 @@ def test_a_download_that_died_goes_on_where_it_broke_off(hub: HubServer, repo: H
 
 
 def test_how_far_a_download_is_can_be_asked_meanwhile(
-    hub: HubServer, repo: HubRepo, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    hub: HubServer, repo: HubRepo, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     seen: list[tuple[int, int] | None] = []
 
@@ -135,7 +125,7 @@ def test_progress_is_shown_only_when_asked_for(
     assert "model-00001" in capfd.readouterr().err
 
 
-def test_a_gated_model_needs_its_token(hub: HubServer, repo: HubRepo, tmp_path: Path) -> None:
+def test_a_gated_model_needs_its_token(hub: HubServer, repo: HubRepo) -> None:
     repo.token = "hf_right"
     for token in (None, "hf_wrong"):
         with pytest.raises(CheckpointError, match="gated") as refusal:
@@ -145,7 +135,7 @@ def test_a_gated_model_needs_its_token(hub: HubServer, repo: HubRepo, tmp_path: 
     assert load_span(checkpoint, Span(0, 1)).digests
 
 
-def test_unknown_names_are_told_apart(hub: HubServer, tmp_path: Path) -> None:
+def test_unknown_names_are_told_apart(hub: HubServer) -> None:
     with pytest.raises(CheckpointError, match="no model someone/else on the hub"):
         open_checkpoint("someone/else")
     with pytest.raises(CheckpointError, match="no such revision"):
@@ -180,3 +170,28 @@ def test_a_full_disk_is_named(hub: HubServer, tmp_path: Path, monkeypatch: pytes
     with pytest.raises(CheckpointError, match="disk is full") as refusal:
         load_span(checkpoint, Span(0, 1))
     assert str(tmp_path) in (refusal.value.hint or "")
+
+
+# -- search ------------------------------------------------------------------------------------------------------------
+
+
+LISTING: dict[str, object] = {
+    "tags": ["safetensors", "license:apache-2.0"],
+    "gated": "manual",
+    "safetensors": {"parameters": {"BF16": 1000, "F32": 10, "F8_E4M3": 4}, "total": 1014},
+}
+
+
+def test_a_search_tells_size_licence_and_who_decides(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    repos = {"owner/llama-1": HubRepo(tmp_path, listing=LISTING), "owner/llama-2": HubRepo(tmp_path)}
+    with HubServer(repos | {"owner/other": HubRepo(tmp_path)}) as hub:
+        monkeypatch.setenv("HF_ENDPOINT", hub.origin)
+        first, second = search_hub("llama")
+    assert first == FoundModel("owner/llama-1", 2044, 1014, "apache-2.0", is_gated=True)
+    assert second == FoundModel("owner/llama-2", 0, 0, "", is_gated=False)
+
+
+def test_a_hub_that_is_away_is_named_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HF_ENDPOINT", "http://127.0.0.1:9")
+    with pytest.raises(PotluckError, match="cannot reach the hub"):
+        search_hub("llama")

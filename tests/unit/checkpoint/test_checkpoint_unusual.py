@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import pytest
+from helpers.tiny_models import FAMILIES
 from transformers import AutoConfig
 
 from benchmarks.families import judge_all
-from potluck.checkpoint.families import refuse_start, refuse_unsplittable, slice_config
+from potluck.checkpoint.families import depends_on_length, has_experts, refuse_start, refuse_unsplittable, slice_config
 from potluck.errors import CheckpointError
 
 
 @pytest.mark.parametrize(
     "family",
-    ["gemma4_text", "gpt_neo", "granite_swa", "glm_moe_dsa", "jamba", "lfm3", "longcat_flash", "modernbert-decoder"],
+    [
+        *("gemma4_text", "gpt_neo", "granite_swa", "glm_moe_dsa", "jamba", "lfm3", "longcat_flash"),
+        *("modernbert-decoder", "bloom", "ctrl", "falcon_h1", "gemma2", "nemotron_h"),
+    ],
 )
 def test_an_unusual_family_is_exact_in_three_parts(family: str) -> None:
     assert judge_all([family])[family].startswith("exact")
@@ -49,3 +53,21 @@ def test_a_span_cannot_start_at_a_block_that_uses_anothers_choice() -> None:
         with pytest.raises(CheckpointError, match=f"block {start}") as raised:
             refuse_start(config, start)
         assert raised.value.hint == hint
+
+
+# -- from the configuration alone --------------------------------------------------------------------------------------
+
+
+def test_positions_of_some_families_depend_on_the_length() -> None:
+    families = ("llama_longrope", "llama_dynamic", "llama", "gemma3", "bloom", "gpt2", "gpt_oss", "qwen3_next")
+    assert [family for family in families if depends_on_length(FAMILIES[family]())] == [*families[:2]]
+
+
+@pytest.mark.parametrize(
+    ("family", "expected"),
+    [("llama", False), ("gemma3_text", False), ("mixtral", True), ("qwen3_moe", True), ("gpt_oss", True)],
+)
+def test_experts_are_known_whatever_a_family_calls_their_number(family: str, expected: bool) -> None:
+    from transformers import AutoConfig
+
+    assert has_experts(AutoConfig.for_model(family)) is expected

@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 import torch
-from helpers.client_world import QUICK
+from helpers.client_world import PATIENT
 from helpers.fake_network import FakeHost, FakeNetwork
 from helpers.golden import CHECKPOINT, GOLDEN
 from safetensors.torch import load_file
@@ -87,7 +87,7 @@ class Recording:
 
 
 def in_the_swarm(recording: Recording) -> tuple[SwarmClient, Any]:
-    client = SwarmClient(Membership(SWARM), QUICK, recording.start)
+    client = SwarmClient(Membership(SWARM), PATIENT, recording.start)
     client.start()
     return client, attach(open_checkpoint(str(CHECKPOINT)), client)
 
@@ -144,18 +144,14 @@ def test_a_backward_asks_what_a_stock_client_asks(case: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "case",
+    "kind",
     [
-        "session_batch2",
-        "session_deep_prompts",
-        "session_deep_prompts_broadcast",
-        "session_fills_max_length",
-        "session_hypo_ids",
-        "session_long_prefill",
-        "session_rollback",
+        *("batch2", "deep_prompts", "deep_prompts_broadcast", "fills_max_length", "hypo_ids", "long_prefill"),
+        "rollback",
     ],
 )
-def test_a_session_asks_what_a_stock_client_asks(case: str) -> None:
+def test_a_session_asks_what_a_stock_client_asks(kind: str) -> None:
+    case = f"session_{kind}"
     recording = Recording(case)
     steps = [unpack_map(read_envelope(body).metadata) for body in recording.expected("A") if body]
     client, _ = in_the_swarm(recording)

@@ -26,14 +26,11 @@ async def answer(value: int) -> int:
     return value
 
 
-def test_results_come_back(loop: LoopThread) -> None:
-    assert [loop.run(answer(n)) for n in range(50)] == list(range(50))
-
-
-def test_errors_come_back_as_they_are(loop: LoopThread) -> None:
+def test_results_and_errors_come_back(loop: LoopThread) -> None:
     async def fail() -> None:
         raise ZeroDivisionError("mine")
 
+    assert [loop.run(answer(n)) for n in range(50)] == list(range(50))
     with pytest.raises(ZeroDivisionError, match="mine"):
         loop.run(fail())
 

@@ -7,7 +7,8 @@ from dataclasses import replace
 import pytest
 import torch
 from helpers.block_server import BlockServer
-from helpers.client_world import QUICK, prompt, world
+from helpers.client_world import PATIENT, prompt, world
+from helpers.misdeeds import Once, kill
 from transformers import PreTrainedModel
 
 from potluck.client import pieces
@@ -16,7 +17,6 @@ from potluck.client.pieces import Inflow, is_long, piece_tokens
 from potluck.protocol.messages import StepRequest
 
 GREEDY = {"max_new_tokens": 4, "do_sample": False, "eos_token_id": None, "pad_token_id": 0}
-PATIENT = replace(QUICK, silence_before_ping_s=60.0, ping_timeout_s=60.0)  # however busy the machine is
 LONG = 100  # tokens
 
 
@@ -50,7 +50,7 @@ async def test_an_inflow_says_whether_its_tokens_come() -> None:
 
 def test_every_server_gets_the_prompt_in_pieces(local: PreTrainedModel) -> None:
     text = prompt(batch=2, tokens=LONG)
-    with world("0:1", "1:2", "2:4", config=PATIENT) as there:
+    with world("0:1", "1:2", "2:4") as there:
         assert torch.equal(there.model.generate(text, **GREEDY), local.generate(text, **GREEDY))
         assert [tokens_of(server) for server in there.servers] == [[16] * 6 + [4, 1, 1, 1]] * 3
 
@@ -62,7 +62,7 @@ def test_servers_compute_while_the_one_before_does(local: PreTrainedModel) -> No
     def note(server: BlockServer, request: StepRequest) -> None:
         order.append(there.servers.index(server))
 
-    with world("0:2", "2:4", config=PATIENT) as there:
+    with world("0:2", "2:4") as there:
         for server in there.servers:
             server.on_step = note
             server.delay_s = lambda server: 0.01
@@ -77,41 +77,28 @@ def test_an_exact_session_sends_prompts_whole(local: PreTrainedModel) -> None:
         assert tokens_of(there.servers[0])[0] == LONG
 
 
-@pytest.mark.parametrize("place", [0, 1, 2])
-@pytest.mark.parametrize("at", [1, 4])
+@pytest.mark.parametrize(("place", "at"), [(0, 1), (1, 4), (2, 1), (2, 4)])
 def test_a_server_that_dies_in_a_long_prompt_changes_no_token(local: PreTrainedModel, place: int, at: int) -> None:
     text = prompt(tokens=LONG)
-    killed: list[BlockServer] = []
-
-    def kill(server: BlockServer, request: StepRequest) -> None:
-        if not killed and server.blocks.span.start == place and len(server.steps) == at:
-            killed.append(server)
-            server.host.kill()
-
-    with world("0:1", "1:2", "2:4", "0:1", "1:2", "2:4", config=PATIENT) as there:
+    lost = Once(kill, when=lambda server, request: server.blocks.span.start == place and len(server.steps) == at)
+    with world("0:1", "1:2", "2:4", "0:1", "1:2", "2:4") as there:
         for server in there.servers:
-            server.on_step = kill
+            server.on_step = lost
         assert torch.equal(there.model.generate(text, **GREEDY), local.generate(text, **GREEDY))
-        (route,) = there.model.last_route()
         others = [server for server in there.serving() if server.blocks.span.start != place]
-        assert len(route.replaced) == 1
+        assert len(there.replaced()) == 1
         assert all(sum(tokens_of(server)) == LONG + 3 for server in others)  # nobody else begins again
 
 
 def test_a_replay_asks_for_no_outputs_that_are_known(local: PreTrainedModel) -> None:
     text = prompt(tokens=LONG)
 
-    def kill(server: BlockServer, request: StepRequest) -> None:
-        if len(server.steps) == 9 and not killed:
-            killed.append(server)
-            server.host.kill()
-
-    killed: list[BlockServer] = []
+    lost = Once(kill, when=lambda server, request: len(server.steps) == 9)
     with world("0:2", "2:4", "2:4", config=replace(PATIENT, audits="off")) as there:
         for server in there.servers[1:]:
-            server.on_step = kill
+            server.on_step = lost
         assert torch.equal(there.model.generate(text, **GREEDY), local.generate(text, **GREEDY))
         (replacement,) = [server for server in there.serving() if server.blocks.span.start == 2]
         asked = [step.answer_tokens for step in replacement.steps]
-    assert len(killed) == 1
+    assert lost.culprit is not None
     assert asked == [0] * 6 + [1, None]

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
+
 import pytest
 import torch
 from helpers.client_world import prompt, world
 from transformers import PreTrainedModel
 
 from potluck.errors import NetworkError, UsageError
+from potluck.protocol.codes import Code, RemoteError
 
 GREEDY = {"max_new_tokens": 5, "do_sample": False}
 
@@ -24,32 +27,23 @@ def test_a_second_call_sends_only_new_tokens(local: PreTrainedModel) -> None:
         assert tokens == [7, 1, 1, 1, 1, 1 + 3, 1, 1, 1, 1]
 
 
-def test_a_session_can_be_rewound(local: PreTrainedModel) -> None:
+def test_a_session_can_be_rewound_and_starts_anew_at_its_beginning(local: PreTrainedModel) -> None:
     with world("0:2", "2:4") as there, there.model.session(max_length=40) as session:
         there.model.generate(prompt(), session=session, **GREEDY)
         session.rewind(5)
         text = torch.cat([prompt()[:, :5], prompt(tokens=4, seed=2)], dim=1)
         assert torch.equal(there.model.generate(text, session=session, **GREEDY), local.generate(text, **GREEDY))
         assert there.servers[0].steps[5].start_from_position == 5
-
-
-def test_a_session_rewound_to_its_beginning_starts_anew(local: PreTrainedModel) -> None:
-    with world("0:4") as there, there.model.session(max_length=40) as session:
-        there.model.generate(prompt(), session=session, **GREEDY)
         session.rewind(0)
         text = prompt(batch=2, seed=3)
         assert torch.equal(there.model.generate(text, session=session, **GREEDY), local.generate(text, **GREEDY))
 
 
-def test_more_tokens_than_the_session_holds_are_refused_before_anything_is_sent() -> None:
-    with world("0:4") as there, there.model.session(max_length=8) as session:
-        with pytest.raises(UsageError, match="at most 8 tokens"):
-            there.model.generate(prompt(tokens=9), session=session, **GREEDY)
+def test_text_that_does_not_fit_a_session_is_refused_before_anything_is_sent() -> None:
+    with world("0:4") as there, there.model.session(max_length=16) as session:
+        with pytest.raises(UsageError, match="at most 16 tokens"):
+            there.model.generate(prompt(tokens=17), session=session, **GREEDY)
         assert not there.servers[0].steps
-
-
-def test_text_that_the_session_has_seen_already_is_refused() -> None:
-    with world("0:4") as there, there.model.session(max_length=40) as session:
         there.model.generate(prompt(), session=session, **GREEDY)
         with pytest.raises(UsageError, match="has seen 11 tokens"):
             there.model.generate(prompt(tokens=3), session=session, **GREEDY)
@@ -66,31 +60,20 @@ def test_an_exact_session_asks_every_server_to_run_it_alone(local: PreTrainedMod
             assert [step.opening.exact for step in server.steps if step.opening is not None] == [True, False]
 
 
-def test_another_number_of_rows_is_refused() -> None:
-    with world("0:4") as there, there.model.session(max_length=40) as session:
-        there.model(prompt(), past_key_values=session.cache)
-        with pytest.raises(UsageError, match="1 rows, not 2"):
-            there.model(prompt(batch=2), past_key_values=session.cache)
-
-
-def test_a_closed_session_says_so() -> None:
+def test_what_a_session_or_model_cannot_take_is_said() -> None:
     with world("0:4") as there:
         with there.model.session(max_length=40) as session:
             there.model(prompt(), past_key_values=session.cache)
+            with pytest.raises(UsageError, match="1 rows, not 2"):
+                there.model(prompt(batch=2), past_key_values=session.cache)
         with pytest.raises(UsageError, match="closed"):
             there.model(prompt(tokens=1), past_key_values=session.cache)
-
-
-def test_a_closed_model_says_so() -> None:
-    with world("0:4") as there:
         there.model.close()
         with pytest.raises(NetworkError, match="closed"):
             there.model.generate(prompt(), **GREEDY)
 
 
 def test_a_step_that_failed_can_be_tried_again(local: PreTrainedModel) -> None:
-    from potluck.protocol.codes import Code, RemoteError
-
     def fail_once(server: object, request: object) -> None:
         there.servers[0].on_step = lambda server, request: None
         raise RemoteError(Code.BAD_REQUEST, "no")
@@ -109,8 +92,6 @@ def test_a_step_that_failed_can_be_tried_again(local: PreTrainedModel) -> None:
 
 
 def test_several_threads_may_generate_at_the_same_time(local: PreTrainedModel) -> None:
-    from concurrent.futures import ThreadPoolExecutor
-
     texts = [prompt(seed=seed) for seed in range(4)]
     with world("0:2", "2:4") as there, ThreadPoolExecutor(4) as pool:
         got = list(pool.map(lambda text: there.model.generate(text, **GREEDY), texts))

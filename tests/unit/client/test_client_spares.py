@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-import threading
+import asyncio
+from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
 import torch
 from helpers.block_server import BlockServer
-from helpers.client_world import QUICK, World, prompt, world
+from helpers.client_world import PATIENT, World, prompt, world
+from helpers.misdeeds import kill
 from transformers import PreTrainedModel
 
 from potluck.client.config import ClientConfig
 from potluck.client.spares import choose_spare, replay_s
 from potluck.protocol.blocks import PeerId, PersonId, Span
-from potluck.protocol.messages import StepRequest
 from potluck.protocol.records import Heartbeat, LiveServer, NumberFormat, ServerRecord, ServerState
 from potluck.routing import RouteHop
 
@@ -22,11 +23,11 @@ LONG = 400  # tokens, whose replay takes more than a second at the speed that th
 ONE = {"max_new_tokens": 1, "do_sample": False}
 
 
-def loaded_server(name: str = "a", *, free: int = 10_000, batch: int = 0, queue_ms: float = 0.0) -> RouteHop:
+def loaded_server(name: str = "a", *, free: int = 10_000, **load: float) -> RouteHop:
     span, peer = Span(0, 2), PeerId(name)
     speeds = {"inference_tps": 10.0, "forward_tps": 1000.0, "network_tps": 1000.0, "throughput_tps": 1.0}
     record = ServerRecord(peer, span, "main", NumberFormat("float32"), ("d", "d"), 512, 8192, version="1", **speeds)
-    beat = Heartbeat(peer, ServerState.ONLINE, free, batch=batch, queue_ms=queue_ms)
+    beat = Heartbeat(peer, ServerState.ONLINE, free, **load)
     return RouteHop(LiveServer(record, beat), span)
 
 
@@ -34,11 +35,8 @@ def test_a_spare_server_is_the_nearest_that_is_idle_and_has_room() -> None:
     near, far = loaded_server("near"), loaded_server("far")
     rtts_s = {PeerId("near"): 0.01, PeerId("far"): 0.05}
     assert choose_spare([far, near], LONG, rtts_s) is near
-    for unfit in (
-        loaded_server("near", free=LONG),
-        loaded_server("near", batch=9),
-        loaded_server("near", queue_ms=100.0),
-    ):
+    for why in ({"free": LONG}, {"batch": 9}, {"queue_ms": 100.0}):
+        unfit = loaded_server("near", **why)
         assert choose_spare([unfit, far], LONG, rtts_s) is far
         assert choose_spare([unfit], LONG, rtts_s) is None
 
@@ -52,24 +50,29 @@ def spare_of(there: World) -> BlockServer | None:
     return next((server for server in there.servers if any(step.is_spare for step in server.steps)), None)
 
 
-def kill(server: BlockServer, request: StepRequest) -> None:
-    server.host.kill()
-
-
-def decode_until_fed(there: World, session: object, text: torch.Tensor, *, lag: int = 64) -> torch.Tensor:
-    """One token after another until a spare server has all but a few."""
-    for _ in range(80):
+def decode_until(there: World, session: object, text: torch.Tensor, holds: Callable[[int], bool]) -> torch.Tensor:
+    """One token after another until `holds` of the length of the text."""
+    for _ in range(400):
         text = there.model.generate(text, session=session, **ONE)
-        spare = spare_of(there)
-        if spare is not None and spare.steps[-1].start_from_position + 128 + lag >= text.shape[1]:
+        if holds(text.shape[1]):
             return text
-        threading.Event().wait(0.02)
-    raise AssertionError("nobody is fed")
+        there.client.run(asyncio.sleep(0.02))
+    raise AssertionError("it does not come")
+
+
+def decode_until_fed(there: World, session: object) -> torch.Tensor:
+    """One token after another until a spare server has all but a few."""
+
+    def is_fed(length: int) -> bool:
+        spare = spare_of(there)
+        return spare is not None and spare.steps[-1].start_from_position + 192 >= length
+
+    return decode_until(there, session, prompt(tokens=LONG), is_fed)
 
 
 def test_a_spare_server_takes_over_with_what_it_has(local: PreTrainedModel) -> None:
     with world("0:2", "2:4", "2:4") as there, there.model.session(max_length=500) as session:
-        text = decode_until_fed(there, session, prompt(tokens=LONG))
+        text = decode_until_fed(there, session)
         spare, lost = spare_of(there), there.serving()[1]
         assert spare is not None
         assert spare is not lost
@@ -85,22 +88,13 @@ def test_a_spare_server_takes_over_with_what_it_has(local: PreTrainedModel) -> N
         )
 
 
-def decode_until_replaced(there: World, session: object, text: torch.Tensor) -> torch.Tensor:
-    for _ in range(80):
-        text = there.model.generate(text, session=session, **ONE)
-        if there.model.last_route()[0].replaced:
-            return text
-        threading.Event().wait(0.02)
-    raise AssertionError("nobody takes over")
-
-
 def test_a_spare_server_takes_over_from_a_leaving_one_before_that_is_gone(local: PreTrainedModel) -> None:
     with world("0:4", "0:4", "0:4", inference_tps=1.0) as there, there.model.session(max_length=500) as session:
-        text = decode_until_fed(there, session, prompt(tokens=LONG))
+        text = decode_until_fed(there, session)
         spare, (leaving,) = spare_of(there), there.serving()
         assert spare is not None
         leaving.is_leaving = True
-        text = decode_until_replaced(there, session, text)
+        text = decode_until(there, session, text, lambda _: bool(there.replaced()))
         assert there.serving() == [spare]
         (route,) = there.model.last_route()
         assert 0 < route.hops[0].replayed_tokens <= 20, "it was fed before, and nobody waited for a replay"
@@ -110,23 +104,18 @@ def test_a_spare_server_takes_over_from_a_leaving_one_before_that_is_gone(local:
 
 def test_a_spare_server_that_leaves_too_is_left(local: PreTrainedModel) -> None:
     with world("0:4", "0:4", "0:4", inference_tps=1.0) as there, there.model.session(max_length=500) as session:
-        text = decode_until_fed(there, session, prompt(tokens=LONG))
+        text = decode_until_fed(there, session)
         spare, (leaving,) = spare_of(there), there.serving()
         assert spare is not None
         leaving.is_leaving = spare.is_leaving = True
         (third,) = [server for server in there.servers if server not in (spare, leaving)]
-        for _ in range(80):
-            text = there.model.generate(text, session=session, **ONE)
-            if there.serving() == [third]:
-                break
-            threading.Event().wait(0.02)
-        assert there.serving() == [third]
+        text = decode_until(there, session, text, lambda _: there.serving() == [third])
     assert torch.equal(text, local.generate(prompt(tokens=LONG), max_new_tokens=text.shape[1] - LONG, do_sample=False))
 
 
 def test_what_a_session_takes_back_is_given_again(local: PreTrainedModel) -> None:
     with world("0:4", "0:4") as there, there.model.session(max_length=500) as session:
-        text = decode_until_fed(there, session, prompt(tokens=LONG))
+        text = decode_until_fed(there, session)
         there.serving()[0].on_step = kill
         other = torch.cat([text[:, : LONG - 50], prompt(tokens=20, seed=3)], 1)
         session.rewind(LONG - 50)
@@ -139,8 +128,8 @@ def test_no_server_stands_by_that_cannot_or_must_not(why: str, local: PreTrained
     def person_of(peer: PeerId, ticket: bytes = b"", /) -> PersonId | None:
         return PersonId("ana" if why == "the same person's" else peer)
 
-    configs = {"exact": replace(QUICK, exact=True), "nobody else is to see the text": replace(QUICK, audits="off")}
-    config: ClientConfig = configs.get(why, QUICK)
+    configs = {"exact": replace(PATIENT, exact=True), "nobody else is to see the text": replace(PATIENT, audits="off")}
+    config: ClientConfig = configs.get(why, PATIENT)
     knows = why != "older servers"
     with world("0:4", "0:4", config=config, person_of=person_of, knows_spares=knows) as there:
         with there.model.session(max_length=500) as session:

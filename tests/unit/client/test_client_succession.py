@@ -5,12 +5,11 @@ from __future__ import annotations
 import torch
 from helpers.block_server import BlockServer
 from helpers.client_world import World, prompt, world
+from helpers.misdeeds import refuse
 from transformers import LogitsProcessor, LogitsProcessorList, PreTrainedModel
 
-from potluck.client.report import HopReport
 from potluck.protocol.blocks import Span
-from potluck.protocol.codes import Code, RemoteError
-from potluck.protocol.messages import StepRequest
+from potluck.protocol.codes import Code
 
 ONE = {"max_new_tokens": 1, "do_sample": False}
 MANY = 40  # a successor is ready after a few steps; how few is the loop's business
@@ -34,10 +33,6 @@ def serving_span(there: World, span: str) -> BlockServer:
     return next(server for server in there.serving() if str(server.blocks.span) == span)
 
 
-def replaced(there: World) -> list[HopReport]:
-    return there.model.last_route()[0].replaced
-
-
 def given_to(server: BlockServer) -> torch.Tensor:
     """All that its one session holds, [batch, tokens, hidden_size]."""
     given = torch.empty(1, 0, server.blocks.hidden_size)
@@ -51,7 +46,7 @@ def generate_until_replaced(there: World, session: object, text: torch.Tensor) -
     """One token after another until a successor has taken over."""
     for _ in range(MANY):
         text = there.model.generate(text, session=session, **ONE)
-        if replaced(there):
+        if there.replaced():
             return text
     raise AssertionError("no successor took over")
 
@@ -109,7 +104,7 @@ def test_a_half_fed_successor_forgets_what_is_rewound(local: PreTrainedModel) ->
         session.rewind(6)
         start = torch.cat([prompt()[:, :6], prompt(tokens=1, seed=5)], 1)
         text = there.model.generate(start, session=session, **greedy(20))
-        text = text if replaced(there) else generate_until_replaced(there, session, text)
+        text = text if there.replaced() else generate_until_replaced(there, session, text)
     given = given_to(new)
     torch.testing.assert_close(given, local.get_input_embeddings()(text[:, : given.shape[1]]))
 
@@ -124,7 +119,7 @@ def test_drafts_that_are_taken_back_do_not_keep_a_successor_from_taking_over(loc
         old.delay_s, new.delay_s = lambda server: 0.05, lambda server: 0.1  # while many drafts are taken back
         before, old.is_leaving = len(new.steps), True
         text = there.model.generate(text, session=session, **greedy(60), **drafts)
-        assert [hop.peer_id for hop in replaced(there)] == [old.peer_id]
+        assert [hop.peer_id for hop in there.replaced()] == [old.peer_id]
         opened = [step for step in new.steps[before:] if step.opening is not None]
         assert len(opened) == 1, "it was called off and prepared again"
     assert torch.equal(text, local.generate(start, **greedy(64), logits_processor=drafts["logits_processor"]))
@@ -133,16 +128,13 @@ def test_drafts_that_are_taken_back_do_not_keep_a_successor_from_taking_over(loc
 def test_with_no_successor_the_old_server_is_used_to_its_end_and_then_replayed_elsewhere(
     local: PreTrainedModel,
 ) -> None:
-    def gone(server: BlockServer, request: StepRequest) -> None:
-        raise RemoteError(Code.DRAINING, "gone")
-
     with world("0:4") as there, there.model.session(max_length=80) as session:
         text = there.model.generate(prompt(), session=session, **ONE)
         old = there.servers[0]
         old.is_leaving = True
         text = there.model.generate(text, session=session, **greedy(8))
         there.add_server(old.blocks.span)
-        old.on_step = gone
+        old.on_step = refuse(Code.DRAINING)
         text = there.model.generate(text, session=session, **greedy(4))
         assert there.serving()[0] is there.servers[1]
     assert torch.equal(text, local.generate(prompt(), **greedy(13)))

@@ -86,25 +86,17 @@ def test_texts_that_share_steps_get_the_tokens_that_they_would_get_alone(local: 
     assert len(steps) >= 8, "the texts did not share steps"
 
 
-def test_a_text_that_its_streamer_ends_leaves_the_others_alone(local: PreTrainedModel) -> None:
-    with world("0:4") as there:
-        got = generate(there, failing=2)
-    assert isinstance(got[2], InterruptedError)
-    for index in (0, 1, 3):
-        assert torch.equal(got[index], alone(local)[index])  # type: ignore[arg-type]
-
-
-def test_the_error_of_one_session_reaches_its_own_thread_only(local: PreTrainedModel) -> None:
-    victim = TEXTS[2].shape[1] + 10  # only the longest text comes that far
-
+@pytest.mark.parametrize("failing", [2, 3], ids=["its streamer", "its session"])
+def test_a_text_that_fails_leaves_the_others_alone(local: PreTrainedModel, failing: int) -> None:
     def refuse(server: BlockServer, request: StepRequest) -> None:
-        if request.start_from_position is not None and request.start_from_position >= victim:
+        longest = TEXTS[2].shape[1] + 10  # only the last text comes that far
+        if failing == 3 and request.start_from_position is not None and request.start_from_position >= longest:
             raise RemoteError(Code.BAD_REQUEST, "not this one")
 
     with world("0:4", on_step=refuse) as there:
-        got = generate(there)
-    assert isinstance(got[3], PotluckError | RemoteError)
-    for index in (0, 1, 2):
+        got = generate(there, failing=failing if failing == 2 else None)
+    assert isinstance(got[failing], InterruptedError if failing == 2 else PotluckError | RemoteError)
+    for index in {0, 1, 2, 3} - {failing}:
         assert torch.equal(got[index], alone(local)[index])  # type: ignore[arg-type]
 
 
@@ -188,7 +180,8 @@ def test_an_answer_that_comes_within_a_step_counts_in_the_next_one(loop: LoopThr
     def bring_the_late_answer(tokens: int) -> None:
         if tokens == 2:
             loop.post(gate.set)
-            loop.run(asyncio.sleep(0.05))
+            for _ in range(20):  # turns of the loop until the answer is there
+                loop.run(asyncio.sleep(0))
 
     texts = together(loop, Ends(after_blocks=bring_the_late_answer))
 
@@ -211,7 +204,7 @@ def test_families_whose_ends_mix_tokens_decode_each_text_alone(loop: LoopThread)
     assert not together(loop, Ends(mixes=True)).takes(Cache())  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize("family", ["gpt2", "bloom", "gemma2", "glm4", "qwen3_moe"])
+@pytest.mark.parametrize("family", ["gpt2", "bloom", "gemma2"])
 def test_ends_of_common_families_share_steps(family: str, family_folder: Callable[[str], Path]) -> None:
     with world(folder=family_folder(family), num_blocks=6) as there, torch.inference_mode():
         assert there.model._together.takes(Cache())

@@ -4,22 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
 
 import pytest
 import torch
-from helpers.block_server import BlockServer
-from helpers.client_world import HASTY, QUICK, World, prompt, world
+from helpers.client_world import HASTY, PATIENT, QUICK, World, prompt, world
+from helpers.misdeeds import Misdeed, Once, freeze, kill, refuse
 from torch import Tensor
 from transformers import PreTrainedModel
 
 from potluck.client import PromptTuning
 from potluck.errors import SwarmError, UsageError
 from potluck.protocol.blocks import Span
-from potluck.protocol.codes import Code, RemoteError
+from potluck.protocol.codes import Code
 from potluck.protocol.messages import BackwardRequest, ForwardRequest
 
 CLOSE = {"rtol": 1e-4, "atol": 1e-6}
+fail = refuse(Code.INTERNAL)
 
 
 def loss_and_gradient(model: PreTrainedModel, ids: Tensor, **options: Tensor) -> tuple[Tensor, Tensor]:
@@ -35,13 +35,8 @@ def assert_same_gradient(there: World, local: PreTrainedModel, ids: Tensor, **op
     torch.testing.assert_close(got[1], want[1], **CLOSE)
 
 
-def test_gradients_of_inputs_equal_the_local_model(local: PreTrainedModel) -> None:
-    with world("0:1", "1:3", "3:4") as there:
-        assert_same_gradient(there, local, prompt(batch=3, tokens=9))
-
-
 def test_large_batches_go_in_pieces_side_by_side(local: PreTrainedModel) -> None:
-    with world("0:2", "2:4", config=replace(QUICK, micro_batch_tokens=20)) as there:
+    with world("0:2", "2:4", config=replace(PATIENT, micro_batch_tokens=20)) as there:
         assert_same_gradient(there, local, prompt(batch=5, tokens=9))
         assert [request.hidden.shape[0] for request in there.servers[0].forwards] == [2, 2, 1]
 
@@ -56,7 +51,7 @@ def test_servers_hear_whether_a_backward_follows(local: PreTrainedModel) -> None
 
 def test_a_large_batch_is_cut_so_that_the_second_server_works_beside_the_first(local: PreTrainedModel) -> None:
     there_at: list[tuple[int, type]] = []
-    with world("0:2", "2:4", config=replace(QUICK, max_parallel_calls=1)) as there:
+    with world("0:2", "2:4", config=replace(PATIENT, max_parallel_calls=1)) as there:
         for number, server in enumerate(there.servers):
             server.on_call = lambda _, request, number=number: there_at.append((number, type(request)))
         assert_same_gradient(there, local, prompt(batch=10, tokens=128))
@@ -69,15 +64,8 @@ def test_a_large_batch_is_cut_so_that_the_second_server_works_beside_the_first(l
 def test_a_server_lost_amid_a_pipeline_is_replaced_and_counts_as_one_failure(local: PreTrainedModel) -> None:
     for stage in (ForwardRequest, BackwardRequest):
         with world("0:2", "2:4", "2:4", max_batch_tokens=300) as there:
-            seen: list[object] = []
-
-            def kill_at_the_third(server: BlockServer, request: object, stage: type = stage, seen: Any = seen) -> None:
-                if isinstance(request, stage):
-                    seen.append(server)
-                    if len(seen) == 3:
-                        server.host.kill()
-
-            there.servers[1].on_call = there.servers[2].on_call = kill_at_the_third
+            third = Once(kill, nth=3, when=lambda server, request, stage=stage: isinstance(request, stage))
+            there.servers[1].on_call = there.servers[2].on_call = third
             assert_same_gradient(there, local, prompt(batch=8, tokens=130))
             bans = there.client.servers._bans
             assert list(bans._failures.values()) in ([], [1])  # the look at it may go on
@@ -93,14 +81,6 @@ def test_a_row_longer_than_some_servers_take_goes_to_one_that_takes_it(local: Pr
         assert_same_gradient(there, local, prompt(batch=2, tokens=9))
         assert [len(server.backwards) for server in large] == [2, 2]
         assert not any(server.forwards for server in there.servers[:3])
-
-
-def test_requests_of_several_frames_are_answered(local: PreTrainedModel) -> None:
-    with world("0:2", "2:4", max_batch_tokens=20_000) as there:
-        hidden = torch.randn(1, 17_000, 64)  # 4.4 MB
-        with torch.no_grad():
-            got = there.model.blocks(hidden)
-        assert got.shape == hidden.shape
 
 
 def test_rows_padded_on_either_side_train_as_if_alone(local: PreTrainedModel) -> None:
@@ -120,53 +100,23 @@ def test_rows_padded_on_either_side_train_as_if_alone(local: PreTrainedModel) ->
         assert not gradient[row, ~real].any()
 
 
-def kill(server: BlockServer, request: object) -> None:
-    server.host.kill()
-
-
-def fail(server: BlockServer, request: object) -> None:
-    raise RemoteError(Code.INTERNAL, "broken")
-
-
-@pytest.mark.parametrize("misdeed", [kill, fail])
-@pytest.mark.parametrize("stage", [ForwardRequest, BackwardRequest])
-def test_a_server_lost_in_either_pass_is_replaced(
-    local: PreTrainedModel, stage: type, misdeed: Callable[[BlockServer, object], None]
-) -> None:
-    with world("0:1", "1:3", "1:3", "3:4") as there:
-        lost: list[BlockServer] = []
-
-        def once(server: BlockServer, request: object) -> None:
-            if isinstance(request, stage) and not lost:
-                lost.append(server)
-                misdeed(server, request)
-
-        there.servers[1].on_call = there.servers[2].on_call = once
+@pytest.mark.parametrize(
+    ("stage", "misdeed"),
+    [(ForwardRequest, kill), (BackwardRequest, kill), (ForwardRequest, freeze), (BackwardRequest, fail)],
+)
+def test_a_server_lost_in_either_pass_is_replaced(local: PreTrainedModel, stage: type, misdeed: Misdeed) -> None:
+    with world("0:1", "1:3", "1:3", "3:4", config=QUICK if misdeed is freeze else PATIENT) as there:
+        lost = Once(misdeed, when=lambda server, request: isinstance(request, stage))
+        there.servers[1].on_call = there.servers[2].on_call = lost
         assert_same_gradient(there, local, prompt(batch=2))
-        assert lost
+        assert lost.culprit is not None
 
 
 def test_a_backward_that_nobody_can_do_ends_with_an_error() -> None:
     with world("0:2", "2:4", config=HASTY) as there:
-        there.servers[1].on_call = lambda server, request: (
-            server.host.kill() if isinstance(request, BackwardRequest) else None
-        )
+        there.servers[1].on_call = Once(kill, when=lambda server, request: isinstance(request, BackwardRequest))
         with pytest.raises(SwarmError, match="2:4"):
             loss_and_gradient(there.model, prompt())
-
-
-def test_a_frozen_server_does_not_hold_training_up(local: PreTrainedModel) -> None:
-    with world("0:4", "0:4") as there:
-        frozen: list[BlockServer] = []
-
-        def freeze_once(server: BlockServer, request: object) -> None:
-            if not frozen:
-                frozen.append(server)
-                server.host.freeze()
-
-        for server in there.servers:
-            server.on_call = freeze_once
-        assert_same_gradient(there, local, prompt())
 
 
 def deep_forward(model: PreTrainedModel, tuning: PromptTuning, ids: Tensor, labels: Tensor) -> Tensor:
@@ -200,6 +150,7 @@ def test_gradients_of_prompts_and_deep_prompts_equal_the_local_model(local: PreT
         torch.nn.init.normal_(tuning.deep_prompts, std=0.1, generator=torch.Generator().manual_seed(0))
         got = torch.autograd.grad(tuning(ids, labels=ids).loss, list(tuning.parameters()))
         want = torch.autograd.grad(deep_forward(local, tuning, ids, ids), list(tuning.parameters()))
+        assert {name for name, _ in tuning.named_parameters()} == {"prompt", "deep_prompts"}
     torch.testing.assert_close(got, want, **CLOSE)
 
 
@@ -210,29 +161,8 @@ def test_deep_prompts_reach_the_sessions_and_their_replacements(local: PreTraine
         torch.nn.init.normal_(tuning.deep_prompts, std=0.3, generator=torch.Generator().manual_seed(0))
         want = tuning.generate(prompt(), **options)
         assert not torch.equal(want, local.generate(inputs_embeds=tuning._embed(prompt()), **options))
-        for server in there.servers[1:]:
-            server.on_step = lambda server, request: server.host.kill() if len(server.steps) == 4 else None
-        there.servers[2].on_step = lambda server, request: None
+        there.servers[1].on_step = Once(kill, when=lambda server, request: len(server.steps) == 4)
         assert torch.equal(tuning.generate(prompt(), **options), want)
-
-
-def test_prompt_tuning_lowers_the_loss_and_leaves_the_model_alone() -> None:
-    ids = prompt(batch=2, tokens=6)
-    with world("0:2", "2:4") as there:
-        before = {name: value.clone() for name, value in there.model.state_dict().items()}
-        tuning = PromptTuning(there.model, 4, deep=True)
-        optimizer = torch.optim.Adam(tuning.parameters(), lr=0.05)
-        losses = []
-        for _ in range(8):
-            loss = tuning(ids, labels=ids).loss
-            optimizer.zero_grad()
-            loss.backward()
-            optimizer.step()
-            losses.append(float(loss.detach()))
-        assert losses[-1] < 0.8 * losses[0]
-        assert {name for name, _ in tuning.named_parameters()} == {"prompt", "deep_prompts"}
-        for name, value in there.model.state_dict().items():
-            assert torch.equal(value, before[name])
 
 
 def test_deep_prompts_of_a_wrong_shape_are_refused() -> None:
