@@ -9,6 +9,8 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import itertools
+import os
+import signal
 import time
 from collections.abc import AsyncIterator, Iterator
 from dataclasses import dataclass
@@ -210,6 +212,16 @@ async def test_open_streams_of_several_people_take_no_more_than_their_share(
                 await asyncio.sleep(0.05)
     finally:
         await helper.close()
+
+
+async def test_a_client_whose_node_is_killed_holds_nothing_any_more(
+    swarm: LocalSwarm, hostile: HostilePeer, witness: Witness
+) -> None:
+    node = await start_node(swarm, "Oscar", dht_client=True)
+    await HostilePeer(node, swarm.swarm, hostile.victim).session(tokens=600)
+    assert await free_cache(witness.node, hostile.victim) < witness.free_before
+    os.kill(node.p2pd_pid, signal.SIGKILL)
+    await node.close()
 
 
 # -- the directory -----------------------------------------------------------------------------------------------------

@@ -326,7 +326,9 @@ async def test_a_killed_process_takes_its_p2pd_along_and_its_streams_end(
         await wait_gone(pid)
     monkeypatch.undo()
     host = await Libp2pHost.start(HostConfig(runtime_dir=runtime_dir))  # removes what the dead left
+    pid = host.p2pd_pid
     await host.close()
+    assert not psutil.pid_exists(pid)
     assert not list(runtime_dir.iterdir())
 
 
@@ -362,14 +364,6 @@ async def test_of_too_many_streams_some_are_refused_and_the_rest_closed(
     assert answers[Code.BUSY] + answers[None] == 7
     assert answers[Code.BUSY] >= 3  # one more when an earlier refusal has been read meanwhile
     assert answers[None] >= 1
-
-
-async def test_closing_ends_p2pd(folder: Path) -> None:
-    host = await Libp2pHost.start(HostConfig(runtime_dir=folder / "closing"))
-    pid = host.p2pd_pid
-    await host.close()
-    assert not psutil.pid_exists(pid)
-    assert not list((folder / "closing").iterdir())
 
 
 async def test_a_cancelled_start_leaves_no_process(folder: Path) -> None:
