@@ -157,9 +157,10 @@ async def test_answers_come_in_the_blocks_dtype(network):
 
 
 async def test_sessions_go_on_while_a_call_computes_and_a_cancelled_call_leaves_the_queue(network, blocks):
-    released = threading.Event()
+    entered, released = threading.Event(), threading.Event()
 
     def wait() -> Generator[None, None, None]:
+        entered.set()
         assert released.wait(120)
         yield
 
@@ -168,13 +169,14 @@ async def test_sessions_go_on_while_a_call_computes_and_a_cancelled_call_leaves_
         training = asyncio.create_task(
             calls.run(Priority.BACKWARD, wait, client=PersonId("trainer"), tokens=1, timeout_s=120)
         )
+        await asyncio.to_thread(entered.wait)
         client = await Client.open(host, server)
         await client.step(StepRequest(hidden_states(1, 2), opening()))
         request = ForwardRequest("golden", SPAN, hidden_states(2, 3))
         cancelled = asyncio.create_task(ask(host, server, request))
-        await until(lambda: calls.queued_tokens == 1 + 6)
+        await until(lambda: calls.queued_tokens == 6)
         cancelled.cancel()
-        await until(lambda: calls.queued_tokens == 1)
+        await until(lambda: calls.queued_tokens == 0)
         assert not training.done()
         released.set()
         await training
