@@ -1,7 +1,5 @@
 """Rules for all tests."""
 
-from __future__ import annotations
-
 import os
 import sys
 import tempfile

@@ -5,8 +5,6 @@ it. As a plug-in of pytest it skips tests whose marker names a missing program, 
 table for a test without such a marker, so that no test can forget it. Imports the standard library alone.
 """
 
-from __future__ import annotations
-
 import ctypes
 import os
 import shutil

@@ -1,7 +1,5 @@
 """One screen and one daemon that serves, for all tests of a file: starting costs more than most tests."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import pytest

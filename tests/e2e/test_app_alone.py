@@ -1,7 +1,5 @@
 """The app on a real virtual screen with a real tray host, while no daemon runs."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """The app after an update: the same process, of the new version, with the tray icon and the lock of the one before."""
 
-from __future__ import annotations
-
 import asyncio
 import shutil
 import subprocess

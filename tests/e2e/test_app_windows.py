@@ -3,8 +3,6 @@
 The window lives in this process, without a screen; `test_app_with_daemon.py` has the app as a whole on a real one.
 """
 
-from __future__ import annotations
-
 import os
 import signal
 from collections.abc import Iterator

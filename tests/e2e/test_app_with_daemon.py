@@ -3,8 +3,6 @@
 The tray is seen and clicked from outside, over D-Bus, and the window is used with the keyboard.
 """
 
-from __future__ import annotations
-
 import asyncio
 import os
 import signal

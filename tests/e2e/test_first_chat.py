@@ -1,7 +1,5 @@
 """The first click of somebody without an invite: a swarm of their own, and a chat that answers."""
 
-from __future__ import annotations
-
 import pytest
 from helpers.application import Wait, english, qapp_args, wait
 from helpers.daemon_process import LOOPBACK, DaemonProcess

@@ -4,8 +4,6 @@
 which something is to happen, names its servers and goes on when it is told.
 """
 
-from __future__ import annotations
-
 import json
 import sys
 from typing import Any

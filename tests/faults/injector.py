@@ -4,8 +4,6 @@ Several clients work at the same time, each struck by a fault of its own. Engine
 other fault is healed. A client's own process compares tokens, logits and gradients with the local model.
 """
 
-from __future__ import annotations
-
 import contextlib
 import math
 import os

@@ -1,7 +1,5 @@
 """Draws what goes wrong when, from a seed. Pure."""
 
-from __future__ import annotations
-
 import random
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """A TCP proxy before one server, whose connections can be cut, refused, slowed, or silent in one or both directions."""
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import random

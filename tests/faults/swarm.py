@@ -1,7 +1,5 @@
 """A local swarm with a proxy before each engine, and a clock and a copy of the checkpoint for each."""
 
-from __future__ import annotations
-
 import contextlib
 import itertools
 import random

@@ -1,7 +1,5 @@
 """Each kind of fault once, in a real swarm."""
 
-from __future__ import annotations
-
 import pytest
 
 from tests.faults.injector import inject

@@ -1,7 +1,5 @@
 """A client in its own process, a piece of work in which something is struck, and what came of all the work of a run."""
 
-from __future__ import annotations
-
 import contextlib
 import json
 import queue

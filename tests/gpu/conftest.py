@@ -4,8 +4,6 @@ Imports nothing of the project but `potluck.blocks` and `potluck.checkpoint`, an
 have neither hivemind nor what the other tests need.
 """
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable
 from pathlib import Path

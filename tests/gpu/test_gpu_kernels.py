@@ -1,7 +1,5 @@
 """The Triton kernels: their numbers, on the GPU or, with TRITON_INTERPRET=1 in the environment, on the CPU."""
 
-from __future__ import annotations
-
 import os
 import random
 from dataclasses import dataclass

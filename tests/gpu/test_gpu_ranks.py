@@ -1,7 +1,5 @@
 """A span over two GPUs against one process. Never run so far: no machine with two GPUs was at hand."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 

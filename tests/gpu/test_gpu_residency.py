@@ -1,7 +1,5 @@
 """Weights and KV memory that leave the GPU and come back; streamed blocks; number formats; lack of memory."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 

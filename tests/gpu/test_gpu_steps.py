@@ -1,7 +1,5 @@
 """Steps of packed rows on a GPU against Hugging Face's eager code, row by row: families, windows, sinks, graphs."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any

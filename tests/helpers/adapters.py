@@ -1,7 +1,5 @@
 """Random LoRA adapters for the golden checkpoint, in the files that peft writes."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

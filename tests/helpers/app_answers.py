@@ -1,7 +1,5 @@
 """What a daemon answers to the pages of the app, for tests and figures that need a window full of them."""
 
-from __future__ import annotations
-
 import time
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """All that the app's window says in a language, and which of it is English."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager

@@ -1,7 +1,5 @@
 """Fixtures of tests that show widgets: pytest-qt's application without a screen, in English and with light colours."""
 
-from __future__ import annotations
-
 import functools
 from collections.abc import Callable
 

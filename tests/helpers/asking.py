@@ -1,7 +1,5 @@
 """Somebody who uses a swarm of the demo model, so that a server has an open session."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress

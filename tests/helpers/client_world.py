@@ -1,7 +1,5 @@
 """A model whose blocks are at servers on the fake network, all in the client's own event loop."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """`potluck` as a person runs it: a process with folders of its own, and what it says and leaves behind."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 from collections.abc import Sequence

@@ -3,8 +3,6 @@
 Each function does to one file what its name says, and returns nothing. All but `replace` keep the file's inode.
 """
 
-from __future__ import annotations
-
 import os
 import random
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """Settings of a daemon beside which somebody sits in a test: it keeps serving although keys are pressed."""
 
-from __future__ import annotations
-
 AT_FULL_SPEED = "[when]\nactive_percent = 100\n"
 SETTINGS = {
     "POTLUCK_SERVE_LISTEN": "/ip4/127.0.0.1/tcp/0",

@@ -3,8 +3,6 @@
 Everything is started by us, found by pid, and ended with the context, also when a test fails.
 """
 
-from __future__ import annotations
-
 import contextlib
 import os
 import subprocess

@@ -1,7 +1,5 @@
 """Servers of a swarm that have nothing but a directory, on a network in memory."""
 
-from __future__ import annotations
-
 import asyncio
 import time
 from collections.abc import Callable

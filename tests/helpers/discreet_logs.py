@@ -1,7 +1,5 @@
 """What no log may hold: what people write and read, what the model computes with, and what opens a door."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable
 

@@ -4,8 +4,6 @@ A line that is indented by four letters is a command for a shell; a fenced block
 command before it prints.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from enum import Enum, auto
 from pathlib import Path

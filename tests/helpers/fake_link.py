@@ -1,7 +1,5 @@
 """A way to the daemon that answers when the test says so, beside the real one in `potluck_app.shell.link`."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

@@ -6,8 +6,6 @@ FOLDER/world.json says what there is; FOLDER/calls.jsonl gets every call. Words 
 typical of them; `potluck control` is the real one. Messages are those of WSL 2.4 to 2.6, as its users report them.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import sys

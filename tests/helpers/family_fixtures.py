@@ -1,7 +1,5 @@
 """Fixtures for tests that load checkpoints of several families; a conftest imports them."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 

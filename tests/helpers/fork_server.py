@@ -9,8 +9,6 @@ Not for what a test starts in order to see how it starts: memory, orphans, impor
 server's environment for such a child.
 """
 
-from __future__ import annotations
-
 import contextlib
 import ctypes
 import gc

@@ -3,8 +3,6 @@
 Prints a line when it is mapped and active; ends when it is terminated, or by its alarm after ten minutes.
 """
 
-from __future__ import annotations
-
 import os
 import signal
 import sys

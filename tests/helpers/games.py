@@ -1,7 +1,5 @@
 """What a game does to a desktop: it registers with GameMode, or it fills the screen and is busy."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """What a Petals swarm of a small Llama was once asked and answered, and the checkpoint that it served."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from potluck.petals.protobuf import read_fields

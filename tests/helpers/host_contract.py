@@ -1,7 +1,5 @@
 """What every implementation of `potluck.p2p.network.Host` must do; run against the fake network and the real one."""
 
-from __future__ import annotations
-
 import asyncio
 import itertools
 import logging

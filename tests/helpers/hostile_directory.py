@@ -1,7 +1,5 @@
 """What a hostile node may answer to those who search the DHT."""
 
-from __future__ import annotations
-
 import math
 import time
 from collections.abc import Callable, Mapping

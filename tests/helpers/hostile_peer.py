@@ -1,7 +1,5 @@
 """What a hostile peer may put on the wire: messages and frames that no client of ours would make."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Mapping
 

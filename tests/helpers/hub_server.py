@@ -3,8 +3,6 @@
 It listens on loopback only, counts what was asked of it, and can require a token or break connections in mid-file.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 from dataclasses import dataclass, field

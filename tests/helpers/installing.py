@@ -3,8 +3,6 @@
 `Debian` is where it happens. The engine's wheels lie in a folder; Debian's own packages come from its mirror.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import os

@@ -4,8 +4,6 @@ Each namespace has one TUN device. One router process reads all of them and pass
 have. Linux's netem does the same, but not every kernel has it. Links are seeded: the same packets are lost each time.
 """
 
-from __future__ import annotations
-
 import contextlib
 import ctypes
 import fcntl

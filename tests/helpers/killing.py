@@ -1,7 +1,5 @@
 """The end of processes that a test started, all at once."""
 
-from __future__ import annotations
-
 import contextlib
 from collections.abc import Sequence
 

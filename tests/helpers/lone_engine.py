@@ -1,7 +1,5 @@
 """One engine on the fake network, and a client that has sessions with it."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 from typing import Any

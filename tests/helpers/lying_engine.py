@@ -3,8 +3,6 @@
 One matrix is changed after the blocks were loaded, so that its announcement and digests are those of an honest server.
 """
 
-from __future__ import annotations
-
 import runpy
 import sys
 from typing import Any

@@ -1,7 +1,5 @@
 """One person's machine in a network namespace: folders of its own, commands typed there, a daemon to be waited for."""
 
-from __future__ import annotations
-
 import contextlib
 import json
 import os

@@ -4,8 +4,6 @@
 Mac alone has is not there: it shows what would fail at once on one, not that everything works.
 """
 
-from __future__ import annotations
-
 import asyncio
 import importlib.abc
 import mmap

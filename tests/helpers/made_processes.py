@@ -1,7 +1,5 @@
 """A made /proc for odd cases: processes that cannot be started here, or not in a hurry."""
 
-from __future__ import annotations
-
 import shutil
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Founders, members and their gates without a network: gates call each other directly."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 
 from potluck.membership.gate import PRESENT, ROSTER, MembersGate

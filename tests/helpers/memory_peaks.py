@@ -4,8 +4,6 @@ Run as a script: `python memory_peaks.py JOBS`, JSON lists of "load" or "stream"
 Imports and one load of another block come first and do not count.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

@@ -1,7 +1,5 @@
 """What servers of blocks do to their clients, and when: for `on_step` and `on_call` of a `BlockServer`."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

@@ -3,8 +3,6 @@
 boot 45.45.7.1, friend 45.45.7.2, router 45.45.7.3 - one switch; behind the router: home 192.168.77.2
 """
 
-from __future__ import annotations
-
 import contextlib
 import os
 import subprocess

@@ -1,7 +1,5 @@
 """An NVIDIA driver for machines without one: a stub library under the real nvidia-ml-py, compiled when it is needed."""
 
-from __future__ import annotations
-
 import contextlib
 import ctypes
 import os

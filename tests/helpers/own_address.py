@@ -1,7 +1,5 @@
 """An address of this machine that is given to nobody else, so that its ports stay free until a test takes them."""
 
-from __future__ import annotations
-
 import os
 
 PORT = 5000

@@ -1,7 +1,5 @@
 """A real daemon in the test's own process, asked over its real socket."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager

@@ -1,7 +1,5 @@
 """A node in a process of its own, for tests that kill it: prints its process ids and peer id, then serves an echo."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import os

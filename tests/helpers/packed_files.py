@@ -3,8 +3,6 @@
 Codes, scales and zero points are arbitrary, which covers more than what a quantiser would choose.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """What a probe reports while it runs in a test."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager

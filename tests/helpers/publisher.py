@@ -1,7 +1,5 @@
 """A publisher of updates: a key, and what it signs."""
 
-from __future__ import annotations
-
 import base64
 import json
 from typing import Any

@@ -5,8 +5,6 @@ list of outcomes to OUT, one a folder, made to be compared with `outcome` of a s
 is loaded once more with room for two of its blocks only.
 """
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """Donors, clients and the receipts between them."""
 
-from __future__ import annotations
-
 import itertools
 from dataclasses import dataclass, field
 

@@ -1,7 +1,5 @@
 """What somebody sees on a page and presses there; widgets are known by what is written on them."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from helpers.fake_link import FakeLink

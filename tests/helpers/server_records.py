@@ -1,7 +1,5 @@
 """Records and heartbeats for tests, plausible unless told otherwise."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

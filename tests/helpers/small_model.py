@@ -1,7 +1,5 @@
 """The golden checkpoint with a tokenizer of one token a letter, for commands that need text."""
 
-from __future__ import annotations
-
 import shutil
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Spans of checkpoints in a folder, numbers for them, and steps in which rows of several sequences share a call."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """A model whose blocks are spans in this process, between the ends of its checkpoint."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Streamers for `generate()` that make something happen in the middle of it."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Container
 
 import torch

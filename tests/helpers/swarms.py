@@ -1,7 +1,5 @@
 """How tests start the processes of swarms and the commands beside daemons."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence

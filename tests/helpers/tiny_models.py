@@ -1,7 +1,5 @@
 """Tiny random models of many families, written as sharded checkpoints."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any

@@ -4,8 +4,6 @@ Its engine's environment consists of one wheel, which leads to the torch of the 
 runs in that environment waits while the file `hold` is there: no set-up is over before a test has looked.
 """
 
-from __future__ import annotations
-
 import shutil
 import subprocess
 import sys

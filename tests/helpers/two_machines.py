@@ -1,7 +1,5 @@
 """Two machines that see each other through one cable and nothing else: network namespaces with folders of their own."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 import subprocess

@@ -3,8 +3,6 @@
 Shared by tests and figures. The installation runs 0.1.0; the fault offers something that must not stay in use.
 """
 
-from __future__ import annotations
-
 import contextlib
 import shutil
 import subprocess

@@ -1,7 +1,5 @@
 """A web server of updates on loopback, signed by the publisher's own tool; and everything it can do wrong."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Callable
 from pathlib import Path

@@ -1,7 +1,5 @@
 """A Wayland session for tests: a real compositor without a screen, and the few messages of one with newer protocols."""
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import os

@@ -3,8 +3,6 @@
 It listens on loopback only. `cut_after` bytes of an answer the connection ends; `is_damaged` changes a byte.
 """
 
-from __future__ import annotations
-
 import base64
 import hashlib
 import zipfile

@@ -1,7 +1,5 @@
 """A Windows for tests: a prefix of Wine's that is gone afterwards. It starts no program on a screen."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess

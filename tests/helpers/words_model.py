@@ -1,7 +1,5 @@
 """A gateway server over real sockets, before a model that is a list of words."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager

@@ -1,7 +1,5 @@
 """A real server that computes wrongly is found by other people's servers, named, left, proven wrong and excluded."""
 
-from __future__ import annotations
-
 import sys
 import time
 from collections.abc import Callable

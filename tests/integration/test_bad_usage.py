@@ -1,7 +1,5 @@
 """What people get wrong on the command line: one line that says what to do, an exit code, and nothing left running."""
 
-from __future__ import annotations
-
 import shutil
 import socket
 import tempfile

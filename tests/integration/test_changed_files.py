@@ -1,7 +1,5 @@
 """Files of a checkpoint change while real engines on loopback serve them: no token is ever wrong, and nobody dies."""
 
-from __future__ import annotations
-
 import shutil
 from collections.abc import Callable
 from pathlib import Path

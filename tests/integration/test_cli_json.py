@@ -1,7 +1,5 @@
 """What commands print with --json has the shape that the manual promises, to a script's eyes: types and all fields."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from dataclasses import fields

@@ -1,7 +1,5 @@
 """The commands against a real swarm on loopback, and what is left when things die."""
 
-from __future__ import annotations
-
 import json
 import os
 import signal

@@ -1,7 +1,5 @@
 """The client against real engines on loopback: the local model's tokens and gradients, also when an engine hangs."""
 
-from __future__ import annotations
-
 import contextlib
 import copy
 import re

@@ -1,7 +1,5 @@
 """A real daemon with a real engine on loopback: serving, yielding, pausing, draining, dying."""
 
-from __future__ import annotations
-
 import contextlib
 import json
 import os

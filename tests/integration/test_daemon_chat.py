@@ -1,7 +1,5 @@
 """A real daemon with a real swarm: chat through its gateway, what that adds up to, and what is left of it."""
 
-from __future__ import annotations
-
 import json
 import signal
 from collections.abc import Iterator

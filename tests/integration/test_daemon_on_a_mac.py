@@ -1,7 +1,5 @@
 """The daemon and its commands where Python says that this is a Mac: what only Linux has is missing, nothing fails."""
 
-from __future__ import annotations
-
 import json
 import os
 import signal

@@ -1,7 +1,5 @@
 """A real daemon that serves, told by agents and by the system that somebody needs the computer."""
 
-from __future__ import annotations
-
 import asyncio
 import os
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """The directory between real nodes: what one server announces all know, and one that dies is gone before its time."""
 
-from __future__ import annotations
-
 import asyncio
 import os
 import signal

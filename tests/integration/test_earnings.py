@@ -1,7 +1,5 @@
 """Real clients, daemons and engines: what is earned is what the client counts, whoever is killed meanwhile."""
 
-from __future__ import annotations
-
 import csv
 import json
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """Engines as processes: how they start while members are dead or frozen, leave, and lose their p2pd."""
 
-from __future__ import annotations
-
 import asyncio
 import time
 from collections.abc import Iterator

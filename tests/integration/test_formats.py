@@ -1,7 +1,5 @@
 """Servers of different number formats in one swarm: a client gets what it demands."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from shutil import copytree
 from typing import Any

@@ -1,7 +1,5 @@
 """The gateway as programs use it: a real swarm, and the official clients of OpenAI and of Ollama."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from typing import Any

@@ -4,8 +4,6 @@ After each attack a well-behaved client generates the same tokens as before, the
 files, threads and memory have not grown.
 """
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import itertools

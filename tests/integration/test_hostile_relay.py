@@ -1,7 +1,5 @@
 """What strangers may do to a node that relays for others: it stays small, and answers everybody else."""
 
-from __future__ import annotations
-
 import asyncio
 import random
 import socket

@@ -1,7 +1,5 @@
 """Real engines that log everything: none of what people write, and nothing that opens a door, is in any log."""
 
-from __future__ import annotations
-
 from helpers.discreet_logs import assert_discreet
 from potluck_control.resources import DEMO_MODEL, resource
 from potluck_gateway.completion import Text

@@ -1,7 +1,5 @@
 """Real engines on loopback get the model's files from each other, and refuse files of another version."""
 
-from __future__ import annotations
-
 import shutil
 from pathlib import Path
 

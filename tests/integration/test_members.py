@@ -1,7 +1,5 @@
 """People join a public swarm for work. One is removed: all nodes refuse them, one that was away too, until they pay."""
 
-from __future__ import annotations
-
 import asyncio
 import time
 from collections.abc import AsyncIterator

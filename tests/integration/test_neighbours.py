@@ -4,8 +4,6 @@ They are network namespaces with one cable between them. Their daemons are pause
 stand for them in the swarm.
 """
 
-from __future__ import annotations
-
 import json
 import time
 from collections.abc import Iterator

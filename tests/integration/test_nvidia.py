@@ -1,7 +1,5 @@
 """NVIDIA GPUs for probes and the doctor: the real nvidia-ml-py over a library that says what a driver would."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """LoRA in remote blocks: trained by its owner as on a local model, private, and served by anybody afterwards."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any

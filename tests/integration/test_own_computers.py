@@ -3,8 +3,6 @@
 The first pauses: an invite that names nobody but it still leads somebody else to the others.
 """
 
-from __future__ import annotations
-
 import contextlib
 import re
 import socket

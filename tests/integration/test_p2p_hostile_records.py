@@ -1,7 +1,5 @@
 """Hostile DHT records against real nodes: what a peer may try by speaking the DHT's own protocol."""
 
-from __future__ import annotations
-
 import math
 import os
 import tempfile

@@ -1,7 +1,5 @@
 """The real network on loopback: the contract, starting, failing to start, and leaving nothing behind."""
 
-from __future__ import annotations
-
 import asyncio
 import gc
 import json

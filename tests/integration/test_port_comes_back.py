@@ -1,7 +1,5 @@
 """A standby node whose port another program has takes another one, and returns once its own is free: a real p2pd."""
 
-from __future__ import annotations
-
 import asyncio
 import socket
 import tempfile

@@ -1,7 +1,5 @@
 """Idle time of X11 and Wayland: an X server and a compositor that really count it."""
 
-from __future__ import annotations
-
 import asyncio
 import subprocess
 from contextlib import AsyncExitStack

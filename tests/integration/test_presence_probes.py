@@ -1,7 +1,5 @@
 """Probes of games against their real counterparts: gamemoded on a private bus, windows on a virtual screen."""
 
-from __future__ import annotations
-
 import asyncio
 import os
 import signal

@@ -1,7 +1,5 @@
 """Probes that listen to desktop and system services, against services that own the real names on a real bus."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager

@@ -1,7 +1,5 @@
 """A server whose blocks lie on two devices, in a real swarm: the local model's tokens, also when a device dies."""
 
-from __future__ import annotations
-
 import psutil
 import torch
 from helpers.golden import CHECKPOINT

@@ -1,7 +1,5 @@
 """Blocks that do not fit, and a device that is given back in mid-generation: real engines on loopback."""
 
-from __future__ import annotations
-
 import asyncio
 import sys
 import threading

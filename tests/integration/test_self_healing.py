@@ -1,7 +1,5 @@
 """A swarm that heals itself: real engines, one of which nobody told what to serve."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import pytest

@@ -1,7 +1,5 @@
 """Commands that end with the process that started them; the tests of p2pd kill such a process."""
 
-from __future__ import annotations
-
 import subprocess
 
 from potluck.processes import tied_to_parent

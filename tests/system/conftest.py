@@ -1,7 +1,5 @@
 """The packages that several tests install, each built once a run, whichever of its processes asks first."""
 
-from __future__ import annotations
-
 import fcntl
 import os
 from pathlib import Path

@@ -1,7 +1,5 @@
 """docs/examples/ansible.yaml, played by Ansible on this machine against a booted Debian 12."""
 
-from __future__ import annotations
-
 import json
 import re
 import shlex

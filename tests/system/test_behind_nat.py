@@ -3,8 +3,6 @@
 The router is a network namespace with real masquerading; see `helpers.nat_world`.
 """
 
-from __future__ import annotations
-
 import contextlib
 import json
 import subprocess

@@ -1,7 +1,5 @@
 """The Containerfile built for real, and compose.yaml's services run from the image: a private swarm that answers."""
 
-from __future__ import annotations
-
 import json
 import os
 import shutil

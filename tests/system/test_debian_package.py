@@ -1,7 +1,5 @@
 """The packages in fresh Debians, mostly without a running systemd, and on the Python of each: 3.11 and 3.13."""
 
-from __future__ import annotations
-
 import re
 import sys
 from collections.abc import Iterator

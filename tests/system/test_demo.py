@@ -1,7 +1,5 @@
 """`make demo` from start to end."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

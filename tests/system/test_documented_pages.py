@@ -1,7 +1,5 @@
 """The pages for users, done as they say: every command and program of them, with real daemons and a real swarm."""
 
-from __future__ import annotations
-
 import shutil
 import sys
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """docs/headless.md under a real systemd: its commands in their order, by root and by a user."""
 
-from __future__ import annotations
-
 import shlex
 import subprocess
 from collections.abc import Iterator

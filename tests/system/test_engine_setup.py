@@ -1,7 +1,5 @@
 """An environment made by the real uv from a folder of small wheels; torch comes from the interpreter that runs this."""
 
-from __future__ import annotations
-
 import subprocess
 from dataclasses import replace
 from pathlib import Path

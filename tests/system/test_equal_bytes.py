@@ -1,7 +1,5 @@
 """Two builds of the same source are equal to the last byte, wherever and whenever they are made."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import os

@@ -1,7 +1,5 @@
 """The application for Macs as it is offered: built, unpacked, and its scripts run with this system's own uv."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess

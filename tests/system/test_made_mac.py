@@ -1,7 +1,5 @@
 """A swarm served where every Python says that it runs on a Mac: what only Linux has is missed nowhere on the way."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """Each notebook of the documentation runs, cell by cell, over real engines on loopback, and learns its task."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from pathlib import Path

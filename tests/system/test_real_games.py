@@ -1,7 +1,5 @@
 """A real game of the distribution before the real probe of Wayland; the figures run many more games and programs."""
 
-from __future__ import annotations
-
 import shutil
 
 import pytest

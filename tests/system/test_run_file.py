@@ -1,7 +1,5 @@
 """The `.run` file, by an ordinary user of a booted Debian: installed, serving, removed with either answer."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Iterator
 from pathlib import Path

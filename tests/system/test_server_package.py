@@ -1,7 +1,5 @@
 """The package for servers in a booted Debian 12, told in order: two commands, serving, upgraded, removed, purged."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """A daemon that has no engine yet: it says so, makes one when asked, over a kill as well, and serves with it."""
 
-from __future__ import annotations
-
 import itertools
 import os
 import shutil

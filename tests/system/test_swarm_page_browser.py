@@ -1,7 +1,5 @@
 """The web page of a swarm in a real browser: it asks for nothing, runs nothing, and is drawn light and dark."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

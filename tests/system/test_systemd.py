@@ -1,7 +1,5 @@
 """The two units under a real systemd: start, kill -9, hang, stop, restart, removal; and what they let the daemon do."""
 
-from __future__ import annotations
-
 import json
 import shutil
 import subprocess

@@ -3,8 +3,6 @@
 The machines are network namespaces that see each other through one cable and nothing else, each with its own folders.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 

@@ -4,8 +4,6 @@ Faults of the server are in tests/integration/test_updating.py, those that take 
 installation is made by small real `.run` files.
 """
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterator
 from pathlib import Path

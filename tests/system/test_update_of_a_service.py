@@ -3,8 +3,6 @@
 systemd ends with a service whatever the service started, so this shows that the process that updates is not among it.
 """
 
-from __future__ import annotations
-
 import json
 import shutil
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """An installation and a server of updates: what must not be installed, and an update that the daemon was asked for."""
 
-from __future__ import annotations
-
 import base64
 import contextlib
 import hashlib

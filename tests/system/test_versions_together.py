@@ -1,7 +1,5 @@
 """Two installed versions serve one swarm: half of the model each, in both orders, and each of them generates."""
 
-from __future__ import annotations
-
 import contextlib
 import json
 import shutil

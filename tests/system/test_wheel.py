@@ -1,7 +1,5 @@
 """The built wheel, installed into an environment of its own, away from the source tree."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 import zipfile

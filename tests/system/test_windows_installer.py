@@ -3,8 +3,6 @@
 uv.exe, Python and wsl.exe cannot run there; one stand-in plays all three and notes how it was called.
 """
 
-from __future__ import annotations
-
 import functools
 import re
 import shutil

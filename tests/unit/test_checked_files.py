@@ -1,7 +1,5 @@
 """State files with a checked copy: what damage does to them, and what a full disk does not."""
 
-from __future__ import annotations
-
 import errno
 import os
 import random

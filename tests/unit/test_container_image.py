@@ -3,8 +3,6 @@
 That they build and serve is shown by tests/system/test_container.py.
 """
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

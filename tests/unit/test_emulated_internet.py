@@ -1,7 +1,5 @@
 """The emulated internet: what a line does to packets, and that real packets get the delay and rate that were asked."""
 
-from __future__ import annotations
-
 import contextlib
 import itertools
 import random

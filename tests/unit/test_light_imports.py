@@ -1,7 +1,5 @@
 """Processes that must stay small load nothing heavy. Fresh interpreters, because this one has loaded everything."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 

@@ -1,7 +1,5 @@
 """Manifests: what they hold, what they refuse, and which files they find right."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

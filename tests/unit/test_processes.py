@@ -1,7 +1,5 @@
 """What a process of ours may do, whatever it was started by."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """The README's tree names what is there, and the project names no machine of anybody's."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The simulated swarm keeps to the scenario, whatever the policy."""
 
-from __future__ import annotations
-
 import hashlib
 from pathlib import Path
 

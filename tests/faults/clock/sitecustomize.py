@@ -3,8 +3,6 @@
 A process has it if this folder is in its PYTHONPATH; `CLOCK_FILE` names the file. Its p2pd keeps the right time.
 """
 
-from __future__ import annotations
-
 import mmap
 import os
 import struct

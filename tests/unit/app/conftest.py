@@ -1,7 +1,5 @@
 """Widgets without a screen."""
 
-from __future__ import annotations
-
 from helpers.application import english, qapp_args, wait
 
 __all__ = ["english", "qapp_args", "wait"]

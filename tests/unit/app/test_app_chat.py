@@ -1,7 +1,5 @@
 """The chat page before a real gateway server over real sockets, whose model is a list of words."""
 
-from __future__ import annotations
-
 import json
 import stat
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """What makes Home lively: the last hour drawn, and today in one sentence."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest

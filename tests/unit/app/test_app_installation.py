@@ -1,7 +1,5 @@
 """What computes and newer versions: the page Installation and the first run, with a daemon that answers as told."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest

@@ -1,7 +1,5 @@
 """The link of a swarm, which opens the app where an invite is entered."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Every page, and every sentence of the daemon, in each language: no English is left."""
 
-from __future__ import annotations
-
 import ast
 import re
 from dataclasses import replace

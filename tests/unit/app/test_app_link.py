@@ -1,7 +1,5 @@
 """What the app hears of while nobody looks at a window."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """Notifications are rare: each piece of news once."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest

@@ -1,7 +1,5 @@
 """The page that brings the model into other programs."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest

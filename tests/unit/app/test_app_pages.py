@@ -1,7 +1,5 @@
 """What the pages beside Home show and do, with a daemon that answers as the test says."""
 
-from __future__ import annotations
-
 import csv
 import json
 from dataclasses import replace

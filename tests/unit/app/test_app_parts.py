@@ -1,7 +1,5 @@
 """Charts, tables, choices and the like: what they show and how they are used with the keyboard."""
 
-from __future__ import annotations
-
 import datetime
 
 import pytest

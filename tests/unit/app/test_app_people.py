@@ -1,7 +1,5 @@
 """The page People: who is shown, what a founder, an admin and a member may do, and what is asked before."""
 
-from __future__ import annotations
-
 import base64
 import time
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """The page Settings: what it changes is kept, and takes effect."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 

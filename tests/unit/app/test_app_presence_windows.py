@@ -1,7 +1,5 @@
 """What the app on Windows reports of its user. Looks are made up; what makes them is tried only on Windows."""
 
-from __future__ import annotations
-
 import ctypes
 from dataclasses import replace
 

@@ -1,7 +1,5 @@
 """An update exchanges the app's files while it is open: what it does then, with a daemon that never answers."""
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 

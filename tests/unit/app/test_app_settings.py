@@ -1,7 +1,5 @@
 """The pages that change settings, with a daemon that answers as the test says."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """What the app says instead of ending with a crash of Qt's."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

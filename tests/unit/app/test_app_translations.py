@@ -1,7 +1,5 @@
 """Every text of the app is translated into every language, and the compiled files are those of the sources."""
 
-from __future__ import annotations
-
 import re
 import shutil
 from importlib.machinery import SourceFileLoader

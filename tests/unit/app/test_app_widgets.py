@@ -1,7 +1,5 @@
 """What the window and the menu offer in each state; widgets are known by what is written on them."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest

@@ -1,7 +1,5 @@
 """The app's texts: exact, short, and never without the reason."""
 
-from __future__ import annotations
-
 import datetime
 import re
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Potluck's Linux in WSL2, set up through a stand-in of wsl.exe that speaks and remembers as the real one."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys

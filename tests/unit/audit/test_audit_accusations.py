@@ -1,7 +1,5 @@
 """Tests who decides an accusation and what it costs."""
 
-from __future__ import annotations
-
 import pytest
 
 from potluck.audit.accusations import (

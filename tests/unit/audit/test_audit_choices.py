@@ -1,7 +1,5 @@
 """Which windows are audited, and by whom."""
 
-from __future__ import annotations
-
 from collections import Counter
 
 import numpy as np

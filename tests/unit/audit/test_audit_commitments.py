@@ -1,7 +1,5 @@
 """Tests that both sides of a session hash the same windows, and that a signature binds every value of them."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

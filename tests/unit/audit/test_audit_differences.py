@@ -1,7 +1,5 @@
 """What the difference of two windows tells apart, and what it makes of hostile numbers."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

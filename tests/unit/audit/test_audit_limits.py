@@ -1,7 +1,5 @@
 """What a client learns from honest servers, and whom it does not let choose its limits."""
 
-from __future__ import annotations
-
 import math
 
 import pytest

@@ -1,7 +1,5 @@
 """Verdicts and the third opinion."""
 
-from __future__ import annotations
-
 import math
 
 import pytest

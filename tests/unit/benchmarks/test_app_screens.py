@@ -1,7 +1,5 @@
 """The figures about the app's screens see what they are there to see."""
 
-from __future__ import annotations
-
 from helpers.app_texts import english_left
 from helpers.application import english, qapp_args
 from PySide6.QtWidgets import QApplication, QHBoxLayout, QLabel, QWidget

@@ -1,7 +1,5 @@
 """The servers that the figures of audits are measured with compute what they claim to."""
 
-from __future__ import annotations
-
 import math
 from pathlib import Path
 

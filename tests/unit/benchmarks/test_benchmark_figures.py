@@ -1,7 +1,5 @@
 """The registry of figures, and the object that each one prints last."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys

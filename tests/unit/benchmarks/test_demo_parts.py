@@ -1,7 +1,5 @@
 """The parts of the demo that need no network."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """The code of the GPU's figures, run on the CPU with tiny blocks; and without a GPU it says so."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """CUDA graphs on two ranks, imitated on the CPU."""
 
-from __future__ import annotations
-
 from benchmarks.graph_pages import ranks
 
 

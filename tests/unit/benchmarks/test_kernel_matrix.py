@@ -1,7 +1,5 @@
 """The figure about Triton's kernels counts what is wrong and what fails."""
 
-from __future__ import annotations
-
 import pytest
 import torch
 from torch import Tensor

@@ -1,7 +1,5 @@
 """Set-up of typical computers, against a dated listing of the index; and the check itself."""
 
-from __future__ import annotations
-
 import json
 
 from potluck_daemon.environment.machine import Hardware

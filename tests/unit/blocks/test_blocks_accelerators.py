@@ -1,7 +1,5 @@
 """What is asked of each kind of device; Apple's is a fake of `torch.mps`, since only a Mac has the real one."""
 
-from __future__ import annotations
-
 import psutil
 import pytest
 import torch

@@ -1,7 +1,5 @@
 """LoRA adapters: the same as peft's own result, several in a step, with gradients, and strangers' files refused."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """Ragged attention on a CPU against one softmax a token, for all that families ask of it."""
 
-from __future__ import annotations
-
 from itertools import product
 
 import pytest

@@ -1,7 +1,5 @@
 """Arguments of layers: tables of positions that were seen are looked up, and come out as if they were made."""
 
-from __future__ import annotations
-
 import pytest
 import torch
 from torch import Tensor

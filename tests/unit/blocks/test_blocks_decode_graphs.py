@@ -1,7 +1,5 @@
 """Buckets of decode steps: what a recording reads at each step, and when it is dropped. Nothing is captured here."""
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Callable
 from dataclasses import dataclass, field

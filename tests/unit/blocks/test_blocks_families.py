@@ -1,7 +1,5 @@
 """Families whose layers differ: three spans against the whole model, bit for bit, and the ends around them."""
 
-from __future__ import annotations
-
 import shutil
 from collections.abc import Callable
 from functools import cache

@@ -1,7 +1,5 @@
 """Weights in int8 and int4: close to the original, the same by every way of computing, and as small as promised."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

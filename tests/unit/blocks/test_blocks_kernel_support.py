@@ -1,7 +1,5 @@
 """What a GPU lacks to run kernels, found on a machine without a GPU."""
 
-from __future__ import annotations
-
 import pytest
 import torch
 

@@ -1,7 +1,5 @@
 """Pages and KV memory against a naive model: none is lost or held twice unless shared, and contents are right."""
 
-from __future__ import annotations
-
 import random
 import sys
 

@@ -1,7 +1,5 @@
 """Blocks that hold the codes of a GPTQ or AWQ checkpoint: the same numbers, whatever multiplies them."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

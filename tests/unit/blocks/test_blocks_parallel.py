@@ -1,7 +1,5 @@
 """A span over two ranks: the same numbers as in one process, from half of the bytes."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """Rows of many sessions in one step give what each gives alone; which families do that, and which run alone."""
 
-from __future__ import annotations
-
 import random
 from functools import cache
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Spans that lose and gain blocks while they serve: nothing that stays is touched, and nothing else comes out."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

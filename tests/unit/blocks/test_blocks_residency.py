@@ -1,7 +1,5 @@
 """Which blocks stay on the device, which stream, and from where: arithmetic over sizes."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

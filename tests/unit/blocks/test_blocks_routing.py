@@ -1,7 +1,5 @@
 """The choice of experts, noted in one run and repeated in another."""
 
-from __future__ import annotations
-
 import torch
 from torch import Tensor, nn
 

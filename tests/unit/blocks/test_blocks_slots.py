@@ -1,7 +1,5 @@
 """Keys and values in int8: how far the numbers of a slot may be off."""
 
-from __future__ import annotations
-
 import pytest
 import torch
 

@@ -1,7 +1,5 @@
 """What a span and its cache can do: go back, reorder, take prompts; and the digests of its blocks."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """Plans as tensors: what is written for rows, for fillers, and again for the step after."""
 
-from __future__ import annotations
-
 import pytest
 import torch
 

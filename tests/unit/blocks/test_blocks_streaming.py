@@ -3,8 +3,6 @@
 Both origins are tried on the CPU: files, and copies in RAM beside a device with memory of its own.
 """
 
-from __future__ import annotations
-
 import re
 import sys
 from pathlib import Path

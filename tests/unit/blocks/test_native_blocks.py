@@ -1,7 +1,5 @@
 """What a block computes in C besides products: torch's numbers, or the block's own code where they differ."""
 
-from __future__ import annotations
-
 import subprocess
 from functools import cache, partial
 from pathlib import Path

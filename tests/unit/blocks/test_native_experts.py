@@ -1,7 +1,5 @@
 """Experts that a CPU computes one after another, as exactly as the family's own loop does."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

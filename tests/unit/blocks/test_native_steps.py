@@ -1,7 +1,5 @@
 """Whole blocks in one call into C: the family's numbers, and no byte written or read where none should be."""
 
-from __future__ import annotations
-
 import itertools
 import random
 from collections.abc import Callable

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 from helpers.family_fixtures import family_folder
 
 __all__ = ["family_folder"]

@@ -1,7 +1,5 @@
 """Which files of a checkpoint hold blocks, and which ones clients need besides."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Bad checkpoints: each gets its own sentence, and none is half loaded, unpickled or run."""
 
-from __future__ import annotations
-
 import json
 import os
 import shutil

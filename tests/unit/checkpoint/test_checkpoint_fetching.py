@@ -1,7 +1,5 @@
 """What downloads may take, and what they tell of the line."""
 
-from __future__ import annotations
-
 import pytest
 
 from potluck.checkpoint import fetching

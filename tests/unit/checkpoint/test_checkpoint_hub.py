@@ -1,7 +1,5 @@
 """Checkpoints by hub name, against a hub on loopback."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

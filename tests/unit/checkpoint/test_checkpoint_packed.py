@@ -1,7 +1,5 @@
 """GPTQ, AWQ and compressed-tensors: every layout is read to the last bit and computes what the whole model does."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from collections.abc import Callable

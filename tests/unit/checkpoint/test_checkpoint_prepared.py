@@ -1,7 +1,5 @@
 """Files of converted blocks: made once, checked, limited; what is wrong with them is found."""
 
-from __future__ import annotations
-
 import errno
 import os
 from pathlib import Path

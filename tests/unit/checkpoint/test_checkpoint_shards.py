@@ -1,7 +1,5 @@
 """Bytes of checkpoints are copies of our own: what others do to a file can neither change them nor end the process."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Checkpoints that are stored quantised: a span of one computes what transformers computes with the whole model."""
 
-from __future__ import annotations
-
 import json
 import sys
 from collections.abc import Callable

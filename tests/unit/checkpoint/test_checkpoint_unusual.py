@@ -1,7 +1,5 @@
 """Families whose layers differ, or are called in unusual ways: their parts give what the whole model gives."""
 
-from __future__ import annotations
-
 import pytest
 from helpers.tiny_models import FAMILIES
 from transformers import AutoConfig

@@ -1,7 +1,5 @@
 """Each command as root, beside a service whose user planted links and programs: root follows and runs none of them."""
 
-from __future__ import annotations
-
 import os
 import socket
 import subprocess

@@ -1,7 +1,5 @@
 """What a meeting point keeps of the swarm whose link it has."""
 
-from __future__ import annotations
-
 import time
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The completion scripts, in the real shells."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess

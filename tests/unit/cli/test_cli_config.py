@@ -1,7 +1,5 @@
 """`potluck config`: what it shows, changes and refuses."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from pathlib import Path

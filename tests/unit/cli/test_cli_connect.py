@@ -1,7 +1,5 @@
 """Waiting for a daemon that has just been started."""
 
-from __future__ import annotations
-
 import os
 import signal
 import subprocess

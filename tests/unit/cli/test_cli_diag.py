@@ -1,7 +1,5 @@
 """The bundle that people send to others: everything that helps, nothing that is private."""
 
-from __future__ import annotations
-
 import json
 import random
 import zipfile

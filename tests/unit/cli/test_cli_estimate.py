@@ -1,7 +1,5 @@
 """`potluck estimate`: which swarm it takes, what it says where it can't, and what people read."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

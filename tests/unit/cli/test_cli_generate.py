@@ -1,7 +1,5 @@
 """Whether `potluck generate` asks the daemon's warm client or starts one of its own, and what it prints."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Ctrl-C in the first moments of a command: real processes, interrupted while they import."""
 
-from __future__ import annotations
-
 import os
 import signal
 import subprocess

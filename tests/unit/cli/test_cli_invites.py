@@ -1,7 +1,5 @@
 """Where commands take an invite from, and that it does not stay in a command line."""
 
-from __future__ import annotations
-
 import io
 import re
 import sys

@@ -1,7 +1,5 @@
 """`potluck join` shows the work for a public swarm as long as it takes, and no longer."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import pytest

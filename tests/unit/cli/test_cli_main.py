@@ -1,7 +1,5 @@
 """The command as a whole: help, dispatch, errors and exit codes."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 

@@ -1,7 +1,5 @@
 """The manual says what the parsers say, in a form that man programs read without complaint."""
 
-from __future__ import annotations
-
 import re
 import shlex
 import shutil

@@ -1,7 +1,5 @@
 """What `potluck swarm show` says of a swarm, and the text tools it uses."""
 
-from __future__ import annotations
-
 import io
 from dataclasses import replace
 

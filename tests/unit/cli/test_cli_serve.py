@@ -1,7 +1,5 @@
 """What `potluck serve` makes of its options."""
 
-from __future__ import annotations
-
 import argparse
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """What root does in a folder that the service's user can write to: nothing as root."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """`potluck swarm`: create, join, invite, leave, without a network."""
 
-from __future__ import annotations
-
 import json
 import time
 from dataclasses import replace

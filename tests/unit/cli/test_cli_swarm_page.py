@@ -1,7 +1,5 @@
 """The web page of a swarm: what it says, what peers cannot do to it, its week, its file and its address."""
 
-from __future__ import annotations
-
 import asyncio
 import http.client
 import json

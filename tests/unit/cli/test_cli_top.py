@@ -1,7 +1,5 @@
 """`potluck top` on the terminals there are."""
 
-from __future__ import annotations
-
 import contextlib
 import io
 from collections.abc import Iterator

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import pytest
 from helpers.client_world import local_model
 from helpers.family_fixtures import family_folder

@@ -1,7 +1,5 @@
 """Each argument of `forward` and `generate` does what it does to a local model, or is refused; nothing is ignored."""
 
-from __future__ import annotations
-
 import copy
 import inspect
 import os

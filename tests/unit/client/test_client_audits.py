@@ -1,7 +1,5 @@
 """Audits of a client: a server that computes wrongly is found and left, and honest ones are not."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterable
 from dataclasses import replace
 

@@ -1,7 +1,5 @@
 """A client checks what a server signs, and pays for what could be audited."""
 
-from __future__ import annotations
-
 import pytest
 import torch
 from potluck_engine.notary import SessionNotes

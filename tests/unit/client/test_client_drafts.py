@@ -1,7 +1,5 @@
 """What is drafted from the text so far, and when it is worth sending."""
 
-from __future__ import annotations
-
 import random
 
 import pytest

@@ -1,7 +1,5 @@
 """Families whose cache has another name or class than most: generation through the swarm is the local one."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 

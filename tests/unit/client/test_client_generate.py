@@ -1,7 +1,5 @@
 """What servers are sent while text is generated; test_client_arguments compares all ways of generating."""
 
-from __future__ import annotations
-
 import pytest
 import torch
 from helpers.client_world import prompt, world

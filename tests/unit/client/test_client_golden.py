@@ -4,8 +4,6 @@ Compared: who is asked for which blocks, the tensors bit for bit, positions, len
 step ids are random, and step ids optional.
 """
 
-from __future__ import annotations
-
 import base64
 import json
 import time

@@ -1,7 +1,5 @@
 """The head for further tokens that some checkpoints have: its published layout, its guesses, and what they change."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

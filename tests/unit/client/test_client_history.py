@@ -1,7 +1,5 @@
 """A history gives back what was put in, reordered and cut as the session was."""
 
-from __future__ import annotations
-
 import random
 
 import pytest

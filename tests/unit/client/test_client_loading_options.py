@@ -1,7 +1,5 @@
 """The options of `from_pretrained` that people know from transformers work as there, or are refused with a reason."""
 
-from __future__ import annotations
-
 import pytest
 import torch
 

@@ -1,7 +1,5 @@
 """The way into the background loop and back: results, errors, Ctrl-C, and an end that leaves nobody waiting."""
 
-from __future__ import annotations
-
 import asyncio
 import signal
 import threading

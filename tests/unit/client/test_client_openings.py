@@ -1,7 +1,5 @@
 """A session whose first answer is late is opened at another server, too; whoever answers first has it."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Callable
 

@@ -1,7 +1,5 @@
 """What a caller is told while blocks are missing."""
 
-from __future__ import annotations
-
 import pytest
 
 from potluck.client.outages import Outages, wait_text

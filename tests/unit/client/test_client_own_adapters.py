@@ -1,7 +1,5 @@
 """LoRA that peft puts at remote blocks: what is refused, and who is asked to compute with it."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """Heads for something else than text, values of tokens and classifiers: as a local model has them."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 

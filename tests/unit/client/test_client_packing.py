@@ -1,7 +1,5 @@
 """Where hidden states travel packed, and what a session does with them."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

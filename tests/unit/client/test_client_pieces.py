@@ -1,7 +1,5 @@
 """Long steps in pieces, several in flight at all servers: the local model's tokens, whatever fails."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest

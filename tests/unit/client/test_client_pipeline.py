@@ -1,7 +1,5 @@
 """Batches are cut so that every server of a route has work, and no row is ever cut."""
 
-from __future__ import annotations
-
 import pytest
 import torch
 

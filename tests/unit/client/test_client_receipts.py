@@ -1,7 +1,5 @@
 """What a client signs, and when."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager

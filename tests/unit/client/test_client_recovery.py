@@ -1,7 +1,5 @@
 """Lost, hung and unwilling servers are replaced in mid-generation, and the same tokens come out."""
 
-from __future__ import annotations
-
 import pytest
 import torch
 from helpers.block_server import BlockServer

@@ -1,7 +1,5 @@
 """Steps that go around a ring of real engines on the fake network: the same tokens, whatever fails."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Iterator, Sequence
 from contextlib import AsyncExitStack, contextmanager

@@ -1,7 +1,5 @@
 """Which servers a client goes to, with what they quote, what it remembers, and how they keep their pace."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Sessions that go on over several calls."""
 
-from __future__ import annotations
-
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest

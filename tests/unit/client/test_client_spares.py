@@ -1,7 +1,5 @@
 """A long session keeps a spare server warm, which takes over without a full replay."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Callable
 from dataclasses import replace

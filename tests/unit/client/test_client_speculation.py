@@ -1,7 +1,5 @@
 """Drafted tokens save round trips and change nothing else, whatever way of generating is asked for."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Sequence
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Servers that say they will leave are replaced while they still serve."""
 
-from __future__ import annotations
-
 import torch
 from helpers.block_server import BlockServer
 from helpers.client_world import World, prompt, world

@@ -1,7 +1,5 @@
 """Texts of several threads share steps of the model's ends, get the tokens they would get alone, and fail alone."""
 
-from __future__ import annotations
-
 import asyncio
 import threading
 from collections.abc import Callable, Iterator

@@ -1,7 +1,5 @@
 """Gradients through the swarm are the local model's, also when servers are lost on the way."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import replace
 

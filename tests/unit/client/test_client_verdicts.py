@@ -1,7 +1,5 @@
 """What an error means for a session and its server, and how long a server is left alone."""
 
-from __future__ import annotations
-
 import pytest
 
 from potluck.client.config import ClientConfig

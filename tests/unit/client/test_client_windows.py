@@ -1,7 +1,5 @@
 """What a client keeps of a server's answers for audits."""
 
-from __future__ import annotations
-
 import pytest
 import torch
 

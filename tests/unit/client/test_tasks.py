@@ -1,7 +1,5 @@
 """Ending tasks, and keeping those that nobody awaits."""
 
-from __future__ import annotations
-
 import asyncio
 
 from potluck.tasks import BackgroundTasks, cancel_and_wait

@@ -1,7 +1,5 @@
 """A daemon that hangs, and ones that only seem to."""
 
-from __future__ import annotations
-
 import os
 import signal
 import socket

@@ -1,7 +1,5 @@
 """Sizes, durations and estimates as people read them."""
 
-from __future__ import annotations
-
 from potluck_control.formatting import duration, part_size, rounded, size
 
 

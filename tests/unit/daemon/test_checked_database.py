@@ -1,7 +1,5 @@
 """SQLite files with a checked copy: damage at rest, after a crash, and in the middle of a copy."""
 
-from __future__ import annotations
-
 import os
 import random
 import shutil

@@ -1,7 +1,5 @@
 """On and off again leaves everything as it was, whoever had his hands in it. systemd is a few links here."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

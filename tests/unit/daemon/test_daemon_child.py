@@ -1,7 +1,5 @@
 """Processes of the daemon: what they say is heard, and nothing that they started outlives them."""
 
-from __future__ import annotations
-
 import asyncio
 import os
 import sys

@@ -1,7 +1,5 @@
 """How the supervisor starts an engine: in which interpreter, and ahead of what it is to serve."""
 
-from __future__ import annotations
-
 import asyncio
 import os
 import sys

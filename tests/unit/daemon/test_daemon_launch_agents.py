@@ -1,7 +1,5 @@
 """What a Mac starts at log-in, with a `launchctl` that keeps its state in files and answers as Apple's does."""
 
-from __future__ import annotations
-
 import json
 import os
 import plistlib

@@ -1,7 +1,5 @@
 """The log: its bounds, what does not get in, and how the journal is told."""
 
-from __future__ import annotations
-
 import logging
 import logging.handlers
 import os

@@ -1,7 +1,5 @@
 """Models that a swarm could have: those on the disk, and how many computers like this one they need."""
 
-from __future__ import annotations
-
 import json
 import os
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The machine's own service starts with the machine once root has joined or started it. systemd is a list here."""
 
-from __future__ import annotations
-
 import argparse
 import os
 import subprocess

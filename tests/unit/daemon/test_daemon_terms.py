@@ -1,7 +1,5 @@
 """The user's terms, and what measures whether they hold."""
 
-from __future__ import annotations
-
 import os
 import socket
 import threading

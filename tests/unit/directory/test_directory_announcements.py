@@ -1,7 +1,5 @@
 """What a directory announces, believes and drops; hostile records one by one."""
 
-from __future__ import annotations
-
 import math
 import random
 from dataclasses import replace

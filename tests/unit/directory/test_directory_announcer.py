@@ -1,7 +1,5 @@
 """The announcer keeps a server in the directory, whatever the DHT does meanwhile."""
 
-from __future__ import annotations
-
 import asyncio
 import logging
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """In which order a node tries servers after some of them did not answer it."""
 
-from __future__ import annotations
-
 import pytest
 from helpers.server_records import record_of
 

@@ -1,7 +1,5 @@
 """Who is excluded, from what the roster and the directory of one node say."""
 
-from __future__ import annotations
-
 from helpers.fake_network import FakeNetwork
 from helpers.server_records import server_of
 

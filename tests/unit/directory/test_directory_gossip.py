@@ -1,7 +1,5 @@
 """How servers tell each other what is new, what readers get of it, and what liars achieve."""
 
-from __future__ import annotations
-
 import contextlib
 import random
 import time

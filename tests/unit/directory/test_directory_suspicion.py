@@ -1,7 +1,5 @@
 """Whose word makes a server ping another one, and how much of that it keeps."""
 
-from __future__ import annotations
-
 import pytest
 
 from potluck.directory.suspicion import (

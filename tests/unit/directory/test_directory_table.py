@@ -1,7 +1,5 @@
 """What a node makes of announcements that come in any order."""
 
-from __future__ import annotations
-
 from itertools import permutations
 
 from helpers.directory_swarm import SWARM

@@ -1,7 +1,5 @@
 """Adapters of a server and those that callers bring: who computes with them, what room they get, what is refused."""
 
-from __future__ import annotations
-
 from contextlib import ExitStack, nullcontext, suppress
 from pathlib import Path
 

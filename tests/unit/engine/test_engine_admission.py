@@ -1,7 +1,5 @@
 """Which calls a server of blocks 2:5 admits, of which 2:4 are to stay."""
 
-from __future__ import annotations
-
 import pytest
 from helpers.engine_peers import SWARM, opening
 from potluck_engine.admission import Admission

@@ -1,7 +1,5 @@
 """Steps of many sessions together: what they share, what they do not, and what if one of them cannot be done."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Callable, Sequence
 from contextlib import AbstractAsyncContextManager

@@ -1,7 +1,5 @@
 """Which piece of a stateless call runs next, and who is refused."""
 
-from __future__ import annotations
-
 import pytest
 from potluck_engine.compute.call_scheduler import Call, CallScheduler, Priority
 from potluck_engine.compute.turns import Shares, equal_shares

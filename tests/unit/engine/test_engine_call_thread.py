@@ -1,7 +1,5 @@
 """The call thread: order, cancellation, refusals, and that nothing ends it."""
 
-from __future__ import annotations
-
 import asyncio
 import os
 import sys

@@ -1,7 +1,5 @@
 """Stateless calls and questions, on the fake network: values, membership, hostile input."""
 
-from __future__ import annotations
-
 import asyncio
 import threading
 from collections.abc import Generator

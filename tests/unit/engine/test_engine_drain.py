@@ -1,7 +1,5 @@
 """An engine that drains hands its sessions on: clients move to others between two steps, and nothing is lost."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import torch

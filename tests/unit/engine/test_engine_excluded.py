@@ -1,7 +1,5 @@
 """An engine that other people proved wrong serves nobody until the swarm tries it again, whoever has the device."""
 
-from __future__ import annotations
-
 from collections.abc import AsyncIterator
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Weights change under an engine, in files or in memory: it computes only with what it announced, and says so."""
 
-from __future__ import annotations
-
 import asyncio
 import os
 import shutil

@@ -1,7 +1,5 @@
 """What an engine serves when nobody said."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 

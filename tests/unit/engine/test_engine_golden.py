@@ -4,8 +4,6 @@ Compared exactly: how many answers, of which shapes, dtypes and compression, in 
 end or an error). Values within the tolerances of tests/golden/petals/README.md. DELIBERATE lists where we differ.
 """
 
-from __future__ import annotations
-
 import base64
 import json
 from contextlib import AsyncExitStack

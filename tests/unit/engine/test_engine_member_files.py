@@ -1,7 +1,5 @@
 """Files of a model come from members: several at once, checked, and on from where they stopped."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterable
 from pathlib import Path

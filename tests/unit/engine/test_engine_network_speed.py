@@ -1,7 +1,5 @@
 """What is measured with peers, what it may cost, and what counts without a measurement."""
 
-from __future__ import annotations
-
 import random
 
 import pytest

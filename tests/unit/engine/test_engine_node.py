@@ -1,7 +1,5 @@
 """When a node changes its way into the network."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Iterator, Mapping
 from pathlib import Path

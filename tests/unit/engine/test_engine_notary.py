@@ -1,7 +1,5 @@
 """What a server signs: nothing that others could not repeat."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any, cast
 

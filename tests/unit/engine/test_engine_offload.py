@@ -1,7 +1,5 @@
 """An engine gives its device back and takes it again: what happens to weights and to sessions meanwhile."""
 
-from __future__ import annotations
-
 import asyncio
 from dataclasses import replace
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Who gets pages: the small pass the large, nobody starves, clients share, the idle make room."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

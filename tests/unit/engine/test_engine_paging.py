@@ -1,7 +1,5 @@
 """Pages of sessions as they are served: shared beginnings, reordered rows, spilled sessions, full disks."""
 
-from __future__ import annotations
-
 import resource
 from collections.abc import Iterator
 from contextlib import contextmanager

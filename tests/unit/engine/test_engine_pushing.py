@@ -1,7 +1,5 @@
 """Pushes between the sessions of two engines, as their client and hostile peers see them."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager

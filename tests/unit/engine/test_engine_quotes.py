@@ -1,7 +1,5 @@
 """What a quote promises and to whom, how long it holds, and how load is told."""
 
-from __future__ import annotations
-
 import time
 from dataclasses import replace
 from typing import Any

@@ -1,7 +1,5 @@
 """A span held by this process and another: whatever an engine does with it comes out as from one process."""
 
-from __future__ import annotations
-
 import asyncio
 import os
 import signal

@@ -1,7 +1,5 @@
 """Who asks whom to be dialled, and what follows from the answers."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from itertools import islice
 

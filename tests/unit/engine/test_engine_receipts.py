@@ -1,7 +1,5 @@
 """What an engine takes from those it computes for, and whom that lets come first."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Iterator, Sequence
 from dataclasses import replace

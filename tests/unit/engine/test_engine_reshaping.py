@@ -1,7 +1,5 @@
 """A span that changes while it is served: who uses blocks that stay never notices, the others are told in time."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import AsyncIterator
 

@@ -1,7 +1,5 @@
 """What an engine tells its daemon about the servers of the swarm."""
 
-from __future__ import annotations
-
 from helpers.server_records import server_of
 from potluck_control.engine_messages import MAX_SERVERS
 from potluck_control.methods.members import SeenServer

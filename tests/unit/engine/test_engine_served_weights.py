@@ -1,7 +1,5 @@
 """The memory of the weights that a computer has announced."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """An engine's life on the fake network: what the swarm sees, in which order, and how it fails."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 from typing import Any

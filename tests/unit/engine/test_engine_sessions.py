@@ -1,7 +1,5 @@
 """Inference sessions as a client sees them, on the fake network, and which of them ends when all places are taken."""
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 from dataclasses import dataclass, field, replace

@@ -1,7 +1,5 @@
 """Speeds that are known from before, and kept true by real steps."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Which steps share a forward, how much prefill goes with them, who waits for whom, and who is refused."""
 
-from __future__ import annotations
-
 import pytest
 from potluck_engine.compute.step_scheduler import MIN_PIECE_TOKENS, PREFILL_STRETCH, StepScheduler
 from potluck_engine.compute.steps import Alone, Batch, CostMeter, Hold, StepCost, StepJob

@@ -1,7 +1,5 @@
 """What a token costs on one machine and through a swarm, and where both cost the same."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

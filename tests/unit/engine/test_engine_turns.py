@@ -1,7 +1,5 @@
 """Whose turn it is: by shares in the long run, at once after an absence, and with something left for everybody."""
 
-from __future__ import annotations
-
 from collections import Counter
 
 import pytest

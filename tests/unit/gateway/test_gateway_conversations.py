@@ -1,7 +1,5 @@
 """Which session the gateway takes for a turn, how far it goes back, and when it gives sessions up."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager

@@ -1,7 +1,5 @@
 """Answers with drafts are those without, whatever sees or changes their scores."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest

@@ -1,7 +1,5 @@
 """How a conversation becomes tokens and tokens become an answer, on a small local model."""
 
-from __future__ import annotations
-
 import os
 import signal
 import socket

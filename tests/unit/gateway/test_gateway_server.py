@@ -1,7 +1,5 @@
 """The gateway over real sockets, before a model that is a list of words."""
 
-from __future__ import annotations
-
 import http.client
 import json
 import random

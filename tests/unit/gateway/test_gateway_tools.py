@@ -1,7 +1,5 @@
 """How tools are offered to a model, and how its calls are read."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The application for Macs: its layout and its scripts, run here with a fake uv and fake programs of macOS."""
 
-from __future__ import annotations
-
 import os
 import plistlib
 import shutil

@@ -1,7 +1,5 @@
 """The publisher's tool: what it signs is what installations take, and what they would refuse it does not sign."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 import time

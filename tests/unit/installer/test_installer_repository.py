@@ -1,7 +1,5 @@
 """The repository is what Debian's own apt takes, and what nobody can change on the way."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess

@@ -1,7 +1,5 @@
 """What the installer for Windows leaves of Qt, and in which order it names its files."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """A backup of a person's keys: what comes back, and what is refused before it costs anything."""
 
-from __future__ import annotations
-
 import time
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """What one person and all strangers may take, request by request."""
 
-from __future__ import annotations
-
 import pytest
 
 from potluck.membership.budgets import ADDRESS, NEWCOMER, ONE_STRANGER, PERSON, STRANGERS, Budgets, Lease, Refused

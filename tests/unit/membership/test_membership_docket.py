@@ -1,7 +1,5 @@
 """Accusations and findings in the roster: whose count, and that all nodes agree on them."""
 
-from __future__ import annotations
-
 from itertools import permutations
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey

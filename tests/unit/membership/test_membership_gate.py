@@ -1,7 +1,5 @@
 """Who is let in, and how joins and removals become known."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import AsyncIterator
 from dataclasses import replace

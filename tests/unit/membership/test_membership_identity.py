@@ -1,7 +1,5 @@
 """Identities: libp2p's own form, private files, and signatures checked by the peer id alone."""
 
-from __future__ import annotations
-
 import contextlib
 import random
 import stat

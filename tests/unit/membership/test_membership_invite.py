@@ -1,7 +1,5 @@
 """Invites as text: what they hold, and what is refused."""
 
-from __future__ import annotations
-
 import base64
 import hashlib
 import random

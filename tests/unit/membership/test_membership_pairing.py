@@ -1,7 +1,5 @@
 """A code that makes a computer one's own: what it admits, and what it refuses."""
 
-from __future__ import annotations
-
 import pytest
 from helpers.members import NOW_S, founded, invited, joined
 

@@ -1,7 +1,5 @@
 """Joining a public swarm: the work, who sets and checks it, and what newcomers may do at first."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Nodes that saw the same statements in different orders agree."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from itertools import permutations
 

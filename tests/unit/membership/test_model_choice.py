@@ -1,7 +1,5 @@
 """The founder and admins choose the swarm's model, and everybody follows."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest

@@ -1,7 +1,5 @@
 """A transport without a network, and an event loop that does not wait: its time jumps to the next timer."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Coroutine
 from typing import Any

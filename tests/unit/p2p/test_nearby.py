@@ -1,7 +1,5 @@
 """What is heard on the local network: hostile bytes, floods, and what outsiders can read."""
 
-from __future__ import annotations
-
 import random
 
 import pytest

@@ -1,7 +1,5 @@
 """What a DHT node holds for others stays bounded, and a flood displaces itself only."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager

@@ -1,7 +1,5 @@
 """The fake network keeps the contract of the real one."""
 
-from __future__ import annotations
-
 from collections.abc import AsyncIterator, Mapping
 
 import pytest

@@ -1,7 +1,5 @@
 """Frames cut anywhere, frames that lie, and bytes that are no frames at all."""
 
-from __future__ import annotations
-
 import asyncio
 import random
 

@@ -1,7 +1,5 @@
 """How a node joins: through whoever answers, again and again, with a reason."""
 
-from __future__ import annotations
-
 import asyncio
 from dataclasses import replace
 from itertools import islice, pairwise

@@ -1,7 +1,5 @@
 """Where strangers come from, with few questions to p2pd."""
 
-from __future__ import annotations
-
 import asyncio
 
 import pytest

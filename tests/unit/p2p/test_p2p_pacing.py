@@ -1,7 +1,5 @@
 """A cap on bytes a second, and how those who send share it. Time is the loop's own, made to jump."""
 
-from __future__ import annotations
-
 import asyncio
 
 import pytest

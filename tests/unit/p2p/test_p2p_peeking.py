@@ -1,7 +1,5 @@
 """The beginning of a large call says who sends it."""
 
-from __future__ import annotations
-
 import pytest
 from hivemind.proto import p2pd_pb2 as pb
 

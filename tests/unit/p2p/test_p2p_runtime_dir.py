@@ -1,7 +1,5 @@
 """Folders of nodes: made side by side, removed once their node is dead, never before."""
 
-from __future__ import annotations
-
 import os
 import tempfile
 from concurrent.futures import ThreadPoolExecutor

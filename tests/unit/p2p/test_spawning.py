@@ -1,7 +1,5 @@
 """Nodes of different threads, as several models in one program have them, start their p2pd at the same time."""
 
-from __future__ import annotations
-
 import asyncio
 from concurrent.futures import ThreadPoolExecutor
 

@@ -1,7 +1,5 @@
 """The recorded exchanges with stock peers, each message beside its decoded form (see tests/golden/petals/README.md)."""
 
-from __future__ import annotations
-
 import base64
 import gzip
 import json

@@ -1,7 +1,5 @@
 """Both directions of every recorded exchange with stock peers."""
 
-from __future__ import annotations
-
 import petals_recordings as recordings
 import pytest
 from helpers.golden import payload_of

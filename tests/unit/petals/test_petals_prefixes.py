@@ -1,7 +1,5 @@
 """Under which names an open swarm's blocks are known to Petals."""
 
-from __future__ import annotations
-
 import pytest
 
 from potluck.open_swarms import default_prefix

@@ -1,7 +1,5 @@
 """Values of the DHT that stock peers write and read."""
 
-from __future__ import annotations
-
 import json
 import math
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Encodings that no recorded exchange has, and bytes that no stock peer sends."""
 
-from __future__ import annotations
-
 import pytest
 import torch
 

@@ -1,7 +1,5 @@
 """Receipts, delegations and vouchers: what is believed, and what is not."""
 
-from __future__ import annotations
-
 import struct
 from dataclasses import replace
 

@@ -1,7 +1,5 @@
 """What a client remembers and guesses: distances, beginnings, and servers that do not keep their pace."""
 
-from __future__ import annotations
-
 import pytest
 from helpers.server_records import server_of
 

@@ -1,7 +1,5 @@
 """Load, noise and pruning: what a route costs, who is avoided, and that few candidates find what all would."""
 
-from __future__ import annotations
-
 import random
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Steps go from server to server, so a route is chosen by the way around it, and nobody can talk a link shorter."""
 
-from __future__ import annotations
-
 import itertools
 import random
 from collections.abc import Mapping

@@ -1,7 +1,5 @@
 """Which servers a route takes, and what it says when there is none."""
 
-from __future__ import annotations
-
 import itertools
 import random
 from collections.abc import Iterable

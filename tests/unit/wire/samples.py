@@ -1,7 +1,5 @@
 """One message of each kind, with the reader that its receiver uses."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any

@@ -1,7 +1,5 @@
 """What accusers send: it arrives as it was, and nothing else gets through."""
 
-from __future__ import annotations
-
 import random
 import time
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """What a peer may try: every bad message ends in a RemoteError with the right code, before memory is spent on it."""
 
-from __future__ import annotations
-
 import math
 import random
 from typing import Any

@@ -1,7 +1,5 @@
 """Every message survives the wire, in the published layout, beside messages of other versions."""
 
-from __future__ import annotations
-
 from dataclasses import fields, is_dataclass, replace
 
 import pytest

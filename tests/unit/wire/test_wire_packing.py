@@ -1,7 +1,5 @@
 """Packed hidden states: how small they are, how close, that they decode to the same bits, and what is refused."""
 
-from __future__ import annotations
-
 import pytest
 import torch
 from torch import Tensor

@@ -1,7 +1,5 @@
 """What each check makes of the facts, and that a real machine can be asked for them."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 from typing import Any

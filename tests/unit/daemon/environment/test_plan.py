@@ -1,7 +1,5 @@
 """Which variants can be made here, where environments lie, and that nothing is exchanged unasked."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 

@@ -3,8 +3,6 @@
 uv's texts are those of 0.11, which is what the packages bring.
 """
 
-from __future__ import annotations
-
 import errno
 import os
 import subprocess

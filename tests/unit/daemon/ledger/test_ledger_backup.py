@@ -1,7 +1,5 @@
 """Ledger and identity move to another machine together, and nothing that is there is destroyed."""
 
-from __future__ import annotations
-
 import tarfile
 from pathlib import Path
 

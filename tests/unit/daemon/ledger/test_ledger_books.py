@@ -1,7 +1,5 @@
 """What the ledger books, and that nothing moves twice."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from itertools import pairwise
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The ledger beside a loop: what the engine is told, and that nothing is lost between the two."""
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import fcntl

@@ -1,7 +1,5 @@
 """What credit is worth: bilateral first, then by those who are trusted; rings gain nothing."""
 
-from __future__ import annotations
-
 import random
 
 from potluck_daemon.ledger.trust import worths

@@ -1,7 +1,5 @@
 """The page for Prometheus, read as Prometheus reads it."""
 
-from __future__ import annotations
-
 import asyncio
 import socket
 from collections.abc import AsyncIterator, Iterable

@@ -1,7 +1,5 @@
 """What follows from decisions: questions whether a program is a game, and who stays in the swarm without an engine."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from potluck_control.schema import ProgramQuestion

@@ -1,7 +1,5 @@
 """The desktop's session, its control groups and the windows of Wayland."""
 
-from __future__ import annotations
-
 import struct
 from pathlib import Path
 

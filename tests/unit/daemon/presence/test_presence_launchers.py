@@ -1,7 +1,5 @@
 """Games of launchers, by the programs above them and by their environment."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 

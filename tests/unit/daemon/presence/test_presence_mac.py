@@ -1,7 +1,5 @@
 """What a Mac tells of its user and its battery, from answers as its own programs give them."""
 
-from __future__ import annotations
-
 import os
 import sys
 from collections.abc import Callable

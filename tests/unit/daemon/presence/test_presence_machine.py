@@ -1,7 +1,5 @@
 """Probes of what the kernel writes to /proc and /sys, on made folders."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """The watch over probes that are scripted: what it shows, what it survives, what it forgets."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager

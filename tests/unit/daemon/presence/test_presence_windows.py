@@ -1,7 +1,5 @@
 """What the active window is taken for, and how long a game goes on after it was left."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The standby node's life, with a small program in its place."""
 
-from __future__ import annotations
-
 import asyncio
 import os
 import sys

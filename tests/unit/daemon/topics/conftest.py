@@ -1,7 +1,5 @@
 """A daemon in folders of its own, without swarm and desktop."""
 
-from __future__ import annotations
-
 from collections.abc import AsyncIterator
 from pathlib import Path
 

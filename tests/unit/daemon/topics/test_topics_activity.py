@@ -1,7 +1,5 @@
 """The last hour by the minute: what the daemon counts, and what it leaves out."""
 
-from __future__ import annotations
-
 import pytest
 from helpers.own_daemon import Ask
 from potluck_control.methods import activity

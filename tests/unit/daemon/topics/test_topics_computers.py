@@ -1,7 +1,5 @@
 """Adding a computer by its code, between two daemons over loopback."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import AsyncIterator
 from pathlib import Path

@@ -1,7 +1,5 @@
 """What this machine gave: counted by the hour, kept over crashes, shown by local days; and its energy."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """The gateway's process as the daemon starts and ends it; here it is a script that says what the real one says."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import os

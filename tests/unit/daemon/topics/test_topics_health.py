@@ -1,7 +1,5 @@
 """The doctor and the bundle over a real socket."""
 
-from __future__ import annotations
-
 import asyncio
 import zipfile
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Devices, and what starts at log-in."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

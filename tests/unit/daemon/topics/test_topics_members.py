@@ -1,7 +1,5 @@
 """The people of a swarm over a real socket."""
 
-from __future__ import annotations
-
 import time
 
 import pytest

@@ -1,7 +1,5 @@
 """Models on the disk, what the swarm needs, and how far downloads are."""
 
-from __future__ import annotations
-
 import asyncio
 import errno
 import os

@@ -1,7 +1,5 @@
 """Programs to choose for a list, and the lists."""
 
-from __future__ import annotations
-
 import itertools
 import os
 from pathlib import Path

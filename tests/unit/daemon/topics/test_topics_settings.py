@@ -1,7 +1,5 @@
 """`settings.*` over a real socket."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest

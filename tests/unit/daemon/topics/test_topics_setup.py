@@ -1,7 +1,5 @@
 """Making the engine's environment over the control API; the process that makes it is a script here."""
 
-from __future__ import annotations
-
 import asyncio
 import threading
 from collections.abc import Callable

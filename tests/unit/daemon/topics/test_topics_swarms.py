@@ -1,7 +1,5 @@
 """Swarms, pauses and history over a real socket."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import time

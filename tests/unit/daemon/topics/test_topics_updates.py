@@ -1,7 +1,5 @@
 """What the daemon says of updates, when it asks by itself, and what it refuses; `potluck update` is a script here."""
 
-from __future__ import annotations
-
 import asyncio
 import sys
 import time

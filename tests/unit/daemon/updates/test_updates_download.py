@@ -1,7 +1,5 @@
 """How files come from a server that is not trusted to send them."""
 
-from __future__ import annotations
-
 import errno
 import hashlib
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """What a publisher signed, everything that is not that, and what a server can do with old descriptions."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest

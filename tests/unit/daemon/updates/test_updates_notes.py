@@ -1,7 +1,5 @@
 """What is remembered of updates, by whom it is written, and what a damaged file means."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Ending one daemon and starting another; and processes that outlive the daemon that starts them."""
 
-from __future__ import annotations
-
 import socket
 import subprocess
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Versions side by side, and the switch from one to another."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 from collections.abc import Callable

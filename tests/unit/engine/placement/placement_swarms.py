@@ -1,7 +1,5 @@
 """Small swarms for the tests of placement."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from typing import Any
 

@@ -1,7 +1,5 @@
 """How claims are bounded, so that one liar cannot move the swarm."""
 
-from __future__ import annotations
-
 import pytest
 from placement_swarms import own, server, swarm_map
 from potluck_engine.placement.choose import choose_span, planned_moves

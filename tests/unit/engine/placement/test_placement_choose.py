@@ -1,7 +1,5 @@
 """The rules that choose blocks: where to begin, when to move, in which order to load and to fetch."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from itertools import starmap
 

@@ -1,7 +1,5 @@
 """The worth of places, against a slow and plain reckoning."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from potluck_engine.placement.plan import plan_moves
