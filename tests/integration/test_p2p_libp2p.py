@@ -4,7 +4,6 @@ import asyncio
 import gc
 import json
 import os
-import shutil
 import signal
 import socket
 import subprocess
@@ -307,8 +306,6 @@ async def wait_gone(pid: int) -> None:
 async def test_a_killed_process_takes_its_p2pd_along_and_its_streams_end(
     network: Starter, near: Libp2pHost, folder: Path, guard: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    if guard == "setpriv" and shutil.which("setpriv") is None:
-        pytest.skip("setpriv is not installed")
     if guard == "shell":
         monkeypatch.setenv("PATH", str(folder / "no-setpriv"))
     runtime_dir = folder / f"killed-{guard}"

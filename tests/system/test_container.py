@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 import yaml
-from helpers.image import Builder, Container, missing_tool
+from helpers.image import Builder, Container
 from potluck_control.resources import DEMO_MODEL
 
 ROOT = Path(__file__).parents[2]
@@ -29,7 +29,7 @@ request = urllib.request.Request(ready["url"] + "/chat/completions", json.dumps(
 print(urllib.request.urlopen(request, timeout=120).read().decode())"""
 
 pytestmark = [
-    pytest.mark.skipif(missing_tool() is not None, reason=f"{missing_tool()}"),
+    pytest.mark.container,
     pytest.mark.timeout(900, func_only=True),
     pytest.mark.soak,
 ]

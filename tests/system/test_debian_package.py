@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from tests.helpers import installing
-from tests.helpers.debian import PYTHONS, Debian, missing_tool
+from tests.helpers.debian import PYTHONS, Debian
 
 pytestmark = [
-    pytest.mark.skipif(missing_tool() is not None, reason=str(missing_tool())),
+    pytest.mark.container,
     pytest.mark.timeout(900, func_only=True),
 ]
 

@@ -5,14 +5,13 @@ import subprocess
 from collections.abc import Iterator
 
 import pytest
-from helpers.container import Container, missing_tool
+from helpers.container import Container
 from helpers.documents import Kind, Passage, passages
 
 from potluck.membership.invite import Invite, encode_invite
 from potluck.protocol.swarm import new_swarm
 
-reason = missing_tool()
-pytestmark = pytest.mark.skipif(reason is not None, reason=reason or "")
+pytestmark = pytest.mark.container
 
 SETTINGS = """
 [serve]

@@ -15,7 +15,7 @@ from tests.helpers import installing
 from tests.helpers.debian import REPOSITORY
 
 pytestmark = [
-    pytest.mark.skipif(shutil.which("dpkg-deb") is None, reason="dpkg-deb is not installed"),
+    pytest.mark.apt,
     pytest.mark.timeout(900, func_only=True),
 ]
 PARTS = ("potluck", "daemon", "app", "resources", "installer")

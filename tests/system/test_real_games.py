@@ -1,19 +1,18 @@
 """A real game of the distribution before the real probe of Wayland; the figures run many more games and programs."""
 
-import shutil
-
 import pytest
 from potluck_daemon.presence.probe import Surroundings
 from potluck_daemon.presence.toplevels import WaylandWindowsProbe
 
 from benchmarks.real_games import RealProgram, running
 from tests.helpers.probe_reports import watching
-from tests.helpers.wayland import HAS_SWAY, sway
+from tests.helpers.wayland import sway
 
 FULL = 'for_window [app_id=".*"] fullscreen enable'
 
 
-@pytest.mark.skipif(not (HAS_SWAY and shutil.which("quadrapassel", path="/usr/games")), reason="needs sway and a game")
+@pytest.mark.wayland
+@pytest.mark.games
 async def test_a_game_of_wayland_is_noticed_and_its_end_too() -> None:
     game = RealProgram("quadrapassel", ("quadrapassel",))
     with sway(FULL) as environment:

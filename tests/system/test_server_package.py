@@ -9,10 +9,10 @@ import pytest
 
 from installer.tree import product_version
 from tests.helpers import installing
-from tests.helpers.debian import Debian, missing_tool
+from tests.helpers.debian import Debian
 
 pytestmark = [
-    pytest.mark.skipif(missing_tool() is not None, reason=str(missing_tool())),
+    pytest.mark.container,
     pytest.mark.timeout(900, func_only=True),
 ]
 

@@ -1,7 +1,6 @@
 """The two units under a real systemd: start, kill -9, hang, stop, restart, removal; and what they let the daemon do."""
 
 import json
-import shutil
 import subprocess
 import time
 from collections.abc import Callable, Iterator
@@ -9,15 +8,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from helpers.container import INSTALLED, Container, missing_tool
+from helpers.container import INSTALLED, Container
 from potluck_daemon.host.units import unit_text
 
 from potluck.membership.invite import Invite, encode_invite
 from potluck.protocol.swarm import new_swarm
 
-reason = missing_tool()
-pytestmark = pytest.mark.skipif(reason is not None, reason=reason or "")
-needs_analyze = pytest.mark.skipif(shutil.which("systemd-analyze") is None, reason="systemd-analyze is not installed")
+pytestmark = pytest.mark.container
 of_system = pytest.mark.parametrize("service", ["system"], indirect=True, scope="module")
 
 WAIT_S = 120.0
@@ -228,7 +225,6 @@ def test_start_at_log_in_on_and_off_leaves_the_settings_of_a_home_as_they_were(m
     machine.output(POTLUCK, "stop", user="donor")
 
 
-@needs_analyze
 @pytest.mark.parametrize("is_system", [True, False])
 def test_systemd_finds_nothing_to_complain_about(
     is_system: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -243,7 +239,6 @@ def test_systemd_finds_nothing_to_complain_about(
     assert (done.returncode, done.stderr) == (0, "")  # it exits with 0 also after a typo, but says so
 
 
-@needs_analyze
 def test_the_system_unit_is_a_tight_sandbox(tmp_path: Path) -> None:
     unit = tmp_path / "potluckd.service"
     unit.write_text(unit_text(is_system=True))

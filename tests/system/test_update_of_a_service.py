@@ -14,11 +14,11 @@ import pytest
 from installer.release import MANIFEST, load_key, new_key, release
 from installer.tree import product_version
 from tests.helpers import installing
-from tests.helpers.debian import Debian, missing_tool
+from tests.helpers.debian import Debian
 from tests.helpers.releases import CRASHES, retitled
 
 pytestmark = [
-    pytest.mark.skipif(missing_tool() is not None, reason=str(missing_tool())),
+    pytest.mark.container,
     pytest.mark.timeout(900, func_only=True),
 ]
 

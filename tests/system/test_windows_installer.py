@@ -19,7 +19,7 @@ from installer.windows.setup import pack
 from tests.helpers import wine
 from tests.helpers.wine import Wine
 
-pytestmark = pytest.mark.skipif(wine.missing() is not None, reason=str(wine.missing()))
+pytestmark = pytest.mark.windows
 
 WINDOWS = """
     advapi32.dll authz.dll bcrypt.dll bcryptprimitives.dll comdlg32.dll crypt32.dll d3d11.dll d3d12.dll d3d9.dll

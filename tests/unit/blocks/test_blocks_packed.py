@@ -73,8 +73,6 @@ def test_every_way_of_multiplying_gives_the_product_with_the_checkpoints_numbers
 def test_avx512_computes_what_avx2_does_but_for_the_last_bit(
     kind: str, kernels: NativeKernels, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    if not kernels.is_wide:
-        pytest.skip("the processor lacks AVX-512 with VNNI and VBMI")
     held, x = Int4Matrix(packed(kind), 64, torch.bfloat16), random(3, COLUMNS, dtype=torch.bfloat16)
     wide = held.product(x)
     monkeypatch.setattr(kernels, "is_wide", False)

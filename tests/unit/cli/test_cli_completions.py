@@ -34,8 +34,6 @@ def _folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def offers(shell: str, line: str) -> set[str]:
-    if shutil.which(shell) is None:
-        pytest.skip(f"{shell} is not installed")
     script = f"source {resource(f'completions/potluck.{shell}')}\n"
     if shell == "bash":
         words = " ".join(f"'{word}'" for word in ["potluck", *line.split(" ")])
@@ -48,7 +46,7 @@ def offers(shell: str, line: str) -> set[str]:
     return {item.split("\t")[0] for item in done.stdout.splitlines()}
 
 
-@pytest.mark.parametrize("shell", ["bash", "fish"])
+@pytest.mark.parametrize("shell", ["bash", pytest.param("fish", marks=pytest.mark.shells)])
 @pytest.mark.parametrize("line", TYPED)
 def test_a_shell_offers_what_fits(shell: str, line: str) -> None:
     offered, others = TYPED[line]
@@ -57,7 +55,7 @@ def test_a_shell_offers_what_fits(shell: str, line: str) -> None:
     assert not others & found
 
 
-@pytest.mark.skipif(shutil.which("zsh") is None, reason="zsh is not installed")
+@pytest.mark.shells
 def test_zsh_takes_the_script_as_an_autoloaded_function_and_by_eval(tmp_path: Path) -> None:
     script = shutil.copy(resource("completions/potluck.zsh"), tmp_path / "_potluck")
     for way in (f'eval "$(cat {script})"', f"fpath=({tmp_path} $fpath); compinit -u -D"):
@@ -82,7 +80,7 @@ def _names(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("_names")
-@pytest.mark.parametrize("shell", ["bash", "fish"])
+@pytest.mark.parametrize("shell", ["bash", pytest.param("fish", marks=pytest.mark.shells)])
 @pytest.mark.parametrize(
     ("line", "kind"),
     [
