@@ -6,7 +6,7 @@ import random
 import shutil
 import socket
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
@@ -50,6 +50,7 @@ class ProxiedSwarm:
         self.local = LocalSwarm(folder, spans=(), serve_options=options)
         self.folder, self._spans, self._is_varied = folder, spans, is_varied
         self._has_time_namespaces = is_varied and _works((*_IN_TIME_NAMESPACE, "true"))
+        self._ports = iter(random.sample(_PORTS, len(_PORTS)))  # none twice: servers' files are named after them
         self._variants = itertools.cycle(itertools.product(_WRONG_S, (True, False)))
 
     def __enter__(self) -> Self:
@@ -71,7 +72,7 @@ class ProxiedSwarm:
 
     def add_server(self, span: Span) -> Server:
         """Start one more server, without waiting until it is online."""
-        port = _free_port()
+        port = _next_free(self._ports)
         proxy = Proxy(port)
         proxy.start()
         way = ("--port", str(port), "--announce", f"/ip4/127.0.0.1/tcp/{proxy.port}")
@@ -101,13 +102,13 @@ class ProxiedSwarm:
         return self.server_of(next(hop.peer_id for hop in route.hops if block in hop.span))
 
 
-def _free_port() -> int:
+def _next_free(ports: Iterator[int]) -> int:
     """Return a port that nobody has and no connection gets by itself before the server starts."""
-    while True:
-        port = random.choice(_PORTS)
+    for port in ports:
         with socket.socket() as probe, contextlib.suppress(OSError):
             probe.bind(("127.0.0.1", port))
             return port
+    raise AssertionError("no port is free")
 
 
 def _works(command: Sequence[str]) -> bool:
