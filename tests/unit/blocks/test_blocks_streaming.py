@@ -155,7 +155,7 @@ def test_a_span_four_times_the_limit_never_takes_more_than_the_limit(tmp_path: P
     for peak in memory_peaks.measure(*(memory_peaks.stream(heavy, tmp_path / way, way, kind) for way, kind in kinds)):
         assert peak.span_bytes >= 4 * peak.limit_bytes
         assert peak.is_equal
-        slack = 24 << 20  # activations, two blocks while they are loaded or converted
+        slack = 40 << 20  # activations, what a fork copies, and two blocks in full while they are converted
         assert peak.anonymous_bytes <= peak.limit_bytes + slack, peak
         assert peak.resident_bytes <= peak.limit_bytes + slack, peak
 
