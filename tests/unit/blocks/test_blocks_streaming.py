@@ -153,7 +153,7 @@ def test_a_span_four_times_the_limit_never_takes_more_than_the_limit(tmp_path: P
     for peak in memory_peaks.measure(*(memory_peaks.stream(heavy, tmp_path / way, way, kind) for way, kind in kinds)):
         assert peak.span_bytes >= 4 * peak.limit_bytes
         assert peak.is_equal
-        slack = 24 << 20  # activations, two blocks while they are loaded or converted
+        slack = 40 << 20  # activations, what a fork copies, and two blocks in full while they are converted
         assert peak.anonymous_bytes <= peak.limit_bytes + slack, peak
         assert peak.resident_bytes <= peak.limit_bytes + slack, peak
 
@@ -163,7 +163,7 @@ def test_loading_takes_little_more_than_the_span_and_holds_one_block_in_full_to_
     kinds = (("bfloat16", "none"), ("float32", "int8"))
     plain, quantised = memory_peaks.measure(*(memory_peaks.load(folder, "1:7", *kind) for kind in kinds))
     assert plain.span_bytes > 45 * 2**20
-    assert plain.ratio <= 1.1, plain
+    assert plain.ratio <= 1.15, plain  # another block would be 1.17
     assert quantised.span_bytes < 25 * 2**20
     assert quantised.anonymous_bytes < quantised.span_bytes + 64 * 2**20, quantised  # one has 16 in full, six have 96
 
