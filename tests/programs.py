@@ -54,7 +54,6 @@ NEEDS = {
     "shells": Need("shells that complete", ("fish", "zsh"), ("fish", "zsh")),
     "manuals": Need("programs that show manuals", ("groff", "mandoc", "man"), ("groff-base", "mandoc", "man-db")),
     "apt": Need("a package repository", ("apt-get", "dpkg-deb", "gpg"), ("gpg", "gpg-agent")),
-    "terminal": Need("programs that ask for a terminal", ("script",), ("bsdutils",)),
     "namespaces": Need(
         "other users, networks and mounts",
         ("ip", "nft", "unshare", "mount", "setpriv", "runuser"),
@@ -63,7 +62,18 @@ NEEDS = {
     ),
     "container": Need(
         "a real systemd, and container images",
-        ("debootstrap", "systemd-nspawn", "systemd-analyze", "buildah", "xz"),
+        (
+            "debootstrap",
+            "systemd-nspawn",
+            "systemd-analyze",
+            "buildah",
+            "xz",
+            "apt-get",
+            "dpkg-deb",
+            "ip",
+            "unshare",
+            "runuser",
+        ),
         ("debootstrap", "systemd-container", "systemd", "buildah", "xz-utils"),
         needs_root=True,
     ),

@@ -9,6 +9,7 @@ Not for what a test starts in order to see how it starts: memory, orphans, impor
 server's environment for such a child.
 """
 
+import atexit
 import contextlib
 import ctypes
 import gc
@@ -147,10 +148,17 @@ class _Server:
             ours.sendall(len(body).to_bytes(4, "big") + body)
         return ours
 
+    def close(self) -> None:
+        """End the server and with it all its children."""
+        self._requests.close()
+        self._process.wait()
+
 
 @cache
 def _server() -> _Server:
-    return _Server()
+    server = _Server()
+    atexit.register(server.close)
+    return server
 
 
 def _serve(requests: socket.socket) -> tuple[dict[str, Any], list[int]]:

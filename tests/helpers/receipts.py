@@ -1,5 +1,7 @@
 """Donors, clients and the receipts between them."""
 
+from __future__ import annotations
+
 import itertools
 from dataclasses import dataclass, field
 

@@ -83,6 +83,7 @@ def test_what_a_thread_starts_at_a_place_has_its_address_and_the_thread_comes_ba
     assert subprocess.run(show, capture_output=True, text=True, check=True).stdout == before
 
 
+@pytest.mark.namespaces
 def test_real_packets_keep_their_order_under_jitter_and_none_pass_a_cut_link(world: Internet) -> None:
     with sockets(world, "a", "d") as (first, second):
         world.change("a", "d", MOBILE)
