@@ -13,6 +13,8 @@ SHELL := /bin/bash
 VENV := .venv
 PY := $(VENV)/bin/python
 PYTEST := $(PY) -m pytest -q -rfEs
+# Much of a test's time is waiting for other processes, so two files are tried at once whatever the number of cores.
+TWO_AT_ONCE := -n2 --dist=loadfile --no-loadscope-reorder
 
 .DEFAULT_GOAL := help
 .PHONY: help demo test test-system check bench gpu soak screenshots manual translations installer clean programs
@@ -23,12 +25,11 @@ help: ## what each target does
 demo: $(VENV)/.engine ## a private swarm on this machine, generating; PROMPT="..." takes any prompt
 	@$(PY) -m benchmarks.demo
 
-# Much of a test's time is waiting for other processes, so two files are tried at once whatever the number of cores.
 test: check programs ## checks, unit and integration tests; TESTS="tests/unit/cli -x" for a part, with -n0 one by one
-	$(PYTEST) -n2 --dist=loadfile --no-loadscope-reorder $(or $(TESTS),tests/unit tests/integration tests/e2e)
+	$(PYTEST) $(TWO_AT_ONCE) $(or $(TESTS),tests/unit tests/integration tests/e2e)
 
 test-system: $(VENV)/.dev programs ## tests of the installed product: packages, services, faults
-	$(PYTEST) $(or $(TESTS),tests/system tests/faults)
+	$(PYTEST) $(TWO_AT_ONCE) $(or $(TESTS),tests/system tests/faults)
 
 check: $(VENV)/.dev ## style, types and which package may import which
 	$(VENV)/bin/ruff check .
