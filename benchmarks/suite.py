@@ -74,12 +74,18 @@ def suite_fresh(soak: bool) -> Measured:
 def _minutes(target: str, soak: bool) -> Measured:
     files = _files(target, soak)
     began = time.monotonic()
+    if target == "test":  # it checks the whole source, whatever it tests
+        subprocess.run(["make", "check"], cwd=_ROOT, stdout=sys.stderr, check=True)
+    fixed = (time.monotonic() - began) / 60
+    began = time.monotonic()
     outcomes = _run(target, soak)
     minutes = (time.monotonic() - began) / 60
     wrong = sorted(name for name, outcome in outcomes.items() if outcome in ("failure", "error"))
     share = len(files) / len(_files(target, soak=True))
     detail = {"tests": len(outcomes), "failed": wrong, "files": len(files), "minutes_measured": round(minutes, 2)}
-    return Measured(minutes / share, {**detail, "load_before": os.getloadavg()[0]}, bool(outcomes) and not wrong)
+    return Measured(
+        fixed + (minutes - fixed) / share, {**detail, "load_before": os.getloadavg()[0]}, bool(outcomes) and not wrong
+    )
 
 
 def _files(target: str, soak: bool) -> list[str]:
