@@ -5,6 +5,8 @@
 
 export TORCH ?= torch==2.13.0
 export PYTHON
+# Hundreds of processes of the tests would compile the whole product again.
+unexport PYTHONDONTWRITEBYTECODE
 # Raw and through the environment only: a prompt may hold dollars, quotes, anything.
 ifdef PROMPT
 override export PROMPT := $(value PROMPT)
@@ -13,8 +15,8 @@ SHELL := /bin/bash
 VENV := .venv
 PY := $(VENV)/bin/python
 PYTEST := $(PY) -m pytest -q -rfEs
-# Much of a test's time is waiting for other processes, so two files are tried at once whatever the number of cores.
-TWO_AT_ONCE := -n2 --dist=loadfile --no-loadscope-reorder
+# Much of a test's time is waiting for other processes, so three files are tried at once whatever the number of cores.
+SIDE_BY_SIDE := -n3 --dist=loadfile --no-loadscope-reorder
 
 .DEFAULT_GOAL := help
 .PHONY: help demo test test-system check bench gpu soak screenshots manual translations installer clean programs
@@ -26,10 +28,10 @@ demo: $(VENV)/.engine ## a private swarm on this machine, generating; PROMPT="..
 	@$(PY) -m benchmarks.demo
 
 test: check programs ## checks, unit and integration tests; TESTS="tests/unit/cli -x" for a part, with -n0 one by one
-	$(PYTEST) $(TWO_AT_ONCE) $(or $(TESTS),tests/unit tests/integration tests/e2e)
+	$(PYTEST) $(SIDE_BY_SIDE) $(or $(TESTS),tests/unit tests/integration tests/e2e)
 
 test-system: $(VENV)/.dev programs ## tests of the installed product: packages, services, faults
-	$(PYTEST) $(TWO_AT_ONCE) $(or $(TESTS),tests/system tests/faults)
+	$(PYTEST) $(SIDE_BY_SIDE) $(or $(TESTS),tests/system tests/faults)
 
 check: $(VENV)/.dev ## style, types and which package may import which
 	$(VENV)/bin/ruff check .

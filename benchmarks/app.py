@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import os
 import random
 import signal
@@ -21,6 +20,7 @@ from potluck_app.pages.catalogue import SIDEBAR
 from potluck_control import schema
 from potluck_control.states import State
 
+from benchmarks.busy import busy_processes
 from benchmarks.figures import Measured
 from benchmarks.machine import pss_bytes
 from benchmarks.paused import cpu_seconds
@@ -94,9 +94,7 @@ async def _until(item: TrayItem, text: str) -> float:
 async def _count_alarms(item: TrayItem, num_busy: int, seconds: float) -> int:
     """Count how often the tray says that the daemon hangs while it does not."""
     alarms, was_alarm = 0, False
-    with contextlib.ExitStack() as running:
-        for _ in range(num_busy):
-            running.enter_context(ended(_busy()))
+    with busy_processes(num_busy):
         until = time.monotonic() + seconds
         while time.monotonic() < until:
             is_alarm = _HUNG in await item.tooltip()
@@ -179,10 +177,6 @@ async def _app(daemon: DaemonProcess, tray: TrayHost) -> AsyncIterator[tuple[int
     with ended(_process(daemon)) as process:
         item = await tray.item()
         yield process.pid, item, time.monotonic() - began
-
-
-def _busy() -> subprocess.Popen[bytes]:
-    return subprocess.Popen([sys.executable, "-c", "while True: pass"])
 
 
 def _process(daemon: DaemonProcess) -> subprocess.Popen[bytes]:

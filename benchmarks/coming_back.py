@@ -13,7 +13,8 @@ from pathlib import Path
 
 from benchmarks.figures import Measured
 from tests.helpers import installing
-from tests.helpers.debian import Debian, missing_tool
+from tests.helpers.debian import Debian
+from tests.programs import why_not
 
 NEWEST = "0.99.1"
 _STATUS = ("potluck", "status", "--json")
@@ -25,7 +26,7 @@ Event = Callable[[Debian], object]
 
 def lost(soak: bool) -> Measured:
     """Count events after which the server does not serve again. Raises AssertionError if it never served."""
-    assert missing_tool() is None, missing_tool()
+    assert why_not("container") is None, why_not("container")
     with tempfile.TemporaryDirectory() as folder:
         packages = Path(folder)
         packages.chmod(0o755)

@@ -21,7 +21,6 @@ from potluck.blocks.step_tensors import DECODE_TILE_TOKENS, PREFILL_TILE_TOKENS
 
 SHARED_BYTES = {75: 64 << 10}  # of a program; others give at least as much as Ampere
 LEAST_SHARED_BYTES = 99 << 10
-MOST_STACK_BYTES = 64  # a few registers, which float32 spills
 TYPES = {torch.bfloat16: "*bf16", torch.float16: "*fp16", torch.float32: "*fp32"}
 CUOBJDUMP = Path(triton.__file__).parent / "backends" / "nvidia" / "bin" / "cuobjdump"
 

@@ -17,7 +17,8 @@ from benchmarks.figures import Measured
 from installer.linux.deb import PACKAGES, build_deb
 from potluck.errors import UsageError
 from tests.helpers import installing
-from tests.helpers.debian import Debian, missing_tool
+from tests.helpers.debian import Debian
+from tests.programs import why_not
 
 _COMMAND = ("lintian", "--no-cfg", "--allow-root", "--profile", "debian", "--show-overrides")
 
@@ -25,7 +26,7 @@ _COMMAND = ("lintian", "--no-cfg", "--allow-root", "--profile", "debian", "--sho
 def errors(_soak: bool) -> Measured:
     """Count errors over all packages."""
     is_here = shutil.which("lintian") is not None
-    if not is_here and missing_tool() is not None:
+    if not is_here and why_not("container") is not None:
         raise UsageError("lintian is not installed", hint="apt install lintian")
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)

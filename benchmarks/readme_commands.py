@@ -17,7 +17,8 @@ from pathlib import Path
 
 from benchmarks.figures import Measured
 from tests.helpers import installing
-from tests.helpers.debian import REPOSITORY, Debian, missing_tool
+from tests.helpers.debian import REPOSITORY, Debian
+from tests.programs import why_not
 
 _COMMAND = re.compile(r"`([^`]+)`")
 _TARGETS = {"potluck_": "potluck", "potluck-headless_": "potluck-headless", "potluck-VERSION.run": "run"}
@@ -43,7 +44,7 @@ class Line:
 
 def failed(soak: bool) -> Measured:
     """Count commands that fail, or after which the computer does not serve."""
-    assert missing_tool() is None, missing_tool()
+    assert why_not("container") is None, why_not("container")
     typed: list[str] = []
     failures: dict[str, str] = {}
     with tempfile.TemporaryDirectory() as folder:

@@ -14,11 +14,11 @@ import sys
 import time
 from collections.abc import Iterator
 
+from benchmarks.busy import busy_processes
 from benchmarks.figures import Measured
 from benchmarks.local_swarm import LocalEngine, LocalSwarm
 from benchmarks.models import checkpoint
 from potluck.errors import PotluckError
-from potluck.processes import tied_to_parent
 from potluck.protocol.blocks import Span
 
 _HIDDEN_SIZE, _NUM_BLOCKS = 512, 4
@@ -63,7 +63,7 @@ def _count(starts: int) -> dict[str, object]:
     """Start servers in the present namespace, and return how that went."""
     seconds, late, relayed, problems = list[float](), 0, 0, list[str]()
     folder = checkpoint(_HIDDEN_SIZE, _NUM_BLOCKS)
-    with LocalSwarm(folder, [Span(0, _NUM_BLOCKS)], host=_ADDRESS) as swarm, _busy():
+    with LocalSwarm(folder, [Span(0, _NUM_BLOCKS)], host=_ADDRESS) as swarm, busy_processes(_NUM_BUSY):
         for _ in range(0, starts, _AT_ONCE):
             began = time.monotonic()
             engines = [swarm.add_engine(Span(0, _NUM_BLOCKS)) for _ in range(_AT_ONCE)]
@@ -86,19 +86,6 @@ def _count(starts: int) -> dict[str, object]:
         "problems": problems,
         "load": round(os.getloadavg()[0], 1),
     }
-
-
-@contextlib.contextmanager
-def _busy() -> Iterator[None]:
-    """Processes that compute all the time."""
-    command = tied_to_parent([sys.executable, "-c", "while True: pass"])
-    processes = [subprocess.Popen(command) for _ in range(_NUM_BUSY)]
-    try:
-        yield
-    finally:
-        for process in processes:
-            process.kill()
-            process.wait()
 
 
 def _stop(engines: list[LocalEngine]) -> None:

@@ -17,6 +17,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from xml.etree import ElementTree
 
+from benchmarks.busy import busy_processes
 from benchmarks.figures import Measured
 from benchmarks.house import code_lines
 
@@ -49,7 +50,7 @@ def suite_repeats(soak: bool) -> Measured:
     """Count tests that fail, or whose outcome differs, in three runs, the last one beside busy processes."""
     runs = []
     for is_busy in (False, False, True):
-        with _busy_processes() if is_busy else contextlib.nullcontext():
+        with busy_processes(_BUSY) if is_busy else contextlib.nullcontext():
             runs.append(_run("test", soak))
     names = {name for run in runs for name in run}
     outcomes = {name: {run.get(name) for run in runs} for name in names}
@@ -73,8 +74,8 @@ def suite_fresh(soak: bool) -> Measured:
 
 def _minutes(target: str, soak: bool) -> Measured:
     files = _files(target, soak)
-    began = time.monotonic()
-    if target == "test":  # it checks the whole source, whatever it tests
+    load, began = os.getloadavg()[0], time.monotonic()
+    if target == "test" and not soak:  # it checks the whole source, however few files it tests
         subprocess.run(["make", "check"], cwd=_ROOT, stdout=sys.stderr, check=True)
     fixed = (time.monotonic() - began) / 60
     began = time.monotonic()
@@ -83,9 +84,7 @@ def _minutes(target: str, soak: bool) -> Measured:
     wrong = sorted(name for name, outcome in outcomes.items() if outcome in ("failure", "error"))
     share = len(files) / len(_files(target, soak=True))
     detail = {"tests": len(outcomes), "failed": wrong, "files": len(files), "minutes_measured": round(minutes, 2)}
-    return Measured(
-        fixed + (minutes - fixed) / share, {**detail, "load_before": os.getloadavg()[0]}, bool(outcomes) and not wrong
-    )
+    return Measured(fixed + (minutes - fixed) / share, {**detail, "load_before": load}, bool(outcomes) and not wrong)
 
 
 def _files(target: str, soak: bool) -> list[str]:
@@ -122,17 +121,6 @@ def _outcomes(report: Path) -> dict[str, str]:
         found = [kind for kind in _BAD if case.find(kind) is not None]
         outcomes[f"{case.get('classname')}::{case.get('name')}"] = found[0] if found else "passed"
     return outcomes
-
-
-@contextlib.contextmanager
-def _busy_processes() -> Iterator[None]:
-    busy = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(_BUSY)]
-    try:
-        yield
-    finally:
-        for process in busy:
-            process.kill()
-            process.wait()
 
 
 @contextlib.contextmanager

@@ -1,8 +1,8 @@
 """The programs that tests start, by marker: what to install for them, and which tests are skipped without them.
 
 `python tests/programs.py` names what is missing and the command that installs it; as root or with CI=true it installs
-it. As a plug-in of pytest it skips tests whose marker names a missing program, and refuses to start a program of the
-table for a test without such a marker, so that no test can forget it. Imports the standard library alone.
+it. `conftest.py` beside it skips tests whose marker names a missing program, and lets no test start a program of the
+table without such a marker, so that none can forget it. Imports the standard library alone.
 """
 
 import ctypes
@@ -67,6 +67,9 @@ NEEDS = {
             "systemd-nspawn",
             "systemd-analyze",
             "buildah",
+            "nsenter",
+            "pkill",
+            "setpriv",
             "xz",
             "apt-get",
             "dpkg-deb",
@@ -74,7 +77,7 @@ NEEDS = {
             "unshare",
             "runuser",
         ),
-        ("debootstrap", "systemd-container", "systemd", "buildah", "xz-utils"),
+        ("debootstrap", "systemd-container", "systemd", "buildah", "xz-utils", "util-linux", "procps"),
         needs_root=True,
     ),
     "windows": Need("the installer for Windows, and a Windows to try it", ("makensis", "wine64"), ("nsis", "wine64")),
@@ -122,7 +125,7 @@ def main() -> int:
     if not is_root and (os.environ.get("CI") != "true" or shutil.which("sudo") is None):
         print(f"Some tests will be skipped. To run them all: sudo {' '.join(install)}")
         return 0
-    before = ["env", "DEBIAN_FRONTEND=noninteractive"] if is_root else ["sudo", "--non-interactive"]
+    before = [*(() if is_root else ("sudo", "--non-interactive")), "env", "DEBIAN_FRONTEND=noninteractive"]
     print(f"==> Installing system packages: {' '.join(missing)}", flush=True)
     for command in (["apt-get", "update", "-q"], install):
         if (code := subprocess.run([*before, *command], check=False).returncode) != 0:

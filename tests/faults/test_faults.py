@@ -14,6 +14,7 @@ def test_a_seed_draws_the_same_again_and_every_kind_in_a_round() -> None:
     assert {each.kind for each in plan[: len(KINDS)]} == set(KINDS)
 
 
+@pytest.mark.namespaces
 @pytest.mark.timeout(900)  # of a busy machine
 @pytest.mark.parametrize("count", [8, pytest.param(len(KINDS), marks=pytest.mark.soak)])
 def test_no_fault_loses_a_session_changes_a_result_or_leaves_a_process(count: int) -> None:

@@ -11,9 +11,8 @@ import sys
 import tempfile
 from pathlib import Path
 
-from tests.helpers.debian import REPOSITORY, Debian, missing_tool
+from tests.helpers.debian import REPOSITORY, Debian
 
-__all__ = ["INSTALLED", "Container", "missing_tool"]
 INSTALLED = Path("/opt/potluck")
 _PYTHON = Path("/opt/python")  # this interpreter's own files
 _SCRIPT = "#!{python}\nimport sys\nfrom {module} import main\nsys.exit(main())\n"

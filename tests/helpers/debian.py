@@ -11,7 +11,6 @@ import contextlib
 import fcntl
 import itertools
 import os
-import shutil
 import subprocess
 import tempfile
 import time
@@ -29,16 +28,6 @@ _BOOT_TIMEOUT_S = 300.0
 _READY = "/run/ready-for-tests"
 _GUARD = '"$@" </dev/null & read _; pkill -KILL -P $!; kill -KILL $! 2>/dev/null'
 _numbers = itertools.count(1)
-
-
-def missing_tool() -> str | None:
-    """Why there can be no container here; None if there can."""
-    if os.geteuid() != 0:
-        return "needs root"
-    for tool in ("systemd-nspawn", "debootstrap", "nsenter", "pkill"):
-        if shutil.which(tool) is None:
-            return f"{tool} is not installed"
-    return None
 
 
 def made_once(name: str, make: Callable[[Path], object]) -> Path:

@@ -3,7 +3,7 @@
 Importing torch, Transformers and hivemind takes a processor several seconds, and the tests start hundreds of processes.
 `start_python` returns what `subprocess.Popen` would. Each worker of pytest has one server. It forks a child, which
 becomes the program: it has the environment, folder and files that the caller asks for, runs the module as `__main__`,
-and ends as an interpreter does. The server and all its children die with the worker.
+and ends as an interpreter does, without taking its libraries apart. The server and its children die with the worker.
 
 Not for what a test starts in order to see how it starts: memory, orphans, imports, signals, terminals. /proc shows the
 server's environment for such a child.
@@ -39,7 +39,7 @@ _PRELOADED = (
     *("potluck_engine.main", "potluck.client.model", "potluck.p2p.libp2p", "potluck_gateway.server"),
 )
 # Libraries read these variables when they are imported, so a program that wants other values starts for itself.
-_READ_AT_IMPORT = ("OMP_", "MKL_", "OPENBLAS_", "PYTHON", "LD_", "CUDA_")
+READ_AT_IMPORT = ("OMP_", "MKL_", "OPENBLAS_", "PYTHON", "LD_", "CUDA_")
 _PR_SET_PDEATHSIG = 1
 
 
@@ -73,7 +73,7 @@ def run_python(
 
 
 def _read_at_import(environment: Mapping[str, str]) -> dict[str, str]:
-    return {name: value for name, value in environment.items() if name.startswith(_READ_AT_IMPORT)}
+    return {name: value for name, value in environment.items() if name.startswith(READ_AT_IMPORT)}
 
 
 class _Forked(subprocess.Popen[Any]):
@@ -219,6 +219,9 @@ def _exactly(source: socket.socket, size: int) -> bytes:
 
 def _become(request: dict[str, Any], files: list[int]) -> list[str]:
     """Give this process what a new interpreter of the request would have; return its arguments."""
+    atexit.register(_leave_modules)
+    libc = ctypes.CDLL(None)
+    libc.on_exit(libc._exit, None)  # without what C++ libraries do at the end
     if request["is_session"]:
         os.setsid()
     for number, file in enumerate(files):
@@ -238,6 +241,13 @@ def _become(request: dict[str, Any], files: list[int]) -> list[str]:
     sys.stderr = os.fdopen(2, "w", buffering=1, errors="backslashreplace")
     sys.__stdin__, sys.__stdout__, sys.__stderr__ = sys.stdin, sys.stdout, sys.stderr
     return list(request["arguments"])
+
+
+def _leave_modules() -> None:
+    """Take the modules out of the interpreter's end, which would need half a second to copy and clear their memory."""
+    ctypes.pythonapi.Py_IncRef(ctypes.py_object(sys.modules.copy()))
+    for name in sys.modules.keys() - {"sys", "builtins"}:
+        del sys.modules[name]
 
 
 if __name__ == "__main__":

@@ -30,16 +30,6 @@ _CERTIFICATES = "/etc/ssl/certs"
 _PIP = (Path("/etc/pip.conf"), Path.home() / ".config" / "pip")  # how pip is set up here; root builds, as inside
 
 
-def missing_tool() -> str | None:
-    """Why no image can be built here; None if one can."""
-    if os.geteuid() != 0:
-        return "needs root"
-    for tool in ("buildah", "debootstrap", "ip", "nsenter", "setpriv", "unshare"):
-        if shutil.which(tool) is None:
-            return f"{tool} is not installed"
-    return None
-
-
 def make_root() -> Path:
     """Takes a minute, once."""
 

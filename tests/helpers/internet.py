@@ -48,7 +48,6 @@ class Link:
     queue_s: float = 0.2
 
 
-SAME_CITY = Link(0.005, 0.001, 100.0)
 SAME_CONTINENT = Link(0.015, 0.002, 50.0, 0.0005)
 ACROSS_AN_OCEAN = Link(0.05, 0.004, 50.0, 0.001)
 MOBILE = Link(0.03, 0.015, 10.0, 0.005, queue_s=0.5)

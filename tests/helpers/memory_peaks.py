@@ -41,24 +41,18 @@ def stream(folder: Path, blocks_folder: Path, way: str, dtype: str) -> list[str]
     return ["stream", str(folder), str(blocks_folder), way, dtype]
 
 
+def load_in_ranks(folder: Path, span: str, dtype: str, meeting: Path) -> list[str]:
+    """Two ranks that load the span together, with a Peak each."""
+    return ["ranks", str(folder), span, dtype, "none", str(meeting)]
+
+
 def measure(*jobs: list[str]) -> list[Peak]:
     """Raises CalledProcessError if a span cannot be loaded."""
     done = subprocess.run([sys.executable, __file__, json.dumps(jobs)], check=True, stdout=subprocess.PIPE, text=True)
     return [Peak(**json.loads(line)) for line in done.stdout.splitlines()]
 
 
-def measure_ranks(job: list[str], meeting: Path) -> list[Peak]:
-    """The same of two ranks that load the span together."""
-    ranks = [
-        subprocess.Popen(
-            [sys.executable, __file__, json.dumps([[*job, str(rank), str(meeting)]])], stdout=subprocess.PIPE, text=True
-        )
-        for rank in range(2)
-    ]
-    return [Peak(**json.loads(process.communicate()[0])) for process in ranks]
-
-
-def _load(folder: str, span_text: str, dtype_name: str, quantization: str, rank: str = "", meeting: str = "") -> Peak:
+def _load(folder: str, span_text: str, dtype_name: str, quantization: str, meeting: str = "", rank: str = "") -> Peak:
     import torch
 
     from potluck.blocks import load_span
@@ -136,7 +130,19 @@ def _status_bytes(name: str) -> int:
     raise OSError(f"/proc/self/status does not tell {name}")
 
 
-_WORK: dict[str, Callable[..., Peak]] = {"load": _load, "stream": _stream}
+def _fork(kind: str, arguments: list[str]) -> int:
+    """Do a job in a child that prints what it measured; return the child's pid."""
+    child = os.fork()
+    if child == 0:
+        try:
+            print(json.dumps(asdict(_WORK[kind](*arguments))), flush=True)
+            os._exit(0)
+        finally:
+            os._exit(1)
+    return child
+
+
+_WORK: dict[str, Callable[..., Peak]] = {"load": _load, "ranks": _load, "stream": _stream}
 
 
 def main(jobs: list[list[str]]) -> None:
@@ -147,16 +153,11 @@ def main(jobs: list[list[str]]) -> None:
 
     torch.set_num_threads(1)
     for kind, *arguments in jobs:
-        child = os.fork()
-        if child == 0:
-            try:
-                print(json.dumps(asdict(_WORK[kind](*arguments))), flush=True)
-                os._exit(0)
-            finally:
-                os._exit(1)
-        _, status = os.waitpid(child, 0)
-        if status:
-            sys.exit(f"{kind} {arguments} failed")
+        ranks = [["0"], ["1"]] if kind == "ranks" else [[]]
+        for child in [_fork(kind, arguments + rank) for rank in ranks]:
+            _, status = os.waitpid(child, 0)
+            if status:
+                sys.exit(f"{kind} {arguments} failed")
 
 
 if __name__ == "__main__":

@@ -23,10 +23,11 @@ def run_pair(folders: Sequence[Path], span: str, scratch: Path, kind: str = "cpu
     Args:
         kind: "cpu", or "cuda" for the first two devices of that kind.
     """
-    command = [sys.executable, __file__, kind]
+    from tests.helpers.fork_server import start_python
+
+    start = start_python if kind == "cpu" else _start_interpreter  # a machine with GPUs may lack what is preloaded
     rest = [str(scratch / "meeting"), str(scratch / "out.pt"), span, *map(str, folders)]
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
-    ranks = [subprocess.Popen([*command, str(rank), *rest], env=environment) for rank in range(2)]
+    ranks = [start([__file__, kind, str(rank), *rest]) for rank in range(2)]
     try:
         codes = [process.wait(TIMEOUT_S) for process in ranks]
     finally:
@@ -36,6 +37,10 @@ def run_pair(folders: Sequence[Path], span: str, scratch: Path, kind: str = "cpu
     assert codes == [0, 0], codes
     outcomes: list[dict[str, Any]] = torch.load(scratch / "out.pt")
     return outcomes
+
+
+def _start_interpreter(arguments: Sequence[str]) -> subprocess.Popen[bytes]:
+    return subprocess.Popen([sys.executable, *arguments], env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)})
 
 
 def outcome(blocks: Any) -> dict[str, Any]:

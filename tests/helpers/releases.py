@@ -267,11 +267,6 @@ class Installation:
                     found.append(process)
         return found
 
-    def is_healthy(self, *versions: str) -> bool:
-        """One of `versions` is complete, in use, and its daemon runs after a start."""
-        version = self.start()
-        return version in versions and version == self.in_use()
-
     def _run(self, *command: str) -> subprocess.CompletedProcess[str]:
         return subprocess.run(
             command,

@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 from helpers.daemon_process import DaemonProcess, run_command
 
-from benchmarks import local_swarm
 from benchmarks.local_swarm import LocalProcess
 from tests.helpers.fork_server import run_python, start_python
 
@@ -25,11 +24,3 @@ def _forked_processes() -> Iterator[None]:
 def _run_command(command: Sequence[str | Path], **options: Any) -> subprocess.CompletedProcess[str]:
     program, *arguments = command
     return run_python(arguments, **options) if program == sys.executable else run_command(command, **options)
-
-
-@pytest.fixture(scope="module")
-def real_processes(_forked_processes: None) -> Iterator[None]:
-    """For tests that look at the processes themselves: their memory, their command lines, their environments."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(LocalProcess, "start_python", staticmethod(local_swarm.start_python))
-        yield

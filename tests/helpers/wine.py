@@ -10,14 +10,6 @@ _SERVER = _WINE.with_name("wineserver64")
 _LIMIT_S = 120
 
 
-def missing() -> str | None:
-    """Why there is no Windows here."""
-    for program, package in ((_WINE, "wine64"), (Path("/usr/bin/makensis"), "nsis")):
-        if not program.exists():
-            return f"{program.name} is missing: apt-get install {package}"
-    return None
-
-
 class Wine:
     """`folder`: of the prefix; must not exist. The prefix has the drive C: only."""
 

@@ -5,13 +5,13 @@ import pytest
 import torch
 from helpers.golden import CHECKPOINT
 from helpers.small_model import golden_with_tokenizer
-from helpers.swarms import _forked_processes, real_processes
+from helpers.swarms import _forked_processes
 from transformers import AutoModelForCausalLM, PreTrainedModel
 
 from benchmarks.local_swarm import LocalSwarm
 from potluck.protocol.blocks import Span
 
-__all__ = ["_forked_processes", "as_in_a_terminal", "local", "real_processes", "shared_swarm"]
+__all__ = ["_forked_processes", "as_in_a_terminal", "local", "shared_swarm"]
 
 
 @pytest.fixture(scope="session")

@@ -65,6 +65,7 @@ def test_a_small_gpu_is_measured_with_as_many_blocks_as_it_holds(memory_gb: int,
     assert as_fits(LLAMA_8B, memory_gb * 10**9).num_blocks == num_blocks
 
 
+@pytest.mark.soak
 def test_without_a_gpu_and_without_hivemind_measuring_fails_and_says_why() -> None:
     code = (
         "import sys; sys.modules |= dict.fromkeys(('hivemind', 'potluck_daemon', 'potluck.p2p', 'pytest')); "

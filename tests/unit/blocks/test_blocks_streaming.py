@@ -145,12 +145,24 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return save_llama(tmp_path_factory.mktemp("memory"), 8, 2048, dtype=torch.bfloat16)
 
 
+@pytest.fixture(scope="module")
+def peaks(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> list[memory_peaks.Peak]:
+    """Two spans that stream, two that are loaded, and one that two ranks load together."""
+    scratch = tmp_path_factory.mktemp("peaks")
+    heavy = save_llama(scratch / "heavy", 16, 1365, dtype=torch.float32)  # sixteen blocks of 12 MiB
+    return memory_peaks.measure(
+        memory_peaks.stream(heavy, scratch / "files", "files", "bfloat16"),
+        memory_peaks.stream(heavy, scratch / "copies", "copies", "float32"),
+        memory_peaks.load(folder, "1:7", "bfloat16"),
+        memory_peaks.load(folder, "1:7", "float32", "int8"),
+        memory_peaks.load_in_ranks(folder, "1:7", "float32", scratch / "meeting"),
+    )
+
+
 @needs_proc
-def test_a_span_four_times_the_limit_never_takes_more_than_the_limit(tmp_path: Path) -> None:
+def test_a_span_four_times_the_limit_never_takes_more_than_the_limit(peaks: list[memory_peaks.Peak]) -> None:
     """Loading, forward and backward included; resident memory is anonymous memory and pages of files together."""
-    heavy = save_llama(tmp_path / "heavy", 16, 1365, dtype=torch.float32)  # sixteen blocks of 12 MiB
-    kinds = (("files", "bfloat16"), ("copies", "float32"))
-    for peak in memory_peaks.measure(*(memory_peaks.stream(heavy, tmp_path / way, way, kind) for way, kind in kinds)):
+    for peak in peaks[:2]:
         assert peak.span_bytes >= 4 * peak.limit_bytes
         assert peak.is_equal
         slack = 40 << 20  # activations, what a fork copies, and two blocks in full while they are converted
@@ -159,9 +171,10 @@ def test_a_span_four_times_the_limit_never_takes_more_than_the_limit(tmp_path: P
 
 
 @needs_proc
-def test_loading_takes_little_more_than_the_span_and_holds_one_block_in_full_to_quantise_it(folder: Path) -> None:
-    kinds = (("bfloat16", "none"), ("float32", "int8"))
-    plain, quantised = memory_peaks.measure(*(memory_peaks.load(folder, "1:7", *kind) for kind in kinds))
+def test_loading_takes_little_more_than_the_span_and_holds_one_block_in_full_to_quantise_it(
+    peaks: list[memory_peaks.Peak],
+) -> None:
+    plain, quantised = peaks[2:4]
     assert plain.span_bytes > 45 * 2**20
     assert plain.ratio <= 1.15, plain  # another block would be 1.17
     assert quantised.span_bytes < 25 * 2**20
@@ -169,8 +182,8 @@ def test_loading_takes_little_more_than_the_span_and_holds_one_block_in_full_to_
 
 
 @needs_proc
-def test_each_of_two_ranks_loads_its_half_of_converted_blocks_and_nothing_more(folder: Path, tmp_path: Path) -> None:
-    for peak in memory_peaks.measure_ranks(memory_peaks.load(folder, "1:7", "float32"), tmp_path / "meeting"):
+def test_each_of_two_ranks_loads_its_half_of_converted_blocks_and_nothing_more(peaks: list[memory_peaks.Peak]) -> None:
+    for peak in peaks[4:]:
         assert peak.span_bytes < 0.51 * 96 * 2**20
         assert peak.ratio <= 1.4, peak  # of six blocks one is converted and moved at a time; all of a block would be 2
 

@@ -2,8 +2,6 @@
 
 import json
 import os
-import subprocess
-import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -20,6 +18,7 @@ from potluck.checkpoint.fetching import Fetching
 from potluck.checkpoint.search import FoundModel, search_hub
 from potluck.errors import CheckpointError, PotluckError
 from potluck.protocol.blocks import Span
+from tests.helpers.fork_server import run_python
 
 NAME = "someone/Tiny-1.5"
 
@@ -80,9 +79,10 @@ checkpoint.fetch([sys.argv[2]])
 def test_a_download_that_died_goes_on_where_it_broke_off(hub: HubServer, repo: HubRepo, tmp_path: Path) -> None:
     (shard, *_) = sorted(shards_of(repo.folder, "layers.0."))
     repo.break_after[shard] = 20_000
-    arguments = [sys.executable, "-c", _KILLED_DOWNLOAD, NAME, shard]
+    program = tmp_path / "killed.py"
+    program.write_text(_KILLED_DOWNLOAD)
     environment = {**os.environ, "HF_ENDPOINT": hub.origin, "HF_HUB_CACHE": str(tmp_path)}
-    assert subprocess.run(arguments, env=environment, check=False).returncode == 9
+    assert run_python([program, NAME, shard], env=environment).returncode == 9
     repo.break_after.clear()
     hub.requests.clear()
     checkpoint = open_checkpoint(NAME)

@@ -3,9 +3,8 @@
 import os
 import socket
 import subprocess
-import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
@@ -13,6 +12,7 @@ from helpers.installing import INVITE
 from potluck_cli.main import COMMANDS
 
 from potluck.membership.joined import JoinedSwarms
+from tests.helpers.fork_server import READ_AT_IMPORT, start_python
 
 NOBODY = 65534
 SECRET = "only root may read this"
@@ -60,7 +60,9 @@ def test_nothing_that_the_services_user_planted_is_used_as_root(tmp_path: Path, 
     with socket.socket(socket.AF_UNIX) as listener:
         listener.bind(str(roots / "sock"))
         listener.listen()
-        done = _run(["-c", PROGRAM, *words], tmp_path)
+        program = tmp_path / "program.py"
+        program.write_text(PROGRAM)
+        done = _run([program, *words], tmp_path)
         assert _heard(listener) == b""
     assert SECRET not in done.stdout + done.stderr
     assert (roots / "secret").read_text() == SECRET
@@ -125,14 +127,17 @@ def test_root_lists_the_swarms_of_the_machines_service_and_does_not_change_them_
     assert "potluck leave friends" in done.stderr
 
 
-def _run(arguments: list[str], folder: Path) -> subprocess.CompletedProcess[str]:
+def _run(arguments: Sequence[str | Path], folder: Path) -> subprocess.CompletedProcess[str]:
     """Run Python as root on a machine whose service has its folders here."""
+    kept = ("PATH", "LANG", *READ_AT_IMPORT)
     environment = {
-        **{name: os.environ[name] for name in ("PATH", "LANG") if name in os.environ},
+        **{name: text for name, text in os.environ.items() if name.startswith(kept)},
         **{f"{name}_DIRECTORY": str(folder / name.lower()) for name in ("STATE", "CONFIGURATION", "RUNTIME", "CACHE")},
         "EDITOR": "true",
         "HOME": str(folder / "home"),
         "XDG_RUNTIME_DIR": str(folder / "home"),
     }
-    command, piped = [sys.executable, *arguments], {"input": INVITE, "capture_output": True, "text": True}
-    return subprocess.run(command, env=environment, cwd=folder, timeout=250, **piped)
+    files = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
+    with start_python(arguments, env=environment, cwd=folder, text=True, **files) as process:
+        out, errors = process.communicate(INVITE, timeout=250)
+    return subprocess.CompletedProcess(process.args, process.returncode, out, errors)
