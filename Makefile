@@ -16,6 +16,7 @@ VENV := .venv
 PY := $(VENV)/bin/python
 PYTEST := $(PY) -m pytest -q -rfEs
 # Much of a test's time is waiting for other processes, so three files are tried at once whatever the number of cores.
+# The folders whose files take longest come first.
 SIDE_BY_SIDE := -n3 --dist=loadfile --no-loadscope-reorder
 
 .DEFAULT_GOAL := help
@@ -28,10 +29,10 @@ demo: $(VENV)/.engine ## a private swarm on this machine, generating; PROMPT="..
 	@$(PY) -m benchmarks.demo
 
 test: check programs ## checks, unit and integration tests; TESTS="tests/unit/cli -x" for a part, with -n0 one by one
-	$(PYTEST) $(SIDE_BY_SIDE) $(or $(TESTS),tests/unit tests/integration tests/e2e)
+	$(PYTEST) $(SIDE_BY_SIDE) $(or $(TESTS),tests/e2e tests/integration tests/unit)
 
 test-system: $(VENV)/.dev programs ## tests of the installed product: packages, services, faults
-	$(PYTEST) $(SIDE_BY_SIDE) $(or $(TESTS),tests/system tests/faults)
+	$(PYTEST) $(SIDE_BY_SIDE) $(or $(TESTS),tests/faults tests/system)
 
 check: $(VENV)/.dev ## style, types and which package may import which
 	$(VENV)/bin/ruff check .
