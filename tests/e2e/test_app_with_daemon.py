@@ -8,42 +8,69 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 import pytest_asyncio
-import torch
-from helpers import lying_engine
+from helpers.application import Wait, english, qapp_args, wait
 from helpers.asking import somebody_asking
 from helpers.daemon_process import DaemonProcess
-from helpers.desk import AT_FULL_SPEED, SETTINGS
-from helpers.desktop import Desktop, ended
-from helpers.golden import CHECKPOINT
+from helpers.desktop import Desktop, desktop, ended
+from helpers.screen import shown
 from helpers.tray_host import TrayHost, TrayItem, eventually
+from potluck_app.pages.page import Page
+from potluck_app.shell.link import DaemonLink
+from potluck_app.shell.window import MainWindow
 from potluck_control import schema
 from potluck_control.client import DaemonAwayError
 from potluck_control.schema import PresenceParams
 from potluck_control.states import Reason, State
 
-from benchmarks.local_swarm import LocalSwarm
-from potluck import AutoDistributedModelForCausalLM
-from potluck.protocol.blocks import Span
-
-WHOLE = Span(0, 4)
-BROKEN = """
-[serve]
-checkpoint = "{checkpoint}"
-blocks = "0:4"
-python = "{python}"
-"""
+__all__ = ["english", "qapp_args", "wait"]
+AT_FULL_SPEED = "[when]\nactive_percent = 100\n"  # although keys are pressed
+SETTINGS = {
+    "POTLUCK_SERVE_LISTEN": "/ip4/127.0.0.1/tcp/0",
+    "POTLUCK_SERVE_THREADS": "1",
+    "POTLUCK_YIELD_FULL_SCREEN": "off",
+    "POTLUCK_YIELD_QUIET_CERTAIN_S": "0.5",
+}
+WORDS = {  # that a page shows once the daemon has answered
+    "home": "Points today",
+    "earnings": "Energy and time",
+    "when": "At any time. Click or drag to leave hours out.",
+    "limits": "Memory for Potluck",
+    "models": "Your swarms",
+    "activity": "Today",
+    "chat": "Talk to demo-model",
+    "diagnostics": "Not checked yet",
+}
 
 pytestmark = [
     pytest.mark.asyncio(loop_scope="module"),
     pytest.mark.screen,
 ]
+
+
+@pytest.fixture(scope="module")
+def screen() -> Iterator[Desktop]:
+    with desktop(window_manager=True) as made:
+        yield made
+
+
+@pytest.fixture(scope="module")
+def daemon(screen: Desktop) -> Iterator[DaemonProcess]:
+    """One that serves the demo model in a swarm of its own; each test but the last leaves it serving."""
+    with DaemonProcess(AT_FULL_SPEED, environment=screen.environment | SETTINGS) as made:
+        made.client.call(schema.CREATE)
+        made.wait_for(_serves_everything)
+        yield made
+
+
+def _serves_everything(status: schema.Status) -> bool:
+    swarm = status.swarm
+    return status.state is State.SERVING and swarm is not None and swarm.span == (0, swarm.num_blocks)
 
 
 @pytest_asyncio.fixture(loop_scope="module", scope="module")
@@ -104,53 +131,28 @@ async def test_the_window_starts_a_daemon_that_is_away_or_hangs_or_was_killed(sc
         assert daemon.command("stop").returncode == 0
 
 
-async def test_a_computer_that_others_prove_wrong_says_so_and_stops_serving(
-    screen: Desktop, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("potluck.client.audits.audit_chance", lambda clean: 1.0)
-    python = tmp_path / "python"  # its engine computes wrongly, as with a broken GPU
-    python.write_text(f'#!/bin/sh\nexec {sys.executable} {lying_engine.__file__} {sys.executable} "$@"\n')
-    python.chmod(0o755)
-    settings = AT_FULL_SPEED + BROKEN.format(checkpoint=CHECKPOINT, python=python)
-    with (
-        LocalSwarm(CHECKPOINT, ()) as swarm,
-        DaemonProcess(settings, environment=screen.environment | SETTINGS) as daemon,
-    ):
-        add_honest_servers(swarm)
-        daemon.client.call(schema.JOIN, schema.JoinParams(swarm.invite))
-        serving = await asyncio.to_thread(daemon.wait_state, State.SERVING)
-        async with app(screen, daemon, "--hidden") as item:
-            await item.wait_tooltip("Serving layers 1–4")
-            await asyncio.to_thread(ask_until_found_wrong, swarm, daemon)
-            await item.wait_tooltip("2 people found that this computer computes wrongly")
-        found = daemon.status()
-        assert found.state is State.ERROR
-        assert found.engine.pid == serving.engine.pid  # it stopped by itself
-        assert any("2 people repeated what this computer computed" in notice for notice in found.notices)
-        assert "Not serving" in daemon.command("status").stdout
+@pytest.fixture
+def window(daemon: DaemonProcess, wait: Wait) -> Iterator[MainWindow]:
+    """Open, beside the daemon; it lives in this process, without a screen."""
+    link = DaemonLink(daemon.socket)
+    made = MainWindow(link)
+    link.status_changed.connect(made.show_status)
+    link.agreed.connect(made.show_agreement)
+    link.start()
+    made.show()
+    wait(lambda: made.page is not None)
+    yield made
+    link.stop()
+    made.hide()
 
 
-async def test_the_menu_pauses_for_an_hour_and_stops_donating_until_told_otherwise(
-    tray: TrayItem, daemon: DaemonProcess
-) -> None:
-    await tray.wait_tooltip("serving, 0.0 tokens/s")
-    serving = await tray.icon_pixels()
-    await tray.click("Pause for an hour")
-    paused = await asyncio.to_thread(daemon.wait_state, State.PAUSED)
-    assert paused.reason is Reason.TIMER
-    assert paused.until is not None
-    assert paused.until - paused.since == pytest.approx(3600, abs=60)
-    await tray.wait_tooltip("paused\nPaused by you")
-    assert await tray.icon_pixels() != serving
-    menu = await menu_of(tray)
-    assert (menu["Resume"], menu["Pause for an hour"]) == (True, False)
-    await tray.click("Stop donating")
-    await asyncio.to_thread(daemon.wait_for, lambda status: status.reason is Reason.SWITCHED_OFF)
-    await tray.wait_tooltip("not serving")
-    assert "Stop donating" not in await menu_of(tray)
-    await tray.click("Start donating again")
-    await asyncio.to_thread(daemon.wait_state, State.SERVING)
-    await tray.wait_tooltip("serving")
+async def test_every_page_shows_what_this_daemon_says_and_no_complaint(window: MainWindow, wait: Wait) -> None:
+    for key, words in WORDS.items():
+        window.open(key)
+        page = window.page
+        assert isinstance(page, Page)
+        wait(lambda: words in shown(page))  # noqa: B023 (called at once)
+        assert page.notice.isHidden(), shown(page.notice)
 
 
 async def test_a_game_can_be_ignored_from_the_menu_with_the_keyboard(
@@ -184,21 +186,23 @@ async def test_a_machine_that_finishes_counts_its_sessions_and_can_be_kept(
         assert daemon.client.call(schema.STATUS).engine.pid == before.engine.pid, "the sessions were cut off"
 
 
-def add_honest_servers(swarm: LocalSwarm) -> None:
-    """Three people with a server each: one to audit, and two more for a proof."""
-    own_key = ("--identity", str(swarm.folder / "founder.key"))
-    engines = [swarm.add_engine(WHOLE, name="Ana", options=own_key)]
-    for person in ("Bob", "Cem"):
-        swarm.join(person)
-        engines.append(swarm.add_engine_of(person, WHOLE))
-    for engine in engines:
-        engine.wait_online()
-
-
-def ask_until_found_wrong(swarm: LocalSwarm, daemon: DaemonProcess) -> None:
-    """Use the swarm until the daemon's server, which is asked when it is drawn, is proven wrong."""
-    options = {"max_new_tokens": 40, "do_sample": False, "eos_token_id": None, "pad_token_id": 0}
-    ann, _ = swarm.join("Ann")
-    with AutoDistributedModelForCausalLM.from_pretrained(str(CHECKPOINT), swarm=ann) as model:
-        while daemon.status().reason is not Reason.FOUND_WRONG:
-            model.generate(torch.arange(3, 10)[None], **options)
+async def test_the_menu_pauses_for_an_hour_and_stops_donating_until_told_otherwise(
+    tray: TrayItem, daemon: DaemonProcess
+) -> None:
+    await tray.wait_tooltip("serving")
+    serving = await tray.icon_pixels()
+    await tray.click("Pause for an hour")
+    paused = await asyncio.to_thread(daemon.wait_state, State.PAUSED)
+    assert paused.reason is Reason.TIMER
+    assert paused.until is not None
+    assert paused.until - paused.since == pytest.approx(3600, abs=60)
+    await tray.wait_tooltip("paused\nPaused by you")
+    assert await tray.icon_pixels() != serving
+    menu = await menu_of(tray)
+    assert (menu["Resume"], menu["Pause for an hour"]) == (True, False)
+    await tray.click("Stop donating")
+    await asyncio.to_thread(daemon.wait_for, lambda status: status.reason is Reason.SWITCHED_OFF)
+    await tray.wait_tooltip("not serving")
+    menu = await menu_of(tray)
+    assert menu["Start donating again"] is True
+    assert "Stop donating" not in menu

@@ -15,9 +15,7 @@ IS_INTERPRETED = os.environ.get("TRITON_INTERPRET") == "1"
 if not (torch.cuda.is_available() or IS_INTERPRETED):
     pytest.skip("needs a GPU, or TRITON_INTERPRET=1", allow_module_level=True)
 
-from transformers.models.llama.modeling_llama import LlamaRMSNorm, apply_rotary_pos_emb  # noqa: E402
-
-from potluck.blocks.block_kernels import activate_times, add_and_norm, joined_weight, project, rotate  # noqa: E402
+from potluck.blocks.block_kernels import joined_weight, project  # noqa: E402
 from potluck.blocks.formats import Int4Matrix, Int8Matrix, QuantizedExperts  # noqa: E402
 from potluck.blocks.grouped import dense_product, held_as, product, sort_by_expert  # noqa: E402
 from potluck.blocks.paged_attention import paged_attention  # noqa: E402
@@ -148,47 +146,6 @@ def test_a_row_that_only_fills_a_bucket_gets_zeros_and_changes_no_other() -> Non
     assert not output[2].any()
     alone = paged_attention(query[:2], keys, values, paged(rows), value_dim=32, scale=0.2)
     torch.testing.assert_close(output[:2], alone, rtol=1e-6, atol=1e-6)
-
-
-@pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("is_added", [True, False])
-def test_sum_and_norm_are_the_familys(is_added: bool, dtype: torch.dtype) -> None:
-    torch.manual_seed(0)
-    norm = LlamaRMSNorm(48).to(DEVICE, dtype)
-    norm.weight.data.normal_()
-    hidden, added = (torch.randn(1, 5, 48, device=DEVICE).to(dtype) for _ in range(2))
-
-    total, output = add_and_norm(hidden, added if is_added else None, norm)
-
-    expected = hidden + added if is_added else hidden
-    torch.testing.assert_close(total, expected)
-    torch.testing.assert_close(output, norm(expected))
-
-
-@pytest.mark.parametrize("dtype", DTYPES)
-def test_rotation_is_the_familys_also_within_a_joined_product(dtype: torch.dtype) -> None:
-    torch.manual_seed(0)
-    joined = torch.randn(5, (4 + 2 + 2) * 24, device=DEVICE).to(dtype)
-    query, key, _ = (part.unflatten(-1, (-1, 24)) for part in joined.split([96, 48, 48], dim=-1))
-    angles = torch.randn(5, 12, device=DEVICE).repeat(1, 2)
-    cosines, sines = angles.cos().to(dtype), angles.sin().to(dtype)
-    by_head = (query.transpose(0, 1)[None].clone(), key.transpose(0, 1)[None].clone())
-    expected = apply_rotary_pos_emb(*by_head, cosines[None], sines[None])
-
-    rotate(query, key, cosines, sines, 24)
-
-    for tensor, wanted in zip((query, key), expected, strict=True):
-        torch.testing.assert_close(tensor, wanted[0].transpose(0, 1), rtol=4 * TOLERANCE[dtype], atol=TOLERANCE[dtype])
-
-
-@pytest.mark.parametrize("dtype", DTYPES)
-def test_an_activation_reads_halves_of_a_joined_product(dtype: torch.dtype) -> None:
-    torch.manual_seed(0)
-    gate, up = torch.randn(1, 3, 2 * 1100, device=DEVICE).to(dtype).chunk(2, dim=-1)
-    silu, gelu = nn.functional.silu(gate) * up, nn.functional.gelu(gate, approximate="tanh") * up
-    for expected, is_gelu in ((silu, False), (gelu, True)):
-        found = activate_times(gate, up, is_gelu=is_gelu)
-        torch.testing.assert_close(found, expected, rtol=TOLERANCE[dtype], atol=TOLERANCE[dtype])
 
 
 def linears_in_one_piece() -> list[nn.Linear]:

@@ -34,7 +34,10 @@ def test_a_session_goes_on_after_everything_left_the_gpu(
 
     saved = memory.save(sequence)
     memory.free(sequence)
+    before = torch.cuda.memory_allocated(gpu)
+    size = sum(parameter.nbytes for parameter in blocks.layers.parameters())
     blocks.weights.free()
+    assert before - torch.cuda.memory_allocated(gpu) >= size
     torch.cuda.empty_cache()
     blocks.weights.restore()
     sequence = memory.load(saved)
@@ -43,16 +46,6 @@ def test_a_session_goes_on_after_everything_left_the_gpu(
         outputs += step(blocks, memory, [(sequence, token[None])])
     assert "no graphs" not in blocks.step_ways
     assert error_of(torch.cat(outputs), eager(folder, hidden, gpu, torch.float32)) < TOLERANCE[torch.float32]
-
-
-def test_weights_that_are_given_back_leave_the_gpu(
-    gpu: torch.device, family_folder: FamilyFolder, tmp_path: Path
-) -> None:
-    blocks = load(family_folder("llama"), gpu, room=room(tmp_path))
-    before = torch.cuda.memory_allocated(gpu)
-    size = sum(parameter.nbytes for parameter in blocks.layers.parameters())
-    blocks.weights.free()
-    assert before - torch.cuda.memory_allocated(gpu) >= size
 
 
 @pytest.mark.parametrize("ram_bytes", [1 << 40, 0], ids=["from RAM", "from disk"])

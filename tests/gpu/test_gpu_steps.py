@@ -123,17 +123,3 @@ def test_decode_by_graphs_equals_eager_code_and_no_filler_shows(
     assert blocks.step_ways == "fused, graphs"
     for row, found in zip(hidden, outputs, strict=True):
         assert error_of(torch.cat(found), eager(folder, row, gpu, torch.float32)) < TOLERANCE[torch.float32]
-
-
-def test_graphs_are_made_anew_for_another_memory(gpu: torch.device, family_folder: FamilyFolder) -> None:
-    folder = family_folder("llama")
-    blocks = load_span(open_checkpoint(str(folder)), SPAN, dtype=torch.float32, device=str(gpu))
-    (hidden,) = random_rows((12,), blocks.hidden_size)
-    expected = eager(folder, hidden, gpu, torch.float32)
-    for _ in range(2):
-        memory = blocks.new_memory(128)
-        sequence = memory.new_sequence()
-        outputs = step(blocks, memory, [(sequence, hidden[:4])])
-        for token in hidden[4:]:
-            outputs += step(blocks, memory, [(sequence, token[None])])
-        assert error_of(torch.cat(outputs), expected) < TOLERANCE[torch.float32]

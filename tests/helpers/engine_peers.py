@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+import pytest
 import torch
 from helpers.fake_network import FakeHost, FakeNetwork
 from helpers.golden import CHECKPOINT
@@ -21,6 +22,7 @@ from potluck.checkpoint import open_checkpoint
 from potluck.open_swarms import adapter_for
 from potluck.p2p.network import Host, Stream
 from potluck.protocol.blocks import PeerId, Span
+from potluck.protocol.codes import Code, RemoteError
 from potluck.protocol.messages import Caller, ForwardRequest, SessionOpening, StepReply, StepRequest, TensorReply
 from potluck.protocol.swarm import Swarm
 from potluck.wire import protocols, sessions
@@ -28,12 +30,22 @@ from potluck.wire.calls import CallRequest, ReplyJoiner, encode_call
 
 HIDDEN = 64
 SWARM = Swarm(name="golden", model="golden", num_blocks=4, prefix="golden")
-KEY = bytes(range(32))
-PRIVATE = Swarm(name="golden", model="golden", num_blocks=4, prefix="golden")
 
 
 def load(span: Span, dtype: torch.dtype = torch.float32) -> BlockSpan:
     return load_span(open_checkpoint(str(CHECKPOINT)), span, dtype=dtype)
+
+
+def local_steps(
+    *steps: torch.Tensor,
+    span: Span = Span(0, 2),  # noqa: B008 (frozen)
+    prompts: torch.Tensor | None = None,
+) -> list[torch.Tensor]:
+    """What the blocks of `span` answer to the steps of one session."""
+    blocks = load(span)
+    cache = blocks.new_cache()
+    with torch.inference_mode():
+        return [blocks.forward(hidden, cache, prompts) for hidden in steps]
 
 
 @dataclass(slots=True)
@@ -131,6 +143,14 @@ async def call(host: Host, peer: PeerId, request: CallRequest) -> TensorReply:
     finally:
         await stream.close()
     return joiner.reply()
+
+
+@contextmanager
+def refused_with(code: Code) -> Iterator[None]:
+    """What is done meanwhile must be refused with this code."""
+    with pytest.raises(RemoteError) as refusal:
+        yield
+    assert refusal.value.code is code
 
 
 def opening(

@@ -1,4 +1,4 @@
-"""`python tests/helpers/made_mac.py MODULE [ARGUMENT ...]`: run a module as on a Mac, as far as Python can tell.
+"""Lets a process run as on a Mac, as far as Python can tell.
 
 `sys.platform` says darwin, and what only Linux has is missing from the standard library and among the packages. What a
 Mac alone has is not there: it shows what would fail at once on one, not that everything works.
@@ -9,7 +9,6 @@ import importlib.abc
 import mmap
 import os
 import platform
-import runpy
 import select
 import signal
 import socket
@@ -70,9 +69,3 @@ def _tell_peers() -> None:
         return peers.Peer(uid, gid)
 
     peers._local_peer_cred = told
-
-
-if __name__ == "__main__":
-    become_mac()
-    sys.argv = sys.argv[1:]
-    runpy.run_module(sys.argv[0], run_name="__main__", alter_sys=True)

@@ -42,11 +42,6 @@ class NatWorld:
     def namespace(self, machine: str) -> str:
         return f"{self.prefix}{machine}"
 
-    def limit(self, machine: str, device: str, mbit: float) -> None:
-        """Let `machine` send no more than so many Mbit/s."""
-        shape = ["tbf", "rate", f"{mbit}mbit", "burst", "16kb", "latency", "200ms"]
-        _run("tc", "-n", self.namespace(machine), "qdisc", "replace", "dev", device, "root", *shape)
-
 
 @contextlib.contextmanager
 def nat_world() -> Iterator[NatWorld]:

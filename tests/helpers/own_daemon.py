@@ -41,6 +41,14 @@ def asking(daemon: Daemon) -> Ask:
     return ask
 
 
+async def ask_until(ask: Ask, method: Method[Any, R], wanted: Callable[[R], object]) -> R:
+    """Ask again until the answer is as wanted; what it waits for happens in the daemon or in a process of its own."""
+    async with asyncio.timeout(60):
+        while not wanted(answer := await ask(method)):  # noqa: ASYNC110 (what it waits for may be another process)
+            await asyncio.sleep(0.01)
+    return answer
+
+
 def _answers(socket: Path) -> bool:
     try:
         ControlClient(socket).call(schema.HELLO)

@@ -133,18 +133,6 @@ FAMILIES: dict[str, Callable[[], Any]] = {
         linear_value_head_dim=16,
     ),
     "mamba": lambda: hf.MambaConfig(vocab_size=128, hidden_size=64, num_hidden_layers=NUM_BLOCKS, state_size=16),
-    "mamba2": lambda: hf.Mamba2Config(
-        vocab_size=128, hidden_size=64, num_hidden_layers=NUM_BLOCKS, num_heads=8, head_dim=16, state_size=16
-    ),
-    "falcon_h1": lambda: hf.FalconH1Config(  # the model around the layers computes a buffer of theirs
-        **_COMMON,
-        mamba_d_ssm=128,
-        mamba_n_heads=8,
-        mamba_d_head=16,
-        mamba_d_state=16,
-        mamba_chunk_size=16,
-        ssm_multipliers=[0.5, 2.0, 1.0, 3.0, 1.0],
-    ),
     "bamba": lambda: hf.BambaConfig(
         **_COMMON, attn_layer_indices=[1, 3], mamba_n_heads=8, mamba_d_head=16, mamba_d_state=16, mamba_chunk_size=16
     ),

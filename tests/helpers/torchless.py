@@ -1,7 +1,6 @@
 """An installation of Potluck as its packages make it: without torch, and with a list of packages that is quickly made.
 
-Its engine's environment consists of one wheel, which leads to the torch of the interpreter that runs the tests. What
-runs in that environment waits while the file `hold` is there: no set-up is over before a test has looked.
+Its engine's environment consists of one wheel, which leads to the torch of the interpreter that runs the tests.
 """
 
 import shutil
@@ -25,7 +24,6 @@ class Installation:
 
     python: Path
     environment: dict[str, str]
-    hold: Path
 
 
 def install_without_torch(folder: Path) -> Installation:
@@ -45,12 +43,10 @@ def install_without_torch(folder: Path) -> Installation:
             (resources / path.name).symlink_to(path)
     wheels = folder / "wheels"
     wheels.mkdir()
-    hold = folder / "hold"
-    wait = f"while os.path.exists({str(hold)!r}): time.sleep(0.05)"
-    wheel = make_wheel(wheels, "torch_of_the_tests", paths=f"import os, time; exec({wait!r})\n{real}\n")
+    wheel = make_wheel(wheels, "torch_of_the_tests", paths=f"{real}\n")
     engine = resources / "engine"
     engine.mkdir()
     lock(engine / "cpu.txt", wheel)
     (engine / "block.safetensors").symlink_to(_SOURCE / "resources" / "engine" / "block.safetensors")
     environment = {"UV_FIND_LINKS": str(wheels), "UV_OFFLINE": "1", "POTLUCK_UV": str(find_uv())}
-    return Installation(folder / "venv" / "bin" / "python", environment, hold)
+    return Installation(folder / "venv" / "bin" / "python", environment)

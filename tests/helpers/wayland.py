@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import os
+import socket
 import struct
 import subprocess
 import tempfile
@@ -36,11 +37,18 @@ def sway(config: str = "") -> Iterator[dict[str, str]]:
         quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
         with ended(subprocess.Popen(command, env=environment, **quiet)) as process:
             deadline = time.monotonic() + PATIENCE_S
-            while not (sockets := [path for path in Path(name).glob("wayland-*") if path.suffix != ".lock"]):
+            while not (sockets := [path for path in Path(name).glob("wayland-*") if _answers(path)]):
                 assert process.poll() is None, "sway ended"
                 assert time.monotonic() < deadline, "sway does not start"
                 time.sleep(0.02)
             yield environment | {"WAYLAND_DISPLAY": sockets[0].name}
+
+
+def _answers(path: Path) -> bool:
+    with socket.socket(socket.AF_UNIX) as client, contextlib.suppress(OSError):
+        client.connect(str(path))
+        return True
+    return False
 
 
 def type_text(environment: dict[str, str]) -> None:

@@ -12,11 +12,10 @@ import psutil
 import pytest
 import torch
 from helpers.golden import CHECKPOINT
-from helpers.streamers import At
 from peft import PrefixTuningConfig, get_peft_model
 from transformers import PreTrainedModel
 
-from benchmarks.local_swarm import LocalEngine, LocalSwarm
+from benchmarks.local_swarm import LocalSwarm
 from potluck import AutoDistributedModelForCausalLM
 from potluck.protocol.blocks import Span
 from tests.helpers.fork_server import run_python
@@ -35,13 +34,6 @@ def prompt(batch: int = 1, tokens: int = 7) -> torch.Tensor:
     return torch.randint(3, 256, (batch, tokens), generator=torch.Generator().manual_seed(0))
 
 
-def engine_of(swarm: LocalSwarm, model: Any, block: int) -> LocalEngine:
-    """Who serves `block` in the latest session."""
-    (route,) = model.last_route()
-    peer = next(hop.peer_id for hop in route.hops if block in hop.span)
-    return next(engine for engine in swarm.engines if engine.peer_id == peer)
-
-
 def test_greedy_tokens_equal_the_local_model_and_servers_push_steps_to_each_other(
     model: Any, local: PreTrainedModel
 ) -> None:
@@ -54,36 +46,6 @@ def test_greedy_tokens_equal_the_local_model_and_servers_push_steps_to_each_othe
         assert all(hop.compute_ms > 0 for hop in route.hops)
         assert route.hops[0].pushed_steps == 0
         pushed = route.hops[1].pushed_steps
-
-
-def test_gradients_equal_the_local_model(model: Any, local: PreTrainedModel) -> None:
-    gradients = []
-    for each in (model, local):
-        embeddings = each.get_input_embeddings()(prompt(batch=2)).detach().requires_grad_()
-        loss = each(inputs_embeds=embeddings, labels=prompt(batch=2)).loss
-        gradients.append(torch.autograd.grad(loss, embeddings)[0])
-    torch.testing.assert_close(*gradients, rtol=1e-4, atol=1e-6)
-
-
-def test_an_adapter_between_blocks_learns_from_a_long_row_as_in_the_local_model(
-    model: Any, local: PreTrainedModel
-) -> None:
-    ids = prompt(tokens=2500)  # more than a step of several rows may have
-    embedded = local.get_input_embeddings()(ids).detach()
-    rotary = local.model.rotary_emb(embedded, torch.arange(ids.shape[1])[None])
-
-    def of_the_local(first: int, end: int, hidden: torch.Tensor) -> torch.Tensor:
-        for layer in local.model.layers[first:end]:
-            hidden = layer(hidden, position_embeddings=rotary)
-        return hidden
-
-    gradients = []
-    for run in (lambda first, end, hidden: model.blocks[first:end](hidden), of_the_local):
-        scale = torch.ones(embedded.shape[-1], requires_grad=True)
-        run(1, 4, run(0, 1, embedded) * scale).square().mean().backward()
-        assert scale.grad is not None
-        gradients.append(scale.grad)
-    assert torch.equal(*gradients)
 
 
 def test_prefix_tuning_trains_and_generates_as_on_a_local_model(
@@ -141,22 +103,3 @@ def test_a_script_that_never_closes_its_model_ends_by_itself(shared_swarm: Local
         "print(model.generate(torch.tensor([[5, 6, 7]]), max_new_tokens=2, eos_token_id=None, pad_token_id=0).shape)\n"
     )
     assert "[1, 5]" in run_script(shared_swarm, str(script), str(CHECKPOINT), shared_swarm.invite)
-
-
-def test_a_frozen_engine_is_replaced_in_mid_generation(
-    shared_swarm: LocalSwarm, model: Any, local: PreTrainedModel
-) -> None:
-    frozen: list[LocalEngine] = []
-
-    def freeze() -> None:
-        frozen.append(engine_of(shared_swarm, model, 3))
-        frozen[0].freeze()
-
-    try:
-        got = model.generate(prompt(), streamer=At(6, freeze), **GREEDY)
-        assert engine_of(shared_swarm, model, 3) is not frozen[0]
-    finally:
-        frozen[0].thaw()
-    assert torch.equal(got, local.generate(prompt(), **GREEDY))
-    (route,) = model.last_route()
-    assert frozen[0].peer_id in [hop.peer_id for hop in route.replaced]

@@ -5,12 +5,10 @@ import signal
 from collections.abc import Iterator
 from subprocess import PIPE
 
-import openai
 import psutil
 import pytest
 from helpers.daemon_process import LOOPBACK, WAIT_S, DaemonProcess, giving_up_after
 from helpers.discreet_logs import assert_discreet
-from potluck_cli.main import EXIT_USAGE
 from potluck_control import schema
 from potluck_control.methods import contribution, gateway, models, swarms
 from potluck_control.methods.gateway import GatewayState
@@ -62,20 +60,6 @@ def test_chat_answers_and_is_counted(daemon: DaemonProcess) -> None:
     assert (served.device, served.streamed_blocks) == ("cpu", 0)
 
 
-def test_generate_uses_the_warm_client_and_says_which_servers_took_part(daemon: DaemonProcess) -> None:
-    said_by(daemon, "gateway", "start", "--stay")
-    status = daemon.client.call(gateway.STATUS)
-    assert (status.state, status.ends_at) == (GatewayState.READY, None)
-    said = json.loads(said_by(daemon, "generate", "--json", "--max-new-tokens", "4", PROMPT))
-    assert (said["prompt"], len(said["tokens"]), len(said["route"])) == (PROMPT, 4, 1)
-    assert said["route"][0]["blocks"] == "0:12"
-    assert daemon.client.call(gateway.STATUS).token == status.token  # the same process answered
-    assert said_by(daemon, "generate", "--max-new-tokens", "4", PROMPT) == said["completion"] + "\n"
-    for prompt, words in (("", "the prompt is empty"), ("x " * 3000, "the prompt has")):
-        refused = daemon.command("generate", prompt)
-        assert (refused.returncode, words in refused.stderr) == (EXIT_USAGE, True)
-
-
 def test_ctrl_c_stops_an_answer_and_the_conversation_goes_on(daemon: DaemonProcess) -> None:
     said_by(daemon, "gateway", "start")
     gateways = [each for each in daemon.processes() if "potluck_gateway" in each.cmdline()]
@@ -117,16 +101,6 @@ def test_ctrl_c_stops_an_answer_and_the_conversation_goes_on(daemon: DaemonProce
             assert process.stderr.read() == b""
 
 
-def test_a_key_opens_the_gateway_until_it_is_revoked(daemon: DaemonProcess) -> None:
-    said_by(daemon, "gateway", "start")
-    key = json.loads(said_by(daemon, "gateway", "key", "webui", "--json"))["key"]
-    client = openai.OpenAI(base_url=daemon.client.call(gateway.STATUS).url, api_key=key, max_retries=0)
-    assert client.models.list().data[0].id == "demo-model"
-    said_by(daemon, "gateway", "revoke", "webui")
-    with pytest.raises(openai.AuthenticationError):
-        client.models.list()
-
-
 def test_a_demo_is_started_once_however_often_it_is_asked_for(daemon: DaemonProcess) -> None:
     assert json.loads(said_by(daemon, "start", "--demo", "--json"))["swarm"] == "home"
     assert [swarm.name for swarm in daemon.client.call(swarms.LIST).swarms] == ["home"]
@@ -156,7 +130,7 @@ def _words(process: psutil.Process) -> list[str]:
         return []
 
 
-def test_nothing_outlives_a_killed_daemon_and_the_next_one_serves_and_has_what_was_counted(
+def test_nothing_outlives_a_killed_daemon_and_the_next_one_has_what_was_counted(
     daemon: DaemonProcess,
 ) -> None:
     counted = daemon.status().tokens_today
@@ -170,4 +144,4 @@ def test_nothing_outlives_a_killed_daemon_and_the_next_one_serves_and_has_what_w
     assert daemon.socket.exists()  # what a kill leaves behind is no obstacle
     daemon.start()
     assert daemon.client.call(contribution.NOW).total.tokens >= told.tokens > 0
-    daemon.wait_for(_serves_everything)
+    daemon.wait_for(lambda now: now.engine.pid is not None)

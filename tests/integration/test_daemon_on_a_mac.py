@@ -1,15 +1,11 @@
-"""The daemon and its commands where Python says that this is a Mac: what only Linux has is missing, nothing fails."""
+"""Probes where Python says that this is a Mac: what only Linux has is missing, nothing fails."""
 
 import json
 import os
-import signal
 import subprocess
 import sys
-import tempfile
-from collections.abc import Iterator
 from pathlib import Path
 
-import pytest
 from helpers import made_mac
 
 LOOK = """
@@ -52,17 +48,6 @@ def environment(home: Path) -> dict[str, str]:
     return kept | {"HOME": str(home), "PYTHONPATH": str(Path(made_mac.__file__).parents[1])}
 
 
-def potluck(home: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, made_mac.__file__, "potluck_cli.main", *arguments]
-    return subprocess.run(command, env=environment(home), capture_output=True, text=True, timeout=250, check=False)
-
-
-@pytest.fixture
-def home() -> Iterator[Path]:
-    with tempfile.TemporaryDirectory(prefix="mac-") as folder:  # short: socket paths have a limit
-        yield Path(folder)
-
-
 def test_every_source_of_evidence_that_a_mac_lacks_is_shown_as_missing_and_none_fails(tmp_path: Path) -> None:
     command = [sys.executable, "-c", LOOK, str(tmp_path / "nothing")]
     done = subprocess.run(command, env=environment(tmp_path), capture_output=True, text=True, timeout=250, check=True)
@@ -71,28 +56,3 @@ def test_every_source_of_evidence_that_a_mac_lacks_is_shown_as_missing_and_none_
     assert found["states"].pop("Agents") == "watching"
     assert set(found["states"].values()) == {"unavailable"}
     assert len(found["states"]) > 20
-
-
-def test_the_daemon_lives_in_the_users_library_and_answers_its_commands(home: Path) -> None:
-    command = [sys.executable, made_mac.__file__, "potluck_cli.daemon", "--log-to-stderr"]
-    with subprocess.Popen(command, env=environment(home), stderr=subprocess.PIPE, text=True) as daemon:
-        try:
-            assert daemon.stderr is not None
-            assert "started as process" in daemon.stderr.readline()
-            state = home / "Library" / "Application Support" / "potluck"
-            assert (state / "run" / "potluckd.sock").is_socket()
-            assert json.loads(potluck(home, "status", "--json").stdout)["reason"] == "no_swarm"
-            login = json.loads(potluck(home, "autostart", "--json").stdout)
-            assert not login["daemon"]
-            assert "launchd does not answer" in login["daemon_problem"]
-            found = json.loads(potluck(home, "setup", "--check", "--json").stdout)["findings"]
-            assert {
-                "check": "system",
-                "severity": "ok",
-                "text": f"macOS {made_mac.VERSION}, arm64",
-                "advice": "",
-            } in found
-        finally:
-            daemon.send_signal(signal.SIGTERM)
-        assert daemon.wait(60) == 0
-        assert not (state / "run" / "potluckd.sock").exists()

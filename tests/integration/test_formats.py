@@ -1,15 +1,12 @@
 """Servers of different number formats in one swarm: a client gets what it demands."""
 
-from pathlib import Path
-from shutil import copytree
 from typing import Any
 
 import pytest
 import torch
 from helpers.golden import CHECKPOINT
-from helpers.packed_files import Layout, pack_checkpoint
 from helpers.streamers import At
-from transformers import AutoModelForCausalLM, PreTrainedModel
+from transformers import PreTrainedModel
 
 from benchmarks.local_swarm import LocalSwarm
 from potluck import AutoDistributedModelForCausalLM, SwarmError
@@ -52,15 +49,3 @@ def test_a_client_chooses_the_format_and_a_session_never_changes_it(local: PreTr
                 anything.generate(PROMPT, session=session, streamer=kill, **GREEDY)
             anything.generate(PROMPT, **GREEDY)  # a session that begins may take what is left
             assert formats_of(anything) == [PACKED if chosen == PLAIN else PLAIN]
-
-
-def test_a_gptq_checkpoint_is_served_in_its_own_four_bits_and_as_numbers(tmp_path: Path) -> None:
-    folder, whole = copytree(CHECKPOINT, tmp_path / "packed"), tmp_path / "whole"
-    pack_checkpoint(folder, Layout(acts_in_order=True), whole=whole)
-    wanted = AutoModelForCausalLM.from_pretrained(whole, dtype=torch.float32).eval().generate(PROMPT, **GREEDY)
-    with LocalSwarm(folder, [WHOLE]) as swarm:
-        swarm.add_engine(WHOLE, options=("--quantization", "int4", "--dtype", "float32")).wait_online()
-        for quantization in ("int4", "none"):
-            with join(swarm, quantization=quantization) as client:
-                assert torch.equal(client.generate(PROMPT, **GREEDY), wanted)
-                assert formats_of(client) == [NumberFormat("float32", quantization)]

@@ -155,7 +155,7 @@ async def test_a_flood_does_not_grow_a_keeper_without_bound_nor_shut_others_out(
     storage = protocol.cache if in_cache else protocol.storage
     monkeypatch.setattr(storage, "_max_bytes", 200_000)
     request = dht_pb2.StoreRequest(peer=dht_pb2.NodeInfo())
-    for number in range(1500):
+    for number in range(600):
         request.keys.append(DHTID.generate(source="flood" if is_one_key else f"flood {number}").to_bytes())
         request.subkeys.append(MSGPackSerializer.dumps(f"{number}"))
         request.values.append(os.urandom(1000))

@@ -11,7 +11,7 @@ from potluck_daemon.environment import setup as making
 from potluck_daemon.environment.machine import Hardware, look
 from potluck_daemon.environment.plan import EnvironmentPlan, is_outdated
 from potluck_daemon.environment.preflight import visit
-from potluck_daemon.environment.setup import PreflightError, roll_back, set_up
+from potluck_daemon.environment.setup import PreflightError, set_up
 from potluck_daemon.environment.store import Store, interpreter
 from potluck_daemon.environment.variants import TORCH, choose_variant
 
@@ -127,22 +127,6 @@ def test_a_broken_environment_is_made_anew_beside_itself_and_stays_until_the_new
 def test_an_environment_that_works_is_kept_also_on_a_full_disk(plan: EnvironmentPlan) -> None:
     made = set_up(plan, ignore, works)
     assert set_up(replace(plan, site=replace(plan.site, free_bytes=0)), ignore, works) == made
-
-
-def test_going_back_is_tried_first_and_changes_nothing_if_it_fails(plan: EnvironmentPlan) -> None:
-    set_up(plan, ignore, works)
-    older = plan.store.current()
-    assert plan.wheels is not None
-    lock(plan.requirements, make_wheel(plan.wheels, "one"))
-    assert (is_outdated(plan.store), plan.store.current()) == (True, older)  # newer packages aren't taken unasked
-    set_up(plan, ignore, works)
-    newer = plan.store.current()
-    assert newer != older
-    with pytest.raises(PotluckError, match="does not work here"):
-        roll_back(plan.store, "a test", ignore, fails)
-    assert (plan.store.current(), plan.store.previous()) == (newer, older)
-    roll_back(plan.store, "a test", ignore, works)
-    assert (plan.store.current(), plan.store.previous()) == (older, newer)
 
 
 @pytest.mark.parametrize(

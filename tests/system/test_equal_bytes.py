@@ -10,8 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from installer.tree import build_epoch, product_version
-from tests.helpers import installing
+from installer.tree import build_epoch
 from tests.helpers.debian import REPOSITORY
 
 pytestmark = [
@@ -32,15 +31,6 @@ def elsewhere(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for file in FILES:
         shutil.copyfile(REPOSITORY / file, folder / file)
     return folder
-
-
-def test_a_build_has_the_time_of_the_last_commit_and_the_version_it_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("SOURCE_DATE_EPOCH", "1234567890")
-    assert build_epoch() == 1234567890
-    monkeypatch.delenv("SOURCE_DATE_EPOCH")
-    assert build_epoch() > 1234567890
-    monkeypatch.setenv("POTLUCK_VERSION", installing.NEWER)
-    assert product_version() == installing.NEWER
 
 
 @pytest.mark.parametrize("target", ["headless", pytest.param("run_file", marks=pytest.mark.soak)])

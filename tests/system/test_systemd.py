@@ -134,18 +134,6 @@ def test_stopped_it_leaves_in_order_and_stays_stopped(machine: Container, servic
     assert show(machine, "ActiveState", service) == "active"
 
 
-def test_a_stranger_is_not_let_in(machine: Container, service: str | None) -> None:
-    machine.run("useradd", "stranger")
-    socket = "/run/potluck/potluckd.sock" if service is None else f"/run/user/{machine.output('id', '-u', 'donor')}"
-    code = (
-        "import sys; from pathlib import Path; from potluck_control import client, schema\n"
-        "print(client.ControlClient(Path(sys.argv[1])).call(schema.STATUS))"
-    )
-    done = machine.run("runuser", "-u", "stranger", "--", INSTALLED / "bin" / "python", "-c", code, socket)
-    assert done.returncode != 0
-    assert "DaemonAwayError" in done.stderr
-
-
 @of_system
 def test_it_serves_as_its_own_user_in_its_own_folders_within_limits(machine: Container, service: str | None) -> None:
     engine = str(serving(machine)["engine"]["pid"])

@@ -143,21 +143,16 @@ def test_a_question_asked_while_the_engine_is_set_up_is_answered_when_this_compu
     wait(lambda: "Good day" in shown(page))
 
 
-@pytest.mark.parametrize(
-    ("error", "said"),
-    [
+def test_a_question_without_an_engine_is_not_left_waiting(page: ChatPage, link: FakeLink) -> None:
+    page.show_status(replace(SERVING, state=State.IDLE, reason=Reason.NO_ENGINE))
+    for error, said in (
         (None, "The compute engine is not set up yet. Set it up on the page Installation."),
         (Problem("the disk is full", "make room"), "The disk is full. Make room."),
-    ],
-)
-def test_a_question_without_an_engine_is_not_left_waiting(
-    page: ChatPage, link: FakeLink, error: Problem | None, said: str
-) -> None:
-    page.show_status(replace(SERVING, state=State.IDLE, reason=Reason.NO_ENGINE))
-    link.answers["setup.state"] = replace(FETCHING, progress=None, error=error)
-    ask(page, "Hello")
-    assert said in shown(page)
-    assert button(page, "Ask again").isVisibleTo(page)
+    ):
+        link.answers["setup.state"] = replace(FETCHING, progress=None, error=error)
+        ask(page, "Hello")
+        assert said in shown(page)
+        assert button(page, "Ask again").isVisibleTo(page)
 
 
 def test_a_gateway_that_fails_says_why_and_the_question_can_be_asked_again(

@@ -30,9 +30,8 @@ DOOM = went(0.0, State.YIELDED, Reason.FULL_SCREEN, "doom")
 NOTHING = Contribution(0, 0)
 
 
-@pytest.mark.parametrize(
-    ("given", "transitions", "said"),
-    [
+def test_today_is_one_sentence() -> None:
+    for given, transitions, said in (
         (GIVEN, (), "Today: you helped 3 people with 12,400 tokens."),
         (replace(GIVEN, people=1, tokens=1), (), "Today: you helped 1 person with 1 token."),
         (replace(GIVEN, people=None), (), "Today: you served 12,400 tokens."),
@@ -52,10 +51,8 @@ NOTHING = Contribution(0, 0)
         (NOTHING, (went(0.0, State.YIELDED, Reason.QUIET_TIME, "doom", "Doom"),), ""),
         (NOTHING, (went(0.0, State.PAUSED, Reason.USER),), ""),
         (NOTHING, (replace(GAME, at=3 * H - 30),), ""),  # only a moment
-    ],
-)
-def test_today_is_one_sentence(given: Contribution, transitions: tuple[Transition, ...], said: str) -> None:
-    assert sentence(given, transitions, 3 * H) == said
+    ):
+        assert sentence(given, transitions, 3 * H) == said
 
 
 def test_home_names_the_members_it_helped() -> None:

@@ -174,25 +174,25 @@ def test_one_click_sets_the_engine_up_and_then_opens_the_chat(qtbot: QtBot) -> N
         page.show_status(replace(MEMBER, reason=Reason.NONE))
 
 
-@pytest.mark.parametrize("waits", [True, False])
 def test_the_window_opens_the_chat_once_the_engine_that_is_tried_is_there_or_is_not_waited_for(
-    waits: bool, qtbot: QtBot, wait: Wait
+    qtbot: QtBot, wait: Wait
 ) -> None:
-    link = FakeLink({"setup.state": MISSING, "create": Joined("home", "demo-model"), "setup.begin": FETCHING})
-    window = MainWindow(link)
-    qtbot.addWidget(window)
-    window.show_status(NO_SWARM)
-    press(window, "Try it on this computer")
-    window.show()
-    window.show_status(MEMBER)  # without an engine yet
-    assert isinstance(window.currentWidget(), FirstRunPage)
-    if waits:
-        link.answers["setup.state"] = READY
-        window.currentWidget().refresh()
-        window.show_status(replace(MEMBER, state=State.STARTING, reason=Reason.NONE))
-    else:
-        press(window.currentWidget(), "Continue")
-    wait(lambda: isinstance(window.page, ChatPage))
+    for waits in (True, False):
+        link = FakeLink({"setup.state": MISSING, "create": Joined("home", "demo-model"), "setup.begin": FETCHING})
+        window = MainWindow(link)
+        qtbot.addWidget(window)
+        window.show_status(NO_SWARM)
+        press(window, "Try it on this computer")
+        window.show()
+        window.show_status(MEMBER)  # without an engine yet
+        assert isinstance(window.currentWidget(), FirstRunPage)
+        if waits:
+            link.answers["setup.state"] = READY
+            window.currentWidget().refresh()
+            window.show_status(replace(MEMBER, state=State.STARTING, reason=Reason.NONE))
+        else:
+            press(window.currentWidget(), "Continue")
+        wait(lambda window=window: isinstance(window.page, ChatPage))
 
 
 def test_the_first_run_leads_back_to_the_step_that_was_left_for_later() -> None:

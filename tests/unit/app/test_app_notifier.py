@@ -1,15 +1,19 @@
 """Notifications are rare: each piece of news once."""
 
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from helpers.app_answers import ANSWERS
 from potluck_app.pages.preferences import News
+from potluck_app.shell.link import DaemonLink
 from potluck_app.shell.notifier import ERRORS_APART_S, FORGOTTEN_S, MISSING_S, Notifier
 from potluck_control.agreement import Agreement, Difference
+from potluck_control.codec import dumps, loads
 from potluck_control.methods.members import Member, MembersList
+from potluck_control.methods.setup import Plan, SetupState
 from potluck_control.methods.updates import Offered, UpdatesState
-from potluck_control.schema import Status, SwarmStatus
+from potluck_control.schema import Status, SwarmStatus, Transition
 from potluck_control.states import Reason, State
 
 FAILED = Status(State.ERROR, Reason.ENGINE_FAILED, "The engine failed", since=100.0, version="1")
@@ -25,20 +29,17 @@ def test_an_engine_that_fails_again_and_again_is_told_once_an_hour() -> None:
         assert (notifier.status(replace(FAILED, since=later), later) is not None) is is_told
 
 
-@pytest.mark.parametrize(
-    ("status", "is_told"),
-    [
+def test_only_a_pause_without_an_end_is_called_to_mind() -> None:
+    for status, is_told in (
         (PAUSED, True),
         (replace(PAUSED, until=1e9), False),
         (replace(PAUSED, reason=Reason.TIMER), False),
         (replace(PAUSED, state=State.SERVING), False),
-    ],
-)
-def test_only_a_pause_without_an_end_is_called_to_mind(status: Status, is_told: bool) -> None:
-    notifier, late = Notifier(), status.since + FORGOTTEN_S
-    assert notifier.status(status, late - 1) is None
-    assert (notifier.status(status, late) is not None) is is_told
-    assert notifier.status(status, late + 1e6) is None
+    ):
+        notifier, late = Notifier(), status.since + FORGOTTEN_S
+        assert notifier.status(status, late - 1) is None
+        assert (notifier.status(status, late) is not None) is is_told
+        assert notifier.status(status, late + 1e6) is None
 
 
 def test_a_milestone_is_told_when_it_is_passed_and_not_when_the_app_starts() -> None:
@@ -110,3 +111,36 @@ def test_a_daemon_of_another_version_is_told_once() -> None:
     message = notifier.agreement(OLDER)
     assert "Restart the daemon." in message.text
     assert notifier.agreement(OLDER) is None
+
+
+# -- what is heard while nobody looks ----------------------------------------------------------------------------------
+
+SERVING = Status(State.SERVING, Reason.NONE, "Serving", since=5.0, version="1", tokens_per_s=3.0)
+SETUP = SetupState(False, "/engines", Plan("cpu", "no GPU", "", 1, 1, True))
+UPDATES = UpdatesState("0.1.0", False, True, True)
+YIELDED = Transition(1.0, State.SERVING, State.YIELDED, Reason.GAME, "Giving way to Doom")
+
+
+def is_wanted(link: DaemonLink, event: object) -> bool:
+    return link._is_wanted(loads(dumps(event)))
+
+
+@pytest.fixture
+def link() -> DaemonLink:
+    made = DaemonLink(Path("/nowhere"))
+    made.is_calm = True
+    return made
+
+
+def test_numbers_and_the_progress_of_a_set_up_are_no_news_to_nobody(link: DaemonLink) -> None:
+    assert is_wanted(link, SERVING)
+    assert not is_wanted(link, SERVING)
+    assert not is_wanted(link, SETUP)
+    assert not is_wanted(link, SERVING)  # the one between changed nothing
+    assert is_wanted(link, UPDATES)
+    assert is_wanted(link, YIELDED)
+
+
+def test_somebody_who_looks_is_told_everything(link: DaemonLink) -> None:
+    link.is_calm = False
+    assert all(is_wanted(link, event) for event in (SERVING, SERVING, SETUP, UPDATES, YIELDED))

@@ -9,29 +9,32 @@ import pytest
 from helpers.app_answers import ANSWERS, EARNINGS, SERVING
 from helpers.application import PATIENCE_MS
 from helpers.fake_link import FakeLink
-from helpers.screen import button, opened, press, shown
+from helpers.screen import button, buttons, confirm, control, opened, press, shown
 from potluck_app.pages.activity import ActivityPage, worth_showing
 from potluck_app.pages.catalogue import SIDEBAR
 from potluck_app.pages.diagnostics import DiagnosticsPage
 from potluck_app.pages.earnings import EarningsPage
 from potluck_app.pages.export import Export
 from potluck_app.pages.home import HomePage
+from potluck_app.pages.other_apps import OtherAppsPage
 from potluck_app.pages.share_picture import painted
 from potluck_app.shell.link import Absence
 from potluck_app.shell.window import MainWindow
 from potluck_app.widgets.segments import Segments
 from potluck_app.widgets.table import DataTable
+from potluck_app.words.recipes import RECIPES
 from potluck_app.words.stretch import Stretch
 from potluck_app.words.system_info import describe
 from potluck_control.agreement import Agreement, Difference
 from potluck_control.methods.earnings import Entries, Entry, ExportParams, GroupParams
+from potluck_control.methods.gateway import GatewayState, GatewayStatus, KeyInfo, KeyList, KeyName, MadeKey, StartParams
 from potluck_control.methods.health import Bundle, Examination, Finding, Severity
 from potluck_control.methods.programs import PlacedProgram, PlaceParams, ProgramPlace, Programs
 from potluck_control.schema import EngineStatus, HistoryPage, ProbeState, ProbeStatus, ProgramQuestion, Transition
 from potluck_control.states import Reason, State
 from PySide6.QtCore import QEvent, QObject, QRect
-from PySide6.QtGui import QAccessible, QGuiApplication, QImage
-from PySide6.QtWidgets import QApplication, QLabel, QPushButton, QTableWidget, QWidget
+from PySide6.QtGui import QAccessible, QGuiApplication, QImage, QShortcut
+from PySide6.QtWidgets import QApplication, QLabel, QPlainTextEdit, QPushButton, QTableWidget, QWidget
 from pytestqt.qtbot import QtBot
 
 from potluck.errors import PotluckError
@@ -122,16 +125,16 @@ def test_an_export_takes_all_pages_or_says_why_it_cannot_be_written(name: str, t
 # -- home --------------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("said", "place"), [("It is a game", ProgramPlace.ALWAYS), ("Not a game", ProgramPlace.NEVER)])
-def test_an_open_question_about_a_game_is_shown_until_it_is_answered(said: str, place: ProgramPlace) -> None:
-    page, link = opened(HomePage, ANSWERS)
-    page.show_status(replace(SERVING, questions=(ProgramQuestion("hedgewars", "Hedgewars"),)))
-    question = "Is Hedgewars a game?"
-    assert question in shown(page)
-    press(page, said)
-    assert link.named("programs.place") == [PlaceParams("hedgewars", place)]
-    page.show_status(SERVING)
-    assert question not in shown(page)
+def test_an_open_question_about_a_game_is_shown_until_it_is_answered() -> None:
+    for said, place in (("It is a game", ProgramPlace.ALWAYS), ("Not a game", ProgramPlace.NEVER)):
+        page, link = opened(HomePage, ANSWERS)
+        page.show_status(replace(SERVING, questions=(ProgramQuestion("hedgewars", "Hedgewars"),)))
+        question = "Is Hedgewars a game?"
+        assert question in shown(page)
+        press(page, said)
+        assert link.named("programs.place") == [PlaceParams("hedgewars", place)]
+        page.show_status(SERVING)
+        assert question not in shown(page)
 
 
 # -- activity ----------------------------------------------------------------------------------------------------------
@@ -273,21 +276,115 @@ class Windows(QObject):
         return False
 
 
-@pytest.mark.parametrize("key", [entry.key for entry in SIDEBAR])
-def test_the_keyboard_reaches_everything_and_everything_has_a_name(key: str, qtbot: QtBot) -> None:
+def test_the_keyboard_reaches_everything_and_everything_has_a_name(qtbot: QtBot) -> None:
     window = MainWindow(FakeLink(ANSWERS))
     window.show_status(SERVING)
-    window.open(key)
     qtbot.addWidget(window)
     with qtbot.waitExposed(window, timeout=PATIENCE_MS):
         window.show()
-    reached: list[QWidget] = []
-    while (widget := window.focusWidget()) not in reached:
-        reached.append(widget)
-        window.focusNextChild()
-    for widget in reached:
-        interface = QAccessible.queryAccessibleInterface(widget)
-        assert interface.text(QAccessible.Text.Name), widget
-    buttons = [item for item in window.page.findChildren(QPushButton) if item.isVisible() and item.isEnabled()]
-    missed = [item.text() for item in buttons if item not in reached and item.objectName() != "segment"]
-    assert missed == []
+    for entry in SIDEBAR:
+        window.open(entry.key)
+        reached: list[QWidget] = []
+        while (widget := window.focusWidget()) not in reached:
+            reached.append(widget)
+            window.focusNextChild()
+        for widget in reached:
+            assert QAccessible.queryAccessibleInterface(widget).text(QAccessible.Text.Name), widget
+        buttons = [item for item in window.page.findChildren(QPushButton) if item.isVisible() and item.isEnabled()]
+        missed = [item.text() for item in buttons if item not in reached and item.objectName() != "segment"]
+        assert (entry.key, missed) == (entry.key, [])
+
+
+# -- other programs ----------------------------------------------------------------------------------------------------
+
+STOPPED = GatewayStatus(GatewayState.STOPPED)
+READY = GatewayStatus(GatewayState.READY, "http://127.0.0.1:8737/v1", "t", "friday", "demo")
+
+
+def other_apps(status: GatewayStatus) -> tuple[OtherAppsPage, FakeLink]:
+    page, link = opened(OtherAppsPage, ANSWERS | {"gateway.status": status})
+    page.show_status(SERVING)
+    return page, link
+
+
+def test_the_state_of_the_address_is_said_with_what_can_be_done() -> None:
+    for status, said, offered in (
+        (STOPPED, "It does not run.", "Start"),
+        (replace(STOPPED, state=GatewayState.STARTING, step="Importing"), "Getting ready: Importing…", "Stop"),
+        (READY, "Ready: demo.", "Stop"),
+        (replace(READY, notice="port 8737 is taken"), "Ready: demo. Port 8737 is taken.", "Stop"),
+        (replace(STOPPED, state=GatewayState.FAILED, problem="it ended"), "It ended.", "Start"),
+    ):
+        page, _ = other_apps(status)
+        assert said in shown(page)
+        assert offered in buttons(page)
+
+
+def test_the_address_is_started_to_stay_and_copied() -> None:
+    page, link = other_apps(STOPPED)
+    assert not button(page, "Copy the address").isEnabled()
+    link.answers["gateway.start"] = READY
+    press(page, "Start")
+    assert link.named("gateway.start") == [StartParams(stays=True)]
+    press(page, "Copy the address")
+    assert QGuiApplication.clipboard().text() == READY.url
+    press(page, "Stop")
+    assert link.named("gateway.stop") == [None]
+
+
+def test_a_key_is_made_for_a_program_shown_once_and_filled_in() -> None:
+    page, link = other_apps(READY)
+    name = control(page, "Name of the program")
+    press(page, "Make a key")
+    assert link.named("gateway.make_key") == []  # without a name
+    name.setText(" webui ")
+    press(page, "Make a key")
+    link.fail("gateway.make_key", PotluckError("'webui' has a key", hint="use another name"))
+    assert "'webui' has a key. Use another name." in shown(page)
+    link.answers["gateway.make_key"] = MadeKey("webui", "potluck-secret")
+    link.answers["gateway.keys"] = KeyList((KeyInfo("webui", 10.0),))
+    press(page, "Make a key")
+    assert link.named("gateway.make_key") == [KeyName("webui")] * 2
+    assert any(said.startswith("The key of webui.") for said in shown(page))
+    press(page, "Copy the new key")
+    assert QGuiApplication.clipboard().text() == "potluck-secret"
+    press(page, "Copy the recipe")
+    assert QGuiApplication.clipboard().text() == "URL: http://127.0.0.1:8737/v1\nKey: potluck-secret\n"
+
+
+def test_a_key_is_shown_with_what_its_program_used_and_revoked_after_a_question() -> None:
+    page, link = other_apps(READY)
+    assert "Made 1 Jan 1970 · 12 answers, 3,400 tokens" in shown(page)
+    press(page, "Revoke the key of blender")
+    assert link.named("gateway.revoke_key") == []
+    confirm(page, "Revoke")
+    assert link.named("gateway.revoke_key") == [KeyName("blender")]
+
+
+def test_each_recipe_has_the_address_and_the_key() -> None:
+    for recipe in RECIPES:
+        page, _ = other_apps(READY)
+        page.findChild(Segments).choose(recipe)
+        text = page.findChild(QPlainTextEdit).toPlainText()
+        assert READY.url in text
+        assert "YOUR-KEY" in text
+        assert "{" not in text.replace('[{"role"', "")
+
+
+def test_the_recipe_for_python_is_python() -> None:
+    compile(RECIPES[-1].filled("http://x/v1", "k", "m"), "recipe", "exec")
+
+
+def test_the_keyboard_leads_to_every_page_and_to_no_two_by_one_key() -> None:
+    window = MainWindow(FakeLink(dict(ANSWERS)))
+    window.show_status(SERVING)
+    window.show()
+    keys = [shortcut.key().toString() for shortcut in window.findChildren(QShortcut)]
+    assert len(keys) == len(set(keys))
+    forward = next(item for item in window.findChildren(QShortcut) if item.key().toString() == "Ctrl+PgDown")
+    seen = []
+    for _ in SIDEBAR:
+        forward.activated.emit()
+        seen.append(window._key)
+    assert seen == [*(entry.key for entry in SIDEBAR[1:]), "home"]
+    window.close()

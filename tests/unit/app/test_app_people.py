@@ -5,7 +5,6 @@ import time
 from dataclasses import replace
 from pathlib import Path
 
-import pytest
 import segno
 from helpers.app_answers import SERVING
 from helpers.fake_link import FakeLink
@@ -79,19 +78,16 @@ def lively(*servers: SeenServer) -> MembersList:
     return replace(FOUNDER, servers=servers, servers_at=time.time())
 
 
-@pytest.mark.parametrize(
-    ("found", "said"),
-    [
+def test_a_person_is_shown_with_what_their_computers_do() -> None:
+    for found, words in (
         (FOUNDER, "Not known yet"),
         (lively(), "Away"),
         (lively(seen(BOB, 0, 4, ping_s=0.023)), "Serves layers 1–4 · 12.5 tokens/s · 23 ms away"),
         (lively(seen(BOB, 3, 4)), "Serves layer 4 · 12.5 tokens/s"),
         (lively(seen(BOB, 0, 4, "offline")), "Stepped aside"),
         (lively(seen(BOB, 0, 4, "joining")), "Getting ready"),
-    ],
-)
-def test_a_person_is_shown_with_what_their_computers_do(found: MembersList, said: str) -> None:
-    assert doing(BOB, found, None) == said
+    ):
+        assert doing(BOB, found, None) == words
 
 
 def test_only_the_user_sees_the_game_that_their_computer_steps_aside_for() -> None:
@@ -146,43 +142,26 @@ def test_those_who_were_helped_are_named_once_each() -> None:
     assert helped(groups, found) == Helped(("Bob",), 1)
 
 
-@pytest.mark.parametrize(
-    ("names", "others", "said"),
-    [
+def test_names_stand_in_a_sentence() -> None:
+    for names, others, words in (
         ((), 3, ""),
         (("Ana",), 0, "Ana"),
         (("Ana", "Bob"), 0, "Ana and Bob"),
         (("Ana", "Bob", "Eve"), 0, "Ana, Bob and Eve"),
         (("Ana",), 1, "Ana and 1 other"),
         (("Ana", "Bob", "Eve", "Kim"), 0, "Ana and 3 others"),
-    ],
-)
-def test_names_stand_in_a_sentence(names: tuple[str, ...], others: int, said: str) -> None:
-    assert named(names, others) == said
+    ):
+        assert named(names, others) == words
 
 
-def test_a_page_says_that_it_waits_and_why_it_failed() -> None:
-    page, link = opened(PeoplePage)
-    assert "Loading…" in shown(page)
-    link.fail("members.list", PotluckError("no swarm is joined", hint="join one with: potluck join"))
-    assert "No swarm is joined. Join one with: potluck join." in shown(page)
-    link.answers["members.list"] = FOUNDER
-    press(page, "Try again")
-    assert "Bob" in shown(page)
-    assert "Loading…" not in shown(page)
-
-
-@pytest.mark.parametrize(
-    ("found", "said"),
-    [
+def test_a_swarm_without_others_says_so() -> None:
+    for found, words in (
         (MembersList("all", (), (), may_lead=True, is_founder=False, is_open=True), "all is open to everybody"),
         (replace(FOUNDER, members=(ANA,)), "Nobody else has joined yet."),
-    ],
-)
-def test_a_swarm_without_others_says_so(found: MembersList, said: str) -> None:
-    page, _ = page_of(found)
-    assert said in shown(page)
-    assert ("Copy invite" in buttons(page)) is not found.is_open
+    ):
+        page, _ = page_of(found)
+        assert words in shown(page)
+        assert ("Copy invite" in buttons(page)) is not found.is_open
 
 
 def test_many_people_are_found_by_name() -> None:
@@ -248,23 +227,21 @@ def test_an_invite_is_withdrawn_after_a_question() -> None:
     assert "Withdraw…" not in buttons(page), "they have ended"
 
 
-@pytest.mark.parametrize(("ticked", "withdrawn"), [(True, [WithdrawParams("3fa9c2d1")]), (False, [])])
-def test_removing_a_person_says_what_happens_and_ends_their_invite_too(
-    ticked: bool, withdrawn: list[WithdrawParams]
-) -> None:
-    page, link = page_of(FOUNDER)
-    press(page, "Remove Bob")
-    question = page.findChild(Question)
-    assert question.text() == "Remove Bob from friends?"
-    assert "Within a minute" in question.informativeText()
-    question.checkBox().setChecked(ticked)
-    confirm(page, "Remove")
-    assert link.named("members.remove") == [MemberParams("bb22bb22")]
-    assert link.named("members.withdraw") == withdrawn
-    link.answers["members.list"] = replace(FOUNDER, members=(ANA, EVE))
-    link.answer("members.remove", DONE)
-    assert "Bob was removed." in shown(page)
-    assert "Bob" not in shown(page)
+def test_removing_a_person_says_what_happens_and_ends_their_invite_too() -> None:
+    for ticked, withdrawn in ((True, [WithdrawParams("3fa9c2d1")]), (False, [])):
+        page, link = page_of(FOUNDER)
+        press(page, "Remove Bob")
+        question = page.findChild(Question)
+        assert question.text() == "Remove Bob from friends?"
+        assert "Within a minute" in question.informativeText()
+        question.checkBox().setChecked(ticked)
+        confirm(page, "Remove")
+        assert link.named("members.remove") == [MemberParams("bb22bb22")]
+        assert link.named("members.withdraw") == withdrawn
+        link.answers["members.list"] = replace(FOUNDER, members=(ANA, EVE))
+        link.answer("members.remove", DONE)
+        assert "Bob was removed." in shown(page)
+        assert "Bob" not in shown(page)
 
 
 def test_a_removal_that_nobody_knows_yet_says_so() -> None:

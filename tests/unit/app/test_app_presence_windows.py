@@ -32,16 +32,13 @@ def test_somebody_is_there_or_not_or_the_screen_is_locked() -> None:
     assert reported(replace(AT_WORK, idle_s=50.0), Wishes(idle_after_s=40.0)).keys() == {Reason.AWAY}
 
 
-@pytest.mark.parametrize(
-    ("seen", "who"),
-    [
+def test_a_game_that_has_the_screen_for_itself_or_that_steam_started_is_certain() -> None:
+    for seen, who in (
         (replace(AT_WORK, attention=Attention.FULL_SCREEN_3D, foreground="hades2.exe"), "hades2"),
         (replace(AT_WORK, steam_game="Factorio"), "Factorio"),  # though it has a window only
-    ],
-)
-def test_a_game_that_has_the_screen_for_itself_or_that_steam_started_is_certain(seen: UserSession, who: str) -> None:
-    game = reported(seen)[Reason.GAME]
-    assert (game.who, game.certainty) == (who, Certainty.CERTAIN)
+    ):
+        game = reported(seen)[Reason.GAME]
+        assert (game.who, game.certainty) == (who, Certainty.CERTAIN)
 
 
 def test_a_full_screen_program_is_likely_a_game_unless_it_is_a_film_or_a_browser() -> None:

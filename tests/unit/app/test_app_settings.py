@@ -1,9 +1,11 @@
 """The pages that change settings, with a daemon that answers as the test says."""
 
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from helpers import app_answers
 from helpers.application import Wait
 from helpers.fake_link import FakeLink
 from helpers.screen import buttons, confirm, control, opened, picture, press, shown
@@ -13,6 +15,8 @@ from potluck_app.pages.login import Login
 from potluck_app.pages.model_picker import ModelPicker, described
 from potluck_app.pages.models import ModelsPage
 from potluck_app.pages.page import Page
+from potluck_app.pages.preferences import News, Preferences
+from potluck_app.pages.preferences_page import PreferencesPage
 from potluck_app.pages.share import Company, Share, SharePanel
 from potluck_app.pages.when import WhenPage
 from potluck_app.widgets import theme, week_grid
@@ -102,11 +106,11 @@ def test_a_setting_that_the_environment_fixes_cannot_be_changed_and_says_so() ->
     assert "Set by the environment variable POTLUCK_WHEN_ON_BATTERY." in shown(page)
 
 
-@pytest.mark.parametrize("make", [WhenPage, LimitsPage])
-def test_every_row_has_its_setting(make: type[Page]) -> None:
-    page, _ = opened(make, ANSWERS)
-    assert not any("Update Potluck to use this" in said for said in shown(page))
-    assert all(box.isEnabled() for box in page.findChildren(NumberBox))
+def test_every_row_has_its_setting() -> None:
+    for make in (WhenPage, LimitsPage):
+        page, _ = opened(make, ANSWERS)
+        assert not any("Update Potluck to use this" in said for said in shown(page))
+        assert all(box.isEnabled() for box in page.findChildren(NumberBox))
 
 
 def test_a_number_has_no_needless_digits_and_zero_is_a_word() -> None:
@@ -121,14 +125,16 @@ def test_a_number_has_no_needless_digits_and_zero_is_a_word() -> None:
 # -- the week ----------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    "lines",
-    [(), ("mon-fri 22:00-24:00", "mon-sun 00:00-07:00"), ("sat 10:00-12:00", "sat 14:00-15:00"), ("sun 23:00-24:00",)],
-)
-def test_hours_come_back_as_they_were_written(lines: tuple[str, ...]) -> None:
-    hours = week_grid.from_lines(lines)
-    assert week_grid.from_lines(week_grid.to_lines(hours)) == hours
-    assert week_grid.is_exact(lines)
+def test_hours_come_back_as_they_were_written() -> None:
+    for lines in (
+        (),
+        ("mon-fri 22:00-24:00", "mon-sun 00:00-07:00"),
+        ("sat 10:00-12:00", "sat 14:00-15:00"),
+        ("sun 23:00-24:00",),
+    ):
+        hours = week_grid.from_lines(lines)
+        assert week_grid.from_lines(week_grid.to_lines(hours)) == hours
+        assert week_grid.is_exact(lines)
 
 
 def test_a_night_goes_on_after_midnight_and_sunday_goes_on_on_monday() -> None:
@@ -265,24 +271,19 @@ def test_a_slider_changes_the_setting_once_it_rests_and_a_refusal_stands_below_i
     assert link.named("settings.set")[-1] == SetParams((Change("serve.memory_limit_mb", 1907),))
 
 
-@pytest.mark.parametrize(
-    ("settings", "environment", "cards", "limits"),
-    [
+def test_cards_that_share_their_limits_say_so_and_the_processor_has_one_of_its_own() -> None:
+    for settings, environment, cards, limits in (
         (BOTH, {}, 2, [80.0, 80.0, 90.0]),
         (BOTH, {"POTLUCK_SERVE_DEVICES": "cuda:0,cuda:1"}, 2, [80.0, 80.0, 90.0]),
         (Settings(serve=ServeSettings(devices=("cuda:0",))), {}, 0, [80.0, 90.0]),
         (Settings(), {}, 0, [80.0, 90.0]),
-    ],
-)
-def test_cards_that_share_their_limits_say_so_and_the_processor_has_one_of_its_own(
-    settings: Settings, environment: dict[str, str], cards: int, limits: list[float]
-) -> None:
-    page, _ = opened(LimitsPage, ANSWERS | {"settings.get": page_of(settings, **environment)})
-    note = "These limits hold for each graphics card in use. Changing one here changes it for all."
-    assert shown(page).count(note) == cards
-    assert [slider.limit for slider in sliders(page, "Temperature limit")] == limits
-    assert "Above this, Potluck slows down, even if a graphics card computes." in shown(page)
-    assert control(page, "Use RTX 2060").isEnabled() is not bool(environment), "the environment fixes the devices"
+    ):
+        page, _ = opened(LimitsPage, ANSWERS | {"settings.get": page_of(settings, **environment)})
+        note = "These limits hold for each graphics card in use. Changing one here changes it for all."
+        assert shown(page).count(note) == cards
+        assert [slider.limit for slider in sliders(page, "Temperature limit")] == limits
+        assert "Above this, Potluck slows down, even if a graphics card computes." in shown(page)
+        assert control(page, "Use RTX 2060").isEnabled() is not bool(environment), "the environment fixes the devices"
 
 
 def test_a_second_card_joins_the_first_and_the_keyboard_stays_at_its_switch(qtbot: QtBot, wait: Wait) -> None:
@@ -345,9 +346,9 @@ def test_a_switch_of_log_in_shows_what_the_system_does() -> None:
     assert (app.isEnabled(), daemon.isEnabled()) == (True, False)
 
 
-@pytest.mark.parametrize("share", list(Share))
-def test_a_share_is_recognised_by_its_limit(share: Share) -> None:
-    assert Share.of(share.limit_mb(24 * GIB), 24 * GIB) is share
+def test_a_share_is_recognised_by_its_limit() -> None:
+    for share in Share:
+        assert Share.of(share.limit_mb(24 * GIB), 24 * GIB) is share
 
 
 def test_what_is_given_follows_the_choice() -> None:
@@ -402,9 +403,8 @@ def test_another_swarm_is_served_and_one_is_left_after_a_question() -> None:
     assert link.named("swarms.leave") == [LeaveParams("friday")]
 
 
-@pytest.mark.parametrize(
-    ("choice", "lines"),
-    [
+def test_a_model_says_its_size_its_licence_and_how_many_friends_it_needs() -> None:
+    for model, lines in (
         (
             ModelChoice("a/llama", "a/llama", 140 << 30, "llama3", 12, is_here=False, is_gated=True),
             "Fits with 11 friends like you\n150 GB · licence llama3 · to be downloaded",
@@ -415,10 +415,8 @@ def test_another_swarm_is_served_and_one_is_left_after_a_question() -> None:
         ),
         (ModelChoice("/x", "x", 0, "", 0, is_here=False), "size unknown · licence unknown · to be downloaded"),
         (ModelChoice("/x", "x", 0, "mit", 2, is_here=True), "Fits with 1 friend like you\nsize unknown · licence mit"),
-    ],
-)
-def test_a_model_says_its_size_its_licence_and_how_many_friends_it_needs(choice: ModelChoice, lines: str) -> None:
-    assert described(choice).startswith(lines)
+    ):
+        assert described(model).startswith(lines)
 
 
 @pytest.fixture
@@ -470,3 +468,68 @@ def test_the_hub_is_searched_with_enter_and_its_silence_is_explained(picking: tu
     link.answer("models.on_disk", Choices((), 10))
     assert "No model has such a name." in shown(page)
     assert said not in shown(page)
+
+
+# -- the app's own -----------------------------------------------------------------------------------------------------
+
+RESTART = "The app speaks the chosen language once it has started again. Serving goes on."
+
+
+@pytest.fixture(autouse=True)
+def _light_again() -> Iterator[None]:
+    yield
+    theme.choose("light")
+
+
+def preferences(file: Path) -> PreferencesPage:
+    page = PreferencesPage(FakeLink(dict(app_answers.ANSWERS)), Preferences(str(file)))
+    page.refresh()
+    return page
+
+
+def test_colours_change_at_once_and_are_kept(tmp_path: Path, qtbot: QtBot) -> None:
+    page = preferences(tmp_path / "app.ini")
+    with qtbot.waitSignal(page.theme_changed):
+        press(page, "Colours: Dark")
+    assert theme.colours() is theme.DARK
+    assert Preferences(str(tmp_path / "app.ini")).theme == "dark"
+
+
+def test_a_language_is_kept_and_waits_for_a_restart(tmp_path: Path, qtbot: QtBot) -> None:
+    page = preferences(tmp_path / "app.ini")
+    press(page, "Language: Deutsch")
+    assert RESTART in shown(page)
+    with qtbot.waitSignal(page.restart_wanted):
+        press(page, "Restart")
+    assert Preferences(str(tmp_path / "app.ini")).language == "de"
+    press(page, "Language: System")
+    assert RESTART not in shown(page)
+
+
+def test_each_kind_of_news_is_switched_by_itself_and_none_while_all_are_off(tmp_path: Path) -> None:
+    page, file = preferences(tmp_path / "app.ini"), str(tmp_path / "app.ini")
+    everything = control(page, "Notifications")
+    control(page, "A friend joined").click()
+    assert [news for news in News if not Preferences(file).notifies_of(news)] == [News.FRIEND]
+    everything.click()
+    assert not any(Preferences(file).notifies_of(news) for news in News)
+    assert not control(page, "An update is ready").isEnabled()
+    everything.click()
+    assert not Preferences(file).has_chosen(News.FRIEND)
+
+
+def test_notifications_are_switched_here_and_shown_as_the_menu_left_them(tmp_path: Path, qtbot: QtBot) -> None:
+    page = preferences(tmp_path / "app.ini")
+    switch = control(page, "Notifications")
+    with qtbot.waitSignal(page.notifications_changed) as told:
+        switch.click()
+    assert told.args == [False]
+    Preferences(str(tmp_path / "app.ini")).set_notifications(True)
+    page.refresh()
+    assert switch.isChecked()
+
+
+def test_a_preference_that_nobody_knows_is_that_of_the_desktop(tmp_path: Path) -> None:
+    (tmp_path / "app.ini").write_text("[General]\ntheme=mauve\nlanguage=tlh\n")
+    kept = Preferences(str(tmp_path / "app.ini"))
+    assert (kept.theme, kept.language) == ("system", "")

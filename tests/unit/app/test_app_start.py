@@ -25,19 +25,16 @@ def test_a_missing_library_is_named(tmp_path: Path) -> None:
     assert "nilxcb-cursor.so.0" in start.missing_libraries([without(b"libxcb-cursor.so.0", tmp_path)])
 
 
-@pytest.mark.parametrize(
-    ("library", "package"),
-    [
+def test_packages_are_called_as_debian_calls_them() -> None:
+    for library, package in (
         ("libxcb-cursor.so.0", "libxcb-cursor0"),
         ("libxkbcommon-x11.so.0", "libxkbcommon-x11-0"),
         ("libdbus-1.so.3", "libdbus-1-3"),
         ("libglib-2.0.so.0", "libglib2.0-0"),
         ("libgssapi_krb5.so.2", "libgssapi-krb5-2"),
         ("libEGL.so.1", "libegl1"),
-    ],
-)
-def test_packages_are_called_as_debian_calls_them(library: str, package: str) -> None:
-    assert start.advice([library]).endswith(f"sudo apt install {package}")
+    ):
+        assert start.advice([library]).endswith(f"sudo apt install {package}")
 
 
 def test_started_from_a_menu_it_shows_a_dialog(tmp_path: Path) -> None:

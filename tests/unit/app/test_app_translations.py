@@ -8,7 +8,6 @@ from pathlib import Path
 from types import ModuleType
 from xml.etree import ElementTree
 
-import pytest
 from PySide6.QtCore import QTranslator
 
 ROOT = Path(__file__).parents[3]
@@ -39,40 +38,37 @@ def forms(message: ElementTree.Element) -> list[str]:
     return plurals or [translation.text or ""]
 
 
-@pytest.mark.parametrize("language", tool.LANGUAGES)
-def test_no_text_is_missing_left_over_or_unfinished(language: str, tmp_path: Path) -> None:
-    kept = tool.FOLDER / f"potluck_{language}.ts"
-    fresh = tmp_path / kept.name
-    shutil.copy(kept, fresh)
-    tool.collect(fresh, language)
-    assert messages(fresh).keys() == messages(kept).keys(), "run .ci/translations, then translate what is new"
-    for (context, source), message in messages(fresh).items():
-        translation = message.find("translation")
-        assert translation.get("type") is None, f"unfinished in {language}: {context}: {source}"
-        assert all(forms(message)), f"empty in {language}: {context}: {source}"
-    tool.compile_to(kept, tmp_path / "fresh.qm")
-    assert (tmp_path / "fresh.qm").read_bytes() == kept.with_suffix(".qm").read_bytes(), "run .ci/translations"
+def test_no_text_is_missing_left_over_or_unfinished(tmp_path: Path) -> None:
+    for language in tool.LANGUAGES:
+        kept = tool.FOLDER / f"potluck_{language}.ts"
+        fresh = tmp_path / kept.name
+        shutil.copy(kept, fresh)
+        tool.collect(fresh, language)
+        assert messages(fresh).keys() == messages(kept).keys(), "run .ci/translations, then translate what is new"
+        for (context, source), message in messages(fresh).items():
+            translation = message.find("translation")
+            assert translation.get("type") is None, f"unfinished in {language}: {context}: {source}"
+            assert all(forms(message)), f"empty in {language}: {context}: {source}"
+        tool.compile_to(kept, tmp_path / "fresh.qm")
+        assert (tmp_path / "fresh.qm").read_bytes() == kept.with_suffix(".qm").read_bytes(), "run .ci/translations"
 
 
-@pytest.mark.parametrize("language", tool.LANGUAGES)
-def test_a_translation_has_the_places_of_its_text(language: str) -> None:
-    for (_, source), message in messages(tool.FOLDER / f"potluck_{language}.ts").items():
-        *few, many = forms(message)
-        assert sorted(_PLACE.findall(many)) == sorted(_PLACE.findall(source)), source
-        for form in few:  # "one person" needs no number
-            assert set(_PLACE.findall(source)) - set(_PLACE.findall(form)) <= {"%n"}, source
+def test_a_translation_has_the_places_of_its_text() -> None:
+    for language in tool.LANGUAGES:
+        for (_, source), message in messages(tool.FOLDER / f"potluck_{language}.ts").items():
+            *few, many = forms(message)
+            assert sorted(_PLACE.findall(many)) == sorted(_PLACE.findall(source)), source
+            for form in few:  # "one person" needs no number
+                assert set(_PLACE.findall(source)) - set(_PLACE.findall(form)) <= {"%n"}, source
 
 
-@pytest.mark.parametrize(
-    ("language", "one", "many"),
-    [
+def test_plural_forms_are_those_of_the_language() -> None:
+    for language, one, many in (
         ("en", "1 session left", "2 sessions left"),
         ("de", "noch 1 Sitzung", "noch 2 Sitzungen"),
         ("es", "queda 1 sesión", "quedan 2 sesiones"),
-    ],
-)
-def test_plural_forms_are_those_of_the_language(language: str, one: str, many: str) -> None:
-    translator = QTranslator()
-    assert translator.load(f"potluck_{language}", str(tool.FOLDER))
-    assert translator.translate("", "%n session(s) left", "", 1).replace("%n", "1") == one
-    assert translator.translate("", "%n session(s) left", "", 2).replace("%n", "2") == many
+    ):
+        translator = QTranslator()
+        assert translator.load(f"potluck_{language}", str(tool.FOLDER))
+        assert translator.translate("", "%n session(s) left", "", 1).replace("%n", "1") == one
+        assert translator.translate("", "%n session(s) left", "", 2).replace("%n", "2") == many

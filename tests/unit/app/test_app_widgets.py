@@ -1,5 +1,6 @@
 """What the window and the menu offer in each state; widgets are known by what is written on them."""
 
+import itertools
 from dataclasses import replace
 
 import pytest
@@ -15,20 +16,10 @@ from potluck_app.shell.tray import Tray
 from potluck_app.shell.window import MainWindow
 from potluck_app.widgets.icons import icon, name_of
 from potluck_app.widgets.strip import LayerStrip
-from potluck_app.widgets.theme import DARK, LIGHT, Colours
+from potluck_app.widgets.theme import DARK, LIGHT
+from potluck_control import schema
 from potluck_control.codec import from_json
 from potluck_control.methods.gateway import GatewayState, GatewayStatus
-from potluck_control.schema import (
-    CreateParams,
-    EngineStatus,
-    Joined,
-    JoinParams,
-    PauseParams,
-    Status,
-    SwarmOutlook,
-    SwarmStatus,
-    UseStatus,
-)
 from potluck_control.states import Reason, State
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QAction
@@ -37,10 +28,10 @@ from pytestqt.qtbot import QtBot
 
 from potluck.errors import PotluckError, UsageError
 
-SWARM = SwarmStatus("friday", "demo", 4, span=(0, 2), coverage=(2, 1, 0, 0), coverage_at=0.0)
+SWARM = schema.SwarmStatus("friday", "demo", 4, span=(0, 2), coverage=(2, 1, 0, 0), coverage_at=0.0)
 SERVING = replace(app_answers.SERVING, text="Serving blocks 0:2 of demo", swarm=SWARM, tokens_per_s=12.5)
 PAUSED = replace(
-    SERVING, state=State.PAUSED, reason=Reason.TIMER, text="Paused by you", until=4e9, engine=EngineStatus()
+    SERVING, state=State.PAUSED, reason=Reason.TIMER, text="Paused by you", until=4e9, engine=schema.EngineStatus()
 )
 NO_SWARM = replace(SERVING, state=State.IDLE, reason=Reason.NO_SWARM, text="No swarm joined yet", swarm=None)
 YIELDED = replace(SERVING, state=State.YIELDED, reason=Reason.GAME, text="Giving way to hades2")
@@ -64,7 +55,7 @@ def choices(page: QWidget) -> dict[str, QAction]:
     return {action.text(): action for action in longer(page).menu().actions() if action.isVisible()}
 
 
-def home(status: Status) -> tuple[HomePage, FakeLink]:
+def home(status: schema.Status) -> tuple[HomePage, FakeLink]:
     link = FakeLink()
     page = HomePage(link)
     page.show_status(status)
@@ -81,7 +72,7 @@ def test_home_shows_state_reason_speed_gaps_and_what_the_day_has_used() -> None:
     assert "12.5" in text.splitlines()
     assert "Nobody serves layers 3–4. You serve 1–2." in text
     assert "Today:" not in text
-    page.show_status(replace(SERVING, use=UseStatus(5 << 20, 1 << 20, 12.4)))
+    page.show_status(replace(SERVING, use=schema.UseStatus(5 << 20, 1 << 20, 12.4)))
     assert "Today: 5.2 MB sent, 1.0 MB received, 12 Wh" in said(page)
     page.show_status(YIELDED)
     assert "0.0" in said(page).splitlines(), "the speed of before is no longer true"
@@ -94,25 +85,26 @@ def test_home_asks_for_an_hour_or_for_ever_and_until_the_end_of_a_game_while_one
     assert "Pause until the game ends" not in choices(page)
     page.show_status(GAME)
     choices(page)["Pause until the game ends"].trigger()
-    assert link.named("pause") == [PauseParams(3600.0), PauseParams(), PauseParams(until_game_ends=True)]
+    assert link.named("pause") == [
+        schema.PauseParams(3600.0),
+        schema.PauseParams(),
+        schema.PauseParams(until_game_ends=True),
+    ]
 
 
-@pytest.mark.parametrize(
-    ("status", "text", "offered"),
-    [
+def test_home_offers_no_pause_but_to_go_on_where_serving_ends() -> None:
+    for status, text, offered in (
         (FINISHING, "2 sessions left", "Keep serving"),
         (PAUSED, "Paused by you\nServes again at ", "Resume"),
         (PAUSED, "Nobody serves layers 3–4 (at ", "Resume"),  # no engine looks
-    ],
-)
-def test_home_offers_no_pause_but_to_go_on_where_serving_ends(status: Status, text: str, offered: str) -> None:
-    page, link = home(status)
-    assert text in said(page)
-    assert longer(page).isHidden()
-    button(page, offered).click()
-    assert link.named("resume") == [None]
-    page.show_status(SERVING)
-    assert not longer(page).isHidden()
+    ):
+        page, link = home(status)
+        assert text in said(page)
+        assert longer(page).isHidden()
+        button(page, offered).click()
+        assert link.named("resume") == [None]
+        page.show_status(SERVING)
+        assert not longer(page).isHidden()
 
 
 def test_names_of_programs_are_never_read_as_markup() -> None:
@@ -135,34 +127,34 @@ def test_a_command_that_fails_is_told_until_one_works() -> None:
 
 
 def test_first_run_joins_lines_that_a_mail_program_broke_and_forgets_the_invite() -> None:
-    link = FakeLink({"join": Joined("friday", "demo")})
+    link = FakeLink({"join": schema.Joined("friday", "demo")})
     page = FirstRunPage(link)
     join, field = button(page, "Join this swarm"), page.findChild(QPlainTextEdit)
     field.setPlainText(" \n ")
     assert not join.isEnabled()
     field.setPlainText("potluck2:abc\n  def \n")
     join.click()
-    assert link.named("join") == [JoinParams("potluck2:abcdef")]
+    assert link.named("join") == [schema.JoinParams("potluck2:abcdef")]
     assert field.toPlainText() == ""
 
 
-@pytest.mark.parametrize("is_public", [False, True])
-def test_first_run_asks_once_for_a_swarm_public_if_wanted_and_again_after_a_failure(is_public: bool) -> None:
-    link = FakeLink()
-    page = FirstRunPage(link)
-    button(page, "Continue").click()
-    page.findChild(QCheckBox).setChecked(is_public)
-    start = button(page, "Start a swarm with the demo model")
-    start.click()
-    start.click()
-    assert link.named("create") == [CreateParams(is_public=is_public)]
-    link.fail("create", PotluckError("this installation lacks demo-model", hint="install Potluck again"))
-    assert "Install Potluck again." in said(page)
-    assert start.isEnabled()
+def test_first_run_asks_once_for_a_swarm_public_if_wanted_and_again_after_a_failure() -> None:
+    for is_public in (False, True):
+        link = FakeLink()
+        page = FirstRunPage(link)
+        button(page, "Continue").click()
+        page.findChild(QCheckBox).setChecked(is_public)
+        start = button(page, "Start a swarm with the demo model")
+        start.click()
+        start.click()
+        assert link.named("create") == [schema.CreateParams(is_public=is_public)]
+        link.fail("create", PotluckError("this installation lacks demo-model", hint="install Potluck again"))
+        assert "Install Potluck again." in said(page)
+        assert start.isEnabled()
 
 
 def test_first_run_has_five_steps_and_stays_open_until_the_last_is_done() -> None:
-    link, finished = FakeLink({"create": Joined("home", "demo")}), []
+    link, finished = FakeLink({"create": schema.Joined("home", "demo")}), []
     page = FirstRunPage(link)
     page.finished.connect(lambda: finished.append(page.is_open))
     page.show_status(NO_SWARM)
@@ -191,13 +183,13 @@ def test_the_window_keeps_the_first_run_open_after_joining() -> None:
 # -- the strip ---------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("swarm", [None, SWARM, replace(SWARM, coverage=()), replace(SWARM, num_blocks=500)])
-def test_the_strip_draws_any_swarm(swarm: SwarmStatus | None) -> None:
-    strip = LayerStrip()
-    strip.resize(400, 34)
-    blank = strip.grab().toImage()
-    strip.show_swarm(swarm, "")
-    assert (strip.grab().toImage() == blank) is (swarm is None)
+def test_the_strip_draws_any_swarm() -> None:
+    for swarm in (None, SWARM, replace(SWARM, coverage=()), replace(SWARM, num_blocks=500)):
+        strip = LayerStrip()
+        strip.resize(400, 34)
+        blank = strip.grab().toImage()
+        strip.show_swarm(swarm, "")
+        assert (strip.grab().toImage() == blank) is (swarm is None)
 
 
 def test_the_strip_frames_what_holds_the_swarm_back_unless_that_is_everything() -> None:
@@ -205,7 +197,7 @@ def test_the_strip_frames_what_holds_the_swarm_back_unless_that_is_everything() 
     strip.resize(400, 34)
     pictures = []
     for runs in ((), ((0, 2),), ((0, 4),)):
-        strip.show_swarm(replace(SWARM, outlook=SwarmOutlook(1.0, runs, 2.0, (0, 2))), "")
+        strip.show_swarm(replace(SWARM, outlook=schema.SwarmOutlook(1.0, runs, 2.0, (0, 2))), "")
         pictures.append(strip.grab().toImage())
     assert pictures[0] == pictures[2] != pictures[1]
 
@@ -244,16 +236,17 @@ def test_a_daemon_that_starts_is_not_called_away_until_it_fails(qtbot: QtBot) ->
 OLDEST = {"state": "yielded", "reason": "game", "text": "Giving way to hades2", "since": 1.0, "version": "0.1"}
 
 
-@pytest.mark.parametrize(
-    "told", [OLDEST, OLDEST | {"state": "dancing", "reason": "music", "probes": [{"name": "Ears", "state": "deaf"}]}]
-)
-def test_the_window_and_the_menu_show_daemons_of_other_versions(told: dict[str, object]) -> None:
-    status = from_json(Status, told)
-    window, tray = MainWindow(FakeLink()), Tray()
-    window.show_status(status)
-    tray.show_status(status)
-    assert "Giving way to hades2" in said(window)
-    assert not any("Never" in action.text() for action in tray.menu.actions() if action.isVisible())
+def test_the_window_and_the_menu_show_daemons_of_other_versions() -> None:
+    for told in (
+        OLDEST,
+        OLDEST | {"state": "dancing", "reason": "music", "probes": [{"name": "Ears", "state": "deaf"}]},
+    ):
+        status = from_json(schema.Status, told)
+        window, tray = MainWindow(FakeLink()), Tray()
+        window.show_status(status)
+        tray.show_status(status)
+        assert "Giving way to hades2" in said(window)
+        assert not any("Never" in action.text() for action in tray.menu.actions() if action.isVisible())
 
 
 def visible_window(link: FakeLink, qtbot: QtBot) -> MainWindow:
@@ -286,24 +279,19 @@ def test_the_window_has_the_chat_made_ready_once_each_time_it_is_shown(qtbot: Qt
     assert started(link) == 2
 
 
-@pytest.mark.parametrize(
-    ("status", "on_its_page"),
-    [
+def test_a_computer_that_does_not_serve_makes_the_chat_ready_only_on_its_page_if_at_all(qtbot: QtBot) -> None:
+    for status, on_its_page in (
         (replace(SERVING, state=State.PAUSED), 1),
         (replace(SERVING, state=State.STARTING), 1),
         (YIELDED, 0),
         (replace(SERVING, swarm=None), 0),
-    ],
-)
-def test_a_computer_that_does_not_serve_makes_the_chat_ready_only_on_its_page_if_at_all(
-    status: Status, on_its_page: int, qtbot: QtBot
-) -> None:
-    link = link_with()
-    window = visible_window(link, qtbot)
-    window.show_status(status)
-    assert started(link) == 0
-    window.open("chat")
-    assert started(link) == on_its_page
+    ):
+        link = link_with()
+        window = visible_window(link, qtbot)
+        window.show_status(status)
+        assert started(link) == 0
+        window.open("chat")
+        assert started(link) == on_its_page
 
 
 def test_the_chat_is_made_ready_as_soon_as_a_computer_that_starts_can_be_found(qtbot: QtBot) -> None:
@@ -320,12 +308,12 @@ def test_the_chat_is_made_ready_as_soon_as_a_computer_that_starts_can_be_found(q
     assert started(link) == 2
 
 
-@pytest.mark.parametrize("state", [GatewayState.STARTING, GatewayState.READY, GatewayState.FAILED])
-def test_a_gateway_that_runs_or_failed_is_left_alone(state: GatewayState, qtbot: QtBot) -> None:
-    link = link_with(state)
-    visible_window(link, qtbot).show_status(SERVING)
-    assert len(link.named("gateway.status")) == 1
-    assert started(link) == 0
+def test_a_gateway_that_runs_or_failed_is_left_alone(qtbot: QtBot) -> None:
+    for state in (GatewayState.STARTING, GatewayState.READY, GatewayState.FAILED):
+        link = link_with(state)
+        visible_window(link, qtbot).show_status(SERVING)
+        assert len(link.named("gateway.status")) == 1
+        assert started(link) == 0
 
 
 def test_what_is_watched_is_a_page_that_names_every_probe_and_leads_back(qtbot: QtBot) -> None:
@@ -407,9 +395,8 @@ def test_closing_the_window_quits_only_without_a_tray_icon(qtbot: QtBot) -> None
 # -- the tray ----------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("status", "enabled"),
-    [
+def test_the_menu_offers_what_makes_sense() -> None:
+    for status, enabled in (
         (None, set()),
         (NO_SWARM, set()),
         (SERVING, PAUSES | {STOP}),
@@ -418,15 +405,13 @@ def test_closing_the_window_quits_only_without_a_tray_icon(qtbot: QtBot) -> None
         (FINISHING, {"Resume", STOP}),
         (PAUSED, {"Resume", STOP}),
         (STOPPED, {"Resume", "Start donating again"}),
-    ],
-)
-def test_the_menu_offers_what_makes_sense(status: Status | None, enabled: set[str]) -> None:
-    tray = Tray()
-    tray.show_status(SERVING)  # something else before
-    tray.show_status(status)
-    actions = [action for action in tray.menu.actions() if action.text() and action.isVisible()]
-    offered = {action.text() for action in actions if action.isEnabled()}
-    assert offered == enabled | {"Open Potluck", "Show notifications", "Quit the app"}
+    ):
+        tray = Tray()
+        tray.show_status(SERVING)  # something else before
+        tray.show_status(status)
+        actions = [action for action in tray.menu.actions() if action.text() and action.isVisible()]
+        offered = {action.text() for action in actions if action.isEnabled()}
+        assert offered == enabled | {"Open Potluck", "Show notifications", "Quit the app"}
 
 
 # -- icons -------------------------------------------------------------------------------------------------------------
@@ -437,8 +422,7 @@ def test_states_that_matter_differ_in_shape() -> None:
     assert len(shapes) == 5
 
 
-@pytest.mark.parametrize("colours", [LIGHT, DARK])
-@pytest.mark.parametrize("state", [None, *State])
-def test_every_state_has_an_icon_in_both_themes(state: State | None, colours: Colours) -> None:
-    picture = icon(state, colours).pixmap(22, 22).toImage()
-    assert any(picture.pixelColor(x, y).alpha() for x in range(picture.width()) for y in range(picture.height()))
+def test_every_state_has_an_icon_in_both_themes() -> None:
+    for state, colours in itertools.product((None, *State), (LIGHT, DARK)):
+        picture = icon(state, colours).pixmap(22, 22).toImage()
+        assert any(picture.pixelColor(x, y).alpha() for x in range(picture.width()) for y in range(picture.height()))

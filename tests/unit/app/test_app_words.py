@@ -5,14 +5,11 @@ import re
 from dataclasses import replace
 from pathlib import Path
 
-import pytest
-from potluck_app.words import detectors, layers, sentences, states
+from potluck_app.words import detectors, layers, states
 from potluck_app.words.daemon_failures import FAILURES
 from potluck_app.words.pauses import PauseChoice
 from potluck_control.schema import LoadStatus, PauseParams, ProbeState, ProbeStatus, Status, SwarmStatus, UseStatus
 from potluck_control.states import Reason, State
-
-from potluck.errors import PotluckError
 
 
 def _status(state: State, text: str, **more: object) -> Status:
@@ -23,9 +20,8 @@ def test_every_state_has_a_title() -> None:
     assert set(states.TITLES) == set(State)
 
 
-@pytest.mark.parametrize(
-    ("given", "title", "ending"),
-    [
+def test_a_state_is_named_with_what_would_end_it() -> None:
+    for given, title, ending in (
         ({"state": State.SERVING}, "Serving", ""),
         ({"state": State.IDLE, "reason": Reason.REMOVED}, "Removed from the swarm", ""),
         ({"state": State.JOINING, "reason": Reason.NOT_ADMITTED}, "Waiting for a member", ""),
@@ -45,18 +41,15 @@ def test_every_state_has_a_title() -> None:
             "1 session left. Shuts down by ",
         ),
         ({"state": State.UNKNOWN, "reason": Reason.UNKNOWN}, "Running", ""),
-    ],
-)
-def test_a_state_is_named_with_what_would_end_it(given: dict[str, object], title: str, ending: str) -> None:
-    status = replace(_status(State.IDLE, "x"), **given)  # type: ignore[arg-type]
-    assert states.title(status) == title
-    assert states.ending(status).startswith(ending)
-    assert bool(states.ending(status)) is bool(ending)
+    ):
+        status = replace(_status(State.IDLE, "x"), **given)  # type: ignore[arg-type]
+        assert states.title(status) == title
+        assert states.ending(status).startswith(ending)
+        assert bool(states.ending(status)) is bool(ending)
 
 
-@pytest.mark.parametrize(
-    ("given", "text"),
-    [
+def test_resume_is_offered_where_it_does_something() -> None:
+    for given, text in (
         ({"state": State.SERVING}, ""),
         ({"state": State.YIELDED, "reason": Reason.GAME}, ""),
         ({"state": State.PAUSED}, "Resume"),
@@ -64,10 +57,8 @@ def test_a_state_is_named_with_what_would_end_it(given: dict[str, object], title
         ({"state": State.ERROR, "reason": Reason.ENGINE_FAILED}, "Try again now"),
         ({"state": State.DRAINING, "reason": Reason.SHUTDOWN, "until": 4e9}, "Keep serving"),
         ({"state": State.DRAINING, "reason": Reason.SHUTDOWN}, ""),
-    ],
-)
-def test_resume_is_offered_where_it_does_something(given: dict[str, object], text: str) -> None:
-    assert states.resume(replace(_status(State.IDLE, "x"), **given)) == text  # type: ignore[arg-type]
+    ):
+        assert states.resume(replace(_status(State.IDLE, "x"), **given)) == text  # type: ignore[arg-type]
 
 
 def test_a_long_name_of_a_program_is_cut_and_a_nameless_one_is_called_as_its_file() -> None:
@@ -76,9 +67,8 @@ def test_a_long_name_of_a_program_is_cut_and_a_nameless_one_is_called_as_its_fil
     assert len(states.never(replace(game, app_title="x" * 200))) < 70
 
 
-@pytest.mark.parametrize(
-    ("states", "text"),
-    [
+def test_what_is_watched_fits_in_a_line() -> None:
+    for found, text in (
         ([], ""),
         ([ProbeState.ASLEEP, ProbeState.OFF], "Detectors are resting"),
         ([ProbeState.WATCHING, ProbeState.UNAVAILABLE], "Watching for games and activity"),
@@ -86,15 +76,13 @@ def test_a_long_name_of_a_program_is_cut_and_a_nameless_one_is_called_as_its_fil
             [ProbeState.WATCHING, ProbeState.SEEN, ProbeState.FAILED, ProbeState.FAILED],
             "Watching for games and activity (2 detectors not working)",
         ),
-    ],
-)
-def test_what_is_watched_fits_in_a_line(states: list[ProbeState], text: str) -> None:
-    assert detectors.watching([ProbeStatus("x", state) for state in states]) == text
+    ):
+        assert detectors.watching([ProbeStatus("x", state) for state in found]) == text
 
 
-@pytest.mark.parametrize(("hour", "hours"), [(22, 10), (0, 8), (7, 1), (8, 24), (12, 20)])
-def test_a_pause_until_morning_ends_with_the_next_one(hour: int, hours: int) -> None:
-    assert PauseChoice.MORNING.params(datetime.datetime(2026, 1, 14, hour)) == PauseParams(hours * 3600.0)
+def test_a_pause_until_morning_ends_with_the_next_one() -> None:
+    for hour, hours in ((22, 10), (0, 8), (7, 1), (8, 24), (12, 20)):
+        assert PauseChoice.MORNING.params(datetime.datetime(2026, 1, 14, hour)) == PauseParams(hours * 3600.0)
 
 
 def test_use_of_the_day_names_its_cost_if_a_price_is_set() -> None:
@@ -109,16 +97,13 @@ def test_tooltip_shows_speed_while_serving_and_always_the_reason() -> None:
     assert states.away() in states.tooltip(None)
 
 
-@pytest.mark.parametrize(
-    ("counts", "text"),
-    [
+def test_coverage_names_the_gaps() -> None:
+    for counts, text in (
         ((), "4 layers, status unknown."),
         ((1, 2, 3, 1), "All 4 layers online."),
         ((0, 1, 0, 0), "Nobody serves layers 1, 3–4."),
-    ],
-)
-def test_coverage_names_the_gaps(counts: tuple[int, ...], text: str) -> None:
-    assert layers.coverage(counts, 4) == text
+    ):
+        assert layers.coverage(counts, 4) == text
 
 
 def test_blocks_line_says_what_is_ours() -> None:
@@ -130,11 +115,6 @@ def test_blocks_line_says_what_is_ours() -> None:
 def test_memory_is_shown_against_the_limit_if_there_is_one() -> None:
     load = LoadStatus(memory_used_bytes=1 << 30, memory_limit_bytes=4 << 30, memory_total_bytes=8 << 30)
     assert states.memory(_status(State.SERVING, "", load=load)) == "1.1 GB of 4.3 GB"
-
-
-def test_failures_read_as_sentences_with_the_hint() -> None:
-    error = PotluckError("the daemon is not running", hint="start it with: potluck start")
-    assert sentences.failure(error) == "The daemon is not running. Start it with: potluck start."
 
 
 def test_every_failure_that_is_translated_is_one_that_the_daemon_tells_of() -> None:

@@ -15,7 +15,7 @@ from potluck_app.pages.page import Page
 from potluck_app.shell.link import DaemonLink
 from potluck_app.shell.starting import Starter
 from potluck_app.windows import distribution
-from potluck_app.windows.distribution import Found, LinuxStep, check, look, next_step, set_up
+from potluck_app.windows.distribution import Found, LinuxStep, check, look, set_up
 from potluck_app.windows.host import WslStarter
 from potluck_app.windows.places import disk_folder
 from potluck_app.windows.wsl import Wsl, WslError, decode, explain
@@ -79,25 +79,19 @@ def test_a_computer_with_wsl_gets_a_linux_of_its_own_and_a_running_daemon(tmp_pa
     assert {call[0] for call in world.calls[num_calls:]} <= {"--status", "--version", "--list", "--distribution"}
 
 
-@pytest.mark.parametrize(
-    ("lost", "steps"),
-    [
+def test_a_set_up_that_was_interrupted_goes_on_where_it_was(tmp_path: Path) -> None:
+    for lost, steps in (
         ({"package": "1.2.2"}, [LinuxStep.PACKAGE]),
         ({"configured": ""}, [LinuxStep.CONFIGURE, LinuxStep.START]),
-    ],
-)
-def test_a_set_up_that_was_interrupted_goes_on_where_it_was(
-    tmp_path: Path, lost: dict[str, str], steps: list[LinuxStep]
-) -> None:
-    world = World(tmp_path, distributions={"Potluck": RUNNING | lost})
-    world.set_up()
-    assert world.told == [step.value for step in steps]
-    assert look(world.wsl) == READY
+    ):
+        world = World(tmp_path, distributions={"Potluck": RUNNING | lost})
+        world.set_up()
+        assert world.told == [step.value for step in steps]
+        assert look(world.wsl) == READY
 
 
-@pytest.mark.parametrize(
-    ("changes", "message", "hint"),
-    [
+def test_what_stands_in_the_way_is_a_sentence_with_a_remedy(tmp_path: Path) -> None:
+    for changes, message, hint in (
         ({"wsl": "missing"}, "is not installed", "as administrator, run: wsl --install --no-distribution"),
         ({"wsl": "no virtualization"}, "virtualization is switched off", "firmware"),
         ({"wsl": "inbox"}, "too old", "wsl --update"),
@@ -105,14 +99,10 @@ def test_a_set_up_that_was_interrupted_goes_on_where_it_was(
         ({"is_offline": True, "distributions": {"Potluck": CONFIGURED}}, "the download failed", "online"),
         ({"distributions": {"Potluck": {"version": 1}}}, "runs under WSL 1", "wsl --set-version Potluck 2"),
         ({"has_systemd": False}, "this had no effect: starting the linux system again", "wsl --update"),
-    ],
-)
-def test_what_stands_in_the_way_is_a_sentence_with_a_remedy(
-    tmp_path: Path, changes: dict, message: str, hint: str
-) -> None:
-    with pytest.raises(WslError, match=message) as refused:
-        World(tmp_path, **changes).set_up()
-    assert hint in (refused.value.hint or "")
+    ):
+        with pytest.raises(WslError, match=message) as refused:
+            World(tmp_path, **changes).set_up()
+        assert hint in (refused.value.hint or "")
 
 
 def test_a_windows_without_wsl_exe_says_so(tmp_path: Path) -> None:
@@ -126,11 +116,11 @@ def test_a_wsl_that_hangs_is_given_up(tmp_path: Path) -> None:
         slow.ask("--status", limit_s=0.2)
 
 
-@pytest.mark.parametrize("language", fake_wsl.VERSIONS)
-def test_versions_are_read_in_any_language(tmp_path: Path, language: str) -> None:
-    check(World(tmp_path, language=language).wsl)
-    with pytest.raises(WslError, match="too old"):
-        check(World(tmp_path, language=language, version="2.4.9").wsl)
+def test_versions_are_read_in_any_language(tmp_path: Path) -> None:
+    for language in fake_wsl.VERSIONS:
+        check(World(tmp_path, language=language).wsl)
+        with pytest.raises(WslError, match="too old"):
+            check(World(tmp_path, language=language, version="2.4.9").wsl)
 
 
 def test_the_button_sets_it_up_and_says_what_it_does_or_what_is_in_the_way(
@@ -267,15 +257,6 @@ for module in pkgutil.walk_packages(potluck_app.__path__, "potluck_app."):
     subprocess.run([sys.executable, "-c", code], check=True, timeout=250)
 
 
-def test_every_state_leads_to_its_step() -> None:
-    assert next_step(Found(), "1") is LinuxStep.INSTALL
-    assert next_step(Found(2, False, "init"), "1") is LinuxStep.CONFIGURE
-    assert next_step(Found(2, True, "init"), "1") is LinuxStep.RESTART
-    assert next_step(Found(2, True, "systemd", "0"), "1") is LinuxStep.PACKAGE
-    assert next_step(Found(2, True, "systemd", "1"), "1") is LinuxStep.START
-    assert next_step(Found(2, True, "systemd", "1", True), "1") is None
-
-
 def test_messages_come_in_both_encodings() -> None:
     assert decode("Größe\r\nzwei\r\n".encode("utf-16-le")) == "Größe\nzwei\n"
     assert decode("\ufeff版本\r\n".encode("utf-16-le")) == "版本\n"
@@ -299,10 +280,10 @@ def test_a_daemon_that_does_not_run_yet_is_away_with_a_reason(tmp_path: Path, mo
         client.call(schema.STATUS)
 
 
-@pytest.mark.parametrize("script", [distribution._LOOK, distribution._CONFIGURE, distribution._ADD_PACKAGE])
-def test_scripts_for_linux_are_understood_by_its_shell(script: str) -> None:
-    done = subprocess.run(["sh", "-n"], input=script, capture_output=True, text=True, check=True)
-    assert not done.stderr
+def test_scripts_for_linux_are_understood_by_its_shell() -> None:
+    for script in (distribution._LOOK, distribution._CONFIGURE, distribution._ADD_PACKAGE):
+        done = subprocess.run(["sh", "-n"], input=script, capture_output=True, text=True, check=True)
+        assert not done.stderr
 
 
 def test_the_look_inside_tells_of_a_bare_linux() -> None:

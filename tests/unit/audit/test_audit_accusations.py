@@ -136,9 +136,7 @@ def test_a_refuted_accusation_costs_the_accuser() -> None:
 @pytest.mark.parametrize(
     ("false", "seconds", "others"), [(1, 0.0, [Verdict.PROVEN]), (3, 0.0, [Verdict.PROVEN]), (1, 1.0, [])]
 )
-def test_a_refuted_accusation_silences_its_accuser_in_later_ones_alone(
-    false: int, seconds: float, others: list[Verdict]
-) -> None:
+def test_a_refuted_accusation_silences_its_accuser_later(false: int, seconds: float, others: list[Verdict]) -> None:
     wrong, right = accusation(false), accusation(2, 1000.0 + seconds)
     said = [
         *opinions(wrong, cem=Finding.RIGHT, dan=Finding.RIGHT),

@@ -38,14 +38,6 @@ def test_a_window_is_hashed_as_it_was_computed_in_whatever_steps() -> None:
     assert found[3 + row] != leaf(chain, [outputs.row(0, WINDOW_TOKENS, 2 * WINDOW_TOKENS)], (6, 26), DTYPES)
 
 
-def test_a_long_prompt_completes_many_windows_at_once() -> None:
-    log = WindowLog()
-    windows = log.note(0, values(100), values(100))
-    assert windows == range(3)
-    assert len(log.leaves(windows)[1]) == 3
-    assert log.note(100, values(28), values(28)) == range(3, 4)
-
-
 def test_drafts_that_are_rejected_are_hashed_again() -> None:
     log, other = WindowLog(), WindowLog()
     head, tail = (values(30), values(30)), (values(2), values(2))

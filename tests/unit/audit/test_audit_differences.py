@@ -16,10 +16,6 @@ def window(seed: int = 0) -> Window:
     return np.random.default_rng(seed).standard_normal((WINDOW_TOKENS, HIDDEN)).astype(np.float32)
 
 
-def test_equal_windows_do_not_differ() -> None:
-    assert difference(window(), window()) == Apart(0.0, 0.0)
-
-
 @pytest.mark.parametrize("size", [0.001, 0.01, 0.1])
 def test_difference_is_the_relative_error(size: float) -> None:
     assert difference(window(), window() + size * window(1)).most == pytest.approx(size, rel=0.05)
@@ -65,7 +61,7 @@ def test_no_window_agrees_with_numbers_that_are_not_finite(bad: float) -> None:
 
 def test_numbers_near_the_end_of_float32_are_compared() -> None:
     huge = window() * np.float32(3e37)
-    assert difference(huge, huge).most == 0.0
+    assert difference(huge, huge) == Apart(0.0, 0.0)
     assert difference(huge, -huge).most > 1.0
 
 

@@ -62,9 +62,7 @@ def test_settle_names_who_stands_alone_by_the_tokens_that_differ_least() -> None
         (Apart(math.nan, math.nan), Apart(0.1, 0.001), None),
     ],
 )
-def test_jurors_find_by_either_measure_what_no_honest_server_computes(
-    claimed: Apart, honest: Apart, finding: Finding | None
-) -> None:
+def test_jurors_find_wrong_results_by_either_measure(claimed: Apart, honest: Apart, finding: Finding | None) -> None:
     found = Differences(claims=claimed, steps=claimed, prefills=claimed, honest=honest)
     assert judge_window(found, 0.5, Apart(0.5, 0.02)) is finding
 

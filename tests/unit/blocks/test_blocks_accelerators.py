@@ -60,12 +60,6 @@ def test_waiting_and_giving_back_reach_the_apple_gpu_and_no_cpu(metal: FakeMetal
     assert metal.calls == ["synchronize", "empty_cache"]
 
 
-def test_only_cuda_copies_in_the_background() -> None:
-    kinds = ("cpu", "cuda", "mps", "xpu")
-    assert [accelerators.copies_in_background(torch.device(kind)) for kind in kinds] == [False, True, False, False]
-    assert [accelerators.takes_one_thread(torch.device(kind)) for kind in kinds] == [False, False, True, False]
-
-
 def test_a_block_is_copied_to_its_slot_while_somebody_waits(monkeypatch: pytest.MonkeyPatch) -> None:
     """Else an Apple GPU would read the source when it may be gone."""
     waits: list[bool] = []

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import torch
 from helpers.hub_server import HubRepo, HubServer
-from helpers.spans import FolderOf, random, span_of
+from helpers.spans import FolderOf, error, random, span_of
 from helpers.tiny_models import NUM_BLOCKS, whole_model
 from peft import LoraConfig, PeftModel, get_peft_model
 from safetensors.torch import load_file, save_file
@@ -43,7 +43,6 @@ CONFIGS: dict[str, tuple[str, dict[str, Any]]] = {
     ),
     "fused projections": ("phi3", {"target_modules": ["qkv_proj", "gate_up_proj"]}),
     "transposed layers": ("gpt2", {"target_modules": ["c_attn", "c_fc"], "fan_in_fan_out": True}),
-    "beside experts": ("qwen3_moe", {"target_modules": ["q_proj", "o_proj"]}),
 }
 
 
@@ -71,15 +70,21 @@ def opened(folder: Path) -> AdapterFile:
 
 
 @pytest.fixture(scope="module")
-def saved(tmp_path_factory: pytest.TempPathFactory, family_folder: FolderOf) -> Path:
-    """An adapter for attention of the random Llama."""
-    return save_adapter(family_folder("llama"), tmp_path_factory.mktemp("saved"), target_modules=ATTENTION)
+def saved(tmp_path_factory: pytest.TempPathFactory, family_folder: FolderOf) -> list[Path]:
+    """Three adapters for attention of the random Llama."""
+    base, made = family_folder("llama"), tmp_path_factory.mktemp("saved")
+    return [save_adapter(base, made / str(seed), seed, target_modules=ATTENTION) for seed in range(3)]
 
 
 @pytest.fixture
-def folder(saved: Path, tmp_path: Path) -> Path:
-    """The same, for a test to change."""
-    return Path(shutil.copytree(saved, tmp_path / "adapter"))
+def folder(saved: list[Path], tmp_path: Path) -> Path:
+    """The first of them, for a test to change."""
+    return Path(shutil.copytree(saved[0], tmp_path / "adapter"))
+
+
+def change_config(folder: Path, changes: dict[str, Any]) -> None:
+    path = folder / "adapter_config.json"
+    path.write_text(json.dumps({**json.loads(path.read_text()), **changes}))
 
 
 def through_peft(base: Path, adapter: Path, hidden: Tensor) -> Tensor:
@@ -97,44 +102,34 @@ def through_peft(base: Path, adapter: Path, hidden: Tensor) -> Tensor:
 
 
 @pytest.mark.parametrize("kind", [*CONFIGS, "all of a block, in int8"])
-def test_a_span_with_an_adapter_computes_what_peft_computes(kind: str, tmp_path: Path, family_folder: FolderOf) -> None:
+def test_a_span_with_an_adapter_computes_what_peft_computes_and_its_gradients(
+    kind: str, tmp_path: Path, family_folder: FolderOf
+) -> None:
     kind, _, quantization = kind.partition(", in ")
     family, config = CONFIGS[kind]
     base = family_folder(family)
     adapter = save_adapter(base, tmp_path / "adapter", **config)
     file = opened(adapter)
-    blocks, hidden = load(base, file, quantization=quantization or "none"), random(2, 9, 64)
-    with torch.inference_mode():
-        plain = blocks.forward(hidden)
-        with blocks.adapters.using(file.id):
-            found = blocks.forward(hidden)
-        wanted = through_peft(base, adapter, hidden)
-        assert float((plain - wanted).norm() / wanted.norm()) > 0.01
-        if quantization:
-            assert float((found - wanted).norm() / wanted.norm()) < 0.1
-        else:
-            torch.testing.assert_close(found, wanted, rtol=1e-5, atol=1e-4)
-        torch.testing.assert_close(blocks.forward(hidden), plain, rtol=0, atol=0)
-
-
-def test_gradients_through_an_adapter_are_those_of_peft(tmp_path: Path, family_folder: FolderOf) -> None:
-    base = family_folder("llama")
-    adapter = save_adapter(base, tmp_path, target_modules="all-linear")
-    file = opened(adapter)
-    blocks, hidden, grad = load(base, file), random(1, 6, 64), random(1, 6, 64, seed=1)
-    grads = []
-    for run in (lambda x: blocks.forward(x), lambda x: through_peft(base, adapter, x)):
-        leaf = hidden.clone().requires_grad_()
-        with blocks.adapters.using(file.id):
-            (found,) = torch.autograd.grad(run(leaf), [leaf], grad)
-        grads.append(found)
-    torch.testing.assert_close(grads[0], grads[1], rtol=1e-4, atol=1e-3)
+    blocks, hidden = load(base, file, quantization=quantization or "none"), random(2, 9, 64).requires_grad_()
+    plain = blocks.forward(hidden)
+    with blocks.adapters.using(file.id):
+        found = blocks.forward(hidden)
+        (found_grad,) = torch.autograd.grad(found, hidden, random(2, 9, 64, seed=1))
+    wanted = through_peft(base, adapter, hidden)
+    (wanted_grad,) = torch.autograd.grad(wanted, hidden, random(2, 9, 64, seed=1))
+    plain, found, wanted = plain.detach(), found.detach(), wanted.detach()
+    assert error(plain, wanted) > 0.01
+    if quantization:
+        assert error(found, wanted) < 0.1
+    else:
+        torch.testing.assert_close(found, wanted, rtol=1e-5, atol=1e-4)
+        torch.testing.assert_close(found_grad, wanted_grad, rtol=1e-4, atol=1e-3)
+    assert torch.equal(blocks.forward(hidden), plain)
 
 
 @torch.inference_mode()
-def test_rows_of_one_step_go_through_their_own_adapters(tmp_path: Path, family_folder: FolderOf) -> None:
-    base = family_folder("llama")
-    files = [opened(save_adapter(base, tmp_path / str(seed), seed, target_modules=ATTENTION)) for seed in (1, 2)]
+def test_rows_of_one_step_go_through_their_own_adapters(saved: list[Path], family_folder: FolderOf) -> None:
+    base, files = family_folder("llama"), [opened(each) for each in saved[1:]]
     blocks = load(base, *files)
     assert blocks.is_ragged
     memory = blocks.new_memory(512)
@@ -160,9 +155,8 @@ def test_an_adapter_that_changes_how_latents_expand_keeps_sessions_apart(
 
 
 @torch.inference_mode()
-def test_the_least_recently_used_adapter_goes_when_memory_is_short(tmp_path: Path, family_folder: FolderOf) -> None:
-    base = family_folder("llama")
-    files = [opened(save_adapter(base, tmp_path / str(seed), seed, target_modules=ATTENTION)) for seed in (1, 2, 3)]
+def test_the_least_recently_used_adapter_goes_when_memory_is_short(saved: list[Path], family_folder: FolderOf) -> None:
+    base, files = family_folder("llama"), [opened(each) for each in saved]
     hidden, span = random(1, 3, 64), Span(1, 3)
     one = 4 * 4 * 2 * ((64 + 64) + (64 + 32))  # bytes, rank, blocks, features of q and v
     blocks = load(base, *files, span=span, memory_bytes=2 * one)
@@ -179,14 +173,13 @@ def test_the_least_recently_used_adapter_goes_when_memory_is_short(tmp_path: Pat
         load(base, files[0], span=span, memory_bytes=one - 1)
 
 
-def test_an_adapter_is_found_by_name_hash_or_both(saved: Path, tmp_path: Path, family_folder: FolderOf) -> None:
-    base = family_folder("llama")
-    file, same = (opened(shutil.copytree(saved, tmp_path / name)) for name in ("my adapter", "copy"))
+def test_an_adapter_is_found_by_name_hash_or_both(saved: list[Path], tmp_path: Path) -> None:
+    copies = [Path(shutil.copytree(saved[0], tmp_path / name)) for name in ("my adapter", "copy", "scaled")]
+    change_config(copies[2], {"lora_alpha": 9})
+    file, same, scaled, other = map(opened, (*copies, saved[1]))
     name, _, content = file.id.partition("@")
     assert name == "my-adapter"
     assert same.id == f"copy@{content}"
-    other = opened(save_adapter(base, tmp_path / "other", 1, target_modules=ATTENTION))
-    scaled = opened(save_adapter(base, tmp_path / "scaled", lora_alpha=9, target_modules=ATTENTION))
     assert len({content, other.id.partition("@")[2], scaled.id.partition("@")[2]}) == 3
     ids = Adapters([file, other]).ids
     assert [find_adapter(ids, wanted) for wanted in ("my-adapter", content, file.id)] == [file.id] * 3
@@ -220,8 +213,7 @@ def test_an_adapter_is_found_by_name_hash_or_both(saved: Path, tmp_path: Path, f
     ],
 )
 def test_more_or_less_than_plain_lora_is_refused_by_name(changes: dict[str, Any], message: str, folder: Path) -> None:
-    path = folder / "adapter_config.json"
-    path.write_text(json.dumps({**json.loads(path.read_text()), **changes}))
+    change_config(folder, changes)
     with pytest.raises(CheckpointError, match=message):
         opened(folder)
 

@@ -1,6 +1,4 @@
-"""Ragged attention on a CPU against one softmax a token, for all that families ask of it."""
-
-from itertools import product
+"""Ragged attention on a CPU against one softmax a row, for all that families ask of it."""
 
 import pytest
 import torch
@@ -62,22 +60,21 @@ class Rows:
         return torch.cat([tensor[:, :, row.length : row.length + tokens] for row, tensor, tokens in parts], dim=2)
 
 
-def one_by_one(
+def by_whole_rows(
     query: Tensor, key: Tensor, value: Tensor, window: int | None, softcap: float | None, sinks: Tensor | None
 ) -> Tensor:
+    """Attention of one row in float64 over all of its keys, [tokens, heads, value_dim]."""
     tokens = query.shape[2]
     query, key, value = (tensor[0].double() for tensor in (query, key, value))
-    outputs = torch.empty(tokens, HEADS, value.shape[2], dtype=torch.float64)
-    for token, head in product(range(tokens), range(HEADS)):
-        seen = slice(0 if window is None else max(token + 1 - window, 0), token + 1)
-        scores = key[head // (HEADS // KV_HEADS), seen] @ query[head, token] * 0.3
-        if softcap is not None:
-            scores = softcap * torch.tanh(scores / softcap)
-        if sinks is not None:
-            scores = torch.cat([scores, sinks[head : head + 1].double()])
-        weights = scores.softmax(0)[: token + 1 - seen.start]
-        outputs[token, head] = weights @ value[head // (HEADS // KV_HEADS), seen]
-    return outputs
+    key, value = (tensor.repeat_interleave(HEADS // KV_HEADS, 0) for tensor in (key, value))
+    scores = query @ key.mT * 0.3
+    if softcap is not None:
+        scores = softcap * torch.tanh(scores / softcap)
+    ages = torch.arange(tokens)[:, None] - torch.arange(tokens)
+    scores = scores.masked_fill((ages < 0) | (ages >= (window or tokens)), -torch.inf)
+    if sinks is not None:
+        scores = torch.cat([scores, sinks.double()[:, None, None].expand(-1, tokens, 1)], dim=-1)
+    return (scores.softmax(-1)[..., :tokens] @ value).transpose(0, 1)
 
 
 @pytest.mark.parametrize(
@@ -86,12 +83,9 @@ def one_by_one(
         (None, KEY_DIM, None, False, False, False),
         (None, 12, 2.0, True, True, True),
         (1, KEY_DIM, None, True, True, False),
-        (1, 12, 2.0, False, False, False),
         (10, KEY_DIM, 2.0, True, False, True),
         (10, 12, None, False, True, True),
-        (10, KEY_DIM, 2.0, False, True, False),
-        (33, KEY_DIM, 2.0, False, True, True),
-        (33, 12, None, True, False, False),
+        (33, 12, 2.0, False, True, False),
     ],
 )
 def test_each_token_attends_to_what_it_may_see(
@@ -102,7 +96,7 @@ def test_each_token_attends_to_what_it_may_see(
     for dtype, tolerance in ((torch.float32, 1e-5), (torch.bfloat16, 2e-2), (torch.float16, 1e-2)):
         rows = Rows(value_dim=value_dim, window=window, dtype=dtype, is_scattered=is_scattered, is_int8=is_int8)
         for row, found in enumerate(rows.run(softcap, sinks)):
-            wanted = one_by_one(rows.query[row], rows.key[row], rows.value[row], window, softcap, sinks)
+            wanted = by_whole_rows(rows.query[row], rows.key[row], rows.value[row], window, softcap, sinks)
             off = found.double() - wanted
             assert found.dtype is dtype
             if is_int8:

@@ -9,9 +9,8 @@ import torch
 from torch import Tensor
 
 from potluck.blocks.arenas import KvShape
-from potluck.blocks.decode_graphs import DecodeGraphs, Recording, filled_up
+from potluck.blocks.decode_graphs import DecodeGraphs, Recording
 from potluck.blocks.kv import KvLayout, KvMemory, LayerKv
-from potluck.blocks.pages import PAGE_TOKENS
 from potluck.blocks.plans import PlannedRow, StepPlan
 from potluck.blocks.step_tensors import StepTensors
 from potluck.protocol.blocks import Span
@@ -113,15 +112,6 @@ def test_graphs_are_recorded_again_after_weights_or_memory_moved() -> None:
     arena.keys = arena.keys.clone()
     run(graphs, [row(0, page=2)], hidden(1.0), other)
     assert recorder.recorded == [1, 1, 1, 1]
-
-
-def test_fillers_write_to_a_page_that_no_sequence_can_get() -> None:
-    memory = new_memory(num_tokens=64)
-    held = memory.pool.allocate(memory.num_pages)  # a full pool changes nothing
-    filler = filled_up([], 1, memory)[0]
-    (_, ((page, _),)) = filler.tables[0]
-    assert all(page not in range(start, start + count) for start, count in held)
-    assert memory.arenas[0].keys.shape[2] == (page + 1) * PAGE_TOKENS
 
 
 def test_a_step_runs_without_a_graph_if_its_tables_are_too_long() -> None:

@@ -21,14 +21,11 @@ def reason_and_hint() -> tuple[str, str]:
     return found.reason, found.hint
 
 
-def test_a_missing_compiler_is_named_with_the_command_that_installs_one(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_compiler_or_header_is_named_with_what_installs_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("shutil.which", lambda name: None)
     reason, hint = reason_and_hint()
     assert reason == "no C compiler"
     assert "apt install gcc" in hint
-
-
-def test_missing_headers_are_named_with_the_package_of_this_python(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("shutil.which", lambda name: "/usr/bin/gcc")
     monkeypatch.setattr("sysconfig.get_paths", lambda: {"include": "/nowhere"})
     reason, hint = reason_and_hint()

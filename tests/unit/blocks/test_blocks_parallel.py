@@ -12,8 +12,7 @@ from potluck.protocol.blocks import Span
 TOGETHER = (
     "llama",
     "qwen3_moe",  # packed experts
-    "glm4",  # gate and up projections packed in one
-    "phi3",  # queries, keys and values too
+    "phi3",  # queries, keys and values packed in one, gate and up projections too
     "olmo2",  # norms over all heads
     "gpt_oss",  # a plan of our own, whole experts, biases, sinks
     "deepseek_v3",  # compressed keys and values

@@ -9,17 +9,13 @@ import torch
 from helpers.spans import FolderOf, span_of, step
 from torch import Tensor
 
-from potluck.blocks import BlockSpan, load_span
+from potluck.blocks import BlockSpan
 from potluck.blocks.plans import StepRow, plan_step
 from potluck.blocks.trial import try_alone, try_ragged
-from potluck.checkpoint import open_checkpoint
 from potluck.protocol.blocks import Span
 
 SPAN = Span(1, 5)
-RAGGED = (
-    *("llama", "mistral_sliding", "qwen3_moe", "gemma2", "gemma3", "glm4", "phi3", "gpt_oss", "smollm3", "gpt2"),
-    "deepseek_v3",
-)
+RAGGED = ("mistral_sliding", "qwen3_moe", "gemma2", "gemma3", "glm4", "gpt_oss", "smollm3", "gpt2", "deepseek_v3")
 ALONE = ("bloom", "llama4", "qwen3_next", "gptj", "llama_dynamic")
 """They have ALiBi, chunks, states, attention of their own, or rope that looks at the whole batch."""
 
@@ -40,9 +36,9 @@ def alone(blocks: BlockSpan, hidden: Tensor, prompts: Tensor | None = None) -> T
         return blocks.forward(hidden[None].to(blocks.dtype), blocks.new_cache(), given)[0]
 
 
-def assert_close(found: Tensor, wanted: Tensor, tolerance: float = 1e-5) -> None:
+def assert_close(found: Tensor, wanted: Tensor) -> None:
     error = (found - wanted).abs().max() / wanted.abs().max()
-    assert error <= tolerance, f"relative error {error:.1e}"
+    assert error <= 1e-5, f"relative error {error:.1e}"
 
 
 @pytest.mark.parametrize("family", ALONE)
@@ -72,46 +68,6 @@ def test_rows_in_one_step_give_what_each_gives_alone(family: str, family_folder:
         assert_close(torch.cat(found), alone(blocks, hidden))
 
 
-@pytest.mark.parametrize(
-    ("family", "cache_quantization"),
-    [("llama", "int8"), ("mistral_sliding", "none"), ("gemma2", "int8"), ("gpt2", "none"), ("deepseek_v3", "int8")],
-)
-def test_half_precision_and_a_cache_in_int8_cost_little(
-    family: str, cache_quantization: str, family_folder: FolderOf
-) -> None:
-    is_int8 = cache_quantization == "int8"
-    dtype = torch.float32 if is_int8 else torch.bfloat16
-    checkpoint = open_checkpoint(str(family_folder(family)))
-    blocks = load_span(checkpoint, SPAN, dtype=dtype, cache_quantization=cache_quantization)
-    assert blocks.step_ways.endswith(", cache in int8") == is_int8
-    assert blocks.layout is not None
-    assert blocks.bytes_per_token == blocks.layout.bytes_per_token(torch.int8 if is_int8 else dtype)
-    memory = blocks.new_memory(400)
-    rows = [memory.new_sequence() for _ in range(3)]
-    inputs = [hidden_of(40, seed) for seed in range(3)]
-    lengths = (30, 17, 2)
-    outputs = step(blocks, memory, [(row, x[:n]) for row, x, n in zip(rows, inputs, lengths, strict=True)])
-    decoded = step(blocks, memory, [(row, x[n : n + 1]) for row, x, n in zip(rows, inputs, lengths, strict=True)])
-    for x, n, before, last in zip(inputs, lengths, outputs, decoded, strict=True):
-        assert_close(torch.cat([before, last]).float(), alone(blocks, x[: n + 1]).float(), 3e-2 if is_int8 else 2e-2)
-
-
-@pytest.mark.parametrize("family", ["gpt_oss", "gpt2", "deepseek_v3"])
-def test_rows_join_and_leave_where_their_blocks_begin_and_end(family: str, family_folder: FolderOf) -> None:
-    folder = family_folder(family)
-    blocks = load(folder)
-    memory = blocks.new_memory(400)
-    spans = [Span(1, 5), Span(2, 3), Span(1, 2), Span(3, 5)]
-    rows = [memory.new_sequence(span) for span in spans]
-    inputs = [hidden_of(19, seed) for seed in range(4)]
-    outputs = [step(blocks, memory, [(row, x[a:b]) for row, x in zip(rows, inputs, strict=True)]) for a, b in CHUNKS]
-    for index, span in enumerate(spans):
-        assert_close(torch.cat([output[index] for output in outputs]), alone(load(folder, span), inputs[index]))
-
-
-CHUNKS = [(0, 9), (9, 10), (10, 18), (18, 19)]
-
-
 def test_prompts_are_added_to_the_first_tokens_of_their_row(family_folder: FolderOf) -> None:
     blocks = load(family_folder("llama"))
     memory = blocks.new_memory(400)
@@ -127,58 +83,6 @@ def test_prompts_are_added_to_the_first_tokens_of_their_row(family_folder: Folde
     assert_close(outputs[1], alone(load(family_folder("llama"), Span(2, 4)), inputs[1], prompts[1]))
     assert_close(outputs[2], alone(blocks, inputs[2]))
     assert all(torch.equal(x, before) for x, before in zip(inputs, kept, strict=True))
-
-
-def test_a_row_in_many_runs_of_pages_sees_them_all(family_folder: FolderOf) -> None:
-    blocks = load(family_folder("llama"))
-    memory = blocks.new_memory(16 * 16)
-    fillers = [memory.new_sequence() for _ in range(16)]
-    for filler in fillers:
-        memory.reserve(filler, 16)
-    for filler in sorted(fillers, key=lambda filler: filler.tables[0].runs)[::2]:
-        memory.free(filler)
-    row, hidden = memory.new_sequence(), hidden_of(120, 0)
-    found = [step(blocks, memory, [(row, hidden[a:b])])[0] for a, b in [(0, 40), (40, 41), (41, 60), (60, 119)]]
-    found += step(blocks, memory, [(row, hidden[119:])])
-    assert len(row.tables[0].runs) == 8
-    assert_close(torch.cat(found), alone(blocks, hidden))
-
-
-@pytest.mark.parametrize("family", ["llama", "gemma3", "deepseek_v3"])
-def test_forks_go_their_own_ways_from_shared_pages(family: str, family_folder: FolderOf) -> None:
-    blocks = load(family_folder(family))
-    memory = blocks.new_memory(400)
-    first = memory.new_sequence()
-    prompt, ways = hidden_of(21, 0), [hidden_of(12, seed) for seed in (1, 2, 3)]
-    step(blocks, memory, [(first, prompt)])
-    before = memory.used_pages
-    rows = [first, memory.fork(first), memory.fork(first)]
-    assert memory.used_pages == before
-    outputs = [
-        step(blocks, memory, [(row, x[i : i + 1]) for row, x in zip(rows, ways, strict=True)]) for i in range(12)
-    ]
-    for index, way in enumerate(ways):
-        found = torch.cat([output[index] for output in outputs])
-        assert_close(found, alone(blocks, torch.cat([prompt, way]))[21:])
-
-
-@pytest.mark.parametrize("family", ["llama", "gemma3"])
-def test_a_cropped_and_a_loaded_row_continue_like_one_that_never_went_on(family: str, family_folder: FolderOf) -> None:
-    blocks = load(family_folder(family))
-    memory = blocks.new_memory(800)
-    row = memory.new_sequence()
-    prompt, wrong, right = hidden_of(40, 0), hidden_of(30, 1), hidden_of(5, 2)
-    step(blocks, memory, [(row, prompt)])
-    step(blocks, memory, [(row, wrong)])
-    memory.crop(row, 40)
-    saved = memory.save(row)
-    memory.free(row)
-    assert memory.used_pages == 0
-    (other,) = step(blocks, memory, [(memory.new_sequence(), wrong)])  # overwrites
-    row = memory.load(saved)
-    (found,) = step(blocks, memory, [(row, right)])
-    assert_close(found, alone(blocks, torch.cat([prompt, right]))[40:])
-    assert_close(other, alone(blocks, wrong))
 
 
 def test_a_step_leaves_the_familys_own_way_as_it_was(family_folder: FolderOf) -> None:

@@ -9,15 +9,13 @@ from helpers.tiny_models import save_random
 from safetensors.torch import load_file, save_file
 from torch import Tensor
 
-from potluck.blocks import BlockSpan, load_span
+from potluck.blocks import BlockSpan
 from potluck.blocks.cache import WINDOW_ROLLBACK_TOKENS
-from potluck.checkpoint import open_checkpoint
 from potluck.errors import UsageError
 from potluck.protocol.blocks import Span
 from potluck.protocol.codes import Code, RemoteError
 
 MIDDLE = Span(1, 4)
-CROPPABLE = ["llama", "gemma3", "deepseek_v3", "falcon_alibi", "gpt2"]
 
 
 def blocks_of(folder: Path, span: Span = MIDDLE) -> BlockSpan:
@@ -28,7 +26,7 @@ def hidden_of(tokens: int, *, batch: int = 2, seed: int = 0) -> Tensor:
     return random(batch, tokens, 64, seed=seed)
 
 
-@pytest.mark.parametrize("family", CROPPABLE)
+@pytest.mark.parametrize("family", ["gemma3", "deepseek_v3", "falcon_alibi"])
 @torch.inference_mode()
 def test_a_rolled_back_cache_continues_like_one_that_never_went_on(family: str, family_folder: FolderOf) -> None:
     blocks = blocks_of(family_folder(family))
@@ -87,7 +85,7 @@ def test_a_cache_says_what_it_holds_and_goes_to_no_token_that_it_lacks(family_fo
             cache.crop(length)
 
 
-@pytest.mark.parametrize("family", ["llama", "mistral_sliding", "bloom", "qwen3_next"])
+@pytest.mark.parametrize("family", ["mistral_sliding", "qwen3_next"])
 @torch.inference_mode()
 def test_reordered_rows_continue_as_the_rows_they_were(family: str, family_folder: FolderOf) -> None:
     blocks = blocks_of(family_folder(family))
@@ -136,16 +134,11 @@ def test_a_failed_call_leaves_no_input_behind_and_no_span_goes_beyond_the_model(
         blocks_of(family_folder("llama"), Span(4, 7))
 
 
-def test_dtype_may_differ_from_the_checkpoints(family_folder: FolderOf) -> None:
-    checkpoint = open_checkpoint(str(family_folder("llama")))
-    half = load_span(checkpoint, Span(0, 2), dtype=torch.bfloat16)
-    assert half.dtype is torch.bfloat16
-    assert half.forward(hidden_of(3).bfloat16()).dtype is torch.bfloat16
-    assert half.digests == load_span(checkpoint, Span(0, 2)).digests
-
-
-def test_digests_do_not_depend_on_the_sharding(tmp_path: Path, family_folder: FolderOf) -> None:
-    one = blocks_of(save_random("llama", tmp_path / "one", shard="1GB"))
+def test_digests_depend_neither_on_the_sharding_nor_on_the_number_format(
+    tmp_path: Path, family_folder: FolderOf
+) -> None:
+    one = span_of(save_random("llama", tmp_path / "one", shard="1GB"), MIDDLE, dtype=torch.bfloat16)
+    assert one.forward(hidden_of(3).bfloat16()).dtype is torch.bfloat16
     many = blocks_of(family_folder("llama"))
     assert one.digests == many.digests
     assert len(set(one.digests)) == 3
@@ -161,13 +154,3 @@ def test_one_bit_changes_the_digest_of_its_block_alone(tmp_path: Path) -> None:
     save_file(changed, folder / "model.safetensors", metadata={"format": "pt"})
     after = blocks_of(folder).digests
     assert [old == new for old, new in zip(before, after, strict=True)] == [True, False, True]
-
-
-@pytest.mark.parametrize(("dtype", "quantization"), [("bfloat16", "none"), ("bfloat16", "int4"), ("float32", "int8")])
-def test_converted_weights_of_a_block_lie_in_one_piece_of_memory(
-    dtype: str, quantization: str, family_folder: FolderOf
-) -> None:
-    checkpoint = open_checkpoint(str(family_folder("llama")))
-    blocks = load_span(checkpoint, MIDDLE, dtype=getattr(torch, dtype), quantization=quantization)
-    for layer in blocks.loop.layers:
-        assert len({parameter.untyped_storage().data_ptr() for parameter in layer.parameters()}) == 1

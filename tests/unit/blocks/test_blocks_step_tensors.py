@@ -6,7 +6,7 @@ import torch
 from potluck.blocks.arenas import KvShape
 from potluck.blocks.decode_graphs import MAX_BUCKET, bucket_of, filled_up
 from potluck.blocks.kv import KvLayout, KvMemory, LayerKv
-from potluck.blocks.pages import Run
+from potluck.blocks.pages import PAGE_TOKENS, Run
 from potluck.blocks.plans import PlannedRow
 from potluck.blocks.step_tensors import StepMemory, num_pages_of, tiles_of
 from potluck.protocol.blocks import Span
@@ -88,10 +88,13 @@ def test_rows_go_into_the_smallest_bucket_that_holds_them() -> None:
     assert bucket_of(MAX_BUCKET + 1) is None
 
 
-def test_fillers_write_to_the_spare_page_and_attend_to_nothing() -> None:
+def test_fillers_write_to_a_page_that_no_sequence_can_get_and_attend_to_nothing() -> None:
     first = row(position=15, tokens=1, tables={0: (0, ((5, 1),)), 1: (0, ((6, 1),))})
     kinds = LayerKv(KvShape(1, 2, 2)), LayerKv(KvShape(1, 2, 2), 8)
     kept = KvMemory(KvLayout(BLOCKS, kinds, torch.float32, CPU), 64)
+    held = kept.pool.allocate(kept.num_pages)  # a full pool changes nothing
+    assert all(kept.spare_page not in range(start, start + count) for start, count in held)
+    assert kept.arenas[0].keys.shape[2] == (kept.spare_page + 1) * PAGE_TOKENS
     rows = filled_up([first], 4, kept)
     memory = memory_for(rows, {0: None, 1: 8})
 

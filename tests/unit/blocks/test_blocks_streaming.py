@@ -17,7 +17,6 @@ from torch import Tensor
 from potluck.blocks import BlockSpan, weights
 from potluck.blocks.residency import Room
 from potluck.blocks.streaming import KeptBlock, Order
-from potluck.errors import UsageError
 from potluck.protocol.blocks import Span
 
 WHOLE = Span(0, 6)
@@ -49,7 +48,14 @@ def gradient_of(blocks: BlockSpan, hidden: Tensor) -> Tensor:
 
 
 @pytest.mark.parametrize(
-    ("family", "dtype"), [("llama", torch.bfloat16), ("qwen3_moe", torch.float32), ("gptj", torch.float32)]
+    ("family", "dtype", "way"),
+    [
+        ("llama", torch.bfloat16, "files"),
+        ("llama", torch.bfloat16, "copies"),
+        ("qwen3_moe", torch.float32, "copies"),
+        ("gptj", torch.float32, "files"),
+    ],
+    indirect=["way"],
 )
 def test_streamed_blocks_compute_what_resident_ones_do(
     family: str, dtype: torch.dtype, way: str, family_folder: FolderOf, tmp_path: Path
@@ -68,9 +74,7 @@ def test_streamed_blocks_compute_what_resident_ones_do(
     torch.testing.assert_close(gradient_of(resident, hidden), gradient_of(streamed, hidden), rtol=1e-5, atol=1e-4)
 
 
-def test_a_backward_pass_may_come_after_other_blocks_took_the_slots(
-    way: str, family_folder: FolderOf, tmp_path: Path
-) -> None:
+def test_a_backward_pass_may_come_after_other_blocks_took_the_slots(family_folder: FolderOf, tmp_path: Path) -> None:
     blocks = loaded(family_folder("llama"), tmp_path, 2)
     expected = gradient_of(blocks, hidden_of(4))
     hidden = hidden_of(4).requires_grad_()
@@ -80,16 +84,7 @@ def test_a_backward_pass_may_come_after_other_blocks_took_the_slots(
     assert torch.equal(torch.autograd.grad(output, hidden, torch.ones_like(output))[0], expected)
 
 
-def test_quantized_blocks_are_streamed_too(way: str, family_folder: FolderOf, tmp_path: Path) -> None:
-    folder = family_folder("llama")
-    resident = span_of(folder, WHOLE, quantization="int8")
-    room = Room(2 * max(resident.weights.placement.sizes), 0, 1 << 24, tmp_path / "blocks")
-    streamed = span_of(folder, WHOLE, quantization="int8", room=room)
-    assert streamed.weights.placement.num_streamed == len(WHOLE)
-    torch.testing.assert_close(gradient_of(resident, hidden_of(4)), gradient_of(streamed, hidden_of(4)))
-
-
-@pytest.mark.parametrize("ram", [0, 6])
+@pytest.mark.parametrize(("way", "ram"), [("files", 0), ("files", 6), ("copies", 6)], indirect=["way"])
 def test_what_was_given_back_can_be_taken_again(way: str, ram: int, family_folder: FolderOf, tmp_path: Path) -> None:
     blocks = loaded(family_folder("llama"), tmp_path, 3, ram=ram)
     with torch.inference_mode():
@@ -105,11 +100,6 @@ def test_converted_weights_without_a_file_cannot_be_restored(family_folder: Fold
     assert not blocks.weights.is_restorable
     blocks.weights.free()
     assert all(parameter.numel() == 0 for parameter in blocks.decoder.parameters())
-
-
-def test_a_device_too_small_for_two_blocks_is_refused(family_folder: FolderOf, tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="streaming needs room for 2 blocks"):
-        loaded(family_folder("llama"), tmp_path, 1.5)
 
 
 def test_a_fetch_that_failed_is_told_and_tried_again(
@@ -164,7 +154,6 @@ def test_a_span_four_times_the_limit_never_takes_more_than_the_limit(peaks: list
     """Loading, forward and backward included; resident memory is anonymous memory and pages of files together."""
     for peak in peaks[:2]:
         assert peak.span_bytes >= 4 * peak.limit_bytes
-        assert peak.is_equal
         slack = 40 << 20  # activations, what a fork copies, and two blocks in full while they are converted
         assert peak.anonymous_bytes <= peak.limit_bytes + slack, peak
         assert peak.resident_bytes <= peak.limit_bytes + slack, peak
@@ -189,10 +178,13 @@ def test_each_of_two_ranks_loads_its_half_of_converted_blocks_and_nothing_more(p
 
 
 @needs_proc
-@pytest.mark.parametrize(("dtype", "quantization"), [(torch.float32, "none"), (torch.bfloat16, "int8")])
-def test_weights_that_were_converted_lie_in_huge_pages(folder: Path, dtype: torch.dtype, quantization: str) -> None:
+@pytest.mark.parametrize(("dtype", "quantization"), [(torch.float32, "none"), (torch.bfloat16, "int4")])
+def test_weights_of_a_block_that_were_converted_lie_in_one_piece_of_huge_pages(
+    folder: Path, dtype: torch.dtype, quantization: str
+) -> None:
     blocks = span_of(folder, Span(1, 3), dtype=dtype, quantization=quantization)
     for layer in blocks.layers:
+        assert len({parameter.untyped_storage().data_ptr() for parameter in layer.parameters()}) == 1
         largest = max(layer.parameters(), key=lambda parameter: parameter.nbytes)
         assert "hg" in flags_of(largest.data_ptr())
 

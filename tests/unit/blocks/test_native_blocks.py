@@ -1,5 +1,6 @@
 """What a block computes in C besides products: torch's numbers, or the block's own code where they differ."""
 
+import shutil
 import subprocess
 from functools import cache, partial
 from pathlib import Path
@@ -88,47 +89,26 @@ def test_an_activation_is_torch_s(is_gelu: bool) -> None:
 
 
 @cache
-def load(folder: Path, dtype: torch.dtype = torch.bfloat16) -> BlockSpan:
-    return span_of(folder, SPAN, dtype=dtype)
+def load(folder: Path) -> BlockSpan:
+    return span_of(folder, SPAN, dtype=torch.bfloat16)
 
 
-def decode(blocks: BlockSpan, tokens: int) -> Tensor:
-    """The output of a prompt and of tokens after it, one by one."""
-    memory = blocks.new_memory(64)
-    sequence = memory.new_sequence()
-    parts = random(tokens + 4, 64).split([tokens, 1, 1, 1, 1])
-    return torch.cat([spans.step(blocks, memory, [(sequence, part)])[0] for part in parts])
-
-
-@pytest.mark.parametrize(
-    "family", ["llama", "phi3", "qwen3_moe", "mixtral", "gemma2", "gemma3", "olmo2", "glm4", "gpt_oss"]
-)
-def test_fused_blocks_compute_what_the_family_s_own_code_computes(
-    family: str, family_folder: FolderOf, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    blocks = load(family_folder(family))
-    assert blocks.step_ways == "native kernels, fused"
-    runner = blocks._runner
-    assert runner is not None
-    monkeypatch.setattr(runner, "_whole", None)
-    found = decode(blocks, 3)
-    monkeypatch.setattr(runner, "_called", list(runner.layers))
-    assert difference(found, decode(blocks, 3)) < 2e-2
-
-
-def difference(found: Tensor, wanted: Tensor) -> float:
-    return float((found.float() - wanted.float()).abs().max() / wanted.float().abs().max())
+@pytest.mark.parametrize("family", ["phi3", "qwen3_moe", "gemma2", "gemma3", "olmo2", "glm4", "gpt_oss"])
+def test_fused_blocks_compute_what_the_family_s_own_code_computes(family: str, family_folder: FolderOf) -> None:
+    """The trial at loading has compared both."""
+    assert load(family_folder(family)).step_ways == "native kernels, fused"
 
 
 def test_many_tokens_run_the_block_s_own_code(family_folder: FolderOf, monkeypatch: pytest.MonkeyPatch) -> None:
     blocks = load(family_folder("llama"))
-    runner = blocks._runner
-    assert runner is not None
-    monkeypatch.setattr(runner, "_whole", None)
+    monkeypatch.setattr(blocks._runner, "_whole", None)
     used: list[int] = []
     norm = native_blocks.add_and_norm
     monkeypatch.setattr(native_blocks, "add_and_norm", lambda x, *rest: used.append(x.shape[1]) or norm(x, *rest))
-    decode(blocks, native_blocks.MOST_TOKENS + 1)
+    memory = blocks.new_memory(64)
+    sequence = memory.new_sequence()
+    for part in random(native_blocks.MOST_TOKENS + 2, 64).split([native_blocks.MOST_TOKENS + 1, 1]):
+        spans.step(blocks, memory, [(sequence, part)])
     assert set(used) == {1}
 
 
@@ -160,23 +140,18 @@ def test_the_library_is_compiled_once_and_again_if_it_is_damaged(
 ) -> None:
     runs: list[list[str]] = []
     run = subprocess.run
-
-    def counted(command: list[str], **kwargs: Any) -> subprocess.CompletedProcess[bytes]:
-        runs.append(command)
-        return run(command, **kwargs)
-
+    source = tmp_path / "kernels.c"
+    source.write_text('__attribute__((visibility("default"))) int answer(void) { return 42; }')
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    monkeypatch.setattr(subprocess, "run", counted)
-    monkeypatch.setattr(native_kernels, "_FLAGS", ("-O0", *native_kernels._FLAGS[1:]))  # a sixth of the time
-    compiled = []
-    for _ in range(3):
+    monkeypatch.setattr(subprocess, "run", lambda command, **kwargs: runs.append(command) or run(command, **kwargs))
+    monkeypatch.setattr(native_kernels, "_SOURCES", [source])
+    for is_compiled in (True, False, True):
         runs.clear()
-        assert isinstance(native_kernels._found.__wrapped__(), NativeKernels)
-        compiled.append(sum("-o" in command for command in runs))
+        assert native_kernels._compiled(shutil.which("gcc") or "clang").answer() == 42
+        assert any("-o" in command for command in runs) == is_compiled
         (kept,) = (tmp_path / "potluck" / "kernels").iterdir()
-        if len(compiled) == 2:
+        if not is_compiled:
             kept.write_bytes(kept.read_bytes()[:-1000])
-    assert compiled == [1, 0, 1]
     assert kept.stat().st_mode & 0o777 == 0o600
 
 
@@ -185,8 +160,10 @@ def test_the_library_is_compiled_once_and_again_if_it_is_damaged(
 
 @pytest.mark.usefixtures("threads")
 @pytest.mark.parametrize("is_int8", [False, True])
-@pytest.mark.parametrize("group", [1, 3, 4, 6])
-@pytest.mark.parametrize(("tokens", "key_dim", "value_dim"), [(1, 64, 64), (37, 128, 128), (300, 48, 32)])
+@pytest.mark.parametrize(
+    ("group", "tokens", "key_dim", "value_dim"),
+    [(1, 300, 48, 32), (3, 1, 64, 64), (4, 37, 128, 128), (6, 300, 48, 32), (4, 1, 64, 64)],
+)
 def test_it_computes_what_torch_computes(
     group: int, tokens: int, key_dim: int, value_dim: int, is_int8: bool, kernels: NativeKernels
 ) -> None:
@@ -221,16 +198,11 @@ def test_what_is_no_number_stays_visible_and_with_its_head(kernels: NativeKernel
     assert output[0, 1].isfinite().all()
 
 
-@pytest.mark.parametrize(
-    ("keys", "values"),
-    [
-        (torch.zeros(1, 1, 2, 64), torch.zeros(1, 1, 2, 64)),
-        (torch.zeros(1, 1, 2, 40, dtype=torch.bfloat16), torch.zeros(1, 1, 2, 64, dtype=torch.bfloat16)),
-        (torch.zeros(1, 1, 2, 64, dtype=torch.bfloat16), torch.zeros(1, 1, 2, 1024, dtype=torch.bfloat16)),
-        (torch.zeros(1, 1, 2, 42, dtype=torch.int8), torch.zeros(1, 1, 2, 66, dtype=torch.int8)),
-        (torch.zeros(1, 1, 64, 2, dtype=torch.bfloat16).mT, torch.zeros(1, 1, 2, 64, dtype=torch.bfloat16)),
-    ],
-    ids=["float32", "40 numbers", "too wide", "40 numbers in int8", "numbers apart"],
-)
-def test_other_shapes_are_left_to_torch(keys: Tensor, values: Tensor) -> None:
-    assert not can_attend(keys, values)
+def test_other_shapes_are_left_to_torch() -> None:
+    def room(dim: int, dtype: torch.dtype = torch.bfloat16) -> Tensor:
+        return torch.zeros((1, 1, 2, dim), dtype=dtype)
+
+    assert can_attend(room(64), room(64))
+    wrong = [(room(64, torch.float32),) * 2, (room(40), room(64)), (room(64), room(1024))]
+    wrong += [(room(42, torch.int8), room(66, torch.int8)), (room(64).mT.contiguous().mT, room(64))]
+    assert not any(can_attend(keys, values) for keys, values in wrong)

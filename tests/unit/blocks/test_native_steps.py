@@ -30,7 +30,7 @@ from potluck.protocol.blocks import Span
 
 pytestmark = pytest.mark.skipif(native_kernels.native_kernels() is None, reason="no kernels can be compiled here")
 SPAN = Span(0, 3)
-WHOLE = ("llama", "mistral_sliding", "qwen2", "qwen3", "phi3", "smollm3", "granite", "gemma3", "olmo2", "glm4")
+WHOLE = ("llama", "mistral", "qwen2", "qwen3", "smollm3", "granite", "olmo2", "gemma", "gemma3", "glm4", "phi3")
 NOT_WHOLE = ("qwen3_moe", "mixtral", "gemma2", "gpt_oss", "gpt2")
 """They have experts, caps on scores, sinks, or code that is not known."""
 
@@ -99,26 +99,13 @@ def in_float32(folder: Path, like: BlockSpan) -> BlockSpan:
     return blocks
 
 
-@pytest.mark.parametrize("family", WHOLE)
-def test_whole_blocks_in_float32_compute_what_the_family_s_own_code_computes(
-    family: str, family_folder: FolderOf, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    blocks = load(family_folder(family), torch.float32)
-    assert blocks.step_ways == "native kernels, fused"
-    found, wanted = together(blocks), by_parts(blocks, monkeypatch, together)
-    assert float((found - wanted).abs().max() / wanted.abs().max()) < 1e-5
-
-
 @pytest.mark.parametrize(
     ("family", "quantization", "cache_quantization"),
     [
         ("gemma3", "none", "none"),
         ("glm4", "none", "int8"),
-        ("olmo2", "none", "none"),
         ("qwen3", "int8", "int8"),
-        ("phi3", "int8", "none"),
-        ("qwen3", "int4", "none"),
-        ("phi3", "int4", "int8"),
+        ("phi3", "int4", "none"),
     ],
 )
 def test_whole_blocks_in_bfloat16_are_as_exact_as_operations_are(
@@ -322,8 +309,8 @@ def test_blocks_in_float32_say_what_keeps_c_from_them(family_folder: FolderOf, m
     assert ways == ["plain: no C compiler", "plain"]
 
 
-def any_config(rng: random.Random) -> Any:
-    """Blocks of a known family with any sizes that a checkpoint may have."""
+def any_config(kind: str, rng: random.Random) -> Any:
+    """Blocks of a family with any sizes that a checkpoint may have."""
     kv_heads, dim = rng.choice([1, 2, 3]), rng.choice([16, 32, 48, 80])
     heads = kv_heads * rng.choice([1, 2, 3, 5, 7])
     sizes = {
@@ -339,33 +326,39 @@ def any_config(rng: random.Random) -> Any:
     }
     window = {"sliding_window": rng.choice([3, 8, 20])}
     slide = {"layer_types": rng.sample(["sliding_attention", "full_attention", "sliding_attention"], 3), **window}
-    kinds = (
-        lambda: hf.LlamaConfig(**sizes, attention_bias=rng.random() < 0.5),
-        lambda: hf.MistralConfig(**sizes, **window),
-        lambda: hf.Qwen3Config(**sizes),
-        lambda: hf.GemmaConfig(**sizes),
-        lambda: hf.Gemma3TextConfig(**sizes, **slide, query_pre_attn_scalar=dim),
-        lambda: hf.Glm4Config(**sizes, attention_bias=rng.random() < 0.5),
-        lambda: hf.Phi3Config(**{**sizes, "hidden_size": heads * dim}, **window),
-    )
-    return rng.choice(kinds)()
+    make: dict[str, Callable[[], Any]] = {
+        "llama": lambda: hf.LlamaConfig(**sizes, attention_bias=rng.random() < 0.5),
+        "mistral": lambda: hf.MistralConfig(**sizes, **window),
+        "qwen2": lambda: hf.Qwen2Config(**sizes),
+        "qwen3": lambda: hf.Qwen3Config(**sizes),
+        "smollm3": lambda: hf.SmolLM3Config(**sizes),
+        "granite": lambda: hf.GraniteConfig(**sizes, residual_multiplier=0.5, attention_multiplier=0.2),
+        "olmo2": lambda: hf.Olmo2Config(**sizes),
+        "gemma": lambda: hf.GemmaConfig(**sizes),
+        "gemma3": lambda: hf.Gemma3TextConfig(**sizes, **slide, query_pre_attn_scalar=dim),
+        "glm4": lambda: hf.Glm4Config(**sizes, attention_bias=rng.random() < 0.5),
+        "phi3": lambda: hf.Phi3Config(**{**sizes, "hidden_size": heads * dim}, **window),
+    }
+    return make[kind]()
 
 
-@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize(("seed", "kind"), enumerate(WHOLE))
 def test_any_shape_and_any_steps_write_what_operations_write_and_nothing_else(
-    seed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    seed: int, kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Rows of any blocks come, grow, go back, split and leave. All slots but the new tokens' stay as they were."""
     monkeypatch.setattr(trial, "_HALF_TOLERANCE", 0.5)
     monkeypatch.setattr(trial, "_TOLERANCE", {torch.float32: 1e-4})
     rng = random.Random(seed)
-    config = any_config(rng)
+    config = any_config(kind, rng)
     dtype = rng.choice([torch.float32, torch.bfloat16])
     quantization = rng.choice(["none", "int8", "int4"]) if dtype is torch.bfloat16 else "none"
     if quantization != "none" and (config.hidden_size % 32 or config.hidden_size < 64):
         quantization = "none"
+    checkpoint = open_checkpoint(str(save_config(config, tmp_path, seed=seed)))
+    assert load_span(checkpoint, SPAN, dtype=torch.float32).is_whole  # the trial has compared both ways
     blocks = load_span(
-        open_checkpoint(str(save_config(config, tmp_path, seed=seed))),
+        checkpoint,
         SPAN,
         dtype=dtype,
         quantization=quantization,

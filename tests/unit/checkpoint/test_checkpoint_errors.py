@@ -12,7 +12,6 @@ import torch
 from safetensors.torch import load_file, save_file
 from torch import nn
 
-from benchmarks.families import judge_all
 from potluck.blocks import load_span
 from potluck.checkpoint import building, load_ends, open_checkpoint
 from potluck.errors import CheckpointError
@@ -189,8 +188,3 @@ def test_families_that_cannot_be_split_are_refused_by_name(folder: Path, changes
     for attempt in (lambda: load_span(checkpoint, Span(0, 1)), lambda: load_ends(checkpoint, nn.Identity())):
         with pytest.raises(CheckpointError, match=message):
             attempt()
-
-
-def test_a_family_whose_layers_do_not_fit_is_refused_by_name() -> None:
-    (outcome,) = judge_all(["rwkv"]).values()
-    assert outcome == "refused: models of the family rwkv cannot be split: their layers share no usual cache"

@@ -23,19 +23,6 @@ BLOCK = 32
 FP8: dict[str, Any] = {"quant_method": "fp8", "weight_block_size": [BLOCK, BLOCK], "activation_scheme": "dynamic"}
 MXFP4: dict[str, Any] = {"quant_method": "mxfp4", "modules_to_not_convert": ["model.layers.*.self_attn", "lm_head"]}
 
-COMPRESSED: dict[str, Any] = {
-    "quant_method": "compressed-tensors",
-    "format": "float-quantized",
-    "quantization_status": "compressed",
-    "ignore": ["lm_head"],
-    "config_groups": {
-        "group_0": {
-            "targets": ["Linear"],
-            "weights": {"num_bits": 8, "type": "float", "strategy": "channel", "symmetric": True, "dynamic": False},
-        }
-    },
-}
-
 
 def rewrite(folder: Path, quantization: dict[str, Any], change: Callable[[str, Tensor], dict[str, Tensor]]) -> Path:
     """One shard in place of all, each tensor replaced by what `change` makes of it."""
@@ -72,31 +59,14 @@ def to_mxfp4(name: str, tensor: Tensor) -> dict[str, Tensor]:
     return {f"{name}_blocks": blocks, f"{name}_scales": scales}
 
 
-def to_channels(name: str, tensor: Tensor) -> dict[str, Tensor]:
-    """As llm-compressor stores FP8: a factor for each row."""
-    if tensor.dim() != 2 or ".layers." not in name:
-        return {name: tensor}
-    factors = tensor.abs().amax(dim=1, keepdim=True) / 448
-    return {name: (tensor / factors).to(torch.float8_e4m3fn), f"{name}_scale": factors}
-
-
-STORED = {
-    "fp8 llama": ("llama", FP8, to_fp8),
-    "fp8 qwen3_moe": ("qwen3_moe", FP8, to_fp8),
-    "mxfp4 gpt_oss": ("gpt_oss", MXFP4, to_mxfp4),
-    "compressed llama": ("llama", COMPRESSED, to_channels),
-}
-
-
-def save_stored(kind: str, folder: Path) -> Path:
-    family, quantization, change = STORED[kind]
-    return rewrite(save_random(family, folder), quantization, change)
-
-
-@pytest.mark.parametrize("kind", ["fp8 llama", "fp8 qwen3_moe", "mxfp4 gpt_oss"])
+@pytest.mark.parametrize(
+    ("family", "quantization", "change"), [("qwen3_moe", FP8, to_fp8), ("gpt_oss", MXFP4, to_mxfp4)]
+)
 @torch.inference_mode()
-def test_two_spans_and_the_ends_give_the_logits_of_the_whole_model(kind: str, tmp_path: Path) -> None:
-    folder = save_stored(kind, tmp_path)
+def test_two_spans_and_the_ends_give_the_logits_of_the_whole_model(
+    family: str, quantization: dict[str, Any], change: Callable[[str, Tensor], dict[str, Tensor]], tmp_path: Path
+) -> None:
+    folder = rewrite(save_random(family, tmp_path), quantization, change)
     whole = AutoModelForCausalLM.from_pretrained(folder, dtype=torch.float32).eval()
     checkpoint = open_checkpoint(str(folder))
     spans = [load_span(checkpoint, Span(a, b), dtype=torch.float32) for a, b in ((0, 2), (2, NUM_BLOCKS))]
@@ -128,7 +98,11 @@ def test_a_quantised_head_is_refused(tmp_path: Path) -> None:
 
 
 def test_a_missing_package_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    checkpoint = open_checkpoint(str(save_stored("compressed llama", tmp_path)))
+    weights = {"num_bits": 8, "type": "float", "strategy": "channel", "symmetric": True, "dynamic": False}
+    groups = {"group_0": {"targets": ["Linear"], "weights": weights}}
+    compressed = {"quant_method": "compressed-tensors", "format": "float-quantized", "config_groups": groups}
+    folder = rewrite(save_random("llama", tmp_path), compressed, lambda name, tensor: {name: tensor})
+    checkpoint = open_checkpoint(str(folder))
     monkeypatch.setitem(sys.modules, "compressed_tensors", None)
     monkeypatch.delitem(sys.modules, "compressed_tensors.compressors", raising=False)
     with pytest.raises(CheckpointError, match="the package that reads it is not installed") as refusal:

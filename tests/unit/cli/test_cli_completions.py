@@ -58,8 +58,8 @@ def test_a_shell_offers_what_fits(shell: str, line: str) -> None:
 @pytest.mark.shells
 def test_zsh_takes_the_script_as_an_autoloaded_function_and_by_eval(tmp_path: Path) -> None:
     script = shutil.copy(resource("completions/potluck.zsh"), tmp_path / "_potluck")
-    for way in (f'eval "$(cat {script})"', f"fpath=({tmp_path} $fpath); compinit -u -D"):
-        command = f"autoload -U compinit; compinit -u -D; {way}; print $_comps[potluck]"
+    for way in (f'compinit -u -D; eval "$(cat {script})"', f"fpath=({tmp_path} $fpath); compinit -u -D"):
+        command = f"autoload -U compinit; {way}; print $_comps[potluck]"
         done = subprocess.run(["zsh", "-f", "-c", command], capture_output=True, text=True)
         assert (done.stdout.strip() != "", done.stderr) == (True, "")
 

@@ -47,22 +47,17 @@ def test_a_value_that_is_set_is_got_and_unset_and_scripts_get_its_type(capsys: p
     assert (setting["key"], setting["value"], setting["default"], page["problems"]) == ("serve.num_blocks", 4, 0, [])
 
 
-@pytest.mark.parametrize(
-    ("arguments", "words"),
-    [
+def test_what_cannot_be_is_refused_with_advice(path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for arguments, words in (
         (["set", "serve.num_blocks", "-3"], "expected 0 to"),
         (["set", "serve.checkpoint", "/nowhere/model"], "there is no folder /nowhere/model"),
         (["set", "serve.num_block", "3"], "did you mean serve.num_blocks?"),
         (["get", "blocks"], "did you mean serve.blocks?"),
         (["get", "zzz"], "potluck config list"),
-    ],
-)
-def test_what_cannot_be_is_refused_with_advice(
-    arguments: list[str], words: str, path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert main(["config", *arguments]) == 2
-    assert words in capsys.readouterr().err
-    assert not path.exists()
+    ):
+        assert main(["config", *arguments]) == 2
+        assert words in capsys.readouterr().err
+        assert not path.exists()
 
 
 def test_the_editor_first_sees_every_setting_with_its_default(path: Path, editor: Editor) -> None:

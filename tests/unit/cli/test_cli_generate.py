@@ -60,9 +60,8 @@ def test_a_running_daemon_answers_warm(way: Callable[..., str]) -> None:
     assert way(state=replace(READY, state=GatewayState.STOPPED, swarm="family")) == "gateway"
 
 
-@pytest.mark.parametrize(
-    ("options", "state"),
-    [
+def test_what_the_gateway_does_not_have_needs_a_client_of_its_own(way: Callable[..., str]) -> None:
+    for options, state in (
         (("--model", "."), READY),
         (("--quantization", "int8"), READY),
         (("--adapter", "a"), READY),
@@ -70,12 +69,8 @@ def test_a_running_daemon_answers_warm(way: Callable[..., str]) -> None:
         ((), None),  # no daemon
         ((), replace(READY, swarm="family")),
         ((), replace(READY, state=GatewayState.STARTING, swarm="family")),  # it is left alone
-    ],
-)
-def test_what_the_gateway_does_not_have_needs_a_client_of_its_own(
-    way: Callable[..., str], options: tuple[str, ...], state: GatewayStatus | None
-) -> None:
-    assert way(*options, state=state) == "own"
+    ):
+        assert way(*options, state=state) == "own"
 
 
 def test_an_empty_prompt_is_refused_before_anything_starts(way: Callable[..., str], capsys: Any) -> None:
@@ -121,15 +116,13 @@ def test_a_member_that_does_not_answer_is_waited_for_as_long_as_asked(monkeypatc
 ASKED = (ChatMessage("user", "Who are you?"),)
 
 
-@pytest.mark.parametrize(
-    ("parts", "kept"), [(("I ", "am"), (*ASKED, ChatMessage("assistant", "I am"))), ((), ())], ids=["begun", "no word"]
-)
-def test_a_stopped_answer_is_kept_as_far_as_it_came(
-    parts: tuple[str, ...], kept: tuple[ChatMessage, ...], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_stopped_answer_is_kept_as_far_as_it_came(monkeypatch: pytest.MonkeyPatch) -> None:
+    parts: list[str] = []
+
     def interrupted(*arguments: object, **options: object) -> Iterator[str]:
         yield from parts
         raise KeyboardInterrupt
 
     monkeypatch.setattr(chat, "ask", interrupted)
-    assert chat._continued(GatewayStatus(GatewayState.READY), ASKED, AnswerLimits(None, 1.0)) == kept
+    for parts[:], kept in ((("I ", "am"), (*ASKED, ChatMessage("assistant", "I am"))), ((), ())):
+        assert chat._continued(GatewayStatus(GatewayState.READY), ASKED, AnswerLimits(None, 1.0)) == kept

@@ -35,11 +35,11 @@ def interrupted_at(library: str, *before: str) -> tuple[int, str]:
     return command.returncode, said
 
 
-@pytest.mark.parametrize("library", ["argparse", "potluck.errors", "potluck_control.codec", "potluck_cli.doctor"])
-def test_ctrl_c_ends_a_command_without_a_traceback_from_its_first_import_on(library: str) -> None:
-    code, said = interrupted_at(library)
-    assert code in (-signal.SIGINT, 130)
-    assert "Traceback" not in said
+def test_ctrl_c_ends_a_command_without_a_traceback_from_its_first_import_on() -> None:
+    for library in ("argparse", "potluck_control.codec", "potluck_cli.doctor"):
+        code, said = interrupted_at(library)
+        assert code in (-signal.SIGINT, 130)
+        assert "Traceback" not in said
 
 
 def test_a_command_that_a_script_runs_in_the_background_goes_on_ignoring_ctrl_c() -> None:

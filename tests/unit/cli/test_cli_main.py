@@ -24,22 +24,20 @@ def _own_config(tmp_path: object, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("POTLUCK_DEBUG", raising=False)
 
 
-@pytest.mark.parametrize("arguments", [("--help",), ()])
-def test_help_names_every_command_and_the_exit_codes(
-    arguments: tuple[str, ...], capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert run(*arguments) == 0
-    text = capsys.readouterr().out
-    assert all(f"  {name}" in text for name in cli.COMMANDS)
-    assert "exit codes" in text
+def test_help_names_every_command_and_the_exit_codes(capsys: pytest.CaptureFixture[str]) -> None:
+    for arguments in (("--help",), ()):
+        assert run(*arguments) == 0
+        text = capsys.readouterr().out
+        assert all(f"  {name}" in text for name in cli.COMMANDS)
+        assert "exit codes" in text
 
 
-@pytest.mark.parametrize("name", list(cli.COMMANDS))
-def test_every_command_explains_itself_with_an_example(name: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert run(name, "--help") == 0
-    text = capsys.readouterr().out
-    assert f"usage: potluck {name}" in text
-    assert f"potluck {name}" in text.partition("examples:")[2]
+def test_every_command_explains_itself_with_an_example(capsys: pytest.CaptureFixture[str]) -> None:
+    for name in cli.COMMANDS:
+        assert run(name, "--help") == 0
+        text = capsys.readouterr().out
+        assert f"usage: potluck {name}" in text
+        assert f"potluck {name}" in text.partition("examples:")[2]
 
 
 def test_an_error_is_one_line_with_a_hint_or_a_traceback_if_wanted(
@@ -55,9 +53,8 @@ def test_an_error_is_one_line_with_a_hint_or_a_traceback_if_wanted(
         cli.main(["swarm", "show", "nowhere"])
 
 
-@pytest.mark.parametrize(
-    ("error", "code"),
-    [
+def test_exit_codes_tell_whose_fault_it_is() -> None:
+    for error, code in (
         (PotluckError("x"), 1),
         (CheckpointError("x"), 1),
         (UsageError("x"), 2),
@@ -66,28 +63,23 @@ def test_an_error_is_one_line_with_a_hint_or_a_traceback_if_wanted(
         (RemoteError(Code.BUSY, "x"), 3),
         (ModuleNotFoundError("x"), 1),
         (KeyError("x"), 70),
-    ],
-)
-def test_exit_codes_tell_whose_fault_it_is(error: Exception, code: int) -> None:
-    assert cli.exit_code(error) == code
+    ):
+        assert cli.exit_code(error) == code
 
 
-@pytest.mark.parametrize(
-    ("error", "text"),
-    [
+def test_an_error_that_nobody_meant_for_people_is_one_line() -> None:
+    for error, text in (
         (ValueError("two\nlines"), "internal error, ValueError: two lines (POTLUCK_DEBUG=1 shows where)"),
         (ModuleNotFoundError("x", name="torch"), "this needs torch, which is not installed (potluck setup fetches it)"),
-    ],
-)
-def test_an_error_that_nobody_meant_for_people_is_one_line(error: Exception, text: str) -> None:
-    assert cli.describe(error) == f"potluck: {text}"
+    ):
+        assert cli.describe(error) == f"potluck: {text}"
 
 
-@pytest.mark.parametrize(("where", "code", "said"), [("&-", 0, ""), ("/dev/full", 1, "potluck: there is no room left")])
-def test_an_output_that_takes_nothing_is_no_internal_error(where: str, code: int, said: str) -> None:
-    line = f'exec "{sys.executable}" -m potluck_cli.main config list >{where} <&-'
-    done = subprocess.run(["sh", "-c", line], stderr=subprocess.PIPE, text=True, timeout=250, check=False)
-    assert (done.returncode, done.stderr[: len(said)], done.stderr.count("\n")) == (code, said, 1 if said else 0)
+def test_an_output_that_takes_nothing_is_no_internal_error() -> None:
+    for where, code, said in (("&-", 0, ""), ("/dev/full", 1, "potluck: there is no room left")):
+        line = f'exec "{sys.executable}" -m potluck_cli.main config list >{where} <&-'
+        done = subprocess.run(["sh", "-c", line], stderr=subprocess.PIPE, text=True, timeout=250, check=False)
+        assert (done.returncode, done.stderr[: len(said)], done.stderr.count("\n")) == (code, said, 1 if said else 0)
 
 
 def test_an_error_that_ctrl_c_led_to_is_no_internal_error() -> None:
@@ -103,9 +95,8 @@ def test_an_error_that_ctrl_c_led_to_is_no_internal_error() -> None:
     assert not cli.was_interrupted(RecursionError("ours"))
 
 
-@pytest.mark.parametrize(
-    "line",
-    [
+def test_values_that_cannot_be_are_refused_before_anything_starts() -> None:
+    for line in (
         *(
             "serve m --blocks 4:4",
             "serve m --blocks x",
@@ -114,15 +105,12 @@ def test_an_error_that_ctrl_c_led_to_is_no_internal_error() -> None:
         ),
         *("serve m --port 70000", "generate x --temperature nan", "generate x --temperature -1"),
         *("generate x --max-new-tokens 0", "service"),
-    ],
-)
-def test_values_that_cannot_be_are_refused_before_anything_starts(line: str) -> None:
-    assert run(*line.split()) == 2
+    ):
+        assert run(*line.split()) == 2
 
 
-@pytest.mark.parametrize(
-    ("line", "hint"),
-    [
+def test_a_wrong_word_brings_advice_in_one_line(capsys: pytest.CaptureFixture[str]) -> None:
+    for line, hint in (
         ("serve m --block 0:2", "did you mean --blocks?"),  # words are never guessed from their beginning
         ("sevre", "did you mean serve?"),
         ("offload 1h", "potluck pause does the same"),
@@ -134,11 +122,9 @@ def test_values_that_cannot_be_are_refused_before_anything_starts(line: str) -> 
         ("serve --quixotic", "potluck serve --help explains it"),
         ("ledger", "potluck ledger --help explains it"),
         ("serve m --port x", "potluck serve --help explains it"),
-    ],
-)
-def test_a_wrong_word_brings_advice_in_one_line(line: str, hint: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert run(*line.split()) == 2
-    err = capsys.readouterr().err
-    assert err.count("\n") == 1
-    assert err.startswith("potluck: ")
-    assert err.endswith(f"({hint})\n")
+    ):
+        assert run(*line.split()) == 2
+        err = capsys.readouterr().err
+        assert err.count("\n") == 1
+        assert err.startswith("potluck: ")
+        assert err.endswith(f"({hint})\n")

@@ -19,22 +19,22 @@ PARSERS = {parser.prog: parser for parser in (*commands(), daemon.parser())}
 LEAVES = [name for name, parser in PARSERS.items() if name != "potluckd" and not actions_of(parser)]
 
 
-@pytest.mark.parametrize("name", list(outputs()))
-def test_the_files_in_the_tree_are_what_the_parsers_say_now(name: str) -> None:
-    assert (ROOT / name).read_text() == outputs()[name], "run: make manual"
+def test_the_files_in_the_tree_are_what_the_parsers_say_now() -> None:
+    for name, text in outputs().items():
+        assert (ROOT / name).read_text() == text, "run: make manual"
 
 
-@pytest.mark.parametrize("name", LEAVES)
-def test_every_command_takes_json_and_says_what_it_prints(name: str) -> None:
-    has_json = name.split()[1] not in WITHOUT_JSON
-    assert ("--json" in PARSERS[name].format_usage()) is has_json
-    assert (result_of(name.split()) is not None) is has_json
+def test_every_command_takes_json_and_says_what_it_prints() -> None:
+    for name in LEAVES:
+        has_json = name.split()[1] not in WITHOUT_JSON
+        assert ("--json" in PARSERS[name].format_usage()) is has_json
+        assert (result_of(name.split()) is not None) is has_json
 
 
-@pytest.mark.parametrize("name", PARSERS)
-def test_every_option_and_argument_explains_itself(name: str) -> None:
-    for action in PARSERS[name]._actions:
-        assert action.help or actions_of(PARSERS[name]), action
+def test_every_option_and_argument_explains_itself() -> None:
+    for name in PARSERS:
+        for action in PARSERS[name]._actions:
+            assert action.help or actions_of(PARSERS[name]), action
 
 
 @pytest.mark.manuals
@@ -58,8 +58,8 @@ def documented() -> list[str]:
     return sorted(line for line in lines if not re.search(r" \[|ACTION|COMMAND", line))
 
 
-@pytest.mark.parametrize("line", documented())
-def test_every_command_line_that_is_shown_to_people_is_understood(line: str) -> None:
-    name, *words = shlex.split(line)[1:]
-    if words or name not in ("service", "swarm", "config"):  # those as a whole
-        main.parser_of(name, main.load(name)).parse_args(words)
+def test_every_command_line_that_is_shown_to_people_is_understood() -> None:
+    for line in documented():
+        name, *words = shlex.split(line)[1:]
+        if words or name not in ("service", "swarm", "config"):  # those as a whole
+            PARSERS[f"potluck {name}"].parse_args(words)

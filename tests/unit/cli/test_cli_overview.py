@@ -6,6 +6,7 @@ from dataclasses import replace
 import pytest
 from potluck_cli.overview import overview, page, replicas
 from potluck_cli.terminal import Style, Terminal, ranges, strip, table
+from test_cli_top import Screen
 
 from potluck.protocol.blocks import PeerId, Span
 from potluck.protocol.records import Heartbeat, LiveServer, NumberFormat, ServerRecord, ServerState
@@ -39,17 +40,15 @@ def test_only_online_servers_count_as_replicas() -> None:
     assert replicas(SWARM, servers) == [1, 1, 2, 1, 0, 0]
 
 
-@pytest.mark.parametrize(
-    ("number", "end", "words", "gaps"),
-    [(0, 4, ("Nobody serves 4:6", "▒▒▒▒··", "attic"), (4, 5)), (1, 6, ("Every block is served", "...ooWpeer1"), ())],
-)
-def test_the_page_names_servers_and_gaps_and_shows_them_in_the_strip(
-    number: int, end: int, words: tuple[str, ...], gaps: tuple[int, ...]
-) -> None:
-    servers = [server(number, Span(0, end))]
-    text = "\n".join(page(SWARM, servers, Terminal(io.StringIO())))
-    assert all(each in text for each in words), text
-    assert overview(SWARM, servers).gaps == gaps
+def test_the_page_names_servers_and_gaps_and_shows_them_in_the_strip() -> None:
+    for number, end, words, gaps in (
+        (0, 4, ("Nobody serves 4:6", "▒▒▒▒··", "attic"), (4, 5)),
+        (1, 6, ("Every block is served", "...ooWpeer1"), ()),
+    ):
+        servers = [server(number, Span(0, end))]
+        text = "\n".join(page(SWARM, servers, Terminal(io.StringIO())))
+        assert all(each in text for each in words), text
+        assert overview(SWARM, servers).gaps == gaps
 
 
 def test_speed_is_that_of_the_whole_span() -> None:
@@ -81,11 +80,9 @@ def test_a_swarm_that_nobody_serves_has_no_outlook() -> None:
     assert "tokens/s" not in "\n".join(page(SWARM, joining, Terminal(io.StringIO())))
 
 
-@pytest.mark.parametrize(
-    ("blocks", "text"), [([], ""), ([3], "3:4"), ([0, 1, 2], "0:3"), ([0, 2, 3, 7], "0:1, 2:4, 7:8")]
-)
-def test_ranges_join_neighbours(blocks: list[int], text: str) -> None:
-    assert ranges(blocks) == text
+def test_ranges_join_neighbours() -> None:
+    for blocks, text in (([], ""), ([3], "3:4"), ([0, 1, 2], "0:3"), ([0, 2, 3, 7], "0:1, 2:4, 7:8")):
+        assert ranges(blocks) == text
 
 
 def test_strip_tells_nobody_one_and_several_apart() -> None:
@@ -97,18 +94,13 @@ def test_numbers_are_aligned_to_the_right_and_text_to_the_left() -> None:
     assert table(("NAME", "N"), []) == ["NAME  N"]
 
 
-class Tty(io.StringIO):
-    def isatty(self) -> bool:
-        return True
-
-
 def test_colours_only_on_a_terminal_that_wants_them(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("NO_COLOR", raising=False)
     monkeypatch.setenv("TERM", "xterm")
-    assert Terminal(Tty()).styled("x", Style.RED) == "\x1b[31mx\x1b[0m"
+    assert Terminal(Screen()).styled("x", Style.RED) == "\x1b[31mx\x1b[0m"
     assert Terminal(io.StringIO()).styled("x", Style.RED) == "x"
     monkeypatch.setenv("NO_COLOR", "1")
-    assert Terminal(Tty()).styled("x", Style.RED) == "x"
+    assert Terminal(Screen()).styled("x", Style.RED) == "x"
 
 
 def test_an_ascii_terminal_gets_ascii() -> None:

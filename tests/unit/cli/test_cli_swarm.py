@@ -83,20 +83,15 @@ def test_an_open_swarm_takes_a_prefix_but_never_becomes_public(capsys: pytest.Ca
     assert "has no members" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize(
-    ("options", "words"),
-    [
+def test_create_refuses_what_does_not_go_together(capsys: pytest.CaptureFixture[str]) -> None:
+    for options, words in (
         (["--open", "--public"], "not allowed with"),
         (["--prefix", "other-hf"], "--open"),
         (["--bootstrap", "/ip4/127.0.0.1/tcp/1"], "/p2p/"),  # an address without a peer
-    ],
-)
-def test_create_refuses_what_does_not_go_together(
-    options: list[str], words: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert create(*options) == 2
-    assert words in capsys.readouterr().err
-    assert JoinedSwarms().load() == {}
+    ):
+        assert create(*options) == 2
+        assert words in capsys.readouterr().err
+        assert JoinedSwarms().load() == {}
 
 
 def test_create_needs_a_place_where_the_swarm_is_found(capsys: pytest.CaptureFixture[str]) -> None:
@@ -115,16 +110,16 @@ def test_join_and_leave(capsys: pytest.CaptureFixture[str]) -> None:
     assert "potluck join" in capsys.readouterr().out
 
 
-@pytest.mark.parametrize(("action", "hint"), [("join", "(potluck join)"), ("leave", "(potluck leave friends)")])
 def test_the_services_user_is_told_how_to_have_the_service_change_its_swarms(
-    action: str, hint: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("STATE_DIRECTORY", str(tmp_path))
     monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path / "no-daemon"))
-    argument = "friends" if action == "leave" else encode_invite(Invite(new_swarm("others", "owner/model", 8)))
-    assert main(["swarm", action, argument]) == 2
-    assert hint in capsys.readouterr().err
-    assert JoinedSwarms().load() == {}
+    invite = encode_invite(Invite(new_swarm("others", "owner/model", 8)))
+    for action, argument, hint in (("join", invite, "(potluck join)"), ("leave", "friends", "(potluck leave friends)")):
+        assert main(["swarm", action, argument]) == 2
+        assert hint in capsys.readouterr().err
+        assert JoinedSwarms().load() == {}
 
 
 def test_an_invite_that_is_broken_or_by_which_nobody_finds_the_swarm_is_refused_with_advice(

@@ -41,6 +41,8 @@ class Client:
 
 
 class Screen(io.StringIO):
+    encoding = "utf-8"
+
     def isatty(self) -> bool:
         return True
 

@@ -10,21 +10,6 @@ from potluck.errors import UsageError
 GREEDY = {"max_new_tokens": 8, "do_sample": False}
 
 
-def test_beam_search_reorders_the_servers_caches(local: PreTrainedModel) -> None:
-    options = {"max_new_tokens": 8, "num_beams": 3, "num_return_sequences": 3, "do_sample": False}
-    with world("0:2", "2:4") as there:
-        got = there.model.generate(prompt(batch=2), **options)
-        assert torch.equal(got, local.generate(prompt(batch=2), **options))
-        assert any(step.hypo_ids is not None for step in there.servers[0].steps)
-
-
-def test_generation_without_a_cache_runs_everything_each_time(local: PreTrainedModel) -> None:
-    with world("0:2", "2:4") as there:
-        got = there.model.generate(prompt(), **GREEDY, use_cache=False)
-        assert torch.equal(got, local.generate(prompt(), **GREEDY))
-        assert not there.servers[0].steps
-
-
 def test_rows_padded_on_the_left_equal_the_local_model_and_padding_is_never_sent(local: PreTrainedModel) -> None:
     text = prompt(batch=4, tokens=9)
     mask = torch.ones_like(text)
@@ -37,14 +22,6 @@ def test_rows_padded_on_the_left_equal_the_local_model_and_padding_is_never_sent
         assert sent == [(1, 7), (1, 9), (2, 5)]
 
 
-@pytest.mark.parametrize(
-    ("mask", "says"), [([[1, 1, 1, 0]], "right"), ([[1, 0, 1, 1]], "holes"), ([[0, 0, 0, 0]], "no tok")]
-)
-def test_padding_that_the_wire_cannot_express_is_refused(mask: list[list[int]], says: str) -> None:
-    with world("0:4") as there, pytest.raises(UsageError, match=says):
-        there.model.generate(prompt(tokens=4), **GREEDY, attention_mask=torch.tensor(mask), pad_token_id=0)
-
-
 def test_long_prompts_go_in_pieces_that_servers_take(local: PreTrainedModel) -> None:
     text = prompt(batch=2, tokens=30)
     with world("0:2", "2:4", max_batch_tokens=16) as there:
@@ -52,8 +29,10 @@ def test_long_prompts_go_in_pieces_that_servers_take(local: PreTrainedModel) -> 
         assert [step.hidden.shape[1] for step in there.servers[0].steps][:4] == [8, 8, 8, 6]
 
 
-def test_a_step_of_no_tokens_gives_no_tokens() -> None:
+def test_a_step_of_no_tokens_gives_no_tokens_and_a_row_of_padding_alone_is_refused() -> None:
     with world("0:4") as there, torch.no_grad():
         cache = there.model.new_cache(10)
         there.model(prompt(), past_key_values=cache)
         assert there.model.blocks(torch.zeros(1, 0, 64), past_key_values=cache).shape == (1, 0, 64)
+        with pytest.raises(UsageError, match="no tok"):
+            there.model.generate(prompt(), **GREEDY, attention_mask=torch.zeros(1, 7).long(), pad_token_id=0)

@@ -6,7 +6,6 @@ from pathlib import Path
 import pytest
 import torch
 from helpers.client_world import local_model, world
-from helpers.golden import CHECKPOINT
 from helpers.tiny_models import NUM_BLOCKS, save_random
 from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
@@ -119,10 +118,6 @@ def test_a_damaged_head_is_named(tmp_path: Path) -> None:
     save_file({own + name: tensor[:3] for name, tensor in head.items()}, folder / "model-head.safetensors")
     with pytest.raises(CheckpointError, match="head"):
         load_head(open_checkpoint(str(folder)), torch.float32)
-
-
-def test_a_checkpoint_without_a_head_has_none() -> None:
-    assert load_head(open_checkpoint(str(CHECKPOINT)), torch.float32) is None
 
 
 def test_the_demo_models_head_saves_most_steps(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -14,15 +14,6 @@ def tokens(batch: int, count: int, first: int) -> torch.Tensor:
     return torch.stack([places.expand(batch, -1), torch.arange(batch).float()[:, None].expand(-1, count)], dim=-1)
 
 
-def test_what_is_appended_comes_back_from_any_position() -> None:
-    history = History()
-    for first, count in [(0, 5), (5, 1), (6, 1), (7, 3)]:
-        history.append(tokens(2, count, first))
-    assert history.length == 10
-    for start in range(10):
-        assert torch.equal(history.since(start), tokens(2, 10, 0)[:, start:])
-
-
 def test_the_latest_chunk_is_handed_out_without_a_copy() -> None:
     history = History()
     history.append(tokens(1, 4, 0))
@@ -34,14 +25,14 @@ def test_the_latest_chunk_is_handed_out_without_a_copy() -> None:
 def test_random_reorders_and_rollbacks_equal_doing_them_at_once() -> None:
     rng = random.Random(0)
     history, plain = History(), torch.zeros(3, 0, 2)
-    for _ in range(800):
+    for _ in range(300):
         match rng.random():
             case chance if chance < 0.7:
-                chunk = tokens(3, rng.choice([1, 1, 1, 4]), plain.shape[1])
+                chunk = tokens(plain.shape[0], rng.choice([1, 1, 1, 4]), plain.shape[1])
                 history.append(chunk)
                 plain = torch.cat([plain, chunk], dim=1)
             case chance if chance < 0.9 and plain.shape[1]:
-                order = torch.tensor([rng.randrange(3) for _ in range(3)])
+                order = torch.tensor([rng.randrange(plain.shape[0]) for _ in range(rng.choice([2, 3, 4]))])
                 history.reorder(order)
                 plain = plain[order]
             case _:
@@ -50,6 +41,7 @@ def test_random_reorders_and_rollbacks_equal_doing_them_at_once() -> None:
                 plain = plain[:, :length]
         assert history.length == plain.shape[1]
         if plain.shape[1]:
+            assert history.batch == plain.shape[0]
             start = rng.choice([0, plain.shape[1] - 1, rng.randrange(plain.shape[1])])
             assert torch.equal(history.since(start), plain[:, start:])
 
@@ -60,14 +52,6 @@ def test_many_small_chunks_are_merged() -> None:
         history.append(tokens(1, 1, position))
     assert len(history._chunks) < 300
     assert torch.equal(history.since(0), tokens(1, 1000, 0))
-
-
-def test_reorders_may_change_the_number_of_rows() -> None:
-    history = History()
-    history.append(tokens(2, 3, 0))
-    history.reorder(torch.tensor([1, 1, 0]))
-    assert history.batch == 3
-    assert history.since(0)[:, 0, 1].tolist() == [1, 1, 0]
 
 
 def test_deep_prompts_are_cut_and_reordered_with_the_tokens() -> None:

@@ -39,20 +39,16 @@ def test_servers_that_take_no_adapters_are_not_asked_and_it_is_said(local: PreTr
             torch.testing.assert_close(model(input_ids=prompt()).logits, logits, rtol=1e-5, atol=1e-4)
 
 
-def test_an_adapter_is_not_merged_into_weights_that_are_elsewhere() -> None:
-    with world("0:4") as there:
-        model = get_peft_model(there.model, LoraConfig(target_modules=["q_proj"]))
-        with pytest.raises(UsageError, match="at the servers"):
-            model.merge_and_unload()
-
-
-def test_peft_finds_each_linear_layer_and_files_hold_none_of_them() -> None:
+def test_peft_finds_each_linear_layer_whose_weights_are_elsewhere_and_merges_and_saves_nothing_into_them() -> None:
     with world("0:4") as there:
         names = {name for name, module in there.model.named_modules() if isinstance(module, torch.nn.Linear)}
         for block in range(4):
             assert f"model.layers.{block}.self_attn.q_proj" in names
         assert not [name for name in there.model.state_dict() if ".layers." in name]
         assert not [name for name, _ in there.model.named_parameters() if ".layers." in name]
+        model = get_peft_model(there.model, LoraConfig(target_modules=["q_proj"]))
+        with pytest.raises(UsageError, match="at the servers"):
+            model.merge_and_unload()
 
 
 def test_trained_keys_come_directly_before_the_text_and_are_the_same_in_all_rows() -> None:

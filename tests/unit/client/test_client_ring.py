@@ -13,6 +13,7 @@ from helpers.client_world import PATIENT, QUICK, World, prompt
 from helpers.engine_peers import Server, load, serve
 from helpers.fake_network import FakeHost, FakeNetwork
 from helpers.golden import CHECKPOINT
+from helpers.server_records import beat_of, record_of
 from potluck_engine import inference
 from potluck_engine.pushing import Pusher, SessionPushes
 from transformers import PreTrainedModel
@@ -28,7 +29,6 @@ from potluck.membership.membership import Membership
 from potluck.p2p.network import Host
 from potluck.protocol.blocks import PeerId, Span, each_for_itself
 from potluck.protocol.messages import PushLink, StepRequest
-from potluck.protocol.records import Heartbeat, NumberFormat, ServerRecord, ServerState
 from potluck.protocol.swarm import Swarm
 
 SWARM = Swarm(name="golden", model="golden", num_blocks=4, prefix="golden", founder_key=bytes(32))
@@ -60,17 +60,13 @@ class Ringed(World):
 
 
 async def _announce(host: FakeHost, span: Span, digests: tuple[str, ...]) -> None:
-    speeds = {"inference_tps": 0.01, "forward_tps": 1000.0, "network_tps": 1000.0, "throughput_tps": 100.0}
-    form = NumberFormat("float32")
-    record = ServerRecord(
-        host.peer_id, span, "main", form, digests, 2048, 512, version="test", packing_error=0.008, **speeds
-    )
+    told: dict[str, Any] = {"block_digests": digests, "inference_tps": 0.01, "packing_error": 0.008}
     directory = Directory(host, SWARM, host.identity)
-    await directory.announce(record)
+    await directory.announce(record_of(host.peer_id, span.start, span.end, **told))
 
     async def stay_listed() -> None:
         while True:
-            await directory.heartbeat(Heartbeat(host.peer_id, ServerState.ONLINE, cache_tokens_left=100_000))
+            await directory.heartbeat(beat_of(host.peer_id, cache_tokens_left=100_000))
             await asyncio.sleep(HEARTBEAT_INTERVAL_S)
 
     host.spawn(stay_listed())
@@ -193,7 +189,8 @@ def test_a_server_that_dies_between_pushing_servers_changes_no_token(
     for is_killed in (False, True):
         tokens: list[torch.Tensor] = []
         streamer = SimpleNamespace(put=kill_later, end=lambda: None)
-        with ringed(*ROUTE, *ROUTE, config=config) as there:
+        spare = ROUTE[position : position + 1] if is_killed else ()
+        with ringed(*ROUTE, *spare, config=config) as there:
             generated.append(there.model.generate(prompt(), streamer=streamer, **GREEDY))
             assert len(there.replaced()) == is_killed
     assert torch.equal(*generated)

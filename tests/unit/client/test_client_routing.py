@@ -32,10 +32,6 @@ def busy(server: BlockServer) -> Quote:
     return Quote(batch=50, step_ms=400.0, queue_ms=200.0, free_tokens=100_000)
 
 
-def crowded(server: BlockServer) -> Quote:
-    return Quote(batch=1000, step_ms=0.0, queue_ms=0.0, free_tokens=100_000)
-
-
 def full(server: BlockServer) -> Quote:
     return Quote(batch=0, step_ms=0.0, queue_ms=0.0, free_tokens=0)
 
@@ -85,7 +81,7 @@ def test_a_server_of_somebody_on_probation_serves_only_where_there_is_no_other(l
         assert torch.equal(there.model.generate(prompt(), **greedy(3)), local.generate(prompt(), **greedy(3)))
 
 
-@pytest.mark.parametrize("on_quote", [busy, crowded, full, refusing])
+@pytest.mark.parametrize("on_quote", [busy, full, refusing])
 def test_who_quotes_less_gets_the_session_whatever_the_records_say(on_quote: Any) -> None:
     for loaded in (0, 1):
         with world("0:4", "0:4") as there:

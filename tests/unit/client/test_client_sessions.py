@@ -1,7 +1,5 @@
 """Sessions that go on over several calls."""
 
-from concurrent.futures import ThreadPoolExecutor
-
 import pytest
 import torch
 from helpers.client_world import prompt, world
@@ -37,16 +35,6 @@ def test_a_session_can_be_rewound_and_starts_anew_at_its_beginning(local: PreTra
         assert torch.equal(there.model.generate(text, session=session, **GREEDY), local.generate(text, **GREEDY))
 
 
-def test_text_that_does_not_fit_a_session_is_refused_before_anything_is_sent() -> None:
-    with world("0:4") as there, there.model.session(max_length=16) as session:
-        with pytest.raises(UsageError, match="at most 16 tokens"):
-            there.model.generate(prompt(tokens=17), session=session, **GREEDY)
-        assert not there.servers[0].steps
-        there.model.generate(prompt(), session=session, **GREEDY)
-        with pytest.raises(UsageError, match="has seen 11 tokens"):
-            there.model.generate(prompt(tokens=3), session=session, **GREEDY)
-
-
 def test_an_exact_session_asks_every_server_to_run_it_alone(local: PreTrainedModel) -> None:
     with world("0:2", "2:4") as there:
         for exact in (True, None):
@@ -58,10 +46,15 @@ def test_an_exact_session_asks_every_server_to_run_it_alone(local: PreTrainedMod
             assert [step.opening.exact for step in server.steps if step.opening is not None] == [True, False]
 
 
-def test_what_a_session_or_model_cannot_take_is_said() -> None:
+def test_what_a_session_or_model_cannot_take_is_refused_before_anything_is_sent() -> None:
     with world("0:4") as there:
-        with there.model.session(max_length=40) as session:
-            there.model(prompt(), past_key_values=session.cache)
+        with there.model.session(max_length=16) as session:
+            with pytest.raises(UsageError, match="at most 16 tokens"):
+                there.model.generate(prompt(tokens=17), session=session, **GREEDY)
+            assert not there.servers[0].steps
+            there.model.generate(prompt(), session=session, **GREEDY)
+            with pytest.raises(UsageError, match="has seen 11 tokens"):
+                there.model.generate(prompt(tokens=3), session=session, **GREEDY)
             with pytest.raises(UsageError, match="1 rows, not 2"):
                 there.model(prompt(batch=2), past_key_values=session.cache)
         with pytest.raises(UsageError, match="closed"):
@@ -87,11 +80,3 @@ def test_a_step_that_failed_can_be_tried_again(local: PreTrainedModel) -> None:
         got = there.model(more, past_key_values=session.cache).logits
         want = local(torch.cat([prompt(), more], dim=1)).logits[:, -2:]
     torch.testing.assert_close(got, want, rtol=1e-5, atol=1e-5)
-
-
-def test_several_threads_may_generate_at_the_same_time(local: PreTrainedModel) -> None:
-    texts = [prompt(seed=seed) for seed in range(4)]
-    with world("0:2", "2:4") as there, ThreadPoolExecutor(4) as pool:
-        got = list(pool.map(lambda text: there.model.generate(text, **GREEDY), texts))
-    for text, tokens in zip(texts, got, strict=True):
-        assert torch.equal(tokens, local.generate(text, **GREEDY))

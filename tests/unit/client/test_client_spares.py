@@ -9,12 +9,12 @@ import torch
 from helpers.block_server import BlockServer
 from helpers.client_world import PATIENT, World, prompt, world
 from helpers.misdeeds import kill
+from helpers.server_records import server_of
 from transformers import PreTrainedModel
 
 from potluck.client.config import ClientConfig
 from potluck.client.spares import choose_spare, replay_s
 from potluck.protocol.blocks import PeerId, PersonId, Span
-from potluck.protocol.records import Heartbeat, LiveServer, NumberFormat, ServerRecord, ServerState
 from potluck.routing import RouteHop
 
 LONG = 400  # tokens, whose replay takes more than a second at the speed that these servers announce
@@ -22,11 +22,8 @@ ONE = {"max_new_tokens": 1, "do_sample": False}
 
 
 def loaded_server(name: str = "a", *, free: int = 10_000, **load: float) -> RouteHop:
-    span, peer = Span(0, 2), PeerId(name)
-    speeds = {"inference_tps": 10.0, "forward_tps": 1000.0, "network_tps": 1000.0, "throughput_tps": 1.0}
-    record = ServerRecord(peer, span, "main", NumberFormat("float32"), ("d", "d"), 512, 8192, version="1", **speeds)
-    beat = Heartbeat(peer, ServerState.ONLINE, free, **load)
-    return RouteHop(LiveServer(record, beat), span)
+    beat = {"cache_tokens_left": free} | load
+    return RouteHop(server_of(name, 0, 2, forward_tps=1000.0, network_tps=1000.0, beat=beat), Span(0, 2))
 
 
 def test_a_spare_server_is_the_nearest_that_is_idle_and_has_room() -> None:

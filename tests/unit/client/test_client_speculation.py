@@ -112,12 +112,9 @@ def test_an_end_token_among_the_drafted_ends_the_text(local: PreTrainedModel) ->
     assert got[0].tolist() == [*START, *SCRIPT[:5]]
 
 
-@pytest.mark.parametrize("whose", ["client", "session"])
-def test_exact_sessions_never_speculate(local: PreTrainedModel, whose: str) -> None:
-    config = replace(PATIENT, exact=True) if whose == "client" else PATIENT
-    with world("0:4", config=config) as there, there.model.session(max_length=60, exact=True) as session:
-        kept = {} if whose == "client" else {"session": session}
-        there.model.generate(text(), **options(**DRAFTS, **kept))
+def test_exact_clients_never_speculate() -> None:
+    with world("0:4", config=replace(PATIENT, exact=True)) as there:
+        there.model.generate(text(), **options(**DRAFTS))
         assert [count for _, count in sent(there)][1:] == [1] * 29
 
 

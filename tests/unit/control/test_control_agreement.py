@@ -1,6 +1,5 @@
 """An app beside a daemon of another version."""
 
-import pytest
 from potluck_control import schema
 from potluck_control.agreement import Difference, agree
 from potluck_control.all_methods import METHODS
@@ -9,9 +8,8 @@ from potluck_control.schema import API_VERSION, DaemonHello
 ALL = tuple(METHODS)
 
 
-@pytest.mark.parametrize(
-    ("api", "version", "difference"),
-    [
+def test_the_older_of_the_two_is_named() -> None:
+    for api, version, difference in (
         (API_VERSION, "1.2.0", Difference.NONE),
         (API_VERSION, "1.1.9", Difference.OLDER_DAEMON),
         (API_VERSION, "1.10.0", Difference.NEWER_DAEMON),
@@ -19,13 +17,11 @@ ALL = tuple(METHODS)
         (API_VERSION - 1, "1.2.0", Difference.OLDER_DAEMON),
         (API_VERSION + 1, "1.2.0", Difference.NEWER_DAEMON),
         (API_VERSION, "dev", Difference.OLDER_DAEMON),
-    ],
-)
-def test_the_older_of_the_two_is_named(api: int, version: str, difference: Difference) -> None:
-    agreement = agree(DaemonHello(api, version, 1, 0.0, ALL), "1.2.0")
-    assert agreement.difference is difference
-    assert agreement.is_usable == (api == API_VERSION)
-    assert bool(agreement.text) == bool(agreement.advice) == (difference is not Difference.NONE)
+    ):
+        agreement = agree(DaemonHello(api, version, 1, 0.0, ALL), "1.2.0")
+        assert agreement.difference is difference
+        assert agreement.is_usable == (api == API_VERSION)
+        assert bool(agreement.text) == bool(agreement.advice) == (difference is not Difference.NONE)
 
 
 def test_a_page_whose_methods_an_older_daemon_lacks_is_known() -> None:

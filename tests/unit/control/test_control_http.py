@@ -59,11 +59,11 @@ REFUSED = {
 }
 
 
-@pytest.mark.parametrize(("bad", "status"), [(bad, status) for status, heads in REFUSED.items() for bad in heads])
-def test_what_is_not_ours_is_refused(bad: bytes, status: int) -> None:
-    with pytest.raises(HttpError) as caught:
-        judge(parse_head(bad))
-    assert caught.value.status == status
+def test_what_is_not_ours_is_refused() -> None:
+    for bad, status in [(bad, status) for status, heads in REFUSED.items() for bad in heads]:
+        with pytest.raises(HttpError) as caught:
+            judge(parse_head(bad))
+        assert caught.value.status == status
 
 
 def test_damaged_heads_are_parsed_or_refused_but_never_crash() -> None:

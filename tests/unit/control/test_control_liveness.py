@@ -11,9 +11,8 @@ import pytest
 from potluck_control.liveness import LOOK_S, HangWatch, Pulse, is_hung, peer_of, read_pulse
 
 
-@pytest.mark.parametrize(
-    ("state", "active_s", "hung_after_s"),
-    [
+def test_how_long_a_silence_may_last() -> None:
+    for state, active_s, hung_after_s in (
         ("T", 0.0, 1.5),  # stopped by a signal
         ("t", 0.0, 1.5),  # held by a debugger
         ("S", 0.0, 2.0),  # waits for something that does not come
@@ -22,13 +21,11 @@ from potluck_control.liveness import LOOK_S, HangWatch, Pulse, is_hung, peer_of,
         ("R", 9.0, 20.0),  # computes
         ("D", 0.0, 20.0),  # waits for the disk
         (None, 0.0, 10.0),  # the kernel does not tell
-    ],
-)
-def test_how_long_a_silence_may_last(state: str | None, active_s: float, hung_after_s: float) -> None:
-    before = Pulse("S", 5.0)
-    now = Pulse(state, 5.0 + active_s) if state is not None else None
-    assert not is_hung(hung_after_s - 0.01, before, now)
-    assert is_hung(hung_after_s, before, now)
+    ):
+        before = Pulse("S", 5.0)
+        now = Pulse(state, 5.0 + active_s) if state is not None else None
+        assert not is_hung(hung_after_s - 0.01, before, now)
+        assert is_hung(hung_after_s, before, now)
 
 
 def looks(watch: HangWatch, start: float, end: float) -> float | None:

@@ -3,7 +3,6 @@
 import os
 import socket
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -55,30 +54,6 @@ def test_only_one_holds_the_lock_the_other_learns_who_and_children_do_not_inheri
     second.acquire()
     second.release()
     child.communicate(b"")
-
-
-HOLDER = """
-import sys
-from pathlib import Path
-from potluck_daemon.host.instance import InstanceLock
-lock = InstanceLock(Path(sys.argv[1]))
-lock.acquire()
-print("held", flush=True)
-sys.stdin.read()
-"""
-
-
-def test_the_kernel_frees_the_lock_of_a_killed_process(tmp_path: Path) -> None:
-    command = [sys.executable, "-c", HOLDER, tmp_path / "lock"]
-    lock = InstanceLock(tmp_path / "lock")
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as holder:
-        assert holder.stdout is not None
-        holder.stdout.readline()
-        with pytest.raises(AlreadyRunningError, match=str(holder.pid)):
-            lock.acquire()
-        holder.kill()
-    lock.acquire()
-    lock.release()
 
 
 def test_the_log_tail_spans_the_rotation(tmp_path: Path) -> None:

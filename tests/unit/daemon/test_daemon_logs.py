@@ -66,10 +66,10 @@ def test_people_machines_and_homes_are_taken_out_of_what_is_sent() -> None:
 def test_the_log_file_is_bounded_and_discreet(
     tmp_path: Path, root_logger: logging.Logger, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(logs, "MAX_BYTES", 20_000)
+    monkeypatch.setattr(logs, "MAX_BYTES", 5_000)
     path = tmp_path / "d.log"
     logs.set_up(path, is_verbose=True)
-    for number in range(1000):
+    for number in range(300):
         logging.getLogger("x").debug("line %d of many that fill the log, from 203.0.113.7", number)
     sizes = [item.stat().st_size for item in tmp_path.iterdir()]
     assert len(sizes) == 1 + logs.NUM_OLD

@@ -72,34 +72,31 @@ def test_the_installation_of_the_system_service_says_so_too(
     assert STARTS_WITH_MACHINE in capsys.readouterr().out
 
 
-@pytest.mark.parametrize(("answer", "user"), [("enabled", 0), ("masked", 0), ("static", 0), ("disabled", 1000)])
 def test_a_service_that_is_not_merely_disabled_stays_as_it_is_and_a_user_enables_nothing(
-    calls: list[tuple[str, ...]], monkeypatch: pytest.MonkeyPatch, answer: str, user: int
+    calls: list[tuple[str, ...]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(units, "_answer", lambda *command: answer)
-    monkeypatch.setattr(os, "geteuid", lambda: user)
-    assert not enable_system_service()
-    assert calls == []
+    for answer, user in (("enabled", 0), ("masked", 0), ("static", 0), ("disabled", 1000)):
+        monkeypatch.setattr(units, "_answer", lambda *command, answer=answer: answer)
+        monkeypatch.setattr(os, "geteuid", lambda user=user: user)
+        assert not enable_system_service()
+        assert calls == []
 
 
-@pytest.mark.parametrize(
-    ("active", "enabled", "is_started_again"),
-    [(True, False, True), (False, True, True), (False, False, False)],
-    ids=["active", "drained but enabled", "neither"],
-)
-def test_an_upgrade_starts_a_service_that_ran_or_is_enabled(
-    tmp_path: Path, active: bool, enabled: bool, is_started_again: bool
-) -> None:
+def test_an_upgrade_starts_a_service_that_ran_or_is_enabled(tmp_path: Path) -> None:
     for path in ("run/systemd/system", "usr/lib/systemd/system", "bin"):
         (tmp_path / path).mkdir(parents=True)
     (tmp_path / "usr/lib/systemd/system" / UNIT).touch()
-    systemctl = tmp_path / "bin" / "systemctl"
-    systemctl.write_text(
-        f"#!/bin/sh\ncase $* in *is-active*) {str(active).lower()};; *is-enabled*) {str(enabled).lower()};; esac\n"
-    )
-    systemctl.chmod(0o755)
+    systemctl, was_running = tmp_path / "bin" / "systemctl", tmp_path / "run" / "potluckd.was-running"
+    systemctl.touch(mode=0o755)
     script = tmp_path / "prerm"
     script.write_text(PRERM.read_text().replace(" /run/", f" {tmp_path}/run/").replace(" /usr/", f" {tmp_path}/usr/"))
     path = f"{tmp_path}/bin:{os.environ['PATH']}"
-    subprocess.run(["sh", script, "upgrade", "2"], env=os.environ | {"PATH": path}, check=True)
-    assert (tmp_path / "run" / "potluckd.was-running").exists() is is_started_again
+    for active, enabled, is_started_again in (
+        ("true", "false", True),
+        ("false", "true", True),  # drained, but enabled
+        ("false", "false", False),
+    ):
+        systemctl.write_text(f"#!/bin/sh\ncase $* in *is-active*) {active};; *is-enabled*) {enabled};; esac\n")
+        subprocess.run(["sh", script, "upgrade", "2"], env=os.environ | {"PATH": path}, check=True)
+        assert was_running.exists() is is_started_again
+        was_running.unlink(missing_ok=True)

@@ -27,7 +27,7 @@ from potluck.membership.identity import Identity
 from potluck.petals.records import stock_server_value
 from potluck.protocol.blocks import Span
 from potluck.protocol.records import ServerRecord
-from potluck.protocol.swarm import new_swarm
+from potluck.protocol.swarm import Swarm, new_swarm
 
 PRIVATE = new_swarm("home", "m", 8)
 OPEN = new_swarm("all", "m", 8, prefix="m-hf")
@@ -73,11 +73,11 @@ def sealed(kind: Kind = Kind.RECORD, *, now: float, end: float | None = None, **
     return seal(PRIVATE, ME, kind, {**fields_of(kind), **changes}, sequence=now, expiration=end)
 
 
-async def announced(network: FakeNetwork, identity: Identity = ME, **changes: Any) -> tuple[FakeHost, Directory]:
-    host = network.start(identity)
-    directory = Directory(host, PRIVATE, identity, network.clock)
-    await directory.announce(record(identity, **changes))
-    await directory.heartbeat(beat_of(identity.peer_id))
+async def announced(network: FakeNetwork, swarm: Swarm = PRIVATE) -> tuple[FakeHost, Directory]:
+    host = network.start(ME)
+    directory = Directory(host, swarm, ME, network.clock)
+    await directory.announce(record())
+    await directory.heartbeat(beat_of(ME.peer_id))
     return host, directory
 
 
@@ -319,9 +319,7 @@ async def test_nobody_overwrites_anothers_record(network: FakeNetwork, clock: Cl
 
 
 async def test_an_open_swarm_gets_the_block_keys_of_stock_peers(network: FakeNetwork, clock: Clock) -> None:
-    directory = Directory(network.start(ME), OPEN, ME, clock)
-    await directory.announce(record())
-    await directory.heartbeat(beat_of(ME.peer_id))
+    _, directory = await announced(network, swarm=OPEN)
     expected = msgpack.unpackb(msgpack.packb(stock_server_value(record(), beat_of(ME.peer_id))))
     found = await network.start().get([f"m-hf.{block}" for block in range(8)])
     assert {key: values[ME.peer_id].value for key, values in found.items()} == {f"m-hf.{n}": expected for n in range(4)}
@@ -367,9 +365,7 @@ async def test_bad_stock_records_are_dropped(network: FakeNetwork, clock: Clock,
 
 
 async def test_forged_block_keys_do_not_revive_a_server_that_left(network: FakeNetwork, clock: Clock) -> None:
-    directory = Directory(network.start(ME), OPEN, ME, clock)
-    await directory.announce(record())
-    await directory.heartbeat(beat_of(ME.peer_id))
+    _, directory = await announced(network, swarm=OPEN)
     await directory.leave()
     await store_stock(network, clock, ME.peer_id, range(4), stock_server_value(record(), beat_of(ME.peer_id)), 400.0)
     assert (await Directory(network.start(), OPEN, clock=clock).fetch()).servers == ()

@@ -53,12 +53,17 @@ def make(directory: Any, **intervals: float) -> Announcer:
     return Announcer(directory, record_of(ME.peer_id, 0, 4), beat_of(ME.peer_id, ServerState.JOINING), **intervals)
 
 
-async def test_it_announces_updates_and_leaves() -> None:
-    network = FakeNetwork()
-    announcer = make(Directory(network.start(ME), SWARM, ME))
-    reader = Directory(network.start(), SWARM)
+async def started(directory: Any, **intervals: float) -> Announcer:
+    announcer = make(directory, **intervals)
     announcer.start()
     await announcer.wait_announced()
+    return announcer
+
+
+async def test_it_announces_updates_and_leaves() -> None:
+    network = FakeNetwork()
+    announcer = await started(Directory(network.start(ME), SWARM, ME))
+    reader = Directory(network.start(), SWARM)
     assert [server.heartbeat.state for server in (await reader.fetch()).servers] == [ServerState.JOINING]
     announcer.update(heartbeat=beat_of(ME.peer_id), record=record_of(ME.peer_id, 4, 8))
     await announcer.wait_announced()
@@ -71,9 +76,7 @@ async def test_it_announces_updates_and_leaves() -> None:
 
 async def test_beats_repeat_and_carry_the_newest_figures_while_the_record_stays() -> None:
     directory = CountingDirectory()
-    announcer = make(directory, heartbeat_interval_s=0.01)
-    announcer.start()
-    await announcer.wait_announced()
+    announcer = await started(directory, heartbeat_interval_s=0.01)
     announcer.update(heartbeat=beat_of(ME.peer_id, ServerState.JOINING, queued_tokens=9))
     await directory.until(lambda: directory.beats[-1].queued_tokens == 9)
     assert len(directory.records) == 1
@@ -91,9 +94,7 @@ async def test_the_record_is_stored_again_in_its_interval() -> None:
 
 async def test_only_a_new_state_or_record_is_urgent() -> None:
     directory = CountingDirectory()
-    announcer = make(directory, heartbeat_interval_s=3600)
-    announcer.start()
-    await announcer.wait_announced()
+    announcer = await started(directory, heartbeat_interval_s=3600)
     announcer.update(heartbeat=beat_of(ME.peer_id, ServerState.JOINING, queued_tokens=5))
     announcer.update(record=record_of(ME.peer_id, 0, 4))
     await announcer.wait_announced()
@@ -107,9 +108,7 @@ async def test_only_a_new_state_or_record_is_urgent() -> None:
 async def test_new_speeds_wait_for_their_time_and_small_ones_are_not_told(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("potluck.directory.announcer._DETAILS_INTERVAL_S", 0.0)
     directory = CountingDirectory()
-    announcer = make(directory, heartbeat_interval_s=0.01)
-    announcer.start()
-    await announcer.wait_announced()
+    announcer = await started(directory, heartbeat_interval_s=0.01)
     announcer.update(record=record_of(ME.peer_id, 0, 4, inference_tps=105.0))
     announcer.update(record=record_of(ME.peer_id, 0, 4, inference_tps=120.0))
     await directory.until(lambda: len(directory.records) == 2)
@@ -122,9 +121,7 @@ async def test_new_speeds_wait_for_their_time_and_small_ones_are_not_told(monkey
 
 async def test_failures_are_survived_with_one_line_in_the_log(caplog: pytest.LogCaptureFixture) -> None:
     directory = CountingDirectory([NetworkError("no answer"), RuntimeError("a bug"), NetworkError("no answer")])
-    announcer = make(directory, heartbeat_interval_s=0.01)
-    announcer.start()
-    await announcer.wait_announced()
+    announcer = await started(directory, heartbeat_interval_s=0.01)
     await announcer.stop()
     assert len([record for record in caplog.records if record.levelno >= logging.WARNING]) == 1
     assert directory.records

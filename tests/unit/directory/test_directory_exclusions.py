@@ -54,11 +54,6 @@ async def test_a_server_that_two_people_found_wrong_is_excluded_for_a_day() -> N
     assert excluded(ALL, PROVEN, NOW_S + FIRST_S + 1) == set()
 
 
-async def test_one_finding_or_a_contradiction_excludes_nobody() -> None:
-    assert excluded(ALL, docket((BEN, True))) == set()
-    assert excluded(ALL, docket((BEN, True), (CEM, False))) == set()
-
-
 async def test_people_without_these_blocks_have_no_voice() -> None:
     assert excluded([live(BEN), live(EVE)], PROVEN) == set()
     assert excluded(ALL, docket((BEN, True), (CEM, True), weights="f" * 16)) == set()

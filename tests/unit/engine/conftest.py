@@ -1,14 +1,23 @@
 import asyncio
+import gc
 import threading
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 
 import pytest
-from helpers.engine_peers import Server, load
-from helpers.fake_network import FakeNetwork
+from helpers.engine_peers import Server, load, serve
+from helpers.fake_network import FakeHost, FakeNetwork
 
 from potluck.blocks import BlockSpan
 from potluck.protocol.blocks import Span
+
+
+@pytest.fixture(scope="package", autouse=True)
+def quick_collections() -> Iterator[None]:
+    """Leave what was imported out of the collections that an engine makes, as its own process does (`pipe.py`)."""
+    gc.freeze()
+    yield
+    gc.unfreeze()
 
 
 @pytest.fixture(scope="module")
@@ -19,6 +28,18 @@ def blocks() -> BlockSpan:
 @pytest.fixture
 def network() -> FakeNetwork:
     return FakeNetwork()
+
+
+@pytest.fixture
+async def host(network: FakeNetwork) -> FakeHost:
+    """A client of `server`."""
+    return network.start()
+
+
+@pytest.fixture
+async def server(network: FakeNetwork, blocks: BlockSpan) -> AsyncIterator[Server]:
+    async with serve(network, blocks=blocks) as made:
+        yield made
 
 
 @pytest.fixture

@@ -6,7 +6,7 @@ from contextlib import AbstractAsyncContextManager
 
 import pytest
 import torch
-from helpers.engine_peers import Client, Server, hidden_states, is_close, load, opening, serve, until
+from helpers.engine_peers import Client, Server, hidden_states, is_close, local_steps, opening, serve, until
 from helpers.fake_network import FakeHost
 from potluck_engine.compute.executor import SpanExecutor
 from potluck_engine.memory.session_memory import SessionStep
@@ -26,14 +26,6 @@ async def open_session(host: FakeHost, server: Server, hidden: Tensor, span: Spa
     return client
 
 
-def alone(prompt: Tensor, token: Tensor, span: Span = SPAN) -> Tensor:
-    local = load(span)
-    cache = local.new_cache()
-    with torch.inference_mode():
-        local.forward(prompt, cache)
-        return local.forward(token, cache)
-
-
 async def steps_at_once(
     held: Callable[[Server], AbstractAsyncContextManager[None]],
     server: Server,
@@ -48,37 +40,33 @@ async def steps_at_once(
     return await asyncio.gather(*tasks, return_exceptions=True)
 
 
-async def test_sessions_that_are_ready_share_a_step_and_each_gets_what_it_would_alone(network, blocks, held):
-    async with serve(network, blocks=blocks) as server:
-        prompts = [hidden_states(1, 3 + 9 * i, seed=i) for i in range(6)]
-        tokens = [hidden_states(1, 1 if i else 20, seed=100 + i) for i in range(6)]  # one still prefills
-        clients = [await open_session(network.start(), server, prompt) for prompt in prompts]
-        before = server.serving.metrics()
-        replies = await steps_at_once(held, server, clients, tokens)
-        after = server.serving.metrics()
-        for reply, prompt, token in zip(replies, prompts, tokens, strict=True):
-            assert isinstance(reply, StepReply)
-            assert is_close(reply.hidden, alone(prompt, token))
-        assert after.steps - before.steps <= 3  # the prefill may take that many
-        assert after.decode_tokens - before.decode_tokens == 5
-        assert after.prefill_tokens - before.prefill_tokens == 20
-        assert sum(after.step_times) == after.steps
+async def test_sessions_that_are_ready_share_a_step_and_each_gets_what_it_would_alone(network, held, server):
+    prompts = [hidden_states(1, 3 + 9 * i, seed=i) for i in range(6)]
+    tokens = [hidden_states(1, 1 if i else 20, seed=100 + i) for i in range(6)]  # one still prefills
+    clients = [await open_session(network.start(), server, prompt) for prompt in prompts]
+    before = server.serving.metrics()
+    replies = await steps_at_once(held, server, clients, tokens)
+    after = server.serving.metrics()
+    for reply, prompt, token in zip(replies, prompts, tokens, strict=True):
+        assert is_close(reply.hidden, local_steps(prompt, token)[1])
+    assert after.steps - before.steps <= 3  # the prefill may take that many
+    assert after.decode_tokens - before.decode_tokens == 5
+    assert after.prefill_tokens - before.prefill_tokens == 20
+    assert sum(after.step_times) == after.steps
 
 
-async def test_sessions_over_different_blocks_share_a_step(network, blocks, held):
+async def test_sessions_over_different_blocks_share_a_step(network, held, server):
     spans = [SPAN, Span(0, 1), Span(1, 2)]
     prompt = hidden_states(1, 5)
-    async with serve(network, blocks=blocks) as server:
-        clients = [await open_session(network.start(), server, prompt, span) for span in spans]
-        before = server.serving.metrics().steps
-        replies = await steps_at_once(held, server, clients, [hidden_states(1, 1, seed=9)] * 3)
-        assert server.serving.metrics().steps - before == 1
-        for reply, span in zip(replies, spans, strict=True):
-            assert isinstance(reply, StepReply)
-            assert is_close(reply.hidden, alone(prompt, hidden_states(1, 1, seed=9), span))
+    clients = [await open_session(network.start(), server, prompt, span) for span in spans]
+    before = server.serving.metrics().steps
+    replies = await steps_at_once(held, server, clients, [hidden_states(1, 1, seed=9)] * 3)
+    assert server.serving.metrics().steps - before == 1
+    for reply, span in zip(replies, spans, strict=True):
+        assert is_close(reply.hidden, local_steps(prompt, hidden_states(1, 1, seed=9), span=span)[1])
 
 
-async def test_a_session_that_fails_does_not_take_the_others_with_it(network, blocks, monkeypatch, held):
+async def test_a_session_that_fails_does_not_take_the_others_with_it(network, monkeypatch, held, server):
     own_run = SpanExecutor.run
 
     def run(self: SpanExecutor, parts: Parts) -> None:
@@ -86,17 +74,15 @@ async def test_a_session_that_fails_does_not_take_the_others_with_it(network, bl
             raise ZeroDivisionError("a secret")
         own_run(self, parts)
 
-    async with serve(network, blocks=blocks) as server:
-        clients = [await open_session(network.start(), server, hidden_states(1, 4)) for _ in range(5)]
-        monkeypatch.setattr(SpanExecutor, "run", run)
-        tokens = [hidden_states(1, 1, seed=9)] * 4 + [torch.full((1, 1, 64), 7.0)]
-        *good, bad = await steps_at_once(held, server, clients, tokens)
-        assert isinstance(bad, RemoteError)
-        assert bad.code is Code.INTERNAL
-        expected = alone(hidden_states(1, 4), hidden_states(1, 1, seed=9))
-        for reply in good:
-            assert isinstance(reply, StepReply)
-            assert is_close(reply.hidden, expected)
+    clients = [await open_session(network.start(), server, hidden_states(1, 4)) for _ in range(5)]
+    monkeypatch.setattr(SpanExecutor, "run", run)
+    tokens = [hidden_states(1, 1, seed=9)] * 4 + [torch.full((1, 1, 64), 7.0)]
+    *good, bad = await steps_at_once(held, server, clients, tokens)
+    assert isinstance(bad, RemoteError)
+    assert bad.code is Code.INTERNAL
+    _, expected = local_steps(hidden_states(1, 4), hidden_states(1, 1, seed=9))
+    for reply in good:
+        assert is_close(reply.hidden, expected)
 
 
 async def test_a_step_that_memory_is_too_short_for_is_done_in_halves(network, blocks, monkeypatch, caplog):
@@ -116,23 +102,20 @@ async def test_a_step_that_memory_is_too_short_for_is_done_in_halves(network, bl
         reply = await client.step(StepRequest(hidden, opening()))
         assert sizes == [8, 4, 4]
         assert "out of memory in a step of 32 tokens" in caplog.text
-    with torch.inference_mode():
-        assert is_close(reply.hidden, load(SPAN).forward(hidden))
+    assert is_close(reply.hidden, *local_steps(hidden))
 
 
-async def test_a_step_that_no_memory_can_be_had_for_is_refused_and_its_pages_come_back(network, blocks, monkeypatch):
+async def test_a_step_that_no_memory_can_be_had_for_is_refused_and_its_pages_come_back(monkeypatch, server, host):
     def run(self: SpanExecutor, parts: Parts) -> None:
         raise torch.OutOfMemoryError("CUDA out of memory")
 
-    async with serve(network, blocks=blocks) as server:
-        host = network.start()
-        client = await open_session(host, server, hidden_states(1, 4))
-        with monkeypatch.context() as short:
-            short.setattr(SpanExecutor, "run", run)
-            await client.send(StepRequest(hidden_states(1, 40)))
-            with pytest.raises(RemoteError) as refused:
-                await client.stream.receive(timeout_s=120)
-        assert refused.value.code is Code.NO_MEMORY
-        await until(lambda: server.used_pages == 0)
-        await open_session(host, server, hidden_states(1, 3))
-        assert server.serving.metrics().refused_memory == 1
+    client = await open_session(host, server, hidden_states(1, 4))
+    with monkeypatch.context() as short:
+        short.setattr(SpanExecutor, "run", run)
+        await client.send(StepRequest(hidden_states(1, 40)))
+        with pytest.raises(RemoteError) as refused:
+            await client.stream.receive(timeout_s=120)
+    assert refused.value.code is Code.NO_MEMORY
+    await until(lambda: server.used_pages == 0)
+    await open_session(host, server, hidden_states(1, 3))
+    assert server.serving.metrics().refused_memory == 1

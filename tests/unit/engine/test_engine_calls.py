@@ -6,7 +6,7 @@ from collections.abc import Generator
 
 import pytest
 import torch
-from helpers.engine_peers import Client, Server, call, hidden_states, load, opening, serve, until
+from helpers.engine_peers import Client, Server, call, hidden_states, load, opening, refused_with, serve, until
 from helpers.fake_network import FakeHost
 from potluck_control.launch_spec import ServingLimits
 from potluck_engine.compute.call_scheduler import Priority
@@ -39,13 +39,12 @@ def local_gradients(hidden: Tensor, grad: Tensor, prompts: Tensor | None) -> tup
 @pytest.mark.parametrize(
     ("piece_tokens", "prompt_rows"), [(1, 1), (6, 4), (10_000, 0)], ids=["row by row", "block by block", "at once"]
 )
-async def test_pieces_change_no_result(network, blocks, piece_tokens, prompt_rows):
+async def test_pieces_change_no_result(network, blocks, piece_tokens, prompt_rows, host):
     hidden, grad = hidden_states(4, 6), hidden_states(4, 6, seed=1)
     prompts = hidden_states(2 * prompt_rows, 3, seed=2).view(2, prompt_rows, 3, 64) if prompt_rows else None
     with torch.inference_mode():
         expected = load(SPAN).forward(hidden, None, prompts)
     async with serve(network, blocks=blocks, limits=ServingLimits(piece_tokens=piece_tokens)) as server:
-        host = network.start()
         output = await ask(host, server, ForwardRequest("golden", SPAN, hidden, prompts))
         assert torch.allclose(output.tensors[0], expected, rtol=1e-5, atol=1e-4)
         gradients = await ask(host, server, BackwardRequest("golden", SPAN, hidden, grad, prompts))
@@ -101,19 +100,17 @@ async def test_a_forward_that_is_trained_is_not_computed_again(monkeypatch, netw
         assert calls.backward_tokens == 48
 
 
-async def test_only_the_same_inputs_of_the_same_person_find_a_kept_pass(monkeypatch, network, blocks):
+async def test_only_the_same_inputs_of_the_same_person_find_a_kept_pass(monkeypatch, network, server, host):
     hidden, grad = hidden_states(1, 6), hidden_states(1, 6, seed=1)
-    async with serve(network, blocks=blocks) as server:
-        host = network.start()
-        await ask(host, server, ForwardRequest("golden", SPAN, hidden, is_trained=True))
-        runs = _noted_runs(monkeypatch)
-        for who, inputs in ((network.start(), hidden), (host, hidden + 1e-3)):
-            await ask(who, server, BackwardRequest("golden", SPAN, inputs, grad))
-            assert runs, "it was given another's pass"
-            runs.clear()
-        server.serving.call_blocks.kept.forget()
-        await ask(host, server, BackwardRequest("golden", SPAN, hidden, grad))
-        assert runs
+    await ask(host, server, ForwardRequest("golden", SPAN, hidden, is_trained=True))
+    runs = _noted_runs(monkeypatch)
+    for who, inputs in ((network.start(), hidden), (host, hidden + 1e-3)):
+        await ask(who, server, BackwardRequest("golden", SPAN, inputs, grad))
+        assert runs, "it was given another's pass"
+        runs.clear()
+    server.serving.call_blocks.kept.forget()
+    await ask(host, server, BackwardRequest("golden", SPAN, hidden, grad))
+    assert runs
 
 
 def test_kept_passes_end_with_time_and_with_their_weights() -> None:
@@ -145,16 +142,15 @@ def _noted_runs(monkeypatch) -> list[Span]:
     return runs
 
 
-async def test_answers_come_in_the_blocks_dtype(network):
+async def test_answers_come_in_the_blocks_dtype(network, host):
     async with serve(network, blocks=load(SPAN, torch.bfloat16)) as server:
-        host = network.start()
         request = ForwardRequest("golden", SPAN, hidden_states(1, 3))
         assert (await ask(host, server, request)).tensors[0].dtype is torch.bfloat16
         client = await Client.open(host, server)
         assert (await client.step(StepRequest(hidden_states(1, 3), opening()))).hidden.dtype is torch.bfloat16
 
 
-async def test_sessions_go_on_while_a_call_computes_and_a_cancelled_call_leaves_the_queue(network, blocks):
+async def test_sessions_go_on_while_a_call_computes_and_a_cancelled_call_leaves_the_queue(network, server):
     entered, released = threading.Event(), threading.Event()
 
     def wait() -> Generator[None, None, None]:
@@ -162,22 +158,21 @@ async def test_sessions_go_on_while_a_call_computes_and_a_cancelled_call_leaves_
         assert released.wait(120)
         yield
 
-    async with serve(network, blocks=blocks) as server:
-        host, calls = network.start(), server.serving.calls
-        training = asyncio.create_task(
-            calls.run(Priority.BACKWARD, wait, client=PersonId("trainer"), tokens=1, timeout_s=120)
-        )
-        await asyncio.to_thread(entered.wait)
-        client = await Client.open(host, server)
-        await client.step(StepRequest(hidden_states(1, 2), opening()))
-        request = ForwardRequest("golden", SPAN, hidden_states(2, 3))
-        cancelled = asyncio.create_task(ask(host, server, request))
-        await until(lambda: calls.queued_tokens == 6)
-        cancelled.cancel()
-        await until(lambda: calls.queued_tokens == 0)
-        assert not training.done()
-        released.set()
-        await training
+    host, calls = network.start(), server.serving.calls
+    training = asyncio.create_task(
+        calls.run(Priority.BACKWARD, wait, client=PersonId("trainer"), tokens=1, timeout_s=120)
+    )
+    await asyncio.to_thread(entered.wait)
+    client = await Client.open(host, server)
+    await client.step(StepRequest(hidden_states(1, 2), opening()))
+    request = ForwardRequest("golden", SPAN, hidden_states(2, 3))
+    cancelled = asyncio.create_task(ask(host, server, request))
+    await until(lambda: calls.queued_tokens == 6)
+    cancelled.cancel()
+    await until(lambda: calls.queued_tokens == 0)
+    assert not training.done()
+    released.set()
+    await training
 
 
 async def test_large_calls_come_and_go_in_parts(network, blocks, monkeypatch):
@@ -196,45 +191,36 @@ async def test_large_calls_come_and_go_in_parts(network, blocks, monkeypatch):
     [
         (ForwardRequest("golden", Span(1, 3), hidden_states(1, 2)), Code.NOT_SERVED),
         (ForwardRequest("golden", SPAN, torch.full((1, 2, 64), torch.nan)), Code.BAD_REQUEST),
-        (ForwardRequest("golden", SPAN, torch.zeros(1, 2, 63)), Code.BAD_REQUEST),
-        (ForwardRequest("golden", SPAN, torch.zeros(1, 0, 64)), Code.BAD_REQUEST),
         (ForwardRequest("golden", SPAN, torch.zeros(1, 300, 64)), Code.TOO_LONG),
         (ForwardRequest("golden", SPAN, hidden_states(1, 2), torch.zeros(3, 1, 1, 64)), Code.BAD_REQUEST),
         (ForwardRequest("golden", SPAN, hidden_states(1, 2), caller=Caller(revision_digest="00")), Code.NOT_SERVED),
     ],
 )
-async def test_request_that_makes_no_sense_is_refused_before_compute(network, blocks, request_, code):
+async def test_request_that_makes_no_sense_is_refused_before_compute(network, blocks, request_, code, host):
     async with serve(network, blocks=blocks, limits=ServingLimits(max_batch_tokens=256)) as server:
-        host = network.start()
-        with pytest.raises(RemoteError) as refused:
+        with refused_with(code):
             await ask(host, server, request_)
-        assert refused.value.code is code
         assert (await ask(host, server, ForwardRequest("golden", SPAN, hidden_states(1, 2)))).tensors
 
 
-async def test_bytes_that_are_no_message_are_refused_by_every_call(network, blocks):
-    async with serve(network, blocks=blocks) as server:
-        host = network.start()
-        for protocol in (protocols.QUOTE, protocols.SETTLE):
-            with pytest.raises(RemoteError) as refused:
-                await host.call(server.host.peer_id, protocol, b"\x01" * 40, timeout_s=120)
-            assert refused.value.code in (Code.BAD_REQUEST, Code.NOT_SERVED)
+async def test_bytes_that_are_no_message_are_refused_by_every_call(server, host):
+    for protocol in (protocols.QUOTE, protocols.SETTLE):
+        with pytest.raises(RemoteError) as refused:
+            await host.call(server.host.peer_id, protocol, b"\x01" * 40, timeout_s=120)
+        assert refused.value.code in (Code.BAD_REQUEST, Code.NOT_SERVED)
 
 
-async def test_stream_call_that_stands_still_is_ended(network, blocks):
+async def test_stream_call_that_stands_still_is_ended(network, blocks, host):
     async with serve(network, blocks=blocks, limits=ServingLimits(request_timeout_s=0.01)) as server:
-        host = network.start()
         for protocol in (protocols.FORWARD, protocols.BACKWARD):
             stream = await host.open_stream(server.host.peer_id, protocol, timeout_s=120, max_frame_bytes=1 << 20)
-            with pytest.raises(RemoteError) as refused:
+            with refused_with(Code.BAD_REQUEST):
                 await stream.receive(timeout_s=120)
-            assert refused.value.code is Code.BAD_REQUEST
 
 
-async def test_info_tells_limits_and_what_is_free(network, blocks):
+async def test_info_tells_limits_and_what_is_free(network, blocks, host):
     limits = ServingLimits(cache_tokens=160, max_batch_tokens=64, max_length=128)
     async with serve(network, blocks=blocks, limits=limits) as server:
-        host = network.start()
         client = await Client.open(host, server)
         await client.step(StepRequest(hidden_states(1, 10), opening()))
         info = decode_info(await host.call(server.host.peer_id, protocols.INFO, b"", timeout_s=60))
@@ -242,22 +228,18 @@ async def test_info_tells_limits_and_what_is_free(network, blocks):
         assert info.free_tokens == 160 - 16
 
 
-async def test_hidden_states_travel_packed_there_and_back_for_who_asks_for_it(network, blocks):
+async def test_hidden_states_travel_packed_there_and_back_for_who_asks_for_it(server, host):
     hidden, packed = pack(hidden_states(4, 6))
-    async with serve(network, blocks=blocks) as server:
-        host = network.start()
-        plain = await ask(host, server, ForwardRequest("golden", SPAN, hidden))
-        answer = await ask(host, server, ForwardRequest("golden", SPAN, hidden, packed=packed, packs=True))
-        assert torch.equal(answer.tensors[0], pack(plain.tensors[0]).values)
-        assert not torch.equal(answer.tensors[0], plain.tensors[0])
+    plain = await ask(host, server, ForwardRequest("golden", SPAN, hidden))
+    answer = await ask(host, server, ForwardRequest("golden", SPAN, hidden, packed=packed, packs=True))
+    assert torch.equal(answer.tensors[0], pack(plain.tensors[0]).values)
+    assert not torch.equal(answer.tensors[0], plain.tensors[0])
 
 
-async def test_a_gradient_is_rounded_and_packed_for_who_asks_for_it(network, blocks):
+async def test_a_gradient_is_rounded_and_packed_for_who_asks_for_it(server, host):
     hidden, grad = hidden_states(4, 6), hidden_states(4, 6, seed=1) / 8
     (want,) = local_gradients(hidden, grad, None)
-    async with serve(network, blocks=blocks) as server:
-        host = network.start()
-        for packs in (False, True):
-            reply = await ask(host, server, BackwardRequest("golden", SPAN, hidden, grad, packs=packs))
-            error = float((reply.tensors[0] - want).norm() / want.norm())
-            assert 1e-4 < error < 0.02 if packs else error < 1e-4
+    for packs in (False, True):
+        reply = await ask(host, server, BackwardRequest("golden", SPAN, hidden, grad, packs=packs))
+        error = float((reply.tensors[0] - want).norm() / want.norm())
+        assert 1e-4 < error < 0.02 if packs else error < 1e-4

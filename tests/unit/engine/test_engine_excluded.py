@@ -60,9 +60,7 @@ async def refuses(machine: Machine) -> bool:
     return refused.value.code is Code.DRAINING
 
 
-async def test_an_engine_that_was_excluded_while_it_was_offloaded_does_not_come_back(
-    machine: Machine, court: Court
-) -> None:
+async def test_an_engine_excluded_while_it_was_offloaded_does_not_come_back(machine: Machine, court: Court) -> None:
     await machine.engine.offload()
     court.case = CASE
     await machine.engine.restore()
@@ -78,7 +76,6 @@ async def test_an_engine_that_is_excluded_while_it_finishes_frees_its_weights(ma
     await machine.engine.drain()
     court.case = CASE
     await until(lambda: verdicts(machine) == [2])
-    assert machine.engine.state is not None
     layers = machine.engine.state.blocks.whole.layers
     assert not any(parameter.untyped_storage().nbytes() for parameter in layers.parameters())
     court.case = None
@@ -86,9 +83,7 @@ async def test_an_engine_that_is_excluded_while_it_finishes_frees_its_weights(ma
     await machine.begin()
 
 
-async def test_an_offloaded_engine_leaves_the_device_alone_when_its_exclusion_ends(
-    machine: Machine, court: Court
-) -> None:
+async def test_an_offloaded_engine_leaves_the_device_alone_after_its_exclusion(machine: Machine, court: Court) -> None:
     court.case = CASE
     await until(lambda: verdicts(machine) == [2])
     await machine.engine.offload()

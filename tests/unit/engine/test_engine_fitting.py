@@ -32,20 +32,22 @@ def checkpoint(tmp_path_factory: pytest.TempPathFactory) -> Checkpoint:
 
 
 @pytest.mark.parametrize(
-    ("cache_tokens", "formats", "num_blocks"),
+    ("memory", "cache_tokens", "formats", "blocks"),
     [
-        (64, {"quantization": "none"}, 7),
-        (64, {"quantization": "int8"}, 14),
-        (64, {"quantization": "int4"}, 23),
-        (16384, {"cache_quantization": "none"}, 2),
-        (16384, {"cache_quantization": "int8"}, 3),
+        (100 * MIB, 64, {"quantization": "none"}, 7),
+        (100 * MIB, 64, {"quantization": "int8"}, 14),
+        (100 * MIB, 64, {"quantization": "int4"}, 23),
+        (100 * MIB, 16384, {"cache_quantization": "none"}, 2),
+        (100 * MIB, 16384, {"cache_quantization": "int8"}, 3),
+        (1, 8192, {}, 1),
+        (1 << 40, 8192, {"quantization": "int8"}, 32),
     ],
 )
-def test_more_blocks_fit_when_weights_and_cache_take_fewer_bits(
-    checkpoint: Checkpoint, cache_tokens: int, formats: dict[str, str], num_blocks: int
+def test_more_blocks_fit_when_weights_and_cache_take_fewer_bits_but_one_at_least_and_no_more_than_there_are(
+    checkpoint: Checkpoint, memory: int, cache_tokens: int, formats: dict[str, str], blocks: int
 ) -> None:
     limits = ServingLimits(cache_tokens=cache_tokens)
-    assert num_blocks_that_fit(checkpoint, "bfloat16", 100 * MIB, limits, **formats) == num_blocks
+    assert num_blocks_that_fit(checkpoint, "bfloat16", memory, limits, **formats) == blocks
 
 
 @pytest.mark.parametrize(("max_memory", "num_from_disk"), [("", 0), ("cpu=100MiB", 26)])
@@ -61,11 +63,6 @@ def test_a_device_that_is_not_there_is_named_with_what_to_do(name: str) -> None:
     with pytest.raises(UsageError, match=f"no device '{name}'") as refused:
         fitting.memory_limit_bytes(name)
     assert "potluck doctor" in refused.value.hint
-
-
-def test_at_least_one_block_and_at_most_all(checkpoint: Checkpoint) -> None:
-    assert num_blocks_that_fit(checkpoint, "bfloat16", 1, ServingLimits()) == 1
-    assert num_blocks_that_fit(checkpoint, "bfloat16", 1 << 40, ServingLimits(), quantization="int8") == 32
 
 
 @pytest.mark.parametrize(
@@ -107,9 +104,7 @@ def test_weights_and_sessions_of_blocks_that_are_to_come_count_from_the_beginnin
     assert room_for_sessions(blocks, plenty + weights, limits, grows=True, max_blocks=4) == alone // 2
 
 
-def test_sessions_get_less_than_was_planned_when_memory_is_short(
-    blocks: BlockSpan, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_sessions_get_less_than_planned_if_memory_is_short(blocks: BlockSpan, caplog: pytest.LogCaptureFixture) -> None:
     assert 500 < room_for_sessions(blocks, 1000 * blocks.bytes_per_token, ServingLimits(), grows=True) < 1000
     assert "memory is short" in caplog.text
     assert room_for_sessions(blocks, 0, ServingLimits(), grows=True) > 0
@@ -186,9 +181,7 @@ def test_what_sessions_were_promised_is_not_for_weights(tmp_path: Path) -> None:
     assert many.disk_bytes == 5
 
 
-def test_a_machine_that_is_short_of_memory_streams_instead_of_refusing(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_machine_short_of_memory_streams_instead_of_refusing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(fitting, "memory_limit_bytes", lambda device: 1000)
     assert place([1 << 20] * 4, room_for_weights(tmp_path)).num_streamed == 4
     limited = room_for_weights(tmp_path, max_memory="cpu=1000B")

@@ -69,24 +69,19 @@ async def watched(findings: list[ReachFinding], idle: list[bool], monkeypatch: p
         told.append(1)
 
     node.watch_reach(wait_idle, on_moved)
-    assert node._watching is not None
     async with asyncio.timeout(10):
         await node._watching
     return host, len(told)
 
 
-async def test_a_relayed_node_comes_out_once_it_is_reached_and_no_session_is_open(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+async def test_a_relayed_node_comes_out_once_it_is_reached_and_idle(monkeypatch: pytest.MonkeyPatch) -> None:
     findings = [RELAYED, RELAYED, ReachFinding(), DIRECT, DIRECT]
     host, told = await watched(findings, [False, True], monkeypatch)
     assert host.moves == [()]
     assert told == 1
 
 
-async def test_a_node_that_found_nobody_to_ask_goes_behind_a_relay_later_and_comes_out(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+async def test_a_node_that_found_nobody_to_ask_is_relayed_later_and_comes_out(monkeypatch: pytest.MonkeyPatch) -> None:
     host, told = await watched([ReachFinding(), RELAYED, DIRECT], [True, True], monkeypatch)
     assert host.moves == [("/ip4/45.45.7.2/tcp/31330/p2p/friend",), ()]
     assert told == 2

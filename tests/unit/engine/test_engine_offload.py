@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 import torch
-from helpers.engine_peers import load, opening, until
+from helpers.engine_peers import local_steps, opening, until
 from helpers.lone_engine import INPUTS, SPAN, Machine
 from potluck_control.engine_messages import Freed, Online
 from potluck_engine.memory import parking
@@ -25,9 +25,7 @@ async def machine(tmp_path: Path):
 
 
 def expected(tokens: slice) -> Tensor:
-    blocks = load(SPAN)
-    with torch.inference_mode():
-        return blocks.forward(INPUTS, blocks.new_cache())[:, tokens]
+    return local_steps(INPUTS, span=SPAN)[0][:, tokens]
 
 
 async def offload_and_restore(machine: Machine) -> None:
@@ -45,7 +43,6 @@ async def refusal(call: asyncio.Future[object]) -> Code:
 async def test_a_session_goes_on_after_restore_and_nothing_is_computed_again(machine: Machine, exact: bool) -> None:
     client = await machine.begin(exact=exact)
     await machine.engine.offload()
-    assert machine.engine.state is not None
     assert machine.engine.state.stage.paging.counts().spilled == 0, "pages in RAM stay where they are"
     assert await refusal(client.stream.receive(timeout_s=60)) is Code.DRAINING
     await machine.engine.restore()
@@ -68,60 +65,40 @@ async def test_sessions_survive_several_rounds_and_may_go_back(machine: Machine)
         torch.testing.assert_close(output, expected(slice(position, position + 1)), rtol=1e-4, atol=1e-4)
 
 
-async def test_what_does_not_fit_what_was_kept_is_to_be_replayed(machine: Machine) -> None:
+async def test_only_what_fits_what_its_own_peer_left_open_is_gone_on_with(machine: Machine) -> None:
     await machine.begin()
+    await (await machine.begin("ended")).close()
     await offload_and_restore(machine)
     changes: list[dict[str, object]] = [
-        *({"session_id": name} for name in ("another", None)),
+        *({"session_id": name} for name in ("another", "ended", None)),
+        {"client": machine.network.start()},
         {"max_length": 32},
         {"exact": True},
         {"span": Span(1, 2)},
     ]
     for change in changes:
         assert await refusal(machine.resume(slice(8, 9), **change)) is Code.ROLLBACK, change
-
-
-async def test_sessions_belong_to_the_peer_that_opened_them(machine: Machine) -> None:
-    await machine.begin()
-    await offload_and_restore(machine)
-    assert await refusal(machine.resume(slice(8, 9), client=machine.network.start())) is Code.ROLLBACK
     assert (await machine.resume(slice(8, 9))).shape == (2, 1, 64)
 
 
-async def test_nothing_is_kept_of_a_session_that_its_client_ended(machine: Machine) -> None:
-    await (await machine.begin()).close()
-    await offload_and_restore(machine)
-    assert await refusal(machine.resume(slice(8, 9))) is Code.ROLLBACK
-
-
-async def test_what_nobody_comes_back_to_is_let_go_with_its_memory(
+async def test_one_client_keeps_only_its_share_and_not_for_ever(
     machine: Machine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(parking, "MAX_A_PERSON", 2)
     monkeypatch.setattr(parking, "KEEP_S", 0.0)
-    await machine.begin()
+    for number in range(3):
+        await machine.begin(f"session {number}")
     await machine.engine.offload()
     serving = machine.engine.state
-    assert serving is not None
-    assert len(serving.parking) == 1
+    assert len(serving.parking) == len(serving.stage.paging.admission.holders) == 2
     await machine.engine.restore()
     await until(lambda: not serving.stage.paging.admission.holders)
     assert len(serving.parking) == 0
 
 
-async def test_one_client_keeps_no_more_than_its_share(machine: Machine, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(parking, "MAX_A_PERSON", 2)
-    for number in range(3):
-        await machine.begin(f"session {number}")
-    await machine.engine.offload()
-    assert machine.engine.state is not None
-    assert len(machine.engine.state.parking) == 2
-    assert len(machine.engine.state.stage.paging.admission.holders) == 2
-
-
 async def test_sessions_leave_a_device_with_memory_of_its_own(machine: Machine) -> None:
     await machine.begin()
     await machine.begin("lost", exact=True)
-    assert machine.engine.state is not None
     paging, whole = machine.engine.state.stage.paging, machine.engine.state.blocks.whole
     whole.device, there = torch.device("cuda"), whole.device
     paging.spill_all({holder.session for holder in paging.admission.holders.values()})
@@ -137,7 +114,6 @@ async def test_weights_without_an_origin_are_loaded_anew_and_sessions_replayed(t
     async with machine.engine:
         await machine.begin()
         await machine.engine.offload()
-        assert machine.engine.state is not None
         assert not machine.engine.state.blocks.is_restorable
         await machine.engine.restore()
         assert await refusal(machine.resume(slice(8, 9))) is Code.ROLLBACK

@@ -61,8 +61,12 @@ class World:
         self.line.withdraw(name)
 
 
-def test_what_fits_is_granted_at_once_and_in_order_if_need_be_all_to_one_client():
-    world = World()
+@pytest.fixture
+def world() -> World:
+    return World()
+
+
+def test_what_fits_is_granted_at_once_and_in_order_if_need_be_all_to_one_client(world: World):
     world.ask("a", 4)
     world.ask("b", 6)
     world.settle()
@@ -70,16 +74,14 @@ def test_what_fits_is_granted_at_once_and_in_order_if_need_be_all_to_one_client(
     assert world.free == 0
 
 
-def test_more_than_there_is_at_all_is_refused_without_waiting():
-    world = World()
+def test_more_than_there_is_at_all_is_refused_without_waiting(world: World):
     world.ask("a", 11)
     world.settle()
     assert world.refused == ["a"]
     assert world.line.num_waiting == 0
 
 
-def test_a_session_that_would_outgrow_all_pages_is_refused_without_waiting():
-    world = World()
+def test_a_session_that_would_outgrow_all_pages_is_refused_without_waiting(world: World):
     world.holder("a", pages=6, is_running=True)
     world.ask("a", 4, deadline=5.0)
     world.settle()
@@ -89,8 +91,7 @@ def test_a_session_that_would_outgrow_all_pages_is_refused_without_waiting():
     assert world.refused == ["a"]
 
 
-def test_a_client_may_take_exactly_its_share():
-    world = World()
+def test_a_client_may_take_exactly_its_share(world: World):
     world.holder("greedy", "greedy", pages=5, is_running=True)
     world.ask("greedy too", 1, client="greedy")
     world.ask("modest", 5, client="modest")
@@ -98,8 +99,7 @@ def test_a_client_may_take_exactly_its_share():
     assert world.granted == ["modest"]
 
 
-def test_a_session_that_could_not_be_spilled_is_left_alone_for_a_while():
-    world = World()
+def test_a_session_that_could_not_be_spilled_is_left_alone_for_a_while(world: World):
     world.holder("idle", pages=8).pinned_until = 30.0
     world.ask("new", 5)
     world.settle(29.9)
@@ -108,8 +108,7 @@ def test_a_session_that_could_not_be_spilled_is_left_alone_for_a_while():
     assert world.spilled == ["idle"]
 
 
-def test_waiter_is_refused_at_its_deadline():
-    world = World()
+def test_waiter_is_refused_at_its_deadline(world: World):
     world.holder("holder", pages=8, is_running=True)
     world.ask("waiter", 5, deadline=3.0)
     world.settle(2.9)
@@ -119,8 +118,7 @@ def test_waiter_is_refused_at_its_deadline():
     assert world.refused == ["waiter"]
 
 
-def test_the_small_pass_the_large_but_not_for_ever():
-    world = World()
+def test_the_small_pass_the_large_but_not_for_ever(world: World):
     world.holder("holder", pages=4, is_running=True)
     world.ask("large", 8)
     for i in range(MAX_PASSES + 5):
@@ -135,8 +133,7 @@ def test_the_small_pass_the_large_but_not_for_ever():
     assert world.granted[MAX_PASSES] == "large"
 
 
-def test_a_client_beyond_its_share_waits_while_another_within_its_share_does():
-    world = World()
+def test_a_client_beyond_its_share_waits_while_another_within_its_share_does(world: World):
     world.holder("greedy", "greedy", pages=8, is_running=True)
     world.ask("modest", 4, client="modest")
     world.ask("greedy too", 1, client="greedy")
@@ -147,8 +144,7 @@ def test_a_client_beyond_its_share_waits_while_another_within_its_share_does():
     assert world.granted == ["modest", "greedy too"]
 
 
-def test_idle_sessions_are_spilled_longest_idle_first_and_no_more_than_needed():
-    world = World()
+def test_idle_sessions_are_spilled_longest_idle_first_and_no_more_than_needed(world: World):
     world.holder("recent", pages=3, used_at=10.0)
     world.holder("old", pages=3, used_at=5.0)
     world.holder("older", pages=3, used_at=4.0)
@@ -158,8 +154,7 @@ def test_idle_sessions_are_spilled_longest_idle_first_and_no_more_than_needed():
     assert world.granted == ["new"]
 
 
-def test_idle_sessions_of_a_client_beyond_its_share_are_spilled_first():
-    world = World()
+def test_idle_sessions_of_a_client_beyond_its_share_are_spilled_first(world: World):
     world.holder("modest", "modest", pages=2, used_at=1.0)
     world.holder("greedy", "greedy", pages=8, used_at=5.0)
     world.ask("new", 2, client="new")
@@ -167,8 +162,7 @@ def test_idle_sessions_of_a_client_beyond_its_share_are_spilled_first():
     assert world.spilled == ["greedy"]
 
 
-def test_sessions_that_were_just_answered_or_run_keep_their_pages():
-    world = World()
+def test_sessions_that_were_just_answered_or_run_keep_their_pages(world: World):
     world.holder("thinking", pages=5, used_at=10.0)
     world.holder("running", pages=5, used_at=0.0, is_running=True)
     world.ask("new", 1)
@@ -179,8 +173,7 @@ def test_sessions_that_were_just_answered_or_run_keep_their_pages():
     assert world.spilled == ["thinking"]
 
 
-def test_nobody_is_spilled_when_that_would_not_be_enough():
-    world = World()
+def test_nobody_is_spilled_when_that_would_not_be_enough(world: World):
     world.holder("idle", pages=2)
     world.holder("running", pages=8, is_running=True)
     world.ask("new", 5)
@@ -188,8 +181,7 @@ def test_nobody_is_spilled_when_that_would_not_be_enough():
     assert world.spilled == []
 
 
-def test_sessions_that_all_wait_to_grow_do_not_wait_for_each_other():
-    world = World()
+def test_sessions_that_all_wait_to_grow_do_not_wait_for_each_other(world: World):
     for name in ("a", "b"):
         world.holder(name, pages=5)
         world.ask(name, 1)
@@ -202,8 +194,7 @@ def test_sessions_that_all_wait_to_grow_do_not_wait_for_each_other():
     assert world.line.holders["b"].pages == 6
 
 
-def test_who_leaves_the_line_is_forgotten():
-    world = World()
+def test_who_leaves_the_line_is_forgotten(world: World):
     world.holder("holder", pages=10, is_running=True)
     world.ask("a", 5)
     world.line.withdraw("a")
@@ -229,16 +220,13 @@ def test_what_is_reserved_is_not_free_for_others_until_it_expires(reserved: Page
 
 
 @pytest.mark.parametrize(("held", "asked", "left"), [(0, 8, 0), (1, 1, 5)], ids=["a new session", "a later step"])
-def test_a_reservation_is_used_up_by_a_new_session_of_its_client(
-    reserved: PageAdmission, held: int, asked: int, left: int
-) -> None:
+def test_a_reservation_is_used_up_by_a_new_session(reserved: PageAdmission, held: int, asked: int, left: int) -> None:
     reserved.ask(PageRequest(Holder("a", ANNA, pages=held), asked, deadline=100.0))
     assert isinstance(reserved.next(0.0, free=10 - held), Grant)
     assert reserved.reservations.pages(0.0) == left
 
 
-def test_a_spare_session_gives_way_at_once_and_before_those_that_rest() -> None:
-    world = World()
+def test_a_spare_session_gives_way_at_once_and_before_those_that_rest(world: World) -> None:
     world.holder("rests", "anna", pages=5)
     world.holder("spare", "bob", pages=5, used_at=99.9, is_spare=True)
     world.ask("new", 4, client="carl")
@@ -246,8 +234,7 @@ def test_a_spare_session_gives_way_at_once_and_before_those_that_rest() -> None:
     assert (world.spilled, world.granted) == (["spare"], ["new"])
 
 
-def test_a_spare_session_takes_nothing_from_others_and_waits_behind_them() -> None:
-    world = World()
+def test_a_spare_session_takes_nothing_from_others_and_waits_behind_them(world: World) -> None:
     world.holder("rests", "anna", pages=8)
     world.holder("spare", "bob", is_spare=True)
     world.ask("spare", 4, deadline=100.0)
@@ -260,8 +247,7 @@ def test_a_spare_session_takes_nothing_from_others_and_waits_behind_them() -> No
     assert world.refused == ["spare"]
 
 
-def test_spare_sessions_count_towards_nobodys_share() -> None:
-    world = World()
+def test_spare_sessions_count_towards_nobodys_share(world: World) -> None:
     world.holder("spare", "anna", pages=4, is_running=True, is_spare=True)
     world.holder("other", "bob", pages=1, is_running=True)
     world.ask("a", 5, client="anna")

@@ -7,8 +7,9 @@ from itertools import pairwise
 
 import pytest
 import torch
-from helpers.engine_peers import CHECKPOINT, Client, Server, hidden_states, is_close, load, opening, serve, until
+from helpers.engine_peers import Client, Server, hidden_states, is_close, local_steps, opening, serve, until
 from helpers.fake_network import FakeHost
+from helpers.golden import CHECKPOINT
 from potluck_control.launch_spec import ServingLimits
 from torch import Tensor
 
@@ -32,32 +33,23 @@ async def open_session(host: FakeHost, server: Server, hidden: Tensor, **options
     return client
 
 
-def local(*steps: Tensor) -> list[Tensor]:
-    blocks = load(SPAN)
-    cache = blocks.new_cache()
-    with torch.inference_mode():
-        return [blocks.forward(hidden, cache) for hidden in steps]
-
-
-async def test_a_session_that_begins_as_another_computes_only_what_differs(network, blocks):
+async def test_a_session_that_begins_as_another_computes_only_what_differs(server, host):
     prompt, other, token = hidden_states(1, 40), hidden_states(1, 30, seed=1), hidden_states(1, 1, seed=2)
     longer = torch.cat([prompt[:, :32], other], dim=1)
-    async with serve(network, blocks=blocks) as server:
-        host = network.start()
-        first = await open_session(host, server, prompt)
-        await first.close()
-        second = await Client.open(host, server)
-        reply = await second.step(StepRequest(longer, opening(max_length=256)))
-        counted = server.serving.metrics()
-        assert (counted.prefill_tokens, counted.shared_tokens) == (40 + 30, 32)
-        expected, after = local(longer, token)
-        assert is_close(reply.hidden, expected)
-        assert is_close((await second.step(StepRequest(token))).hidden, after)
-        third = await Client.open(host, server)
-        again = await third.step(StepRequest(longer[:, :48], opening(max_length=256)))
-        assert torch.equal(again.hidden, reply.hidden[:, :48])
-        assert server.serving.metrics().prefill_tokens == counted.prefill_tokens  # nothing at all
-        assert is_close((await third.step(StepRequest(token))).hidden, local(longer[:, :48], token)[1])
+    first = await open_session(host, server, prompt)
+    await first.close()
+    second = await Client.open(host, server)
+    reply = await second.step(StepRequest(longer, opening(max_length=256)))
+    counted = server.serving.metrics()
+    assert (counted.prefill_tokens, counted.shared_tokens) == (40 + 30, 32)
+    expected, after = local_steps(longer, token)
+    assert is_close(reply.hidden, expected)
+    assert is_close((await second.step(StepRequest(token))).hidden, after)
+    third = await Client.open(host, server)
+    again = await third.step(StepRequest(longer[:, :48], opening(max_length=256)))
+    assert torch.equal(again.hidden, reply.hidden[:, :48])
+    assert server.serving.metrics().prefill_tokens == counted.prefill_tokens  # nothing at all
+    assert is_close((await third.step(StepRequest(token))).hidden, local_steps(longer[:, :48], token)[1])
 
 
 async def test_a_beginning_that_comes_in_pieces_is_kept_whole(network, blocks):
@@ -78,25 +70,20 @@ async def test_a_beginning_that_comes_in_pieces_is_kept_whole(network, blocks):
     torch.testing.assert_close(answers[0], answers[1], rtol=1e-5, atol=1e-4)  # other rows in a step round otherwise
 
 
-async def test_beginnings_are_not_shared_with_other_clients_spans_or_prompts(network, blocks):
+async def test_beginnings_are_not_shared_with_other_clients_spans_or_prompts(network, server, host):
     prompt = hidden_states(1, 32)
-    async with serve(network, blocks=blocks) as server:
-        host = network.start()
-        await open_session(host, server, prompt)
-        await open_session(network.start(), server, prompt)
-        part = await Client.open(host, server)
-        await part.step(StepRequest(prompt, opening(Span(0, 1))))
-        tuned = await Client.open(host, server)
-        reply = await tuned.step(StepRequest(prompt, opening(), prompts=hidden_states(2, 4, seed=3)[:, None]))
-        assert server.serving.metrics().shared_tokens == 0
-        with torch.inference_mode():
-            expected = load(SPAN).forward(prompt, None, hidden_states(2, 4, seed=3)[:, None])
-        assert is_close(reply.hidden, expected)
+    await open_session(host, server, prompt)
+    await open_session(network.start(), server, prompt)
+    part = await Client.open(host, server)
+    await part.step(StepRequest(prompt, opening(Span(0, 1))))
+    tuned = await Client.open(host, server)
+    reply = await tuned.step(StepRequest(prompt, opening(), prompts=hidden_states(2, 4, seed=3)[:, None]))
+    assert server.serving.metrics().shared_tokens == 0
+    assert is_close(reply.hidden, *local_steps(prompt, prompts=hidden_states(2, 4, seed=3)[:, None]))
 
 
-async def test_kept_beginnings_count_as_free_and_give_way(network, blocks):
+async def test_kept_beginnings_count_as_free_and_give_way(network, blocks, host):
     async with serve(network, blocks=blocks, limits=ServingLimits(cache_tokens=160)) as server:
-        host = network.start()
         client = await open_session(host, server, hidden_states(1, 32))
         await client.close()
         await until(lambda: server.used_pages == 0)
@@ -106,31 +93,29 @@ async def test_kept_beginnings_count_as_free_and_give_way(network, blocks):
         assert server.serving.compute.page_counts.kept == 0
 
 
-async def test_reordered_rows_share_pages_instead_of_copying_them(network, blocks):
+async def test_reordered_rows_share_pages_instead_of_copying_them(network, blocks, host):
     prompt, token = hidden_states(4, 33), hidden_states(4, 1, seed=1)
     async with serve(network, blocks=blocks, limits=ServingLimits(cache_tokens=16 * 40)) as server:
-        host = network.start()
         client = await open_session(host, server, prompt)
         assert server.used_pages == 4 * 3
         order = torch.tensor([1, 1, 1, 1])
         reply = await client.step(StepRequest(token, hypo_ids=order))
-        expected = local(prompt[1:2].expand(4, -1, -1), token)[1]
+        expected = local_steps(prompt[1:2].expand(4, -1, -1), token)[1]
         assert is_close(reply.hidden, expected)
         assert server.used_pages == 2 + 4  # two full ones for all, and the last one for each
 
 
 @pytest.mark.usefixtures("quickly_idle")
-async def test_an_idle_session_makes_room_and_goes_on_where_it_was(network, blocks, tmp_path):
+async def test_an_idle_session_makes_room_and_goes_on_where_it_was(network, blocks, tmp_path, host):
     prompt, token = hidden_states(2, 35), hidden_states(2, 1, seed=1)
     async with serve(network, blocks=blocks, limits=ServingLimits(cache_tokens=128), spill_folder=tmp_path) as server:
-        host = network.start()
         idle = await open_session(host, server, prompt)
         busy = await open_session(network.start(), server, hidden_states(1, 60, seed=2))
         counted = server.serving.metrics()
         assert (counted.spills, counted.returns, counted.pages.spilled) == (1, 0, 6)
         await busy.close()
         reply = await idle.step(StepRequest(token))
-        assert is_close(reply.hidden, local(prompt, token)[1])
+        assert is_close(reply.hidden, local_steps(prompt, token)[1])
         counted = server.serving.metrics()
         assert (counted.returns, counted.pages.spilled, counted.pages.used) == (1, 0, 6)
         assert list(tmp_path.iterdir()) == []
@@ -159,15 +144,14 @@ async def test_a_full_disk_costs_the_newcomer_its_place_and_nobody_else_anything
             await newcomer.send(StepRequest(hidden_states(1, 60, seed=2), opening(max_length=256, alloc_timeout_s=60)))
             await until(lambda: "cannot be spilled" in caplog.text)
         reply = await idle.step(StepRequest(token))
-        assert is_close(reply.hidden, local(prompt, token)[1])
+        assert is_close(reply.hidden, local_steps(prompt, token)[1])
         await idle.close()
         await newcomer.answer((1, 60, 64))
 
 
 @pytest.mark.usefixtures("quickly_idle")
-async def test_a_session_that_runs_alone_counts_and_keeps_its_place(network, blocks, tmp_path):
+async def test_a_session_that_runs_alone_counts_and_keeps_its_place(network, blocks, tmp_path, host):
     async with serve(network, blocks=blocks, limits=ServingLimits(cache_tokens=128), spill_folder=tmp_path) as server:
-        host = network.start()
         exact = await Client.open(host, server)
         await exact.step(StepRequest(hidden_states(1, 100), opening(max_length=256, exact=True)))
         assert server.used_pages == 7
@@ -180,7 +164,7 @@ async def test_a_session_that_runs_alone_counts_and_keeps_its_place(network, blo
 async def test_exact_sessions_are_held_as_computed_where_others_are_held_in_int8(network):
     packed = load_span(open_checkpoint(str(CHECKPOINT)), SPAN, cache_quantization="int8")
     prompt, token = hidden_states(1, 40), hidden_states(1, 1, seed=1)
-    wanted = local(prompt, token)[1]
+    wanted = local_steps(prompt, token)[1]
     async with serve(network, blocks=packed) as server:
         errors, pages = {}, {}
         for exact in (True, False):
@@ -195,10 +179,9 @@ async def test_exact_sessions_are_held_as_computed_where_others_are_held_in_int8
         assert pages == {True: 11, False: 3}  # 16 numbers of a head take 64 bytes in float32 and 18 in int8
 
 
-async def test_a_spare_session_loses_its_memory_to_others_until_it_is_one_no_more(network, blocks):
+async def test_a_spare_session_loses_its_memory_to_others_until_it_is_one_no_more(network, blocks, host):
     hidden = hidden_states(1, 80)
     async with serve(network, blocks=blocks, limits=ServingLimits(cache_tokens=160)) as server:
-        host = network.start()
         spare, taken = await Client.open(host, server), await Client.open(host, server)
         for client in (spare, taken):
             reply = await client.step(StepRequest(hidden, opening(max_length=256), is_spare=True))

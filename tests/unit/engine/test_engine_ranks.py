@@ -3,10 +3,10 @@
 import asyncio
 import os
 import signal
+import socket
 import subprocess
 import sys
-from collections.abc import AsyncIterator, Generator
-from contextlib import asynccontextmanager
+from collections.abc import Generator
 from pathlib import Path
 from typing import Any
 
@@ -15,20 +15,20 @@ import pytest
 import torch
 from helpers.engine_peers import CHECKPOINT, SWARM, hidden_states, load
 from helpers.lone_engine import Machine
-from potluck_control.engine_messages import (
-    Online,
-)
+from potluck_control.engine_messages import Online
 from potluck_control.launch_spec import LaunchSpec
+from potluck_engine import server
 from potluck_engine.loaded_blocks import LoadedBlocks
+from potluck_engine.ranks import processes
 from potluck_engine.ranks.devices import check_devices
 from potluck_engine.ranks.processes import RankProcesses
-from potluck_engine.ranks.ranked import RankedSpan, loaded_blocks
+from potluck_engine.ranks.ranked import loaded_blocks
 from potluck_engine.server import Engine
 from torch import Tensor
 
+from potluck.blocks import BlockSpan
 from potluck.blocks.kv import KvMemory, KvSequence
 from potluck.blocks.plans import StepRow, plan_step
-from potluck.checkpoint import open_checkpoint
 from potluck.errors import UsageError
 from potluck.membership.membership import Membership
 from potluck.protocol.blocks import Span
@@ -37,79 +37,58 @@ from potluck.protocol.codes import Code, RemoteError
 SPAN = Span(0, 2)
 
 
-@asynccontextmanager
-async def two_ranks(folder: Path) -> AsyncIterator[tuple[RankProcesses, RankedSpan]]:
-    config = LaunchSpec(Membership(SWARM), str(CHECKPOINT), folder, "0:2", devices=("cpu", "cpu"))
-    ranks = await RankProcesses.start(config)
-    try:
-        own = await asyncio.to_thread(ranks.load, open_checkpoint(str(CHECKPOINT)), SPAN)
-        yield ranks, RankedSpan(own, ranks)
-    finally:
-        await ranks.close()
-
-
 def close_to(one: Tensor, other: Tensor) -> bool:
     return float((one - other).norm() / other.norm()) < 1e-5
 
 
-async def test_all_that_an_engine_does_comes_out_as_from_one_process_and_stays_on_this_machine(tmp_path: Path) -> None:
-    alone = load(SPAN)
-    async with two_ranks(tmp_path) as (ranks, blocks):
-        together, one = loaded_blocks(blocks, piece_tokens=512), LoadedBlocks(alone, piece_tokens=512)
-        await asyncio.to_thread(_compare_sessions_alone, together, one)
-        await asyncio.to_thread(_compare_calls, together, one)
-        await asyncio.to_thread(_compare_steps, together, one)
-        heard = [psutil.Process(pid).net_connections("inet") for pid in (os.getpid(), *ranks.pids)]
-        assert {item.laddr.ip for each in heard for item in each} == {"127.0.0.1"}
-    assert not any(_lives(pid) for pid in ranks.pids)
-
-
-async def test_a_rank_that_hangs_is_killed_in_time_and_every_call_is_refused_with_a_code(
+async def test_a_span_on_two_devices_computes_as_on_one_and_comes_back_when_a_device_ends_or_hangs(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("potluck_engine.ranks.processes.EXCHANGE_TIMEOUT_S", 0.5)
-    async with two_ranks(tmp_path) as (ranks, blocks):
-        os.kill(ranks.pids[0], signal.SIGSTOP)
+    monkeypatch.setattr(server, "_STABLE_S", 0.0)
+    machine = Machine(tmp_path, span=SPAN, devices=("cpu", "cpu"))
+    async with machine.engine as engine:
+        pids = [_rank_pid(engine)]
+        await asyncio.to_thread(_compare_all, _blocks(engine))
+        heard = [psutil.Process(pid).net_connections("inet") for pid in (os.getpid(), *pids)]
+        assert {item.laddr.ip for each in heard for item in each} == {"127.0.0.1"}, "it stays on this machine"
+        await engine.offload()
+        os.kill(pids[-1], signal.SIGKILL)
+        async with asyncio.timeout(120):
+            while _rank_pid(engine) in pids:  # noqa: ASYNC110 (a process is noticed, another started)
+                await asyncio.sleep(0.05)
+        pids.append(_rank_pid(engine))
+        with monkeypatch.context() as short:
+            short.setattr(processes, "EXCHANGE_TIMEOUT_S", 5.0)
+            await engine.restore()
+        await asyncio.to_thread(_compare_forward, _blocks(engine))
+        assert _times_online(machine) == 2, "not before it was asked to"
+        os.kill(pids[-1], signal.SIGSTOP)
+        hanging = _blocks(engine)
         for _ in range(2):
             with pytest.raises(RemoteError) as refused:
-                await asyncio.to_thread(blocks.forward, hidden_states(1, 5))
+                await asyncio.to_thread(_compare_forward, hanging)
             assert refused.value.code is Code.DRAINING
             assert refused.value.retry_after_s
-        async with asyncio.timeout(60):
-            await ranks.wait_lost()
-    assert not _lives(ranks.pids[0])
+        async with asyncio.timeout(120):
+            while _times_online(machine) < 3:  # noqa: ASYNC110 (likewise)
+                await asyncio.sleep(0.05)
+        await asyncio.to_thread(_compare_forward, _blocks(engine))
+        pids.append(_rank_pid(engine))
+    assert not any(map(_lives, pids))
 
 
-def test_ranks_end_with_an_engine_that_was_killed(tmp_path: Path) -> None:
-    engine = subprocess.Popen(
-        [sys.executable, "-c", _START_RANKS, str(tmp_path)],
-        stdout=subprocess.PIPE,
-        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
-    )
-    assert engine.stdout is not None
-    rank = psutil.Process(int(engine.stdout.readline()))
-    engine.kill()
-    engine.communicate()
-    _, alive = psutil.wait_procs([rank], timeout=60)
-    assert not alive
-
-
-_START_RANKS = """
-import asyncio, sys
-from pathlib import Path
-from helpers.engine_peers import CHECKPOINT, SWARM
-from potluck_control.launch_spec import LaunchSpec
-from potluck_engine.ranks.processes import RankProcesses
-from potluck.membership.membership import Membership
-
-async def main():
-    spec = LaunchSpec(Membership(SWARM), str(CHECKPOINT), Path(sys.argv[1]), devices=("cpu", "cpu"))
-    ranks = await RankProcesses.start(spec)
-    print(ranks.pids[0], flush=True)
-    await asyncio.sleep(600)
-
-asyncio.run(main())
-"""
+def test_a_rank_ends_with_the_process_that_started_it_even_if_its_pipe_stays_open(tmp_path: Path) -> None:
+    ours, theirs = socket.socketpair()
+    with ours, theirs, (tmp_path / "memory").open("w+b") as memory:
+        fds = theirs.fileno(), memory.fileno()
+        rank = [sys.executable, "-m", "potluck_engine.ranks.rank", "--rank=1", f"--pipe={fds[0]}", f"--memory={fds[1]}"]
+        command = ["/bin/sh", "-c", '"$@" --parent=$$ & echo $!; wait', "sh", *rank]
+        engine = subprocess.Popen(command, stdout=subprocess.PIPE, pass_fds=fds)
+        process = psutil.Process(int(engine.stdout.readline()))
+        engine.kill()
+        engine.communicate()
+        _, alive = psutil.wait_procs([process], timeout=60)
+        assert not alive
 
 
 @pytest.mark.parametrize(
@@ -136,30 +115,27 @@ async def test_a_device_that_is_not_there_is_refused_before_anything_is_started(
         await RankProcesses.start(config)
 
 
-async def test_an_engine_gives_its_devices_back_loses_one_meanwhile_and_serves_again(tmp_path: Path) -> None:
-    machine = Machine(tmp_path, span=SPAN, devices=("cpu", "cpu"))
-    async with machine.engine as engine:
-        first = _rank_pid(engine)
-        await engine.offload()
-        os.kill(first, signal.SIGKILL)
-        async with asyncio.timeout(60):
-            while _rank_pid(engine) == first:  # noqa: ASYNC110 (a process is noticed, another started)
-                await asyncio.sleep(0.05)
-        second = _rank_pid(engine)
-        await engine.restore()
-        assert engine.state is not None
-        blocks = engine.state.blocks.whole
-        with torch.inference_mode():
-            output = await asyncio.to_thread(blocks.forward, hidden_states(1, 5))
-            assert close_to(output, load(SPAN)(hidden_states(1, 5)))
-    assert not _lives(first)
-    assert not _lives(second)
-    assert [type(event) for event in machine.events].count(Online) == 2
+def _times_online(machine: Machine) -> int:
+    return [type(event) for event in machine.events].count(Online)
 
 
 def _rank_pid(engine: Engine) -> int:
-    assert engine.loader.ranks is not None
     return engine.loader.ranks.pids[0]
+
+
+def _blocks(engine: Engine) -> BlockSpan:
+    return engine.state.blocks.whole
+
+
+def _compare_all(blocks: BlockSpan) -> None:
+    together, one = loaded_blocks(blocks, piece_tokens=512), LoadedBlocks(load(SPAN), piece_tokens=512)
+    for compare in (_compare_sessions_alone, _compare_calls, _compare_steps):
+        compare(together, one)
+
+
+def _compare_forward(blocks: BlockSpan) -> None:
+    with torch.inference_mode():
+        assert close_to(blocks.forward(hidden_states(1, 5)), load(SPAN).forward(hidden_states(1, 5)))
 
 
 def _compare_sessions_alone(together: LoadedBlocks, one: LoadedBlocks) -> None:

@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator
 
 import pytest
 import torch
-from helpers.engine_peers import Client, Server, hidden_states, is_close, load, opening, serve, until
+from helpers.engine_peers import Client, Server, hidden_states, is_close, load, local_steps, opening, serve, until
 from helpers.fake_network import FakeNetwork
 from potluck_control.launch_spec import ServingLimits
 
@@ -37,12 +37,6 @@ async def sliding(network: FakeNetwork) -> AsyncIterator[Server]:
         yield server
 
 
-def expected(span: Span, batch: int, tokens: int) -> torch.Tensor:
-    with torch.inference_mode():
-        blocks = load(span)
-        return blocks.forward(hidden_states(batch, tokens), blocks.new_cache())
-
-
 class Stepper:
     """A session over `span` of two rows, and what it was told with the last answer."""
 
@@ -62,9 +56,7 @@ async def a_session(network: FakeNetwork, server: Server, span: Span) -> Stepper
     return Stepper(await Client.open(network.start(), server), span)
 
 
-async def test_a_session_over_blocks_that_stay_goes_on_through_a_whole_slide(
-    network: FakeNetwork, sliding: Server
-) -> None:
+async def test_a_session_over_blocks_that_stay_goes_on_through_a_slide(network: FakeNetwork, sliding: Server) -> None:
     session = await a_session(network, sliding, Span(2, 3))
     outputs = [await session.step(0, 20)]
     await grow(sliding, 3)
@@ -72,17 +64,15 @@ async def test_a_session_over_blocks_that_stay_goes_on_through_a_whole_slide(
     await shrink(sliding, Span(2, 4))
     outputs.append(await session.step(22, 30))
     assert not session.is_leaving
-    assert is_close(torch.cat(outputs, 1), expected(Span(2, 3), 2, 30))
+    assert is_close(torch.cat(outputs, 1), *local_steps(hidden_states(2, 30), span=Span(2, 3)))
     newcomer = await a_session(network, sliding, Span(2, 4))
-    assert is_close(await newcomer.step(0, 30), expected(Span(2, 4), 2, 30))
+    assert is_close(await newcomer.step(0, 30), *local_steps(hidden_states(2, 30), span=Span(2, 4)))
     for each in (session, newcomer):
         await each.client.close()
     await until(lambda: sliding.used_pages == 0)
 
 
-async def test_a_session_over_blocks_that_go_is_told_to_leave_and_waited_for(
-    network: FakeNetwork, sliding: Server
-) -> None:
+async def test_a_session_over_blocks_that_go_is_told_and_waited_for(network: FakeNetwork, sliding: Server) -> None:
     goes, stays = await a_session(network, sliding, Span(1, 3)), await a_session(network, sliding, Span(2, 3))
     for session in (goes, stays):
         await session.step(0, 20)
@@ -115,8 +105,5 @@ async def test_a_session_that_runs_alone_keeps_its_cache(network: FakeNetwork, s
     await grow(sliding, 0)
     await shrink(sliding, Span(2, 3))
     outputs.append((await client.step(StepRequest(hidden_states(1, 9)[:, 5:]))).hidden)
-    with torch.inference_mode():
-        blocks = load(Span(2, 3))
-        cache = blocks.new_cache()
-        alone = [blocks.forward(hidden_states(1, 9)[:, a:b], cache) for a, b in ((0, 5), (5, 9))]
+    alone = local_steps(hidden_states(1, 9)[:, :5], hidden_states(1, 9)[:, 5:], span=Span(2, 3))
     assert all(torch.equal(one, other) for one, other in zip(outputs, alone, strict=True))

@@ -23,6 +23,11 @@ def scheduler(
     return StepScheduler(max_queued_jobs=jobs, max_queued_tokens=tokens, max_step_tokens=step_tokens, shares=shares)
 
 
+@pytest.fixture
+def queue() -> StepScheduler:
+    return scheduler()
+
+
 def ready(target: StepScheduler, *jobs: StepJob, now: float = 0.0) -> None:
     for each in jobs:
         target.add(each, now, COST)
@@ -57,12 +62,10 @@ def resting(*sessions: str, rounds: int = 3) -> tuple[StepScheduler, float]:
     return queue, now
 
 
-def test_decode_rows_of_all_sessions_share_one_step():
-    queue = scheduler()
+def test_decode_rows_of_all_sessions_share_one_step(queue: StepScheduler):
     ready(queue, job("a"), job("b", rows=4), job("c", client="other"))
     action = queue.next(0.0, COST)
     assert counts(action) == {"a": 1, "b": 1, "c": 1}
-    assert isinstance(action, Batch)
     assert (action.rows, action.tokens) == (6, 6)
     assert sorted(run(queue, action, 1.0)) == ["a", "b", "c"]
     assert queue.next(1.0, COST) is None
@@ -80,18 +83,15 @@ def test_prefill_alone_takes_the_full_budget_and_goes_on_until_it_is_done():
     assert done == ["s"]
 
 
-def test_prefill_beside_decode_stretches_the_step_by_no_more_than_allowed():
-    queue = scheduler()
+def test_prefill_beside_decode_stretches_the_step_by_no_more_than_allowed(queue: StepScheduler):
     ready(queue, job("decode"), job("prefill", tokens=500))
     action = queue.next(0.0, COST)
     assert counts(action)["decode"] == 1
-    assert isinstance(action, Batch)
     assert COST.of(action.tokens) <= PREFILL_STRETCH * COST.of(1)
     assert counts(action)["prefill"] >= MIN_PIECE_TOKENS
 
 
-def test_prefill_stays_bounded_while_a_decoding_session_is_away_and_not_after_it_left():
-    queue = scheduler()
+def test_prefill_stays_bounded_while_a_decoding_session_is_away_and_not_after_it_left(queue: StepScheduler):
     ready(queue, job("decode"))
     run(queue, queue.next(0.0, COST), 0.0)
     ready(queue, job("prefill", tokens=500))
@@ -101,8 +101,7 @@ def test_prefill_stays_bounded_while_a_decoding_session_is_away_and_not_after_it
     assert counts(queue.next(0.1, COST))["prefill"] == 500
 
 
-def test_a_session_that_decoded_last_does_not_bound_its_own_prefill():
-    queue = scheduler()
+def test_a_session_that_decoded_last_does_not_bound_its_own_prefill(queue: StepScheduler):
     ready(queue, job("chat"))
     run(queue, queue.next(0.0, COST), 0.0)
     ready(queue, job("chat", tokens=500))
@@ -213,8 +212,7 @@ def test_rows_that_come_back_later_than_they_save_are_not_waited_for():
 
 
 @pytest.mark.parametrize(("tokens", "is_alone"), [(1, True), (5, False)], ids=["alone", "prefill"])
-def test_only_sessions_that_decode_in_batches_are_waited_for(tokens: int, is_alone: bool):
-    queue = scheduler()
+def test_only_sessions_that_decode_in_batches_are_waited_for(tokens: int, is_alone: bool, queue: StepScheduler):
     for now in (0.0, 0.002, 0.004):
         ready(queue, job("a", tokens=tokens, alone=is_alone), now=now)
         action = queue.next(now, FREE)
@@ -224,8 +222,7 @@ def test_only_sessions_that_decode_in_batches_are_waited_for(tokens: int, is_alo
     assert counts(queue.next(0.005, COST)) == {"b": 1}
 
 
-def test_a_session_that_prefills_again_no_longer_bounds_the_prefill_of_others():
-    queue = scheduler()
+def test_a_session_that_prefills_again_no_longer_bounds_the_prefill_of_others(queue: StepScheduler):
     for tokens in (1, 5):
         ready(queue, job("a", tokens=tokens))
         run(queue, queue.next(0.0, COST), 0.0)
@@ -250,8 +247,7 @@ def test_tokens_that_wait_are_bounded_but_a_single_large_step_is_taken():
         queue.add(job("b"), 0.0, COST)
 
 
-def test_discarded_step_is_forgotten_wherever_it_was():
-    queue = scheduler()
+def test_discarded_step_is_forgotten_wherever_it_was(queue: StepScheduler):
     arrived, waiting, alone = job("a", tokens=7), job("b"), job("c", alone=True)
     ready(queue, waiting, alone)
     queue.add(arrived, 0.0, COST)
@@ -264,8 +260,7 @@ def test_discarded_step_is_forgotten_wherever_it_was():
     assert (len(queue), queue.queued_tokens) == (0, 0)
 
 
-def test_steps_past_their_deadline_are_given_up():
-    queue = scheduler()
+def test_steps_past_their_deadline_are_given_up(queue: StepScheduler):
     late, good = job("a"), job("b")
     late.deadline = 5.0
     ready(queue, late, good)
@@ -337,8 +332,7 @@ def test_prefill_fills_the_pause_of_a_decoding_session_and_leaves_it_the_next_st
     assert counts(queue.next(now + 0.200, COST)) == {"decode": 1}
 
 
-def test_prefill_that_ran_while_nobody_decoded_owes_no_step():
-    queue = scheduler()
+def test_prefill_that_ran_while_nobody_decoded_owes_no_step(queue: StepScheduler):
     ready(queue, job("first", tokens=100))
     run(queue, queue.next(0.0, COST), 0.1)
     ready(queue, job("decode"), job("prefill", tokens=100))
@@ -358,8 +352,7 @@ def test_prefill_goes_on_in_small_pieces_when_a_decoding_session_is_later_than_u
     assert taken == [12, 12]  # two times what a decode step takes
 
 
-def test_who_usually_comes_back_in_time_but_not_always_is_waited_for_no_longer_than_it_saves():
-    queue = scheduler()
+def test_who_usually_comes_back_in_time_but_not_always_is_waited_for_no_longer_than_it_saves(queue: StepScheduler):
     now = 0.0
     for pause in (0.002, 0.012, 0.002, 0.012):
         ready(queue, job("a"), job("b"), now=now)

@@ -109,19 +109,6 @@ def test_a_program_gets_no_details_unless_it_asks(server: GatewayServer) -> None
     assert details["route"][1] == {"peer_id": "12D3KooX", "name": "ana", "blocks": "4:12"}
 
 
-@pytest.mark.parametrize(
-    ("failure", "kind"),
-    [(ContextLengthError("too long"), UsageError), (SwarmError("nobody serves block 3"), SwarmError)],
-)
-def test_a_command_tells_a_wrong_request_from_a_swarm_that_cannot_answer(
-    server: GatewayServer, model: Words, failure: PotluckError, kind: type[PotluckError]
-) -> None:
-    model.early_failure = failure
-    with pytest.raises(PotluckError) as raised:
-        complete(ready(server), "Once", CompletionOptions(5), on_text=lambda _: None)
-    assert type(raised.value) is kind
-
-
 def test_all_parts_of_an_answer_carry_its_id_and_no_other_answer_does(server: GatewayServer) -> None:
     first, second = (streamed(server) for _ in range(2))
     assert len(first) == 6  # who speaks, three words, the end, the counts
@@ -174,6 +161,7 @@ def test_strangers_are_refused(
         *(HELLO | {"tools": [{"type": "function"}]}, HELLO | {"no_such_field": 1}, HELLO | {"model": 5}),
         {"messages": [{"role": "user", "content": [{"type": "image_url", "image_url": {"url": "x"}}]}]},
         {"messages": [{"role": "assistant", "content": "", "tool_calls": [{}]}]},
+        *(rb'{"messages": [{"role": "user", "content": "\ud800"}]}', b'"\xed\xa0\x80"'),  # half a pair of surrogates
     ],
 )
 def test_a_request_that_is_not_understood_says_why(server: GatewayServer, body: object) -> None:
@@ -182,7 +170,8 @@ def test_a_request_that_is_not_understood_says_why(server: GatewayServer, body: 
     assert send(server, HELLO)[0] == 200
 
 
-def test_other_paths_and_models_and_too_much_are_refused(server: GatewayServer) -> None:
+def test_models_are_listed_and_others_other_paths_and_too_much_are_refused(server: GatewayServer) -> None:
+    assert json.loads(exchange(server, b"", path="/v1/models", method="GET")[1])["data"][0]["id"] == "words"
     assert send(server, HELLO, path="/v1/files")[0] == 404
     assert send(server, HELLO | {"model": "other"})[0] == 404
     assert send(server, HELLO, Content_Length=str(1 << 30))[0] == 413
@@ -213,6 +202,9 @@ def test_a_failure_before_the_first_part_has_its_own_status(
     answer, said = exchange(server, HELLO | {"stream": is_streamed})
     assert (answer.status, json.loads(said)["error"]["code"]) == (status, code)
     assert bool(answer.headers["Retry-After"]) == (status == 503)
+    with pytest.raises(PotluckError) as raised:  # in a command
+        complete(ready(server), "Once", CompletionOptions(5), on_text=lambda _: None)
+    assert type(raised.value) is (SwarmError if status == 503 else UsageError)
 
 
 def test_a_field_without_effect_is_named_in_the_answer(server: GatewayServer) -> None:
@@ -310,13 +302,6 @@ def _is_ended(connection: socket.socket) -> bool:
         return connection.recv(1000) == b""
     except ConnectionResetError:
         return True
-
-
-@pytest.mark.parametrize("body", [rb'{"messages": [{"role": "user", "content": "\ud800"}]}', b'"\xed\xa0\x80"'])
-def test_half_a_pair_of_surrogates_is_a_bad_request(server: GatewayServer, body: bytes) -> None:
-    status, answer = send(server, body)
-    assert status == 400
-    assert "not JSON" in answer["error"]["message"]
 
 
 def test_a_key_may_stand_before_the_path_for_programs_that_send_no_headers(server: GatewayServer) -> None:

@@ -78,14 +78,10 @@ def test_a_stranger_that_keeps_asking_is_refused_and_then_thrown_out_for_a_while
     assert isinstance(budgets.request(stranger(0), 0, 40.0), Lease)
 
 
-def test_a_stranger_may_send_little_at_a_time() -> None:
+def test_all_strangers_together_have_one_budget_for_small_requests_that_costs_members_nothing() -> None:
     budgets = Budgets(person_of)
     assert budgets.request(stranger(0), STRANGERS.max_request_bytes + 1, 0.0) is Refused.FOR_NOW
     assert budgets.max_request_bytes(stranger(0)) < budgets.max_request_bytes(ANA)
-
-
-def test_all_strangers_together_have_one_budget_that_costs_members_nothing() -> None:
-    budgets = Budgets(person_of)
     assert sum(spend_all(budgets, stranger(number)) for number in range(10)) == STRANGERS.burst
     assert isinstance(budgets.request(ANA, 0, 0.0), Lease)
     streams = [budgets.open_stream(stranger(number), 1000.0) for number in range(200)]
@@ -124,16 +120,13 @@ def test_names_without_number_cost_no_memory_without_end(monkeypatch: pytest.Mon
     assert max(len(budgets._addresses), len(budgets._each), len(budgets._persons), len(budgets._thrown_out)) <= 40
 
 
-def test_a_person_causes_some_log_lines_a_minute() -> None:
+def test_a_person_causes_some_log_lines_and_dials_a_minute_and_all_strangers_together_few() -> None:
     budgets = Budgets(person_of)
     assert sum(budgets.may_log(ANA, 1.0) for _ in range(100)) == PERSON.log_lines
     assert budgets.may_log(BEN, 1.0)
     assert budgets.may_log(ANAS_OTHER, 61.0)
     assert sum(budgets.may_log(stranger(number), 1.0) for number in range(100)) == STRANGERS.log_lines
 
-
-def test_a_person_may_have_itself_dialled_a_few_times_a_minute_and_all_strangers_together_once() -> None:
-    budgets = Budgets(person_of)
     assert sum(budgets.may_dial(ANA, 1.0) for _ in range(100)) == PERSON.dials
     assert sum(budgets.may_dial(stranger(number), 1.0) for number in range(100)) == STRANGERS.dials
 

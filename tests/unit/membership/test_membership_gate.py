@@ -60,8 +60,7 @@ async def test_a_node_made_for_one_run_shows_a_pass_of_its_person_who_may_be_a_w
 async def test_a_removed_member_is_refused_by_all_and_what_they_witnessed_stays(there: World) -> None:
     founder, made, ana = there.begin(ANA)
     bob = await there.join(made, "Bob", BOB, ANA)
-    eve = there.node(joined(made, "Eve", EVE).for_node(), EVE)
-    await eve.present(BOB.peer_id)  # Bob is her witness
+    eve = await there.join(made, "Eve", EVE, BOB)  # Bob is her witness
     await eve.present(ANA.peer_id)
     ana.publish(remove(known_by(founder, ana), person(ana, "Bob"), NOW_S + 1))
     await eve.compare(ANA.peer_id)
@@ -107,10 +106,8 @@ def test_a_removed_computer_knows_that_its_owner_did_it() -> None:
 
 async def test_a_node_that_was_away_learns_of_removals_before_it_admits_anybody(there: World) -> None:
     founder, made, ana = there.begin(ANA)
-    bob = there.node(joined(made, "Bob", BOB).for_node(), BOB)
-    lea = there.node(joined(made, "Lea", LEA).for_node(), LEA)
-    for gate in (bob, lea):
-        await gate.present(ANA.peer_id)
+    bob = await there.join(made, "Bob", BOB, ANA)
+    lea = await there.join(made, "Lea", LEA, ANA)
     await lea.compare(ANA.peer_id)
     seen_by_lea = joined(made, "Lea", LEA).for_node()
     away = there.nodes.pop(LEA.peer_id)
@@ -170,8 +167,7 @@ async def test_a_long_line_of_witnesses_is_shown_from_its_end(there: World) -> N
     line = [ANA]
     for number in range(12):
         key = Identity.generate()
-        newcomer = there.node(joined(made, f"Person {number}", key).for_node(), key)
-        await newcomer.present(line[-1].peer_id)
+        newcomer = await there.join(made, f"Person {number}", key, line[-1])
         if number in (3, 7):
             await newcomer.present(ANA.peer_id)
         line.append(key)

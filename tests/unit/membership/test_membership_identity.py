@@ -68,8 +68,3 @@ def test_base58_reads_what_it_wrote_and_other_text_is_a_value_error() -> None:
         assert base58_decode(base58_encode(data)) == data
         with contextlib.suppress(ValueError):
             base58_decode("".join(chr(rng.choice([*range(32, 127), 0x3B1, 0])) for _ in range(size)))
-
-
-def test_the_private_key_is_not_in_the_repr() -> None:
-    identity = Identity.generate()
-    assert "private_key" not in repr(identity)

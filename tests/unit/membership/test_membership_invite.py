@@ -108,6 +108,7 @@ def test_what_is_no_link_is_refused(text: str) -> None:
 
 
 def test_secrets_do_not_show_in_logs() -> None:
+    assert "private_key" not in repr(ANA)
     member = joined(MADE, "Bob", BOB)
     for value in (MADE, FOUNDER, member):
         text = repr(value) + str(value)

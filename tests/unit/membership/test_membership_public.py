@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import replace
+from typing import Any
 
 import pytest
 import pytest_asyncio
@@ -45,10 +46,10 @@ async def there() -> AsyncIterator[World]:
     await world.stop()
 
 
-def public(machine: Identity = ANA) -> tuple[Membership, Invite]:
+def public(bits: int = BITS) -> tuple[Membership, Invite]:
     """Return the founder's membership in a public swarm, and the invite that everybody may read."""
-    founder = founded(machine)
-    founder = founder.with_statements([open_door(founder, NOW_S, bits=BITS)], NOW_S)
+    founder = founded(ANA)
+    founder = founder.with_statements([open_door(founder, NOW_S, bits=bits)], NOW_S)
     made = public_invite(founder, NOW_S)
     assert made is not None
     return founder, decode_invite(encode_invite(made))
@@ -91,8 +92,7 @@ async def solved(node: MembersGate, newcomer: MembersGate, identity: Identity) -
 async def test_anybody_joins_a_public_swarm_for_work_and_is_on_probation_for_a_week(there: World) -> None:
     _, made, ana = begun(there)
     told: list[str] = []
-    bob = there.node(joined(made, "Bob", BOB).for_node(), BOB, on_working=told.append)
-    await bob.present(ANA.peer_id)
+    bob = await there.join(made, "Bob", BOB, ANA, on_working=told.append)
     assert names(ana) == names(bob) == ["Ana", "Bob"]
     assert told[-1] == ""
     assert all(text.startswith(WORKING) for text in told[:-1])
@@ -134,8 +134,7 @@ async def test_work_serves_neither_another_person_nor_another_place_nor_later(th
 
 async def test_only_an_enrolment_node_sets_challenges(there: World) -> None:
     _, made, ana = begun(there)
-    bobs = joined(made, "Bob", BOB)
-    bob = there.node(bobs.for_node(), BOB)
+    bob = there.node(joined(made, "Bob", BOB).for_node(), BOB)
     key = read_challenge(ana.roster.swarm_key, (await apply(ana, bob, BOB)).challenge).person
     forged = set_challenge(ana.roster.swarm_key, key, place_of(""), BITS, NOW_S, Ed25519PrivateKey.generate())
     with pytest.raises(RemoteError, match="not set by an enrolment node"):
@@ -175,10 +174,8 @@ async def test_a_removed_person_pays_again_to_come_back(there: World) -> None:
 
 async def test_the_founder_appoints_enrolment_nodes_and_other_members_pass_applications_on(there: World) -> None:
     founder, made, ana = begun(there)
-    bob = there.node(joined(made, "Bob", BOB).for_node(), BOB)
-    lea = there.node(joined(made, "Lea", LEA).for_node(), LEA)
-    for gate in (bob, lea):
-        await gate.present(ANA.peer_id)
+    bob = await there.join(made, "Bob", BOB, ANA)
+    lea = await there.join(made, "Lea", LEA, ANA)
     del there.nodes[ANA.peer_id]
     eve = there.node(joined(made, "Eve", EVE).for_node(), EVE)
     await lea.present(BOB.peer_id)
@@ -265,8 +262,7 @@ async def test_whoever_was_promoted_or_invited_is_not_on_probation_and_a_removed
     there: World,
 ) -> None:
     founder, made, ana = begun(there)
-    bobs = joined(made, "Bob", BOB)
-    await there.node(bobs.for_node(), BOB).present(ANA.peer_id)
+    await there.join(made, "Bob", BOB, ANA)
     later = NOW_S + PROBATION_S + 5
     assert not person(ana, "Bob").is_on_probation(later)
     there.now_s = later
@@ -294,16 +290,9 @@ def test_a_flood_from_one_place_costs_few_checks_and_others_still_join() -> None
 
     def bring(place: str, now_s: float) -> None:
         made = set_challenge(ANA.public_key, EVE.public_key, place, BITS, now_s, ANA.private_key)
+        asked: dict[str, Any] = {"person": EVE.public_key, "place": place, "bits": BITS, "now_s": now_s}
         challenge = read_challenge(ANA.public_key, made)
-        desk.take(
-            challenge,
-            bytes(NONCE_BYTES),
-            person=EVE.public_key,
-            place=place,
-            bits=BITS,
-            now_s=now_s,
-            may_set=lambda key: key == ANA.public_key,
-        )
+        desk.take(challenge, bytes(NONCE_BYTES), may_set=lambda key: key == ANA.public_key, **asked)
 
     for _ in range(ANSWERS_OF_A_PLACE):
         bring(HOME, NOW_S)
@@ -320,13 +309,7 @@ def test_a_flood_from_one_place_costs_few_checks_and_others_still_join() -> None
 
 
 @pytest.mark.parametrize(
-    "challenge",
-    [
-        b"",
-        b"\x93\xc4\x00\xc4\x00\xc4\x00",
-        set_challenge(LEA.public_key, BOB.public_key, HOME, BITS, NOW_S, LEA.private_key),
-    ],
-    ids=["empty", "damaged", "of another swarm"],
+    "challenge", [b"", b"\x93\xc4\x00\xc4\x00\xc4\x00", FOREIGN], ids=["empty", "damaged", "of another swarm"]
 )
 def test_what_is_no_challenge_of_this_swarm_is_refused(challenge: bytes) -> None:
     with pytest.raises(RemoteError) as refused:
@@ -335,10 +318,7 @@ def test_what_is_no_challenge_of_this_swarm_is_refused(challenge: bytes) -> None
 
 
 async def test_work_ends_when_the_node_stops(there: World) -> None:
-    founder = founded(ANA)
-    founder = founder.with_statements([open_door(founder, NOW_S, bits=30)], NOW_S)
-    made = public_invite(founder, NOW_S)
-    assert made is not None
+    founder, made = public(bits=30)
     there.node(founder, ANA)
     bob = there.node(joined(made, "Bob", BOB).for_node(), BOB)
     has_begun = asyncio.Event()

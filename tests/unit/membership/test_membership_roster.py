@@ -26,10 +26,12 @@ def _people() -> tuple[Membership, list[Statement], list[Ed25519PrivateKey]]:
     return founder, list(founder.roster(NOW_S)), keys
 
 
-def _certificate(founder: Membership, person: Ed25519PrivateKey, name: str, at_s: float) -> Statement:
-    content = Machine(SHARED.public_key, person.public_key().public_bytes_raw(), name, int(at_s))
-    swarm_key = founder.roster(NOW_S).swarm_key
-    return sign(swarm_key, content, person, SHARED.private_key)
+def _certificate(
+    founder: Membership, person: Ed25519PrivateKey, name: str, at_s: float, machine: Ed25519PrivateKey | None = None
+) -> Statement:
+    key = machine or SHARED.private_key
+    content = Machine(key.public_key().public_bytes_raw(), person.public_key().public_bytes_raw(), name, int(at_s))
+    return sign(founder.roster(NOW_S).swarm_key, content, person, key)
 
 
 def _merged(founder: Membership, *batches: list[Statement]) -> Roster:
@@ -102,13 +104,12 @@ def test_the_first_removal_that_counts_names_the_remover_in_any_order() -> None:
 
 def test_a_member_lengthens_the_list_by_so_much_only() -> None:
     founder, people, (bob, _) = _people()
-    swarm_key, person = founder.roster(NOW_S).swarm_key, bob.public_key().public_bytes_raw()
+    swarm_key = founder.roster(NOW_S).swarm_key
     said = []
     for age_s in range(MAX_CERTIFICATES + 20):
         laptop = Ed25519PrivateKey.generate()
-        key = laptop.public_key().public_bytes_raw()
-        said.append(sign(swarm_key, Machine(key, person, "laptop", int(NOW_S) - age_s), bob, laptop))
-        said.append(sign(swarm_key, Removal(key, int(NOW_S)), bob))
+        said.append(_certificate(founder, bob, "laptop", NOW_S - age_s, laptop))
+        said.append(sign(swarm_key, Removal(laptop.public_key().public_bytes_raw(), int(NOW_S)), bob))
     roster = _merged(founder, people, said)
     assert len(list(roster)) == len(people) - 1 + 2 * MAX_CERTIFICATES  # one of the people's is Bob's own laptop
     backwards = _merged(founder, people, *([item] for item in reversed(said[-60:])), said)
@@ -146,13 +147,8 @@ def test_certificates_of_machines_that_leaders_removed_stay_however_many_follow(
     roster = _merged(founder, people, [_certificate(founder, bob, "Bob's", NOW_S)])
     founder = founder.with_statements(list(roster), NOW_S)
     removal = remove_machine(founder, SHARED.public_key, NOW_S)
-    more = []
-    for age_s in range(1, MAX_CERTIFICATES + 2):
-        laptop = Ed25519PrivateKey.generate()
-        content = Machine(
-            laptop.public_key().public_bytes_raw(), bob.public_key().public_bytes_raw(), "x", int(NOW_S) - age_s
-        )
-        more.append(sign(roster.swarm_key, content, bob, laptop))
+    laptops = ((NOW_S - age_s, Ed25519PrivateKey.generate()) for age_s in range(1, MAX_CERTIFICATES + 2))
+    more = [_certificate(founder, bob, "x", at_s, laptop) for at_s, laptop in laptops]
     roster.merge([*removal, *more], now_s=NOW_S)
     assert roster.is_removed(SHARED.public_key)
     assert any(isinstance(item.content, Machine) and item.content.machine == SHARED.public_key for item in roster)

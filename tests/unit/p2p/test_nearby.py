@@ -50,16 +50,12 @@ def test_hostile_bytes_are_ignored() -> None:
     assert decode(datagram + b"x", KEY, NOW_S) is None
 
 
-def test_a_node_that_nobody_can_dial_is_not_noted() -> None:
+def test_a_node_is_news_once_and_again_when_it_moved_and_never_where_nobody_can_dial_it() -> None:
     found = NodesNearby()
     assert not found.note(Datagram(PEER, 0, asks=True), "10.0.0.2")
     assert not found.note(HERE, "239.255.80.76")
     assert not found.note(HERE, "not an address")
     assert found.addresses == {}
-
-
-def test_a_node_is_news_once_and_again_when_it_moved() -> None:
-    found = NodesNearby()
     assert found.note(HERE, "10.0.0.2")
     assert not found.note(HERE, "10.0.0.2")
     assert found.note(HERE, "10.0.0.3")

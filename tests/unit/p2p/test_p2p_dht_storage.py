@@ -32,6 +32,11 @@ def from_peer(name: str) -> Iterator[None]:
     sender.reset(token)
 
 
+def store(storage: BoundedStorage, peer: str, key: DHTID, subkey: str, value: bytes = b"x") -> bool:
+    with from_peer(peer):
+        return bool(storage.store_subkey(key, subkey, value, END))
+
+
 def records_of(storage: BoundedStorage, key: DHTID) -> dict[str, tuple[bytes, float]]:
     found = storage.get(key)
     assert found is not None
@@ -69,8 +74,7 @@ def test_one_more_peer_still_gets_in_and_keeps_its_record_when_a_stranger_has_fi
     storage = BoundedStorage(max_bytes=1 << 20)
     with from_peer("stranger"):
         flood(storage, keys=400, subkeys=1, size=4_000)
-    with from_peer("honest"):
-        assert storage.store_subkey(OTHER, "honest", b"record", END)
+    assert store(storage, "honest", OTHER, "honest", b"record")
     with from_peer("stranger"):
         flood(storage, keys=400, subkeys=2, size=4_000)
     assert records_of(storage, OTHER) == {"honest": (b"record", END)}
@@ -78,20 +82,16 @@ def test_one_more_peer_still_gets_in_and_keeps_its_record_when_a_stranger_has_fi
 
 def test_a_peer_gets_into_a_key_that_a_stranger_has_filled() -> None:
     storage = BoundedStorage()
-    with from_peer("stranger"):
-        for number in range(2 * MAX_SUBKEYS):
-            storage.store_subkey(OTHER, f"{number}", b"x", END)
-    with from_peer("honest"):
-        assert storage.store_subkey(OTHER, "honest", b"record", END)
+    for number in range(2 * MAX_SUBKEYS):
+        store(storage, "stranger", OTHER, f"{number}")
+    assert store(storage, "honest", OTHER, "honest", b"record")
 
 
 def test_checked_keys_have_room_of_their_own() -> None:
     storage = BoundedStorage([OWN], max_bytes=20_000)
     for number in range(100):
-        with from_peer(f"stranger {number}"):
-            storage.store_subkey(DHTID.generate(source=f"{number}"), "s", b"x", END)
-    with from_peer("honest"):
-        assert storage.store_subkey(OWN, "honest", bytes(10_000), END)
+        store(storage, f"stranger {number}", DHTID.generate(source=f"{number}"), "s")
+    assert store(storage, "honest", OWN, "honest", bytes(10_000))
 
 
 def test_a_persons_records_under_a_checked_key_are_few_whoever_brings_them() -> None:
@@ -99,11 +99,10 @@ def test_a_persons_records_under_a_checked_key_are_few_whoever_brings_them() -> 
         [OWN], person_of=lambda peer, ticket=b"": PersonId("mallory" if peer.startswith("ghost") else peer)
     )
     for number in range(2 * MAX_SUBKEYS_OF_A_PERSON):
-        with from_peer(f"honest {number}"):  # as nodes that come and go do for each other
-            is_kept = storage.store_subkey(OWN, f"ghost {number}", b"x", END)
+        is_kept = store(storage, f"honest {number}", OWN, f"ghost {number}")  # as nodes that come and go do for others
         assert is_kept is (number < MAX_SUBKEYS_OF_A_PERSON)
+    assert store(storage, "ghost 0", OWN, "honest", b"record")
     with from_peer("ghost 0"):
-        assert storage.store_subkey(OWN, "honest", b"record", END)
         assert storage.store_subkey(OWN, "ghost 1", b"newer", END + 1)
 
 
@@ -127,10 +126,8 @@ def test_a_reader_checks_few_records_of_a_person_whatever_a_node_answers() -> No
 def test_a_persons_peers_share_the_room() -> None:
     storage = BoundedStorage(max_bytes=20_000, person_of=lambda peer, ticket=b"": PersonId(peer.split()[0]))
     for number in range(100):
-        with from_peer(f"mallory {number}"):
-            storage.store_subkey(DHTID.generate(source=f"{number}"), "s", b"x", END)
-    with from_peer("honest 1"):
-        assert storage.store_subkey(OTHER, "honest", bytes(8_000), END)
+        store(storage, f"mallory {number}", DHTID.generate(source=f"{number}"), "s")
+    assert store(storage, "honest 1", OTHER, "honest", bytes(8_000))
 
 
 def test_only_a_later_end_replaces_a_record_and_an_earlier_one_does_not_shorten_it() -> None:
@@ -177,8 +174,7 @@ def test_it_answers_like_hiveminds_own_storage() -> None:
 def test_strangers_share_a_little_room_and_their_newest_records_stay() -> None:
     storage = BoundedStorage(person_of=lambda peer, ticket=b"": PersonId(peer) if peer == "ana" else None)
     for number in range(30):
-        with from_peer(f"stranger {number}"):
-            assert storage.store_subkey(DHTID.generate(source=f"{number}"), "s", bytes(50_000), END)
+        assert store(storage, f"stranger {number}", DHTID.generate(source=f"{number}"), "s", bytes(50_000))
     assert storage.bytes_held <= MAX_STRANGERS_BYTES
     assert DHTID.generate(source="29") in storage
     with from_peer("ana"):

@@ -7,7 +7,7 @@ import uvloop
 
 from potluck.p2p.daemon_process import _spawn
 
-_THREADS, _PROCESSES = 4, 3
+_THREADS, _PROCESSES = 4, 2
 
 
 def test_loops_in_several_threads_start_processes_at_once() -> None:

@@ -1,19 +1,23 @@
-"""Both directions of every recorded exchange with stock peers."""
+"""The recorded exchanges with stock peers, message by message.
+
+That our client sends what a stock client sent is tested in tests/unit/client/test_client_golden.py, and that stock
+clients get the answers of stock servers in tests/unit/engine/test_engine_golden.py.
+"""
+
+from functools import partial
 
 import petals_recordings as recordings
 import pytest
-from helpers.golden import payload_of
 from petals_recordings import LIMITS, Message, plain
 
 from potluck.petals import stateless
 from potluck.petals.envelopes import Envelope, read_envelope, write_envelope
 from potluck.petals.info import decode_info_request, encode_info
-from potluck.petals.packing import TensorDescriptor, unpack_map
-from potluck.petals.reachability import decode_check_request, encode_check_reply
-from potluck.petals.sessions import decode_step, decode_step_reply, encode_step, encode_step_reply
+from potluck.petals.packing import unpack_map
+from potluck.petals.reachability import encode_check_reply
+from potluck.petals.sessions import decode_step, decode_step_reply
 from potluck.petals.stateless import (
     PartsOfCall,
-    decode_reply,
     decode_request,
     most_reply_bytes,
     read_call,
@@ -21,13 +25,10 @@ from potluck.petals.stateless import (
     reply_envelope,
     request_envelope,
     split,
-    whole,
 )
 from potluck.protocol.codes import Code, RemoteError
 from potluck.protocol.messages import ServerInfo
-from potluck.wire.calls import CallRequest, reply_shapes
 
-LOST = {"step_id", "next_servers", "session_id", "pushed"}
 ENVELOPES = ("ExpertRequest", "ExpertResponse")
 
 REFUSED = {
@@ -53,19 +54,6 @@ REFUSED = {
     "fp32/forward_tolerant_requests/6.0": Code.BAD_REQUEST,
     "fp32/session_single_block_reversed_chain/1.1": Code.BAD_REQUEST,
 }
-
-HAND_MADE = (
-    # Composed by hand with another order of keys, without keys that stock clients send, or with unusual encodings:
-    # the same meaning, other bytes.
-    "bf16/forward_float32_and_legacy_bf16/",
-    "fp32/errors_inference/",
-    "fp32/forward_tolerant_requests/",
-    "fp32/session_duplicate_",
-    "fp32/session_end_of_input_without_empty_message/",
-    "fp32/session_no_ids/",
-    "fp32/session_single_block_reversed_chain/",
-    "fp32/start_from_position_beyond_prefix/",
-)
 
 
 def select(*rpcs: str, from_client: bool, kind: str = "message") -> list[Message]:
@@ -102,66 +90,21 @@ def test_recordings_are_read_at_all() -> None:
     assert {str(m) for m in requests()} >= REFUSED.keys()
 
 
-@pytest.mark.parametrize("message", [m for m in requests() if str(m) not in REFUSED], ids=str)
-def test_a_request_is_rebuilt_byte_for_byte(message: Message) -> None:
-    rebuilt = rebuild(message)
-    if str(message).startswith(HAND_MADE):
-        assert rebuild(message, body=rebuilt) == rebuilt
-    else:
-        assert meaning(message, rebuilt) == meaning(message, message.body)
-
-
-def request_of(message: Message, body: bytes) -> CallRequest:
-    return decode_request(body, is_backward=message.rpc == "rpc_backward", limits=LIMITS).request
-
-
-def meaning(message: Message, body: bytes) -> object:
-    """The body itself; a step's tensors and metadata without what addresses pushes."""
-    if message.rpc != "rpc_inference":
-        return body
-    envelope = read_envelope(body)
-    tensors = [(raw.size, raw.dtype, raw.compression, bytes(raw.buffer)) for raw in envelope.tensors]
-    known = {key: value for key, value in unpack_map(envelope.metadata).items() if key not in LOST}
-    return envelope.uid, tensors, known
-
-
-def rebuild(message: Message, body: bytes | None = None) -> bytes:
-    body = message.body if body is None else body
-    if message.rpc != "rpc_inference":
-        return whole(request_envelope(request_of(message, body)))
-    uid = read_envelope(body).uid
-    rebuilt = b"".join(encode_step(decode_step(body, limits=LIMITS, first=message.is_first)))
-    if not message.is_first and uid:  # stock clients repeat the uid in later steps, servers ignore it there
-        rebuilt = b"".join(write_envelope(Envelope(uid))) + rebuilt
-    return rebuilt
-
-
 @pytest.mark.parametrize("message", [m for m in requests() if str(m) in REFUSED], ids=str)
 def test_a_bad_request_is_refused_with_its_code(message: Message) -> None:
+    decode = partial(decode_request, is_backward=message.rpc == "rpc_backward")
+    if message.rpc == "rpc_inference":
+        decode = partial(decode_step, first=message.is_first)
     with pytest.raises(RemoteError) as refusal:
-        rebuild(message)
+        decode(message.body, limits=LIMITS)
     assert refusal.value.code is REFUSED[str(message)]
 
 
-@pytest.mark.parametrize("message", select("rpc_inference", from_client=False), ids=str)
-def test_a_step_reply_is_rebuilt_byte_for_byte(message: Message) -> None:
-    shape = tuple(message.decoded["tensors"][0]["shape"])
-    reply = decode_step_reply(message.body, like=shape)
-    assert b"".join(encode_step_reply(reply)) == message.body
+def test_a_step_reply_of_another_shape_is_refused() -> None:
+    message = select("rpc_inference", from_client=False)[0]
     with pytest.raises(RemoteError, match="expected") as refusal:
-        decode_step_reply(message.body, like=(*shape[:2], 65))
+        decode_step_reply(message.body, like=(*message.decoded["tensors"][0]["shape"][:2], 65))
     assert refusal.value.code is Code.BAD_REPLY
-
-
-@pytest.mark.parametrize("case", ["forward_unary", "forward_deep_prompts", "backward_unary", "backward_deep_prompts"])
-def test_a_reply_of_tensors_is_rebuilt_byte_for_byte(case: str) -> None:
-    for message in recordings.of_case("fp32", case):
-        if message.from_client:
-            request = request_of(message, message.body)
-        else:
-            assert [list(shape) for shape in reply_shapes(request)] == [t["shape"] for t in message.decoded["tensors"]]
-            reply = decode_reply(message.body, request)
-            assert whole(reply_envelope(reply, ())) == message.body
 
 
 @pytest.mark.parametrize(
@@ -201,18 +144,6 @@ def test_an_info_answer_is_written_byte_for_byte(message: Message) -> None:
     dtype = "bfloat16" if message.group == "bf16" else "float32"
     info = ServerInfo(recorded["version"], recorded["cache_tokens_available"], 64, dtype, 0, 0)
     assert encode_info(info, num_blocks=1, with_schema="outputs_schema" in recorded) == message.body
-
-
-def test_a_schema_is_what_the_recorded_one_says() -> None:
-    info = ServerInfo("1", 9, 64, "float32", 0, 0)
-    answer = unpack_map(payload_of(encode_info(info, num_blocks=2, with_schema=True)))
-    assert answer["outputs_schema"] == (TensorDescriptor((None, 1, 2048, 64), "torch.float32"),)
-    assert answer["cache_tokens_available"] == 18
-
-
-@pytest.mark.parametrize("message", select("rpc_check", from_client=True), ids=str)
-def test_a_reachability_request_names_a_peer(message: Message) -> None:
-    assert decode_check_request(message.body).startswith("Qm")
 
 
 @pytest.mark.parametrize("message", select("rpc_check", from_client=False), ids=str)

@@ -93,8 +93,8 @@ def test_equal_seeds_draw_equal_routes_and_others_draw_others() -> None:
 def test_many_clients_with_the_same_figures_spread_over_equal_servers() -> None:
     columns = ServerColumns.of([server_of(name, 0, 8) for name in "abcdefgh"])
     rng = np.random.default_rng(0)
-    takers = [draw_routes(columns, ALL, rng, draws=1)[0].parts[0][0] for _ in range(400)]
-    assert all(takers.count(PeerId(name)) > 20 for name in "abcdefgh")
+    takers = [draw_routes(columns, ALL, rng, draws=1)[0].parts[0][0] for _ in range(240)]
+    assert all(takers.count(PeerId(name)) > 12 for name in "abcdefgh")
 
 
 def test_drawn_routes_are_told_apart_priced_without_noise_and_sorted() -> None:
@@ -164,7 +164,6 @@ def test_a_later_reading_costs_what_a_first_one_would() -> None:
     assert find_route(later, ALL).parts == find_route(fresh, ALL).parts
 
 
-ALL = Span(0, 8)
 NAMES = [f"name {number}" for number in range(30)]
 
 
@@ -173,7 +172,7 @@ def share_of_names(places: dict[PeerId, str]) -> float:
     columns = ServerColumns.of([server_of("honest", 0, 8), *(server_of(name, 0, 8) for name in NAMES)])
     rng = np.random.default_rng(0)
     draws = [
-        draw_routes(columns, ALL, rng, draws=1, vantage=Vantage(places=places))[0].hops[0].peer_id for _ in range(300)
+        draw_routes(columns, ALL, rng, draws=1, vantage=Vantage(places=places))[0].hops[0].peer_id for _ in range(150)
     ]
     return sum(peer != "honest" for peer in draws) / len(draws)
 

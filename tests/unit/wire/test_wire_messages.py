@@ -7,9 +7,9 @@ import torch
 from samples import FORWARD, HIDDEN, LIMITS, REFUSAL, SAMPLES
 
 from potluck.protocol.codes import Code, RemoteError
-from potluck.protocol.messages import ForwardRequest, StepReply, StepRequest, TensorReply, Timing
+from potluck.protocol.messages import ForwardRequest, StepReply, StepRequest, Timing
 from potluck.wire import message as layout
-from potluck.wire.calls import ReplyJoiner, RequestJoiner, encode_call
+from potluck.wire.calls import RequestJoiner, encode_call
 from potluck.wire.errors import WireError
 from potluck.wire.message import Role, WireTensor, read_message, write_message
 from potluck.wire.refusals import decode_refusal, encode_refusal
@@ -126,14 +126,6 @@ def test_a_large_call_goes_in_parts_and_is_joined_again(monkeypatch: pytest.Monk
     assert joiner.target() == ("m", request.span, request.caller)
     assert [joiner.add(frame) for frame in frames[1:]] == [False] * (len(frames) - 2) + [True]
     assert same(joiner.request(), request)
-
-
-def test_a_large_answer_goes_in_parts_and_is_joined_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(layout, "PART_BYTES", 100)
-    answer, reader = TensorReply((HIDDEN,)), ReplyJoiner(FORWARD)
-    frames = [b"".join(pieces) for pieces in RequestJoiner(ForwardRequest, LIMITS).encode_reply(answer)]
-    assert [reader.add(frame) for frame in frames] == [False, True]
-    assert same(reader.reply(), answer)
 
 
 @pytest.mark.parametrize("last", [b"", b"xy"], ids=["nothing", "too much"])

@@ -36,9 +36,7 @@ def with_outliers(hidden_size: int = 512, *, scale: float = 1.0, tokens: int = 6
 
 
 def packed(hidden: Tensor) -> Tensor:
-    data = pack(hidden).data
-    assert data is not None
-    return data
+    return pack(hidden).data
 
 
 def test_a_value_takes_less_than_eight_and_a_half_bits() -> None:
@@ -80,10 +78,8 @@ def test_what_was_packed_once_is_packed_again_without_loss(name: str, dtype: tor
     hidden = SAMPLES[name].clamp(-60_000, 60_000).to(dtype)
     values, data = pack(hidden)
     assert values.dtype is dtype
-    assert data is not None
     assert torch.equal(unpack(data, hidden.shape[-1]).to(dtype), values)
     again = pack_exactly(values)
-    assert again is not None
     assert torch.equal(unpack(again, hidden.shape[-1]).to(dtype), values)
     assert not (values.signbit() & (values == 0)).any()
 
@@ -149,7 +145,6 @@ def test_steps_answers_and_pushes_bring_the_values(dtype: torch.dtype) -> None:
     push = b"".join(encode_push(0, values, data))
     pushed = decode_push(push, limits=LIMITS)
     step_read = decode_step(step, limits=LIMITS, first=False).hidden
-    assert step_read is not None
     for came in (pushed.hidden, step_read, decode_step_reply(answer, like=(2, 6, 64)).hidden):
         assert torch.equal(came, values)
     assert pushed.digest == digest_of(values)  # what the client would send plain
@@ -229,7 +224,6 @@ def test_a_gradient_is_right_on_the_average() -> None:
 def test_each_value_of_a_gradient_is_near(dtype: torch.dtype) -> None:
     grad, _ = scaled(gradient(dtype))
     values, data = pack_gradient(grad, torch.Generator().manual_seed(2))
-    assert data is not None
     assert torch.equal(unpack(data, 512).to(dtype), values)
     apart = (values.float() - grad.float()).abs()
     bound = torch.maximum(largest_of_blocks(grad.float()) / 63, grad.float().abs() * 2.0**-14)

@@ -2,7 +2,6 @@
 
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
 from potluck_cli.main import main
@@ -26,9 +25,8 @@ NOW = clock.EARLIEST + 1.0
 WATCHED = {"Desktop session": ProbeState.WATCHING}
 
 
-@pytest.mark.parametrize(
-    ("judge", "facts", "severities", "words"),
-    [
+def test_each_verdict_and_what_to_do() -> None:
+    for judge, facts, severities, words in (
         (gpu.judge, gpu.GpuFacts(), [NOTE], "no GPU found"),
         (gpu.judge, gpu.GpuFacts(runs_on="native kernels, fused"), [NOTE, OK], "native kernels, fused"),
         (gpu.judge, gpu.GpuFacts(runs_on="plain: no gcc", hint="apt"), [NOTE, WARNING], "no gcc"),
@@ -93,13 +91,11 @@ WATCHED = {"Desktop session": ProbeState.WATCHING}
         (service.judge, service.ServiceFacts("2", "1"), [WARNING], "but 2 is installed"),
         (service.judge, service.ServiceFacts("1", "1", ("line 3: no",)), [ERROR], "line 3"),
         (service.judge, service.ServiceFacts("1", "1", failure="gave up"), [ERROR], "gave up"),
-    ],
-)
-def test_each_verdict_and_what_to_do(judge: Any, facts: object, severities: list[Severity], words: str) -> None:
-    found = judge(facts)
-    assert [finding.severity for finding in found] == severities
-    assert any(words in finding.text for finding in found)
-    assert all(finding.advice for finding in found if finding.severity in (WARNING, ERROR))
+    ):
+        found = judge(facts)
+        assert [finding.severity for finding in found] == severities
+        assert any(words in finding.text for finding in found)
+        assert all(finding.advice for finding in found if finding.severity in (WARNING, ERROR))
 
 
 def test_every_check_is_made_of_this_machine_without_failing(places: Places) -> None:

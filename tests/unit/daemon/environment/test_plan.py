@@ -34,15 +34,13 @@ def errors(places: Places, machine: Hardware = MACHINE, variant: str = "") -> di
     return {item.check: f"{item.text} | {item.advice}" for item in found if item.severity is Severity.ERROR}
 
 
-@pytest.mark.parametrize(("variant", "python"), [("cpu", (3, 13)), ("rocm7.2", (3, 11)), ("cu126", (3, 12))])
-def test_a_variant_without_a_list_is_looked_up_and_that_is_said(
-    places: Places, variant: str, python: tuple[int, int]
-) -> None:
-    plan = make_plan(places.engines, replace(MACHINE, python=python), variant, None)
-    (note,) = [item.text for item in plan.findings() if item.check == "packages"]
-    assert "looked up during set-up, and kept with hashes" in note
-    assert (plan.own_build, plan.requirements.exists()) == (variant, False)
-    assert plan.requirements.parent == places.engines
+def test_a_variant_without_a_list_is_looked_up_and_that_is_said(places: Places) -> None:
+    for variant, python in (("cpu", (3, 13)), ("rocm7.2", (3, 11)), ("cu126", (3, 12))):
+        plan = make_plan(places.engines, replace(MACHINE, python=python), variant, None)
+        (note,) = [item.text for item in plan.findings() if item.check == "packages"]
+        assert "looked up during set-up, and kept with hashes" in note
+        assert (plan.own_build, plan.requirements.exists()) == (variant, False)
+        assert plan.requirements.parent == places.engines
 
 
 def test_a_variant_that_cannot_be_had_is_refused_and_others_are_named(places: Places) -> None:

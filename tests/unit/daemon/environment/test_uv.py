@@ -107,12 +107,12 @@ def test_torch_comes_from_the_index_of_its_build_unless_the_user_named_a_source(
             assert WheelSources(build="cpu").arguments == []
 
 
-@pytest.mark.parametrize("name", ["cpu", "cu130", "mps"])
-def test_a_list_with_a_build_of_its_own_is_looked_up_in_that_builds_index(name: str, tmp_path: Path) -> None:
-    machine = Hardware(macos=(15, 1), architecture="arm64") if name == "mps" else Hardware(glibc=(2, 36))
-    plan = EnvironmentPlan(Store(tmp_path), machine, Choice(VARIANTS[name], ""), Site(tmp_path, 10**12, True, True))
-    assert plan.own_build == ("cpu" if name == "cpu" else "")
-    assert (f"torch==2.13.0+{name}" in requirements_of(name).read_text()) == bool(plan.own_build)
+def test_a_list_with_a_build_of_its_own_is_looked_up_in_that_builds_index(tmp_path: Path) -> None:
+    for name in ("cpu", "cu130", "mps"):
+        machine = Hardware(macos=(15, 1), architecture="arm64") if name == "mps" else Hardware(glibc=(2, 36))
+        plan = EnvironmentPlan(Store(tmp_path), machine, Choice(VARIANTS[name], ""), Site(tmp_path, 10**12, True, True))
+        assert plan.own_build == ("cpu" if name == "cpu" else "")
+        assert (f"torch==2.13.0+{name}" in requirements_of(name).read_text()) == bool(plan.own_build)
 
 
 def test_uv_knows_the_indexes_of_all_builds() -> None:

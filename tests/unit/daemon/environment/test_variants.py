@@ -120,22 +120,16 @@ def test_the_driver_that_decided_is_named() -> None:
     assert choice(RADEON).why == "AMD GPU (gfx1100) can be used"
 
 
-@pytest.mark.parametrize(
-    ("machine", "expected"),
-    [
-        (Hardware(), ["cu130", "cu126"]),
-        (Hardware(gpus=(ADA,), driver="580.65"), ["cu126", "cpu"]),
-        (Hardware(gpus=(ADA,), driver="550.90"), ["cpu", "cu130"]),
-        (Hardware(gpus=(RADEON,)), ["cpu", "cu130", "cu126"]),
-        (APPLE_MAC, []),
-    ],
-    ids=["no GPU", "any build", "an older driver", "AMD", "Apple"],
-)
-def test_when_packages_are_missing_the_next_best_build_is_taken_unless_one_was_asked_for(
-    machine: Hardware, expected: list[str]
-) -> None:
-    assert [other.variant.name for other in fallbacks(machine, choose_variant(machine))] == expected
-    assert fallbacks(machine, Choice(VARIANTS["cpu"], "as you asked", is_asked=True)) == ()
+def test_when_packages_are_missing_the_next_best_build_is_taken_unless_one_was_asked_for() -> None:
+    for machine, expected in (
+        (Hardware(), ["cu130", "cu126"]),  # no GPU
+        (Hardware(gpus=(ADA,), driver="580.65"), ["cu126", "cpu"]),  # any build
+        (Hardware(gpus=(ADA,), driver="550.90"), ["cpu", "cu130"]),  # an older driver
+        (Hardware(gpus=(RADEON,)), ["cpu", "cu130", "cu126"]),  # AMD
+        (APPLE_MAC, []),  # Apple
+    ):
+        assert [other.variant.name for other in fallbacks(machine, choose_variant(machine))] == expected
+        assert fallbacks(machine, Choice(VARIANTS["cpu"], "as you asked", is_asked=True)) == ()
 
 
 def test_a_fallback_says_what_is_given_up_and_how_to_have_it() -> None:

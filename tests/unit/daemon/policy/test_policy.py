@@ -4,9 +4,11 @@ import itertools
 from dataclasses import replace
 
 import pytest
+from potluck_control.schema import ProgramQuestion
 from potluck_control.states import Certainty, Reason, State
 from potluck_daemon.policy.decide import (
     CHECK_INTERVAL_S,
+    Decision,
     EngineOrder,
     EngineView,
     Evidence,
@@ -15,9 +17,12 @@ from potluck_daemon.policy.decide import (
     Over,
     Phase,
     Presence,
+    Rung,
     decide,
     is_finished,
 )
+from potluck_daemon.policy.questions import MAX_QUESTIONS, follow
+from potluck_daemon.policy.standing_by import is_short, stands_by
 from potluck_daemon.settings.schema import Settings, WhenSettings, YieldSettings
 
 from potluck.membership.presentation import NOBODY_ONLINE, WORKING
@@ -53,9 +58,8 @@ REFUSED = Inputs(
 )
 
 
-@pytest.mark.parametrize(
-    ("given", "state", "reason", "order"),
-    [
+def test_each_row_of_the_table() -> None:
+    for given, state, reason, order in (
         (inputs(Phase.ENDED), State.STARTING, Reason.NONE, EngineOrder.START),
         (inputs(Phase.STARTING), State.STARTING, Reason.NONE, EngineOrder.NOTHING),
         (inputs(Phase.JOINING), State.JOINING, Reason.NONE, EngineOrder.NOTHING),
@@ -109,11 +113,9 @@ REFUSED = Inputs(
         ),
         (inputs(is_ending=True), State.DRAINING, Reason.SHUTDOWN, EngineOrder.STOP),
         (inputs(Phase.STOPPING, is_ending=True, is_paused=True), State.DRAINING, Reason.SHUTDOWN, EngineOrder.NOTHING),
-    ],
-)
-def test_each_row_of_the_table(given: Inputs, state: State, reason: Reason, order: EngineOrder) -> None:
-    decision = decide(given, NOW)
-    assert (decision.state, decision.reason, decision.order) == (state, reason, order)
+    ):
+        decision = decide(given, NOW)
+        assert (decision.state, decision.reason, decision.order) == (state, reason, order)
 
 
 WORK = f"{WORKING}: 7 of about 9 tries"
@@ -146,18 +148,14 @@ def test_serving_resumes_only_after_the_longest_quiet_time() -> None:
         assert decide(given, 200.0 + quiet_s).order is EngineOrder.RESTORE
 
 
-@pytest.mark.parametrize(
-    ("evidence", "text"),
-    [
-        (GAME, f"{GAME.who} has ended; waiting a moment"),
-        (Evidence(Reason.RAM_PRESSURE, "it"), "There is enough memory again; waiting a moment"),
-        (Evidence(Reason.HEAT, "it", level=1.0), "It has cooled down; waiting a moment"),
-        (Evidence(Reason.HEAT, "it", level=0.9), "Loading blocks"),
-    ],
-    ids=["game", "memory", "too hot", "warm"],
-)
-def test_what_has_ended_is_named_while_it_may_come_back(evidence: Evidence, text: str) -> None:
-    assert decide(inputs(Phase.OFFLOADED, presence=Presence(over=(Over(evidence, 200.0),))), 201.0).text == text
+def test_what_has_ended_is_named_while_it_may_come_back() -> None:
+    for evidence, text in (
+        (GAME, f"{GAME.who} has ended; waiting a moment"),  # game
+        (Evidence(Reason.RAM_PRESSURE, "it"), "There is enough memory again; waiting a moment"),  # memory
+        (Evidence(Reason.HEAT, "it", level=1.0), "It has cooled down; waiting a moment"),  # too hot
+        (Evidence(Reason.HEAT, "it", level=0.9), "Loading blocks"),  # warm
+    ):
+        assert decide(inputs(Phase.OFFLOADED, presence=Presence(over=(Over(evidence, 200.0),))), 201.0).text == text
 
 
 def test_the_process_is_prepared_before_the_quiet_time_is_over_and_ended_when_the_game_is_back() -> None:
@@ -251,19 +249,19 @@ NEEDS = (
 )
 
 
-@pytest.mark.parametrize("reason", NEEDS)
-def test_whoever_needs_the_device_gets_it_and_is_named(reason: Reason) -> None:
-    decision = decide(inputs(Phase.OFFLOADED, presence=seen(reason)), NOW)
-    assert (decision.state, decision.reason) == (State.YIELDED, reason)
-    ends = {
-        Reason.VRAM_PRESSURE: "there is enough memory again",
-        Reason.RAM_PRESSURE: "there is enough memory again",
-        Reason.OTHER_USER: "you are back at the computer",
-        Reason.GAME: "that has ended",
-        Reason.EXCLUSIVE_APP: "that has ended",
-    }
-    assert decision.ends == f"15 s after {ends.get(reason, 'that is done')}"
-    assert decide(inputs(presence=seen(reason)), NOW).order is EngineOrder.OFFLOAD
+def test_whoever_needs_the_device_gets_it_and_is_named() -> None:
+    for reason in NEEDS:
+        decision = decide(inputs(Phase.OFFLOADED, presence=seen(reason)), NOW)
+        assert (decision.state, decision.reason) == (State.YIELDED, reason)
+        ends = {
+            Reason.VRAM_PRESSURE: "there is enough memory again",
+            Reason.RAM_PRESSURE: "there is enough memory again",
+            Reason.OTHER_USER: "you are back at the computer",
+            Reason.GAME: "that has ended",
+            Reason.EXCLUSIVE_APP: "that has ended",
+        }
+        assert decision.ends == f"15 s after {ends.get(reason, 'that is done')}"
+        assert decide(inputs(presence=seen(reason)), NOW).order is EngineOrder.OFFLOAD
 
 
 def test_supply_and_network_stop_serving_without_being_a_game() -> None:
@@ -292,19 +290,17 @@ def test_heat_slows_down_before_it_stops() -> None:
     assert (far_too_hot.reason, far_too_hot.order) == (Reason.HEAT, EngineOrder.OFFLOAD)
 
 
-@pytest.mark.parametrize(("level", "duty"), [(0.6, 0.4), (0.99, 0.1)])
-def test_the_strictest_who_ask_to_be_spared_decides_and_is_named_and_it_never_rests_all_the_time(
-    level: float, duty: float
-) -> None:
-    presence = Presence((HOT, Evidence(Reason.POWER, "NVIDIA A", level=level)), is_away=False)
-    decision = decide(Inputs(HALF, EngineView(Phase.ONLINE), presence), NOW)
-    assert (decision.reason, decision.duty) == (Reason.POWER, pytest.approx(duty))
+def test_the_strictest_who_ask_to_be_spared_decides_and_is_named_and_it_never_rests_all_the_time() -> None:
+    for level, duty in ((0.6, 0.4), (0.99, 0.1)):
+        presence = Presence((HOT, Evidence(Reason.POWER, "NVIDIA A", level=level)), is_away=False)
+        decision = decide(Inputs(HALF, EngineView(Phase.ONLINE), presence), NOW)
+        assert (decision.reason, decision.duty) == (Reason.POWER, pytest.approx(duty))
 
 
-@pytest.mark.parametrize(("is_away", "duty"), [(False, 0.5), (True, 1.0), (None, 1.0)])
-def test_somebody_at_the_keyboard_is_spared(is_away: bool | None, duty: float) -> None:
-    decision = decide(Inputs(HALF, EngineView(Phase.ONLINE), Presence(is_away=is_away)), NOW)
-    assert (decision.state, decision.duty) == (State.SERVING, duty)
+def test_somebody_at_the_keyboard_is_spared() -> None:
+    for is_away, duty in ((False, 0.5), (True, 1.0), (None, 1.0)):
+        decision = decide(Inputs(HALF, EngineView(Phase.ONLINE), Presence(is_away=is_away)), NOW)
+        assert (decision.state, decision.duty) == (State.SERVING, duty)
 
 
 def test_only_when_idle() -> None:
@@ -365,10 +361,10 @@ def test_a_full_disk_forbids_a_start_only() -> None:
     assert decide(inputs(obstacles=(DISK, BAR)), NOW).reason is Reason.SCHEDULE
 
 
-@pytest.mark.parametrize(("phase", "wake_in_s"), [(Phase.ENDED, 2.0), (Phase.OFFLOADED, 2.0), (Phase.ONLINE, None)])
-def test_nothing_is_begun_or_ended_before_the_probes_have_looked(phase: Phase, wake_in_s: float | None) -> None:
-    decision = decide(inputs(phase, is_settled=False), NOW)
-    assert (decision.order, decision.wake_in_s) == (EngineOrder.NOTHING, wake_in_s)
+def test_nothing_is_begun_or_ended_before_the_probes_have_looked() -> None:
+    for phase, wake_in_s in ((Phase.ENDED, 2.0), (Phase.OFFLOADED, 2.0), (Phase.ONLINE, None)):
+        decision = decide(inputs(phase, is_settled=False), NOW)
+        assert (decision.order, decision.wake_in_s) == (EngineOrder.NOTHING, wake_in_s)
 
 
 def test_every_decision_has_a_sentence_and_every_state_that_is_not_serving_says_what_ends_it() -> None:
@@ -388,3 +384,72 @@ def test_a_program_of_the_always_list_is_not_offered_to_be_ignored() -> None:
     listed = Evidence(Reason.EXCLUSIVE_APP, "blender", app="blender")
     assert decide(inputs(presence=Presence((listed,))), NOW).app == ""
     assert decide(inputs(presence=Presence(over=(Over(listed, NOW),))), NOW).app == ""
+
+
+# -- what follows: questions whether a program is a game, and who stays in the swarm -----------------------------------
+
+UNSURE = Decision(State.YIELDED, Reason.FULL_SCREEN, "Giving way", Rung.ENDED, app="hedgewars", app_title="Hedgewars")
+OPEN = ProgramQuestion("hedgewars", "Hedgewars")
+CLOSED = replace(OPEN, is_open=False)
+
+
+def test_a_program_that_only_looks_like_a_game_is_asked_about_once() -> None:
+    assert follow((), UNSURE, ()) == follow((OPEN,), UNSURE, ()) == (OPEN,)
+
+
+def test_nothing_is_asked_about_what_is_known_or_cannot_stand_on_a_list() -> None:
+    for decision in (
+        replace(UNSURE, reason=Reason.GAME),
+        replace(UNSURE, state=State.SERVING),
+        replace(UNSURE, app=""),
+        replace(UNSURE, app="a,b"),
+    ):
+        assert follow((), decision, ()) == ()
+
+
+def test_a_listed_program_is_answered_for_and_not_asked_about_again() -> None:
+    assert follow((), UNSURE, ("Hedgewars",)) == ()
+    assert follow((OPEN,), UNSURE, ("Hedgewars",)) == (CLOSED,)
+    assert follow((CLOSED,), UNSURE, ()) == (CLOSED,)  # the answer was taken back
+
+
+def test_the_questions_are_bounded_in_number_and_length() -> None:
+    many = tuple(ProgramQuestion(f"app{number}", "App") for number in range(MAX_QUESTIONS))
+    assert follow(many, UNSURE, ()) == many
+    (question,) = follow((), replace(UNSURE, app_title="x" * 1000), ())
+    assert len(question.title) == 80
+
+
+def test_a_busy_program_in_a_window_is_asked_about_while_potluck_serves() -> None:
+    serving = replace(UNSURE, state=State.SERVING, reason=Reason.NONE, app="", app_title="")
+    busy = Evidence(Reason.FULL_SCREEN, "Hedgewars", app="hedgewars")
+    assert follow((), serving, (), (busy, busy)) == (OPEN,)
+    assert follow((), serving, ("Hedgewars",), (busy,)) == ()
+    assert follow((CLOSED,), UNSURE, (), (busy,)) == (CLOSED,)
+
+
+def decided(reason: Reason, rung: Rung = Rung.ENDED) -> Decision:
+    return Decision(State.PAUSED, reason, "", rung)
+
+
+def test_a_member_who_pauses_or_plays_stays_in_the_swarm() -> None:
+    for reason in (Reason.USER, Reason.TIMER, Reason.GAME, Reason.SCHEDULE, Reason.ENGINE_FAILED):
+        assert stands_by(decided(reason), is_memory_short=False)
+        assert not stands_by(decided(reason), is_memory_short=True)
+
+
+def test_nobody_stays_whose_computer_leaves_or_whose_bytes_cost_something() -> None:
+    for reason in (Reason.SHUTDOWN, Reason.SLEEP, Reason.SWITCHED_OFF, Reason.METERED, Reason.BATTERY):
+        assert not stands_by(decided(reason), is_memory_short=False)
+
+
+def test_an_engine_keeps_its_own_node_while_it_gives_back_the_device() -> None:
+    assert not stands_by(decided(Reason.GAME, Rung.OFFLOADED), is_memory_short=False)
+    assert stands_by(decided(Reason.NONE, Rung.ONLINE), is_memory_short=False)  # until the engine takes over
+
+
+def test_memory_that_was_short_must_be_plenty_before_it_counts() -> None:
+    assert is_short(99, 100, was_short=False)
+    assert not is_short(101, 100, was_short=False)
+    assert is_short(199, 100, was_short=True)
+    assert not is_short(201, 100, was_short=True)

@@ -7,11 +7,7 @@ import pytest
 from helpers.made_processes import Clock, MadeProcesses
 from potluck_control.states import Certainty
 from potluck_daemon.presence.applications import ApplicationProbe
-from potluck_daemon.presence.probe import (
-    ProbeFailedError,
-    ProbeUnavailableError,
-    Surroundings,
-)
+from potluck_daemon.presence.probe import ProbeFailedError, ProbeUnavailableError, Surroundings
 from potluck_daemon.presence.session import SessionEnvironment, judge_session, variables_in, with_session
 from potluck_daemon.presence.toplevels import Toplevels, process_of
 from potluck_daemon.presence.windows import HOLD_S
@@ -20,23 +16,17 @@ OF_SYSTEMD = {"HOME": "/home/me", "INVOCATION_ID": "1"}
 NEW = {"DISPLAY": ":1", "XAUTHORITY": "/run/x"}
 
 
-@pytest.mark.parametrize(
-    ("own", "session", "expected"),
-    [
-        (OF_SYSTEMD, {}, OF_SYSTEMD),
-        (OF_SYSTEMD, NEW, OF_SYSTEMD | NEW),
-        (OF_SYSTEMD | {"DISPLAY": ":0"}, NEW, OF_SYSTEMD | NEW),
-        (OF_SYSTEMD | {"WAYLAND_DISPLAY": "wayland-0"}, NEW, OF_SYSTEMD | NEW),
-        ({"HOME": "/"}, NEW, {"HOME": "/"} | NEW),
-        ({"DISPLAY": ":5"}, NEW, {"DISPLAY": ":5"}),
-        (OF_SYSTEMD | {"DISPLAY": ":0"}, {"XDG_SESSION_TYPE": "tty"}, OF_SYSTEMD | {"DISPLAY": ":0"}),
-    ],
-    ids=["no desktop yet", "it came", "another session", "another kind", "by hand", "in a terminal", "no display"],
-)
-def test_the_session_tells_what_a_daemon_lacks(
-    own: dict[str, str], session: dict[str, str], expected: dict[str, str]
-) -> None:
-    assert with_session(own, session) == expected
+def test_the_session_tells_what_a_daemon_lacks() -> None:
+    for own, session, expected in (
+        (OF_SYSTEMD, {}, OF_SYSTEMD),  # no desktop yet
+        (OF_SYSTEMD, NEW, OF_SYSTEMD | NEW),  # it came
+        (OF_SYSTEMD | {"DISPLAY": ":0"}, NEW, OF_SYSTEMD | NEW),  # another session
+        (OF_SYSTEMD | {"WAYLAND_DISPLAY": "wayland-0"}, NEW, OF_SYSTEMD | NEW),  # another kind
+        ({"HOME": "/"}, NEW, {"HOME": "/"} | NEW),  # by hand
+        ({"DISPLAY": ":5"}, NEW, {"DISPLAY": ":5"}),  # in a terminal
+        (OF_SYSTEMD | {"DISPLAY": ":0"}, {"XDG_SESSION_TYPE": "tty"}, OF_SYSTEMD | {"DISPLAY": ":0"}),  # no display
+    ):
+        assert with_session(own, session) == expected
 
 
 def test_only_variables_of_the_desktop_are_taken_over() -> None:
@@ -87,16 +77,17 @@ def test_the_active_window_is_the_one_that_the_compositor_says() -> None:
     assert windows.active is None
 
 
-@pytest.mark.parametrize(
-    ("sender", "opcode", "body"),
-    [(MANAGER, 1, b""), (MANAGER, 0, b""), (FIRST, 4, struct.pack("=I", 400)), (FIRST, 1, b"x")],
-    ids=["no more windows", "no id", "fewer states than told", "no text"],
-)
-def test_a_compositor_that_says_nonsense_is_left(sender: int, opcode: int, body: bytes) -> None:
-    windows = Toplevels()
-    windows.apply(MANAGER, 0, struct.pack("=I", FIRST))
-    with pytest.raises((ValueError, struct.error)):
-        windows.apply(sender, opcode, body)
+def test_a_compositor_that_says_nonsense_is_left() -> None:
+    for sender, opcode, body in (
+        (MANAGER, 1, b""),  # no more windows
+        (MANAGER, 0, b""),  # no id
+        (FIRST, 4, struct.pack("=I", 400)),  # fewer states than told
+        (FIRST, 1, b"x"),  # no text
+    ):
+        windows = Toplevels()
+        windows.apply(MANAGER, 0, struct.pack("=I", FIRST))
+        with pytest.raises((ValueError, struct.error)):
+            windows.apply(sender, opcode, body)
 
 
 def test_the_process_of_an_application_is_found_by_its_group_or_its_name(tmp_path: Path) -> None:

@@ -12,13 +12,7 @@ from helpers.probe_reports import watching
 from potluck_control.states import Reason
 from potluck_daemon.presence.battery import BatteryProbe
 from potluck_daemon.presence.idle import MacIdleProbe, mac_idle_s
-from potluck_daemon.presence.probe import (
-    Probe,
-    ProbeFailedError,
-    ProbeUnavailableError,
-    Sighting,
-    Surroundings,
-)
+from potluck_daemon.presence.probe import Probe, ProbeFailedError, ProbeUnavailableError, Sighting, Surroundings
 
 SAID = """\
 +-o IOHIDSystem  <class IOHIDSystem, id 0x100000523, registered, matched, active, busy 0 (0 ms), retain 22>
@@ -46,11 +40,11 @@ async def first_report(probe: Probe) -> tuple[Sighting, ...]:
         return await reports.next()
 
 
-@pytest.mark.parametrize(("idle", "reason"), [(2_000_000_000, Reason.USER_ACTIVE), (700_000_000_000, Reason.AWAY)])
-async def test_who_touches_nothing_for_long_is_away(idle: int, reason: Reason, ioreg: Callable[[str], None]) -> None:
-    ioreg(f"cat <<END\n{SAID.replace('{idle}', str(idle))}END")
-    (seen,) = await first_report(MacIdleProbe(idle_after_s=300))
-    assert seen.reason is reason
+async def test_who_touches_nothing_for_long_is_away(ioreg: Callable[[str], None]) -> None:
+    for idle, reason in ((2_000_000_000, Reason.USER_ACTIVE), (700_000_000_000, Reason.AWAY)):
+        ioreg(f"cat <<END\n{SAID.replace('{idle}', str(idle))}END")
+        (seen,) = await first_report(MacIdleProbe(idle_after_s=300))
+        assert seen.reason is reason
 
 
 def test_the_shortest_time_counts_and_without_any_it_is_not_known() -> None:
@@ -71,23 +65,19 @@ async def test_an_ioreg_that_hangs_is_ended_and_told(ioreg: Callable[[str], None
         await first_report(MacIdleProbe(idle_after_s=300, timeout_s=0.05))
 
 
-@pytest.mark.parametrize(
-    ("battery", "reasons"),
-    [
-        (SimpleNamespace(power_plugged=True), []),
-        (SimpleNamespace(power_plugged=False), [Reason.BATTERY]),
-        (None, None),
-    ],
-    ids=["plugged in", "not", "none"],
-)
-async def test_a_mac_on_its_battery_is_noticed(
-    battery: object, reasons: list[Reason] | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(sys, "platform", "darwin")
-    monkeypatch.setattr(psutil, "sensors_battery", lambda: battery)
-    probe = BatteryProbe(Surroundings(tmp_path, tmp_path, {"DBUS_SYSTEM_BUS_ADDRESS": f"unix:path={tmp_path}/none"}))
-    if reasons is None:
-        with pytest.raises(ProbeUnavailableError, match="no battery"):
-            await first_report(probe)
-    else:
-        assert [sighting.reason for sighting in await first_report(probe)] == reasons
+async def test_a_mac_on_its_battery_is_noticed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for battery, reasons in (
+        (SimpleNamespace(power_plugged=True), []),  # plugged in
+        (SimpleNamespace(power_plugged=False), [Reason.BATTERY]),  # not
+        (None, None),  # none
+    ):
+        monkeypatch.setattr(sys, "platform", "darwin")
+        monkeypatch.setattr(psutil, "sensors_battery", lambda battery=battery: battery)
+        probe = BatteryProbe(
+            Surroundings(tmp_path, tmp_path, {"DBUS_SYSTEM_BUS_ADDRESS": f"unix:path={tmp_path}/none"})
+        )
+        if reasons is None:
+            with pytest.raises(ProbeUnavailableError, match="no battery"):
+                await first_report(probe)
+        else:
+            assert [sighting.reason for sighting in await first_report(probe)] == reasons

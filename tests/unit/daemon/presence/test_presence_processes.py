@@ -6,12 +6,9 @@ import asyncio
 import os
 import shutil
 import subprocess
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-import psutil
 import pytest
 from helpers.made_processes import OWN_PID, Clock, MadeProcesses
 from helpers.probe_reports import watching
@@ -191,47 +188,18 @@ def test_a_quiet_machine_is_read_again_only_now_and_then(made: MadeProcesses, lo
     assert looker.listed("blender") == ["blender"]
 
 
-def end(pid: int) -> None:
-    with suppress(psutil.NoSuchProcess):
-        game = psutil.Process(pid)
+def test_a_real_program_is_seen_and_its_end_too_and_one_that_we_started_is_ours(tmp_path: Path) -> None:
+    looker, names = Looker(Surroundings(own_pid=OWN_PID)), ["my-little-game"]
+    program = shutil.copy(shutil.which("sleep") or "/bin/sleep", tmp_path / names[0])
+    assert looker.listed(*names) == []
+    with subprocess.Popen([program, "600"]) as game:
+        while looker.listed(*names) != names:
+            pass
+        programs = ProcessTable(Surroundings()).look()
+        assert game.pid not in programs
+        assert os.getppid() in programs
         game.kill()
-        game.wait(60)
-
-
-@pytest.fixture
-def real_game(tmp_path: Path) -> Iterator[Callable[[], int]]:
-    """Starts a program below a shell, once, and returns its process id."""
-    program = tmp_path / "my-little-game"
-    shutil.copy(shutil.which("sleep") or "/bin/sleep", program)
-    with ExitStack() as stack:
-
-        def start() -> int:
-            shell = stack.enter_context(
-                subprocess.Popen(["sh", "-c", f"{program} 600 & echo $!; wait"], stdout=subprocess.PIPE)
-            )
-            assert shell.stdout is not None
-            pid = int(shell.stdout.readline())
-            stack.callback(end, pid)
-            return pid
-
-        yield start
-
-
-def test_a_real_program_is_seen_and_its_end_too(real_game: Callable[[], int]) -> None:
-    looker = Looker(Surroundings(own_pid=OWN_PID))
-    assert looker.listed("my-little-game") == []
-    pid = real_game()
-    while looker.listed("my-little-game") != ["my-little-game"]:
-        pass
-    end(pid)
-    assert looker.listed("my-little-game") == []
-
-
-def test_a_program_that_we_started_is_ours(real_game: Callable[[], int]) -> None:
-    pid = real_game()
-    programs = ProcessTable(Surroundings()).look()
-    assert pid not in programs
-    assert os.getppid() in programs
+    assert looker.listed(*names) == []
 
 
 def test_a_program_has_the_name_by_which_one_would_list_it(made: MadeProcesses, looker: Looker) -> None:
@@ -320,16 +288,134 @@ def test_cpu_time_includes_the_processes_below(made: MadeProcesses) -> None:
     assert tree_of(99, made.proc) == {}
 
 
-@pytest.mark.parametrize(("now", "slept_s"), [(10.0, 0.5), (10.2, 0.3), (10.48, 0.52), (10.44, 0.06)])
-async def test_looks_are_taken_at_multiples_of_their_interval(
-    monkeypatch: pytest.MonkeyPatch, now: float, slept_s: float
-) -> None:
+async def test_looks_are_taken_at_multiples_of_their_interval(monkeypatch: pytest.MonkeyPatch) -> None:
     slept: list[float] = []
 
     async def sleep(seconds: float) -> None:
         slept.append(seconds)
 
     monkeypatch.setattr(asyncio, "sleep", sleep)
-    monkeypatch.setattr(asyncio.get_running_loop(), "time", lambda: now)
-    await next_look(0.5)
-    assert slept == [pytest.approx(slept_s)]
+    for now, slept_s in ((10.0, 0.5), (10.2, 0.3), (10.48, 0.52), (10.44, 0.06)):
+        monkeypatch.setattr(asyncio.get_running_loop(), "time", lambda now=now: now)
+        await next_look(0.5)
+        assert slept.pop() == pytest.approx(slept_s)
+
+
+# -- games of launchers, by the programs above them and by their environment -------------------------------------------
+
+
+def seen(made: MadeProcesses, **ambient: str) -> list[tuple[str, Certainty]]:
+    table, judge = ProcessTable(made.surroundings), launched_game(ambient)
+    found = (judge(program, table) for program in table.look().values())
+    return [(sighting.who, sighting.certainty) for sighting in found if sighting is not None]
+
+
+def test_lutris_tells_the_title_of_native_and_windows_games(made: MadeProcesses) -> None:
+    made.add(400, "lutris-wrapper:", "lutris-wrapper: Braid: Anniversary Edition", "0", "0", "/games/braid/run.sh")
+    made.add(401, "bash", "/bin/bash", "/games/braid/run.sh", parent=400)
+    made.add(402, "braid.x86_64", "/games/braid/braid.x86_64", parent=401)
+    assert set(seen(made)) == {("Braid: Anniversary Edition", Certainty.LIKELY)}
+    made.remove(402)
+    made.add(402, "wineserver", "/opt/wine/bin/wineserver", parent=400)
+    made.add(403, "Overwatch.exe", "C:\\games\\Overwatch.exe", parent=400)
+    made.add(404, "explorer.exe", "C:\\windows\\explorer.exe", parent=400)
+    assert seen(made) == [("Braid: Anniversary Edition", Certainty.LIKELY)]
+
+
+def test_variables_of_a_game_give_it_away(made: MadeProcesses) -> None:
+    for pid, (name, variables) in enumerate(
+        (
+            ("one", {"SteamAppId": "504230"}),
+            ("none", {"SteamAppId": "0"}),
+            ("two", {"SteamGameId": "504230"}),
+            ("three", {"HEROIC_APP_NAME": "Fortnite"}),
+            ("four", {"LUTRIS_GAME_UUID": "a-b"}),
+            ("none", {"WINEPREFIX": "/home/me/.wine"}),
+            ("none", {"STEAM_COMPAT_DATA_PATH": "/home/me/x"}),  # no Windows program
+            ("none", {}),
+        ),
+        400,
+    ):
+        made.add(pid, name, f"/games/{name}")
+        made.set_environment(pid, **variables)
+    assert seen(made) == [(name, Certainty.LIKELY) for name in ("one", "two", "three", "four")]
+
+
+def test_a_windows_program_in_a_launchers_wine_is_likely_a_game(made: MadeProcesses) -> None:
+    for pid, variables in enumerate(
+        (
+            {"STEAM_COMPAT_DATA_PATH": "/home/me/steamapps/compatdata/1"},
+            {"LEGENDARY_CONFIG_PATH": "/home/me/.config/heroic/legendaryConfig"},
+            {"WINEPREFIX": "/home/me/Games/Heroic/Prefixes/default/Braid"},
+            {},
+        ),
+        400,
+    ):
+        made.add(pid, "Braid-Win64-Shi", "Z:\\games\\Braid-Win64-Shipping.exe")
+        made.set_environment(pid, **variables)
+    assert seen(made) == [*[("Braid", Certainty.LIKELY)] * 3, ("Braid", Certainty.WEAK)]
+
+
+def test_a_bottle_made_for_games_is_likely_to_run_one(made: MadeProcesses, tmp_path: Path) -> None:
+    for number, environment in enumerate(("Gaming", "Application", "Custom", None)):
+        bottle = tmp_path / "bottles" / str(number)
+        bottle.mkdir(parents=True)
+        if environment is not None:
+            (bottle / "bottle.yml").write_text(f"Arch: win64\nEnvironment: {environment}\nName: Gaming\n")
+        pid = 400 + 10 * number
+        made.add(pid, "Braid.exe", "C:\\Program Files\\Braid\\Braid.exe")
+        made.add(pid + 1, "explorer.exe", "C:\\windows\\explorer.exe")
+        made.add(pid + 2, "bottles-cli", "/usr/bin/python3", "/usr/bin/bottles-cli")
+        for each in range(pid, pid + 3):
+            made.set_environment(each, WINEPREFIX=str(bottle))
+    assert seen(made) == [("Braid", Certainty.LIKELY), *[("Braid", Certainty.WEAK)] * 3]
+
+
+def test_a_bottle_that_cannot_be_read_stops_nothing(made: MadeProcesses, tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "bottle.yml")
+    for pid, prefix in ((400, str(tmp_path)), (401, "/no/such/folder"), (402, "x" * 5000)):
+        made.add(pid, "Braid.exe", "C:\\Braid.exe")
+        made.set_environment(pid, WINEPREFIX=prefix)
+    assert seen(made) == [("Braid", Certainty.WEAK)] * 3
+
+
+def test_what_the_whole_session_inherits_tells_nothing(made: MadeProcesses) -> None:
+    made.add(400, "some-editor", "/usr/bin/some-editor")
+    made.set_environment(400, SteamAppId="7", LUTRIS_GAME_UUID="a")
+    assert seen(made, SteamAppId="7", LUTRIS_GAME_UUID="a") == []
+
+
+def test_what_a_game_opens_and_idle_programs_of_wine_are_no_games(made: MadeProcesses) -> None:
+    for pid, name in enumerate(("firefox", "bash", "wineserver", "pv-adverb", "mangohud", "discord"), 400):
+        made.add(pid, name, f"/usr/bin/{name}")
+        made.set_environment(pid, SteamAppId="504230")
+    for pid, name in enumerate(("wordpad.exe", "notepad.exe", "winecfg.exe", "WINWORD.EXE"), 500):
+        made.add(pid, name, f"C:\\Program Files\\{name}")
+    assert seen(made) == []
+
+
+def test_minecraft_and_its_launchers_are_called_so_and_its_server_and_other_programs_in_java_are_no_games(
+    made: MadeProcesses,
+) -> None:
+    client = "net.minecraft.client.main.Main"
+    made.add(400, "java", "/usr/bin/java", "-Xmx2G", "-cp", "/home/me/.minecraft/a.jar:/x/1.20.1.jar", client)
+    made.add(401, "java", "/usr/bin/java", "-Duser.language=en", "-cp", "/app/N.jar", "org.prismlauncher.EntryPoint")
+    made.add(402, "java", "/usr/bin/java", "-jar", "/srv/minecraft/server.jar", "nogui")
+    made.add(403, "java", "/usr/bin/java", "-jar", "/opt/freeplane.jar")
+    assert seen(made) == [("Minecraft", Certainty.LIKELY)] * 2
+
+
+async def test_a_game_that_outlives_its_launcher_goes_on(made: MadeProcesses) -> None:
+    game = Sighting(Reason.GAME, "Celeste", Certainty.LIKELY, "celeste.exe")
+    made.add(400, "umu-run", "umu-run")
+    made.add(401, "Celeste.exe", "Z:\\games\\Celeste.exe", parent=400)
+    probe = ProgramProbe("launchers", ProcessTable(made.surroundings), launched_game({}), interval_s=0.01)
+    async with watching(probe) as reports:
+        await reports.until_seen(game)
+        made.remove(400)
+        made.add(401, "Celeste.exe", "Z:\\games\\Celeste.exe", parent=1)
+        made.add(402, "true", "true")
+        for _ in range(5):
+            assert await reports.next() == (game,)
+        made.remove(401)
+        await reports.until_seen()

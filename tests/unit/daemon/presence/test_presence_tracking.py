@@ -1,6 +1,5 @@
 from dataclasses import replace
 
-import pytest
 from potluck_control.states import Certainty, Reason
 from potluck_daemon.policy.decide import Presence
 from potluck_daemon.presence.probe import Sighting
@@ -71,34 +70,31 @@ def test_two_probes_that_weakly_see_the_same_program_make_it_likely() -> None:
     assert {evidence.certainty for evidence in track.presence.evidence} == {Certainty.LIKELY}
 
 
-@pytest.mark.parametrize(
-    ("window", "use", "probe"),
-    [
-        (WEAK_WINDOW, replace(WEAK_USE, app="other"), "gpu"),
-        (replace(WEAK_WINDOW, app=""), replace(WEAK_USE, app=""), "gpu"),
-        (WEAK_WINDOW, WEAK_WINDOW, "screen"),
-    ],
-    ids=["different programs", "unknown programs", "one probe"],
-)
-def test_weak_sightings_that_do_not_support_each_other_make_nothing(
-    window: Sighting, use: Sighting, probe: str
-) -> None:
-    track = Track()
-    for now in (10.0, 11.0, 12.0):
-        track = look(look(track, "screen", now, window), probe, now, use)
-    assert who(track) == []
+def test_weak_sightings_that_do_not_support_each_other_make_nothing() -> None:
+    for window, use, probe in (
+        (WEAK_WINDOW, replace(WEAK_USE, app="other"), "gpu"),  # different programs
+        (replace(WEAK_WINDOW, app=""), replace(WEAK_USE, app=""), "gpu"),  # unknown programs
+        (WEAK_WINDOW, WEAK_WINDOW, "screen"),  # one probe
+    ):
+        track = Track()
+        for now in (10.0, 11.0, 12.0):
+            track = look(look(track, "screen", now, window), probe, now, use)
+        assert who(track) == []
 
 
 LIKELY_GAME = replace(GAME, certainty=Certainty.LIKELY)
 
 
-@pytest.mark.parametrize("order", [(GAME, LIKELY_GAME), (LIKELY_GAME, GAME)], ids=["certain first", "likely first"])
-def test_of_two_probes_that_see_one_thing_the_more_certain_counts(order: tuple[Sighting, Sighting]) -> None:
-    track = Track()
-    for now in (10.0, 11.0):
-        for probe, sighting in zip(("one", "other"), order, strict=True):
-            track = look(track, probe, now, sighting)
-    assert [evidence.certainty for evidence in track.presence.evidence] == [Certainty.CERTAIN]
+def test_of_two_probes_that_see_one_thing_the_more_certain_counts() -> None:
+    for order in (
+        (GAME, LIKELY_GAME),  # certain first
+        (LIKELY_GAME, GAME),  # likely first
+    ):
+        track = Track()
+        for now in (10.0, 11.0):
+            for probe, sighting in zip(("one", "other"), order, strict=True):
+                track = look(track, probe, now, sighting)
+        assert [evidence.certainty for evidence in track.presence.evidence] == [Certainty.CERTAIN]
 
 
 def test_of_two_equally_certain_probes_the_worse_level_counts_and_then_the_earlier() -> None:

@@ -100,19 +100,19 @@ async def test_a_probe_that_cannot_work_is_shown_as_such_and_disturbs_no_other()
         await watched.until(lambda: bool(watched.watch.presence.evidence))
 
 
-@pytest.mark.parametrize("retry_s", [0.01, 3600.0])
-async def test_a_probe_that_failed_is_tried_again_after_a_while_or_when_a_desktop_comes_and_what_it_sees_is_shown(
-    retry_s: float,
-) -> None:
-    probe = Scripted()
-    async with awake(Watched(probe, retry_s=retry_s)) as watched:
-        probe.then(ProbeUnavailableError("no desktop"))
-        await watched.until(lambda: watched.state().state is ProbeState.UNAVAILABLE)
-        probe.then((GAME,))
-        if retry_s > 1.0:
-            watched.watch.retry_now()
-        await watched.until(lambda: bool(watched.watch.presence.evidence))
-        assert watched.state() == ProbeStatus("scripted", ProbeState.SEEN, "Hades")
+async def test_a_probe_that_failed_is_tried_again_after_a_while_or_when_a_desktop_comes_and_what_it_sees_is_shown() -> (
+    None
+):
+    for retry_s in (0.01, 3600.0):
+        probe = Scripted()
+        async with awake(Watched(probe, retry_s=retry_s)) as watched:
+            probe.then(ProbeUnavailableError("no desktop"))
+            await watched.until(lambda: watched.state().state is ProbeState.UNAVAILABLE)
+            probe.then((GAME,))
+            if retry_s > 1.0:
+                watched.watch.retry_now()
+            await watched.until(lambda: bool(watched.watch.presence.evidence))
+            assert watched.state() == ProbeStatus("scripted", ProbeState.SEEN, "Hades")
 
 
 async def test_it_is_settled_when_each_probe_has_looked_or_cannot_or_time_is_up() -> None:
@@ -231,12 +231,10 @@ class Stubborn:
         await asyncio.Event().wait()
 
 
-@pytest.mark.parametrize("fails", [True, False])
-async def test_a_probe_that_fails_when_it_is_ended_or_loses_its_cancellation_does_not_hold_the_end_up(
-    fails: bool,
-) -> None:
-    watched = Watched(Stubborn(fails))
-    watched.watch.set_level(Level.URGENT)
-    await watched.changed.wait()
-    async with asyncio.timeout(60):
-        await watched.watch.close()
+async def test_a_probe_that_fails_when_it_is_ended_or_loses_its_cancellation_does_not_hold_the_end_up() -> None:
+    for fails in (True, False):
+        watched = Watched(Stubborn(fails))
+        watched.watch.set_level(Level.URGENT)
+        await watched.changed.wait()
+        async with asyncio.timeout(60):
+            await watched.watch.close()

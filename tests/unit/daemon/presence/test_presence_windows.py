@@ -3,7 +3,6 @@
 from dataclasses import replace
 from pathlib import Path
 
-import pytest
 from helpers.made_processes import Clock, MadeProcesses
 from potluck_control.states import Certainty, Reason
 from potluck_daemon.presence.app_scopes import app_id_of
@@ -64,19 +63,18 @@ def test_a_window_that_only_is_busy_for_long_is_asked_about() -> None:
     assert judge(SMALL, Signs(PROGRAM, VIEWER, busy_for_s=ASK_AFTER_S), busy_percent=25.0) is None
 
 
-@pytest.mark.parametrize(
-    ("window", "signs"),
-    [
-        (FULL, Signs(PROGRAM, VIEWER)),
-        (replace(FULL, name="Remmina"), Signs(PROGRAM)),
-        (FULL, Signs(replace(PROGRAM, comm="xterm", arguments=("xterm",)), MINES)),
-        (FULL, Signs(replace(PROGRAM, comm="python3", arguments=("python3", "/usr/bin/terminator")))),
-    ],
-    ids=["by the menu", "by its window", "by its name, whatever the menu says", "by its script"],
-)
-def test_other_programs_are_no_games_however_busy(window: ActiveWindow, signs: Signs) -> None:
-    busy = replace(signs, cpu_percent=100, has_controller=True)
-    assert certainty(replace(window, wants_no_compositor=True), busy) is None
+def test_other_programs_are_no_games_however_busy() -> None:
+    for window, signs in (
+        (FULL, Signs(PROGRAM, VIEWER)),  # by the menu
+        (replace(FULL, name="Remmina"), Signs(PROGRAM)),  # by its window
+        (
+            FULL,
+            Signs(replace(PROGRAM, comm="xterm", arguments=("xterm",)), MINES),
+        ),  # by its name, whatever the menu says
+        (FULL, Signs(replace(PROGRAM, comm="python3", arguments=("python3", "/usr/bin/terminator")))),  # by its script
+    ):
+        busy = replace(signs, cpu_percent=100, has_controller=True)
+        assert certainty(replace(window, wants_no_compositor=True), busy) is None
 
 
 def test_a_game_that_is_given_the_name_of_another_program_is_a_game() -> None:
@@ -115,29 +113,23 @@ def looks(*seen: Judgement | None) -> dict[int, Play]:
     return plays
 
 
-@pytest.mark.parametrize(
-    ("seen", "reported"),
-    [
-        ((CERTAIN, None), [CERTAIN]),
-        ((KNOWN, KNOWN, None, None), [KNOWN]),
-        ((LIKELY, LIKELY, None), [LIKELY]),
-        ((LIKELY, WEAK, LIKELY, None), [LIKELY]),
-        ((LIKELY, None), []),
-        ((WEAK, WEAK, None), []),
-        ((LIKELY, None, None, None, LIKELY, None), []),
-    ],
-    ids=["at once", "minimised", "left", "a quiet second", "one look", "weak", "two flashes"],
-)
-def test_a_confirmed_game_goes_on_when_it_is_left(
-    seen: tuple[Judgement | None, ...], reported: list[Judgement]
-) -> None:
-    assert sightings(looks(*seen), None) == tuple(item.sighting for item in reported)
+def test_a_confirmed_game_goes_on_when_it_is_left() -> None:
+    for seen, reported in (
+        ((CERTAIN, None), [CERTAIN]),  # at once
+        ((KNOWN, KNOWN, None, None), [KNOWN]),  # minimised
+        ((LIKELY, LIKELY, None), [LIKELY]),  # left
+        ((LIKELY, WEAK, LIKELY, None), [LIKELY]),  # a quiet second
+        ((LIKELY, None), []),  # one look
+        ((WEAK, WEAK, None), []),  # weak
+        ((LIKELY, None, None, None, LIKELY, None), []),  # two flashes
+    ):
+        assert sightings(looks(*seen), None) == tuple(item.sighting for item in reported)
 
 
-@pytest.mark.parametrize(("judgement", "is_held"), [(LIKELY, False), (KNOWN, True)])
-def test_a_window_that_only_was_busy_counts_for_a_while(judgement: Judgement, is_held: bool) -> None:
-    plays = remember(looks(judgement, judgement), None, 2 + HOLD_S, interval_s=1.0, is_alive=lambda _: True)
-    assert bool(sightings(plays, None)) is is_held
+def test_a_window_that_only_was_busy_counts_for_a_while() -> None:
+    for judgement, is_held in ((LIKELY, False), (KNOWN, True)):
+        plays = remember(looks(judgement, judgement), None, 2 + HOLD_S, interval_s=1.0, is_alive=lambda _: True)
+        assert bool(sightings(plays, None)) is is_held
 
 
 def test_what_was_just_seen_is_reported_before_it_is_confirmed() -> None:
@@ -220,16 +212,14 @@ def test_a_script_that_the_menu_lists_gives_its_program_away(made: MadeProcesses
     assert (seen.who, seen.certainty) == ("Bubble", Certainty.CERTAIN)
 
 
-@pytest.mark.parametrize(("categories", "expected"), [("Game;", Certainty.CERTAIN), ("System;", Certainty.WEAK)])
-def test_a_control_group_tells_a_game_but_clears_nobody(
-    made: MadeProcesses, tmp_path: Path, categories: str, expected: Certainty
-) -> None:
+def test_a_control_group_tells_a_game_but_clears_nobody(made: MadeProcesses, tmp_path: Path) -> None:
     """A terminal's group holds whatever was started in it, a game as well."""
-    desktop_file(tmp_path, "org.x.App.desktop", "Name=App", "Exec=flatpak run x", f"Categories={categories}")
-    made.add(500, "thing", "/app/bin/thing")
-    (made.proc / "500/cgroup").write_text("0::/user.slice/app.slice/app-flatpak-org.x.App-77.scope\n")
-    (seen,) = looking(made, tmp_path).look(FULL)
-    assert seen.certainty is expected
+    for categories, expected in (("Game;", Certainty.CERTAIN), ("System;", Certainty.WEAK)):
+        desktop_file(tmp_path, "org.x.App.desktop", "Name=App", "Exec=flatpak run x", f"Categories={categories}")
+        made.add(500, "thing", "/app/bin/thing")
+        (made.proc / "500/cgroup").write_text("0::/user.slice/app.slice/app-flatpak-org.x.App-77.scope\n")
+        (seen,) = looking(made, tmp_path).look(FULL)
+        assert seen.certainty is expected
 
 
 def test_a_game_stays_while_its_process_lives(made: MadeProcesses, tmp_path: Path) -> None:
@@ -241,17 +231,15 @@ def test_a_game_stays_while_its_process_lives(made: MadeProcesses, tmp_path: Pat
     assert probe.look(None) == ()
 
 
-@pytest.mark.parametrize(("rest_at", "is_asked"), [(None, True), (12, False)])
-def test_a_busy_window_is_watched_until_it_is_asked_about(
-    made: MadeProcesses, tmp_path: Path, rest_at: int | None, is_asked: bool
-) -> None:
-    clock = Clock()
-    looks = WindowLooks(made.surroundings, busy_percent=25.0, interval_s=1.0, clock=clock)
-    ticks, seen = 0, ()
-    for second in range(int(ASK_AFTER_S) + 2):
-        ticks += 0 if second == rest_at else 50
-        clock.now += 1
-        made.add(500, "thing", "/usr/bin/thing", ticks=ticks)
-        seen = looks.look(SMALL)
-        assert not seen or second > ASK_AFTER_S - 1
-    assert [sighting.is_unsure for sighting in seen] == ([True] if is_asked else [])
+def test_a_busy_window_is_watched_until_it_is_asked_about(made: MadeProcesses, tmp_path: Path) -> None:
+    for rest_at, is_asked in ((None, True), (12, False)):
+        clock = Clock()
+        looks = WindowLooks(made.surroundings, busy_percent=25.0, interval_s=1.0, clock=clock)
+        ticks, seen = 0, ()
+        for second in range(int(ASK_AFTER_S) + 2):
+            ticks += 0 if second == rest_at else 50
+            clock.now += 1
+            made.add(500, "thing", "/usr/bin/thing", ticks=ticks)
+            seen = looks.look(SMALL)
+            assert not seen or second > ASK_AFTER_S - 1
+        assert [sighting.is_unsure for sighting in seen] == ([True] if is_asked else [])

@@ -19,32 +19,29 @@ def accepted(path: Path) -> AcceptedSettings:
     return AcceptedSettings(path, path.parent / "state" / "copy.toml", {})
 
 
-@pytest.mark.parametrize(
-    ("mistake", "said"),
-    [
-        ("[serve", "before this mistake"),
-        ("[serve]\nenabled = 7\n", "before this mistake"),
-        ("version = 99\n", "before this mistake"),
-        ("[serve]\nenabled = false\nthreads = 1", "breaks off"),
-        ("", "is empty or missing"),
-        (" \n\n", "is empty or missing"),
-        (None, "is empty or missing"),
-    ],
-)
-def test_the_settings_before_a_mistake_stay_in_force_also_at_the_next_start(
-    path: Path, mistake: str | None, said: str
-) -> None:
-    path.write_text("[serve]\nenabled = false\nthreads = 12\n")
-    file = accepted(path)
-    before = file.read().settings
-    if mistake is None:
+def test_the_settings_before_a_mistake_stay_in_force_also_at_the_next_start(tmp_path: Path) -> None:
+    for number, (mistake, said) in enumerate(
+        (
+            ("[serve", "before this mistake"),
+            ("[serve]\nenabled = 7\n", "before this mistake"),
+            ("version = 99\n", "before this mistake"),
+            ("[serve]\nenabled = false\nthreads = 1", "breaks off"),
+            ("", "is empty or missing"),
+            (" \n\n", "is empty or missing"),
+            (None, "is empty or missing"),
+        )
+    ):
+        path = tmp_path / str(number) / "settings.toml"
+        path.parent.mkdir()
+        path.write_text("[serve]\nenabled = false\nthreads = 12\n")
+        file = accepted(path)
+        before = file.read().settings
         path.unlink()
-    else:
-        path.write_text(mistake)
-    for now in (file.read(), accepted(path).read(), accepted(path).read()):
-        assert now.settings == before
-        assert not now.is_valid
-        assert any(said in problem for problem in now.problems)
+        if mistake is not None:
+            path.write_text(mistake)
+        for now in (file.read(), accepted(path).read(), accepted(path).read()):
+            assert (now.settings, now.is_valid) == (before, False)
+            assert any(said in problem for problem in now.problems)
 
 
 def test_without_earlier_settings_the_defaults_hold_where_the_file_cannot_be_obeyed(path: Path) -> None:

@@ -3,11 +3,9 @@ from pathlib import Path
 
 import pytest
 from potluck_control import engine_messages as messages
-from potluck_control.codec import CodecError, from_json
+from potluck_control.codec import CodecError
 from potluck_control.launch_spec import LaunchSpec
 from potluck_control.methods.members import SeenServer
-from potluck_control.schema import ProbeState, ProbeStatus, Status
-from potluck_control.states import Reason, State
 from potluck_daemon.policy.decide import Phase
 from potluck_daemon.reporting.display import changed_files
 from potluck_daemon.supervisor.backoff import LONGEST_S, delay_s
@@ -47,21 +45,6 @@ def test_a_kind_of_a_newer_version_is_ignored_and_a_broken_line_refused() -> Non
     for line in (b"\n", b"[]\n", b'{"kind":3}\n', b'{"kind":"Hello"}\n', b"Traceback (most recent call last):\n"):
         with pytest.raises(CodecError):
             messages.decode(line)
-
-
-def test_what_a_newer_daemon_says_is_read_as_far_as_it_is_known() -> None:
-    newer = {
-        "state": "dancing",
-        "reason": "music",
-        "text": "Giving way to hades2",
-        "since": 1.0,
-        "version": "0.1",
-        "probes": [{"name": "Ears", "state": "deaf", "detail": "loud"}],
-        "mood": "good",
-    }
-    read = from_json(Status, newer)
-    assert (read.state, read.reason, read.text) == (State.UNKNOWN, Reason.UNKNOWN, "Giving way to hades2")
-    assert read.probes == (ProbeStatus("Ears", ProbeState.UNKNOWN, "loud"),)
 
 
 def test_the_membership_key_does_not_show_in_a_launch_that_is_logged() -> None:

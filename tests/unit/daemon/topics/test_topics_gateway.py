@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from helpers.own_daemon import Ask
+from helpers.own_daemon import Ask, ask_until
 from potluck_control import schema
 from potluck_control.client import ControlError
 from potluck_control.gateway_messages import key_hash
@@ -56,10 +56,7 @@ async def started(ask: Ask, script: Path, *lines: str, swarm: str = "friends", s
 
 
 async def until(ask: Ask, wanted: Callable[[GatewayStatus], object]) -> GatewayStatus:
-    async with asyncio.timeout(60):
-        while not wanted(status := await ask(gateway.STATUS)):
-            pass
-    return status
+    return await ask_until(ask, gateway.STATUS, wanted)
 
 
 def said(**report: object) -> str:
@@ -154,9 +151,7 @@ async def test_it_ends_when_a_game_starts_unless_it_stays(ask: Ask, daemon: Daem
 
 async def test_one_that_is_started_during_a_game_goes_on(ask: Ask, daemon: Daemon, script: Path) -> None:
     daemon.configuration.reload()
-    async with asyncio.timeout(60):  # the daemon's own change of state would end the game
-        while (await ask(schema.STATUS)).reason is not Reason.SWITCHED_OFF:
-            pass
+    await ask_until(ask, schema.STATUS, lambda now: now.reason is Reason.SWITCHED_OFF)  # which would end the game
     daemon._announce(transition(State.YIELDED, Reason.GAME))
     await started(ask, script, READY, "sleep 600")
     daemon._announce(transition(State.YIELDED, Reason.FULL_SCREEN))

@@ -5,19 +5,12 @@ import zipfile
 from pathlib import Path
 
 import pytest
-from helpers.own_daemon import Ask
+from helpers.own_daemon import Ask, ask_until
 from potluck_control.client import ControlError
 from potluck_control.methods import health
 from potluck_control.methods.health import Finding, Severity
 from potluck_daemon.daemon import Daemon
 from potluck_daemon.doctor import checks
-
-
-async def finished(ask: Ask) -> health.Examination:
-    async with asyncio.timeout(60):
-        while (now := await ask(health.FINDINGS)).is_running:
-            pass
-    return now
 
 
 async def test_findings_come_one_check_after_the_other(ask: Ask, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -39,7 +32,7 @@ async def test_findings_come_one_check_after_the_other(ask: Ask, monkeypatch: py
     now = await ask(health.EXAMINE)  # one that runs is not begun anew
     assert (now.findings, now.num_done, now.num_checks, now.is_running) == ((find("one"),), 1, 2, True)
     go_on.set()
-    done = await finished(ask)
+    done = await ask_until(ask, health.FINDINGS, lambda now: not now.is_running)
     assert (done.findings, done.num_done) == ((find("one"), find("two")), 2)
 
 

@@ -1,15 +1,22 @@
 """The people of a swarm over a real socket."""
 
+import asyncio
 import time
+from collections.abc import AsyncIterator
+from pathlib import Path
 
 import pytest
-from helpers.own_daemon import Ask
+import pytest_asyncio
+from helpers.own_daemon import Ask, ask_until, asking, own_daemon
 from potluck_control import schema
 from potluck_control.client import ControlError
 from potluck_control.engine_messages import Servers
-from potluck_control.methods import members
+from potluck_control.methods import computers, members
+from potluck_control.methods.computers import Adding, AddParams, CodeParams
 from potluck_control.methods.members import Member, MemberParams, PromoteParams, SeenServer, SwarmParams, WithdrawParams
+from potluck_control.places import Places
 from potluck_daemon.daemon import Daemon
+from potluck_daemon.swarms import adding
 from potluck_daemon.topics.members import find_person
 
 from potluck.errors import UsageError
@@ -17,6 +24,7 @@ from potluck.membership.identity import Identity
 from potluck.membership.invite import accept
 from potluck.membership.leadership import invite
 from potluck.membership.membership import read_all
+from potluck.membership.pairing import PairingCode
 from potluck.membership.roster import Roster
 from potluck.membership.statements import countersign, read_statement
 from potluck.protocol.swarm import new_swarm
@@ -104,3 +112,69 @@ async def test_a_name_like_an_id_is_not_taken_for_its_person(daemon: Daemon, bob
     enrol(daemon, "bob")
     with pytest.raises(UsageError, match="several people"):
         find_person(roster(), "Bob")
+
+
+# -- adding a computer, between two daemons over loopback --------------------------------------------------------------
+
+HERE = AddParams(address="127.0.0.1")
+
+
+@pytest_asyncio.fixture
+async def laptop(ask: Ask, tmp_path: Path, environment: dict[str, str]) -> AsyncIterator[Ask]:
+    """Another computer of a person who has founded a swarm; it has joined nothing."""
+    await ask(schema.CREATE)
+    folder = tmp_path / "b"
+    folder.mkdir()
+    places = Places(*(folder / name for name in ("config", "state", "run", "cache")))
+    places.config.mkdir()
+    async with own_daemon(places, environment) as daemon:
+        yield asking(daemon)
+
+
+async def ended(ask: Ask) -> Adding:
+    return await ask_until(ask, computers.ADDING, lambda found: found.added or found.problem)
+
+
+async def test_a_code_makes_a_computer_the_same_persons_and_works_once(ask: Ask, laptop: Ask) -> None:
+    code = (await ask(computers.ADD, HERE)).code
+    added = await laptop(computers.JOIN, CodeParams(code.lower()))
+    (you,) = (await ask(members.LIST)).members
+    assert (added.swarm, added.person) == ("home", you.name)
+    found = await ended(ask)
+    assert (found.code, found.problem) == ("", "")
+    assert len((await ask(members.LIST)).members[0].machines) == 2
+    theirs = await laptop(members.LIST)
+    assert [each.is_you for each in theirs.members] == [True]
+    assert (theirs.may_lead, theirs.has_key) == (False, False)
+    with pytest.raises(ControlError, match="cannot be reached"):
+        await laptop(computers.JOIN, CodeParams(code))
+    with pytest.raises(ControlError, match="cannot add others"):
+        await laptop(computers.ADD, HERE)
+
+
+async def test_a_few_wrong_codes_end_the_right_one(ask: Ask, laptop: Ask, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(adding, "MAX_WRONG", 2)  # each takes a second
+    right = PairingCode.read((await ask(computers.ADD, HERE)).code)
+    wrong = str(PairingCode.generate(right.host, right.port))
+    for _ in range(2):
+        with pytest.raises(ControlError, match="refuses"):
+            await laptop(computers.JOIN, CodeParams(wrong))
+    assert (await ended(ask)).problem == "somebody tried wrong codes"
+    with pytest.raises(ControlError, match="cannot be reached"):
+        await laptop(computers.JOIN, CodeParams(str(right)))
+
+
+async def test_a_code_survives_strangers_who_only_connect_and_ends_when_it_is_cancelled(ask: Ask, laptop: Ask) -> None:
+    for is_cancelled in (False, True):
+        code = (await ask(computers.ADD, HERE)).code
+        at = PairingCode.read(code)
+        for said in (b"", b"\xff" * 8, (32).to_bytes(4, "big") + bytes(32)):
+            _, writer = await asyncio.open_connection(at.host, at.port)
+            writer.write(said)
+            writer.close()
+        if is_cancelled:
+            assert await ask(computers.CANCEL) == Adding()
+            with pytest.raises(ControlError, match="cannot be reached"):
+                await laptop(computers.JOIN, CodeParams(code))
+        else:
+            assert (await laptop(computers.JOIN, CodeParams(code))).swarm == "home"

@@ -1,13 +1,12 @@
 """Models on the disk, what the swarm needs, and how far downloads are."""
 
-import asyncio
 import errno
 import os
 from pathlib import Path
 
 import pytest
 from helpers.hub_server import HubRepo, HubServer
-from helpers.own_daemon import Ask, asking, own_daemon
+from helpers.own_daemon import Ask, ask_until, asking, own_daemon
 from potluck_control.client import ControlError
 from potluck_control.engine_messages import EngineReport, Placed
 from potluck_control.methods import models, settings
@@ -48,10 +47,7 @@ def hub(tmp_path: Path) -> Path:
 
 
 async def moved(ask: Ask) -> models.Models:
-    async with asyncio.timeout(60):
-        while not (now := await ask(models.LIST)).move.is_done:
-            pass
-    return now
+    return await ask_until(ask, models.LIST, lambda now: now.move.is_done)
 
 
 @pytest.fixture
@@ -219,7 +215,4 @@ async def test_a_search_without_a_network_or_an_engine_says_so(
         await ask(settings.SET, SetParams((Change("serve.python", str(tmp_path / "none")),)))
         with pytest.raises(ControlError, match="cannot start"):
             await ask(models.SEARCH, SearchParams("llama"))
-
-
-async def test_models_on_this_computer_are_offered(ask: Ask) -> None:
-    assert [item.name for item in (await ask(models.ON_DISK)).models] == ["demo-model"]
+        assert [item.name for item in (await ask(models.ON_DISK)).models] == ["demo-model"]

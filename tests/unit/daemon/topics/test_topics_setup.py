@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from helpers.own_daemon import Ask, asking, own_daemon
+from helpers.own_daemon import Ask, ask_until, asking, own_daemon
 from potluck_control.client import ControlClient, ControlError
 from potluck_control.codec import dumps
 from potluck_control.methods import settings, setup
@@ -45,16 +45,11 @@ def script(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Write:
 
 
 async def ended(ask: Ask) -> SetupState:
-    async with asyncio.timeout(60):
-        while (now := await ask(setup.STATE)).progress is not None:
-            pass
-    return now
+    return await ask_until(ask, setup.STATE, lambda now: now.progress is None)
 
 
 async def reached(ask: Ask, progress: SetupProgress | None) -> None:
-    async with asyncio.timeout(60):
-        while (await ask(setup.STATE)).progress != progress:
-            pass
+    await ask_until(ask, setup.STATE, lambda now: now.progress == progress)
 
 
 async def test_what_fits_this_machine_is_told_before_anything_is_made_by_one_look(

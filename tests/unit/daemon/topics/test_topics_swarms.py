@@ -1,13 +1,12 @@
 """Swarms, pauses and history over a real socket."""
 
-import asyncio
 import json
 import time
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from helpers.own_daemon import Ask
+from helpers.own_daemon import Ask, ask_until
 from potluck_control import schema
 from potluck_control.client import ControlError
 from potluck_control.methods import settings, swarms
@@ -85,11 +84,7 @@ async def test_a_swarm_changes_its_model_in_the_background(ask: Ask, daemon: Dae
 async def changed(ask: Ask, model: str) -> swarms.ModelChange:
     change = await ask(swarms.CHOOSE_MODEL, swarms.ChooseModelParams(model))
     assert not change.is_done
-    async with asyncio.timeout(30):
-        while not change.is_done:
-            await asyncio.sleep(0.01)
-            change = await ask(swarms.MODEL_CHANGE)
-    return change
+    return await ask_until(ask, swarms.MODEL_CHANGE, lambda change: change.is_done)
 
 
 def test_a_folder_of_another_model_is_not_taken_for_the_new_one() -> None:

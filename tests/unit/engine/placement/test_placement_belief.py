@@ -31,7 +31,7 @@ def honest(count: int, links_mbps: dict[str, float] | None = None) -> list[LiveS
         pytest.param(300.0, 50.0, 50.0, id="a slow link lowers a claim"),
     ],
 )
-def test_claims_are_bounded_by_what_is_usual_and_measured(
+def test_claims_are_bounded_by_the_usual_and_the_measured(
     claim_tps: float, link_tps: float | None, believed_tps: float
 ):
     others = honest(8, {} if link_tps is None else {"other": link_tps * MBPS_A_TPS})
