@@ -8,7 +8,7 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import replace
 
@@ -90,9 +90,14 @@ async def app(screen: Desktop, daemon: DaemonProcess, *options: str) -> AsyncIte
     await host.leave()
 
 
-async def menu_of(item: TrayItem) -> dict[str, bool]:
-    """What can be clicked, by what is written on it."""
-    return {entry.label: entry.enabled for entry in await item.menu()}
+async def wait_menu(item: TrayItem, expected: Mapping[str, bool | None]) -> None:
+    """Wait until these entries can be clicked or not, or are not there (None). The tooltip changes before the menu."""
+
+    async def is_so() -> bool:
+        menu = {entry.label: entry.enabled for entry in await item.menu()}
+        return all(menu.get(label) is enabled for label, enabled in expected.items())
+
+    await eventually(is_so)
 
 
 def press(screen: Desktop, *keys: str) -> None:
@@ -116,14 +121,13 @@ async def test_the_window_starts_a_daemon_that_is_away_or_hangs_or_was_killed(sc
         daemon.stop()
         async with app(screen, daemon) as item:
             await item.wait_tooltip("No swarm joined yet")
-            assert (await menu_of(item))["Pause for an hour"] is False
+            await wait_menu(item, {"Pause for an hour": False})
             for deadly, said in ((signal.SIGSTOP, "stopped responding"), (signal.SIGKILL, "ended unexpectedly")):
                 before = pid_of(daemon)
                 assert before is not None
                 os.kill(before, deadly)
                 await item.wait_tooltip(f"Potluck {said}")
-                menu = await menu_of(item)
-                assert (menu["Pause for an hour"], menu["Resume"]) == (False, False)
+                await wait_menu(item, {"Pause for an hour": False, "Resume": False})
                 await asyncio.to_thread(press, screen, "space")  # "Restart"
                 await eventually(lambda: asyncio.to_thread(lambda: pid_of(daemon) not in (None, before)))  # noqa: B023
                 await item.wait_tooltip("No swarm joined yet")
@@ -163,12 +167,12 @@ async def test_a_game_can_be_ignored_from_the_menu_with_the_keyboard(
     game = PresenceParams("test", Reason.GAME, "SuperTuxKart", app="steam:4711", lifetime_s=600)
     daemon.client.call(schema.PRESENCE, game)
     await tray.wait_tooltip("Giving way to SuperTuxKart\nServes again 0.5 s after SuperTuxKart has ended.")
-    assert "Pause until the game ends" in await menu_of(tray)
+    await wait_menu(tray, {"Pause until the game ends": True})
     await tray.click("Never step aside for SuperTuxKart…")
     await asyncio.to_thread(press, screen, "shift+Tab", "space")
     await tray.wait_tooltip("serving")
     assert "steam:4711" in daemon.command("config", "get", "yield.never").stdout
-    assert not any("Never" in label for label in await menu_of(tray))
+    await wait_menu(tray, {"Never step aside for SuperTuxKart…": None})
     daemon.client.call(schema.PRESENCE, replace(game, lifetime_s=0))
 
 
@@ -180,7 +184,7 @@ async def test_a_machine_that_finishes_counts_its_sessions_and_can_be_kept(
         before = await asyncio.to_thread(daemon.wait_for, lambda status: status.sessions == 1)
         daemon.client.call(schema.DRAIN, schema.DrainParams(600))
         await tray.wait_tooltip("finishing\nFinishing the open sessions, then shutting down\n1 session left. Shuts")
-        assert (await menu_of(tray))["Pause for an hour"] is False
+        await wait_menu(tray, {"Pause for an hour": False})
         await tray.click("Resume")
         await tray.wait_tooltip("serving")
         assert daemon.client.call(schema.STATUS).engine.pid == before.engine.pid, "the sessions were cut off"
@@ -197,12 +201,13 @@ async def test_the_menu_pauses_for_an_hour_and_stops_donating_until_told_otherwi
     assert paused.until is not None
     assert paused.until - paused.since == pytest.approx(3600, abs=60)
     await tray.wait_tooltip("paused\nPaused by you")
-    assert await tray.icon_pixels() != serving
-    menu = await menu_of(tray)
-    assert (menu["Resume"], menu["Pause for an hour"]) == (True, False)
+
+    async def has_another_icon() -> bool:
+        return await tray.icon_pixels() != serving
+
+    await eventually(has_another_icon)
+    await wait_menu(tray, {"Resume": True, "Pause for an hour": False})
     await tray.click("Stop donating")
     await asyncio.to_thread(daemon.wait_for, lambda status: status.reason is Reason.SWITCHED_OFF)
     await tray.wait_tooltip("not serving")
-    menu = await menu_of(tray)
-    assert menu["Start donating again"] is True
-    assert "Stop donating" not in menu
+    await wait_menu(tray, {"Start donating again": True, "Stop donating": None})

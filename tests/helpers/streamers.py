@@ -1,22 +1,22 @@
 """Streamers for `generate()` that make something happen in the middle of it."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Container
 
 import torch
 from transformers.generation.streamers import BaseStreamer
 
 
 class At(BaseStreamer):
-    """Does something when the token of this number, counted from 1, comes."""
+    """Does something when a token comes whose number, counted from 1, is one of those given."""
 
-    def __init__(self, number: int, deed: Callable[[], object]) -> None:
-        self._number = number
+    def __init__(self, numbers: int | Container[int], deed: Callable[[], object]) -> None:
+        self._numbers = (numbers,) if isinstance(numbers, int) else numbers
         self._deed = deed
         self._seen = -1  # the prompt comes first
 
     def put(self, value: torch.Tensor) -> None:
         self._seen += 1
-        if self._seen == self._number:
+        if self._seen in self._numbers:
             self._deed()
 
     def end(self) -> None:
