@@ -1,5 +1,6 @@
 """A Windows for tests: a prefix of Wine's that is gone afterwards. It starts no program on a screen."""
 
+import itertools
 import os
 import shutil
 import subprocess
@@ -61,8 +62,11 @@ class Wine:
         subprocess.run([str(_SERVER), "-k", "-w"], env=self._environment, check=False, timeout=_LIMIT_S)
 
     def files(self) -> set[str]:
-        """Of the drive, without what Wine itself makes in passing."""
-        found = (path.relative_to(self.drive) for path in self.drive.rglob("*"))
+        """Of the drive, without what Wine itself makes in passing. Files may come and go meanwhile."""
+        walked = [(Path(folder), *names) for folder, *names in os.walk(self.drive)]
+        found = [
+            (folder / name).relative_to(self.drive) for folder, *names in walked for name in itertools.chain(*names)
+        ]
         return {str(path) for path in found if "Temp" not in path.parts and "temp" not in path.parts}
 
     def registry(self) -> list[str]:

@@ -65,7 +65,7 @@ def swarm(checkpoint: Path) -> Iterator[LocalSwarm]:
 
 @pytest.fixture(scope="module")
 def daemon(swarm: LocalSwarm, checkpoint: Path) -> Iterator[DaemonProcess]:
-    """One that serves, until the last test that uses it has drained it."""
+    """One that serves; a test may have drained it."""
     with DaemonProcess(SETTINGS.format(checkpoint=checkpoint, game=GAME)) as made:
         made.become_founder(swarm)
         made.wait_state(State.SERVING)
@@ -74,6 +74,8 @@ def daemon(swarm: LocalSwarm, checkpoint: Path) -> Iterator[DaemonProcess]:
 
 @pytest.fixture
 def serving(daemon: DaemonProcess) -> DaemonProcess:
+    if not daemon.socket.exists():
+        daemon.start()
     daemon.client.call(schema.RESUME)
     daemon.wait_state(State.SERVING)
     return daemon
