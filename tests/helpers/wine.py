@@ -1,6 +1,5 @@
 """A Windows for tests: a prefix of Wine's that is gone afterwards. It starts no program on a screen."""
 
-import itertools
 import os
 import shutil
 import subprocess
@@ -63,10 +62,9 @@ class Wine:
 
     def files(self) -> set[str]:
         """Of the drive, without what Wine itself makes in passing. Files may come and go meanwhile."""
-        walked = [(Path(folder), *names) for folder, *names in os.walk(self.drive)]
-        found = [
-            (folder / name).relative_to(self.drive) for folder, *names in walked for name in itertools.chain(*names)
-        ]
+        found: set[Path] = set()
+        for folder, folders, names in os.walk(self.drive):
+            found |= {Path(folder, name).relative_to(self.drive) for name in (*folders, *names)}
         return {str(path) for path in found if "Temp" not in path.parts and "temp" not in path.parts}
 
     def registry(self) -> list[str]:
