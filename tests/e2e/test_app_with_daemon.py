@@ -61,7 +61,7 @@ def screen() -> Iterator[Desktop]:
 
 @pytest.fixture(scope="module")
 def daemon(screen: Desktop) -> Iterator[DaemonProcess]:
-    """One that serves the demo model in a swarm of its own; each test but the last leaves it serving."""
+    """One that serves the demo model in a swarm of its own; each test leaves it serving."""
     with DaemonProcess(AT_FULL_SPEED, environment=screen.environment | SETTINGS) as made:
         made.client.call(schema.CREATE)
         made.wait_for(_serves_everything)
@@ -211,3 +211,5 @@ async def test_the_menu_pauses_for_an_hour_and_stops_donating_until_told_otherwi
     await asyncio.to_thread(daemon.wait_for, lambda status: status.reason is Reason.SWITCHED_OFF)
     await tray.wait_tooltip("not serving")
     await wait_menu(tray, {"Start donating again": True, "Stop donating": None})
+    await tray.click("Start donating again")
+    await asyncio.to_thread(daemon.wait_state, State.SERVING)
