@@ -6,6 +6,7 @@ Imports and one load of another block come first and do not count.
 
 import json
 import os
+import subprocess
 import sys
 import threading
 from collections.abc import Callable, Iterator
@@ -46,10 +47,7 @@ def load_in_ranks(folder: Path, span: str, dtype: str, meeting: Path) -> list[st
 
 def measure(*jobs: list[str]) -> list[Peak]:
     """Raises CalledProcessError if a span cannot be loaded."""
-    from tests.helpers.fork_server import run_python
-
-    done = run_python([__file__, json.dumps(jobs)], text=True)
-    done.check_returncode()
+    done = subprocess.run([sys.executable, __file__, json.dumps(jobs)], check=True, stdout=subprocess.PIPE, text=True)
     return [Peak(**json.loads(line)) for line in done.stdout.splitlines()]
 
 
