@@ -135,7 +135,7 @@ def _fresh_debian() -> Iterator[tuple[Path, Mapping[str, str]]]:
         command = ["debootstrap", "--variant=minbase", f"--include={_CONTAINER}", "bookworm", str(root), mirror()]
         subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
         shared = _ways_to_packages()
-        for place in ("/proc", "/sys", "/dev", "/dev/pts", *map(str, shared)):
+        for place in ("/proc", "/sys", "/dev", "/dev/pts", "/dev/shm", *map(str, shared)):
             source, target = Path(place), root / place.lstrip("/")
             if source.is_dir():
                 target.mkdir(parents=True, exist_ok=True)
