@@ -168,20 +168,20 @@ def _ways_to_packages() -> list[Path]:
 
 
 def _outcomes_in(root: Path, user: str, environment: Mapping[str, str], soak: bool) -> dict[str, str]:
-    """Clone the project into a home in the new Debian, run `make test` there, and return the outcomes."""
-    home = "/root" if user == "root" else f"/home/{user}"
-    clone = root / home.lstrip("/") / "potluck"
+    """Clone the project to where all can read it in the new Debian, run `make test` there, and return the outcomes."""
+    home, place = "/root" if user == "root" else f"/home/{user}", f"/srv/{user}"
+    clone, report = root / place.lstrip("/") / "potluck", f"{home}/report.xml"
     subprocess.run(["git", "clone", "--quiet", _ROOT, clone], check=True)
-    subprocess.run(["chroot", root, "chown", "-R", user, f"{home}/potluck"], check=True)
+    subprocess.run(["chroot", root, "chown", "-R", user, place], check=True)
     words = ["unshare", "--mount", "sh", "-c", _PIVOT, "sh", str(root)]
     words += () if user == "root" else ("runuser", "-u", user, "--")
     subprocess.run(
-        [*words, "make", "-C", f"{home}/potluck", "test", *_chosen("test", soak)],
-        env={**environment, "HOME": home, "PYTEST_ADDOPTS": f"--junitxml={home}/report.xml"},
+        [*words, "make", "-C", f"{place}/potluck", "test", *_chosen("test", soak)],
+        env={**environment, "HOME": home, "PYTEST_ADDOPTS": f"--junitxml={report}"},
         stdin=subprocess.DEVNULL,
         stdout=sys.stderr,
         check=False,
     )
-    outcomes = _outcomes(root / home.lstrip("/") / "report.xml")
+    outcomes = _outcomes(root / report.lstrip("/"))
     shutil.rmtree(clone)
     return outcomes

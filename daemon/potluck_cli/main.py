@@ -124,7 +124,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         print(file=sys.stderr)
         return EXIT_INTERRUPTED
     except BrokenPipeError:  # the reader of our output left, as `| head` does
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _forget_output()
         return EXIT_FAILED
     except Exception as error:
         if was_interrupted(error):
@@ -134,8 +134,18 @@ def main(argv: Sequence[str] | None = None) -> int:
             _go_on_in_the_engines_environment(arguments)
         if os.environ.get("POTLUCK_DEBUG"):
             raise
+        if _is_full(error):
+            _forget_output()
         print(describe(error), file=sys.stderr)
         return exit_code(error)
+
+
+def _forget_output() -> None:
+    """Send what is still to be written nowhere, or the interpreter fails with it once more when it ends."""
+    try:
+        sys.stdout.flush()
+    except OSError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def was_interrupted(error: BaseException | None) -> bool:

@@ -34,7 +34,7 @@ _TOGETHER_S = 60.0
 class Filter(Enum):
     """The value is what the history is asked for."""
 
-    ALL = ()
+    ALL = tuple(State)  # an empty one is lost in Python 3.11.2
     ASIDE = (State.YIELDED, State.DRAINING, State.PAUSED)
     PROBLEMS = (State.ERROR,)
 

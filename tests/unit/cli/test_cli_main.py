@@ -1,5 +1,6 @@
 """The command as a whole: help, dispatch, errors and exit codes."""
 
+import os
 import subprocess
 import sys
 
@@ -78,7 +79,8 @@ def test_an_error_that_nobody_meant_for_people_is_one_line() -> None:
 def test_an_output_that_takes_nothing_is_no_internal_error() -> None:
     for where, code, said in (("&-", 0, ""), ("/dev/full", 1, "potluck: there is no room left")):
         line = f'exec "{sys.executable}" -m potluck_cli.main config list >{where} <&-'
-        done = subprocess.run(["sh", "-c", line], stderr=subprocess.PIPE, text=True, timeout=250, check=False)
+        environment = {name: text for name, text in os.environ.items() if name != "PYTHONUNBUFFERED"}
+        done = subprocess.run(["sh", "-c", line], env=environment, stderr=subprocess.PIPE, text=True, timeout=250)
         assert (done.returncode, done.stderr[: len(said)], done.stderr.count("\n")) == (code, said, 1 if said else 0)
 
 
