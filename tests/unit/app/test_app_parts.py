@@ -62,6 +62,20 @@ def test_bars_stand_on_the_axis_as_high_as_their_values_and_evenly_apart() -> No
         assert inked(picture(chart, 400, 220), theme.colours().accent, between) == []
 
 
+def test_each_label_stands_below_its_bar_and_what_is_marked_is_told_above(qtbot: QtBot) -> None:
+    chart = BarChart("Points")
+    chart.show_bars(BARS, "")
+    image, place = picture(chart, 400, 220), chart._place()
+    columns, feet = range(round(place.left()), 400), range(round(place.bottom()) + 3, 220)
+    inks = [x for x in columns if any(image.pixelColor(x, y) != image.pixelColor(0, 0) for y in feet)]
+    centres = [place.left() + place.width() * (k + 0.5) / 7 for k in range(7)]
+    assert all(min(abs(x - centre) for centre in centres) < 8 for x in inks)
+    assert all(min(abs(x - centre) for x in inks) < 8 for centre in centres)
+    qtbot.keyClick(chart, Qt.Key.Key_Left)
+    told = picture(chart, 400, 220)
+    assert any(y < place.top() for x in range(300, 400) for y in inked(told, theme.colours().text, x))
+
+
 def test_an_empty_bar_is_a_thin_line_and_no_bars_draw_nothing() -> None:
     chart = BarChart("Points")
     assert not any(inked(picture(chart, 200, 120), theme.colours().accent, x) for x in range(200))
