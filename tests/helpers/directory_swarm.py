@@ -15,7 +15,7 @@ from potluck.protocol.blocks import PeerId, Span
 from potluck.protocol.swarm import new_swarm
 
 SWARM = new_swarm("home", "m", 8)
-PATIENCE_S = 180.0  # only ends a hang
+PATIENCE_S = 60.0  # only ends a hang
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,6 +1,6 @@
 """Updates that fail after they were fetched, or are interrupted: one version, old or new, is in use and well.
 
-Faults of the server are in tests/integration/test_updating.py, those that take long in the figure `update_faults`. The
+Faults of the server are in tests/system/test_updating.py, those that take long in the figure `update_faults`. The
 installation is made by small real `.run` files.
 """
 
