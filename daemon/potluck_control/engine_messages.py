@@ -244,9 +244,14 @@ class Vouched:
 
 @dataclass(frozen=True, slots=True)
 class Members:
-    """What the roster of the served swarm gained: from the engine what peers brought, to it what was signed here."""
+    """Records of the served swarm's members: from the engine what peers brought, to it what was signed here.
 
-    statements: tuple[bytes, ...]
+    Attributes:
+        leader_heard_s: from the engine: how long ago it compared with a leader's computer; None: not since it started.
+    """
+
+    records: tuple[bytes, ...]
+    leader_heard_s: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -151,6 +151,8 @@ class Status:
     nearby: Nearby | None = None  # None: no node of this computer runs
     ports: tuple[int, ...] = ()  # TCP, at which others find this computer now
     audits: AuditStatus = field(default_factory=AuditStatus)
+    is_confirmed: bool = True  # False: a guest of the swarm, until a leader's computer was online
+    leader_heard_at: float | None = None  # when a leader's computer was last heard; None: not since the start
 
 
 @dataclass(frozen=True, slots=True)
@@ -230,7 +232,7 @@ class PresenceParams:
 
 @dataclass(frozen=True, slots=True)
 class JoinParams:
-    invite: str = field(repr=False)  # lets its reader enrol
+    invite: str = field(repr=False)  # lets its reader apply
 
     def __post_init__(self) -> None:
         if not 1 <= len(self.invite) <= 16384:
@@ -242,7 +244,7 @@ class CreateParams:
     """A new swarm that is found through this machine.
 
     `name` empty: home, home-2 and so on. `model`: a checkpoint's folder or a name on the hub; empty: the demo model.
-    `is_public`: anybody may join it without being invited, for about a minute of their computer's work.
+    `is_public`: anybody may join it without being invited.
     """
 
     name: str = ""
@@ -278,7 +280,7 @@ class SwarmInvite:
 class InviteParams:
     """Says how many people may join with an invite, and for how many days.
 
-    `is_public`: anybody may join from now on, another 10,000 people, for about a minute of their computer's work.
+    `is_public`: anybody may join from now on, another 10,000 people.
     """
 
     people: int = 10

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterable
 from dataclasses import replace
 
-import msgpack
+import msgspec
 
 from potluck.errors import UsageError
 from potluck.membership.membership import Membership, decode_membership, encode_membership
 from potluck.membership.sealing import seal, unseal
 
-MAX_BACKUP_BYTES = 40 * 1024
+MAX_BACKUP_BYTES = 256 * 1024
+_MAX_RECORDS_BYTES = 16 * 1024  # of a small swarm, whose founder may be its only member
 _DAMAGED = "this is not a backup of Potluck, or it is damaged"
 
 
@@ -23,7 +23,7 @@ def back_up(memberships: Iterable[Membership], password: str) -> bytes:
         raise UsageError(
             "no key of yours is on this computer", hint="make the backup on the computer that joined the swarm first"
         )
-    sealed = seal(msgpack.packb([encode_membership(_short(each)) for each in own]), password)
+    sealed = seal(msgspec.msgpack.encode([encode_membership(_short(each)) for each in own]), password)
     if len(sealed) > MAX_BACKUP_BYTES:
         raise UsageError("you are in too many swarms for one backup", hint="leave those that you don't use")
     return sealed
@@ -34,16 +34,14 @@ def read_backup(sealed: bytes, password: str) -> list[Membership]:
     if len(sealed) > MAX_BACKUP_BYTES:
         raise UsageError(_DAMAGED)
     try:
-        return [decode_membership(data) for data in msgpack.unpackb(unseal(sealed, password))]
-    except (ValueError, TypeError, msgpack.UnpackException) as error:
+        kept = msgspec.msgpack.decode(unseal(sealed, password), type=list[bytes])
+        return [decode_membership(data) for data in kept]
+    except (ValueError, msgspec.MsgspecError) as error:
         raise UsageError(_DAMAGED) from error
 
 
 def _short(membership: Membership) -> Membership:
-    """Leave out what members will tell anew."""
-    person = membership.person_key
-    if membership.application or person is None:
-        return membership
-    roster = membership.roster(time.time())
-    proof = roster.proof_of(person.public_key().public_bytes_raw())
-    return replace(membership, statements=tuple(item.data for item in proof))
+    """Leave out what members will tell anew. Where it is restored, leaders open chains of their own."""
+    size = sum(map(len, membership.records))
+    records = membership.records if size <= _MAX_RECORDS_BYTES else ()
+    return replace(membership, records=records, chains=())

@@ -1,17 +1,15 @@
 """The gate of a node: who has shown that they belong to the swarm, and what everybody knows of the members.
 
 A node presents itself once to each peer before it asks anything else (`PRESENT`), and the answer presents the peer.
-Until then a peer may do nothing. It shows its proof only if the other has not heard of it. Members compare rosters
-(`ROSTER`), so that each learns of joins and removals: on meeting, every ten seconds with somebody, and at once when
-something is new. Whoever was removed loses their streams.
+Until then a peer may do nothing. Nodes compare what they know of the members (`ROSTER`): on meeting, every ten seconds
+with somebody who is connected, and at once when something is new. Whoever was removed loses their streams.
 
-A meeting point may know only the swarm's key. It belongs to nobody, so it cannot witness who joins: it passes their
-applications on to a member who is online. In a public swarm that is one who may enrol newcomers, and other members pass
-applications on as well. The first answer to a newcomer there is a challenge (`enrolling.py`), and the gate of the
-newcomer does the work in a thread before it applies again.
+Somebody with an application for a free seat is let in as a guest. The application travels on, so that it comes to a
+computer of a leader, whose daemon confirms it. A guest's node lets in only whom it heard of from members. In a public
+swarm only an enroller's node lets guests in; others, meeting points above all, carry an application to one.
 
-After a start a node admits nobody before it has compared rosters with somebody who would know of a removal: an admin or
-the founder, or anyone but the applicant. If nobody else can be asked for some seconds, it goes by what it knows.
+After a start a node admits nobody before it has compared with somebody who would know of a removal: a leader, or two
+people besides the applicant. If nobody else can be asked for some seconds, it goes by what it knows.
 
 The gate of an open swarm lets everybody in. Lives in one event loop; the caller sends the bytes.
 """
@@ -20,44 +18,44 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import itertools
 import logging
 import random
-import threading
 import time
 from collections.abc import Awaitable, Callable, Collection, Iterable, Sequence
-from dataclasses import dataclass, replace
-from typing import Final, Protocol
+from typing import Final, NoReturn, Protocol
 
-import msgpack
+import msgspec
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-from potluck.membership.enrolling import (
-    EnrolmentDesk,
-    place_of,
-    read_challenge,
-    set_challenge,
-)
-from potluck.membership.identity import Identity
-from potluck.membership.membership import Membership, read_all
+from potluck.membership.enrolling import Newcomers, place_of
+from potluck.membership.identity import Identity, public_key_of
+from potluck.membership.members import Person
+from potluck.membership.membership import Membership
 from potluck.membership.presentation import (
+    MAX_NEWS,
     MAX_PRESENTATION_BYTES,
     NOBODY_ONLINE,
     REMOVED,
-    WORKING,
-    Application,
+    WAITING,
+    Exchange,
     Presentation,
     RemovedError,
-    decode_presentation,
-    encode_presentation,
-    judge,
-    read_application,
-    witness,
+    decode,
+    encode,
+    signer_of,
+    stranger,
     write_pass,
 )
-from potluck.membership.roster import Person
-from potluck.membership.statements import MAX_STATEMENT_BYTES, Statement
-from potluck.membership.work import is_worked, work
+from potluck.membership.records import (
+    Application,
+    Machines,
+    Record,
+    RecordError,
+    Request,
+    is_signed,
+    read_all,
+    read_record,
+)
 from potluck.protocol.blocks import PeerId, PersonId
 from potluck.protocol.codes import Code, RemoteError
 from potluck.tasks import BackgroundTasks, cancel_and_wait
@@ -72,22 +70,23 @@ _RETRY_S = 0.5
 _MEET_S = 5.0
 _COMPARE_INTERVAL_S = 10.0
 _FAN_OUT = 4
-_MAX_NEWS = 2000  # statements of one message; the rest comes with the next one
-_SHORT = 8  # bytes of a statement's digest, in comparisons
+_MAX_NEWS_BYTES = 1 << 20
+_MAX_ROUNDS = 64  # of a comparison
+_MAX_TRIES = 8  # of a presentation, each with more of what the other lacks
+_ON_THE_LOOP = 16  # signatures; more are checked in a thread
+_PIECE = 64
+_FORGED = 100  # units that a wrong signature costs; anything else of no worth costs one
 _MAX_OWNERS = 20_000
-_MAX_PROOF_BYTES = MAX_PRESENTATION_BYTES - 1024  # a pass, an application and an answer to a challenge have less
-_MAX_PLACE_CHARS = 64
-_NUM_REPORTS = 10  # of the work's progress, on average
 _DHT = "DHTProtocol."
 _MAX_TOLD = 32  # removed nodes that one node tells so; others tell the rest
-_MAX_ASKED = 3  # members about one application
+_MAX_ASKED = 3  # enrollers about one newcomer
 
 Call = Callable[[PeerId, str, bytes], Awaitable[bytes]]
 """Sends a unary call to a peer within a time limit, without presenting first. Raises RemoteError."""
 
 
-OnNews = Callable[[list[Statement]], None]
-"""Called with the statements that a roster gained."""
+OnNews = Callable[[list[bytes]], None]
+"""Called with the records that are new to a node."""
 
 
 async def unknown_origin(peer: PeerId) -> str:
@@ -95,7 +94,7 @@ async def unknown_origin(peer: PeerId) -> str:
     return ""
 
 
-def ignore_news(news: list[Statement]) -> None:
+def ignore_news(news: list[bytes]) -> None:
     """Drop what was learned: nothing on this computer keeps it."""
 
 
@@ -112,7 +111,7 @@ class Gate(Protocol):
         """Return whether a peer may make this call, or open this stream, to us."""
 
     def is_on_probation(self, peer: PeerId, /) -> bool:
-        """Return whether a peer belongs to somebody who joined lately without anybody's invite."""
+        """Return whether a peer belongs to a guest, or to somebody who joined a public swarm lately."""
 
     def is_presented(self, peer: PeerId, protocol: str) -> bool:
         """Return whether this call to a peer needs no presentation first."""
@@ -153,15 +152,16 @@ class MembersGate:
     """The gate of a swarm with members.
 
     Args:
-        membership: what this node knows and shows; its roster grows here.
+        membership: what this node knows and shows; what it knows grows here.
         call: sends without presenting.
-        outsiders: bootstrap nodes that this node was told of; they are no members, and may call the DHT, bring rosters
-            and applications, and make `calls_of_outsiders`.
-        on_news: told the statements that the roster gained, to be kept.
+        outsiders: bootstrap nodes that this node was told of; they are no members, and may call the DHT, bring news
+            and newcomers, and make `calls_of_outsiders`.
+        on_news: told the records that are new, to be kept.
         on_admitted: told each peer that is let in.
         on_removed: told the peers whose member was removed.
-        on_working: told how the work goes that joining a public swarm costs, and an empty text at its end.
         origin_of: returns the address from which a peer comes.
+        connected: returns the peers that are connected now.
+        charge: takes units from what a peer's person may spend; False: there are none left.
     """
 
     def __init__(
@@ -175,11 +175,12 @@ class MembersGate:
         on_news: OnNews = ignore_news,
         on_admitted: Callable[[PeerId], None] = lambda peer: None,
         on_removed: Callable[[list[PeerId]], None] = lambda peers: None,
-        on_working: Callable[[str], None] = lambda text: None,
         origin_of: Callable[[PeerId], Awaitable[str]] = unknown_origin,
+        connected: Callable[[], Awaitable[Collection[PeerId]]] | None = None,
+        charge: Callable[[PeerId, int], bool] = lambda peer, units: True,
         clock: Callable[[], float] = time.time,
     ) -> None:
-        self.roster = membership.roster(clock())
+        self.roster = membership.members()
         self._membership = membership
         self._identity = identity
         self._call = call
@@ -189,31 +190,43 @@ class MembersGate:
         self._on_news = on_news
         self._on_admitted = on_admitted
         self._on_removed = on_removed
-        self._on_working = on_working
         self._origin_of = origin_of
+        self._list_connected = connected
+        self._charge = charge
         self._clock = clock
-        self._desk = EnrolmentDesk()
-        self._working = asyncio.Lock()
+        self._newcomers = Newcomers()
         self._admitted: set[PeerId] = set()
         self._owners: dict[PeerId, bytes] = {}  # people behind nodes whose key is made for one run
         self._presented: set[PeerId] = set()
         self._shown_to: set[PeerId] = set()  # they may bring the removal for which they refuse this node
         self._presenting: dict[PeerId, asyncio.Task[None]] = {}
-        self._application = membership.application
+        self._comparing: set[PeerId] = set()
         self._is_removed = False
-        self._proof: tuple[bytes, tuple[bytes, ...]] = (b"", ())  # of this node, with the digest it was made for
         self._started_s = 0.0
-        self._informants: set[bytes] = set()  # people whose roster was compared with ours since the start
+        self._informants: set[bytes] = set()  # people with whom this node compared since the start
+        self.leader_heard_s = 0.0  # when this node last compared with a leader's; 0: never
         self._tasks = BackgroundTasks()
-        self.ticket = self._write_ticket()
+        self._pass: tuple[bytes, float] = (b"", 0.0)
 
     @property
     def signing_key(self) -> Ed25519PrivateKey:
         """Return the key by which others know who speaks: of this computer, or of its person."""
         return self._membership.signing_key or self._identity.private_key
 
+    @property
+    def ticket(self) -> bytes:
+        """Return a pass, unless this node is one of its person's computers or cannot write one."""
+        signer, now_s = self._membership.signing_key, self._clock()
+        if signer is None or self.roster.owner_of_key(self._identity.public_key) is not None:
+            return b""
+        written, at_s = self._pass
+        if not written or not 0 <= now_s - at_s < 3600:
+            written = write_pass(self.roster.swarm_key, self._identity.public_key, signer, now_s)
+            self._pass = written, now_s
+        return written
+
     def start(self) -> None:
-        """Begin to compare rosters; call it in the event loop."""
+        """Begin to compare with others; call it in the event loop."""
         self._started_s = asyncio.get_running_loop().time()
         self._tasks.start(self._keep_comparing())
 
@@ -225,14 +238,15 @@ class MembersGate:
 
     def person_of(self, peer: PeerId, ticket: bytes = b"", /) -> PersonId | None:
         person = self.member(peer)
-        if person is None and ticket and not self.roster.is_removed_peer(peer):
+        if person is None and ticket and not self._is_removed_peer(peer):
             with contextlib.suppress(RemoteError):
-                person, _ = judge(self.roster, peer, Presentation(ticket=ticket), self._clock())
+                person = self.roster.known(self._signer_of(peer, ticket))
+            if person is not None:
                 self._note_owner(peer, person)
         return None if person is None else person.id
 
     def member(self, peer: PeerId) -> Person | None:
-        """Return the member behind a peer, or None."""
+        """Return the member or guest behind a peer, or None."""
         key = self._owners.get(peer)
         return self.roster.owner(peer) if key is None else self.roster.person(key)
 
@@ -241,7 +255,7 @@ class MembersGate:
 
     def is_on_probation(self, peer: PeerId, /) -> bool:
         person = self.member(peer)
-        return person is not None and person.is_on_probation(self._clock())
+        return person is not None and self.roster.is_on_probation(person, self._clock())
 
     def computers(self) -> list[PeerId]:
         """Return the peers that were let in and keep their identity, as members' computers do and clients don't."""
@@ -287,7 +301,7 @@ class MembersGate:
         return (self.roster.digest, len(self._owners)) != (before, known)
 
     async def _present(self, peer: PeerId) -> None:
-        if self._is_removed or self.roster.is_removed(self._person()):
+        if self._is_removed or self._was_removed():
             raise RemoteError(Code.NOT_A_MEMBER, REMOVED)
         try:
             answer = await self._show(peer)
@@ -295,150 +309,127 @@ class MembersGate:
             if error.code is not Code.NOT_SERVED or peer not in self._outsiders:
                 raise
             answer = Presentation(digest=self.roster.digest)  # a bootstrap node that knows no swarm
-        if answer.challenge:
-            answer = await self._pay(peer)
-        if answer.witnessed:
-            self._learn(
-                read_all(self.roster.swarm_key, (*answer.proof, answer.witnessed, *self._membership.statements))
-            )
-        self._admit(peer, answer)
-        self._presented.add(peer)
         if answer.digest != self.roster.digest:
             await self.compare(peer)
-        else:
-            self._note_informant(peer)
+        self._admit(peer, answer)
+        self._presented.add(peer)
 
     async def _show(self, peer: PeerId) -> Presentation:
         """Show what is needed: hardly anything to a peer that has heard of this node."""
         self._shown_to.add(peer)
-        shown = self._shown()
-        if not shown.application and shown.proof:
-            try:
-                return await self._call_patiently(peer, replace(shown, proof=()))
-            except RemoteError as error:
-                if error.code is not Code.NOT_A_MEMBER:
-                    raise
-        return await self._call_patiently(peer, shown)
-
-    async def _pay(self, peer: PeerId) -> Presentation:
-        """Do the work that joining costs, for one peer at a time, and return the answer to it."""
-        async with self._working:
-            answer = await self._show(peer)
-            if not answer.challenge:  # another peer was paid meanwhile
+        answer = await self._call_patiently(peer, self._shown(is_known=self._is_member()))
+        for _ in range(_MAX_TRIES):
+            if not answer.is_unknown:
                 return answer
-            door = self.roster.door
-            bits = read_challenge(self.roster.swarm_key, answer.challenge).bits
-            if door is None or bits > door.work_bits:
-                raise RemoteError(Code.BAD_REQUEST, "the peer asks for more work than joining costs")
-            nonce = await self._work(answer.challenge, bits)
-            return await self._call_patiently(peer, replace(self._shown(), challenge=answer.challenge, nonce=nonce))
-
-    async def _work(self, challenge: bytes, bits: int) -> bytes:
-        loop, is_over = asyncio.get_running_loop(), threading.Event()
-        average = 1 << bits
-
-        def note(tries: int) -> None:
-            if tries % max(average // _NUM_REPORTS, 1) == 0 and not is_over.is_set():
-                loop.call_soon_threadsafe(self._on_working, f"{WORKING}: {tries} of about {average} tries")
-
-        try:
-            nonce = await asyncio.to_thread(work, challenge, bits, is_cancelled=is_over.is_set, on_try=note)
-        finally:
-            is_over.set()
-            self._on_working("")
-        assert nonce is not None
-        return nonce
+            lacking = [record.data for record in self.roster.lacking(answer.heads)]
+            answer = await self._call_patiently(peer, self._shown(is_known=False, entries=lacking))
+        raise stranger("the peer knows too little of the swarm; try again when it has met others")
 
     async def _call_patiently(self, peer: PeerId, shown: Presentation) -> Presentation:
         """Wait for a node that has just started itself."""
         deadline_s = asyncio.get_running_loop().time() + _PATIENCE_S
         while True:
             try:
-                body = encode_presentation(replace(shown, proof=_fitting(shown.proof)))
-                return decode_presentation(await self._call(peer, PRESENT, body), is_answer=True)
+                return decode(await self._call(peer, PRESENT, encode(shown)), Presentation)
             except RemoteError as error:
                 if error.code is not Code.BUSY or asyncio.get_running_loop().time() > deadline_s:
                     raise
                 await asyncio.sleep(min(error.retry_after_s or _RETRY_S, _RETRY_S))
 
+    def _shown(self, *, is_known: bool, entries: Sequence[bytes] = ()) -> Presentation:
+        """Return what this node shows, with as many entries as it may."""
+        shown = Presentation(self.roster.digest, dict(self.roster.heads), self.ticket)
+        if is_known:
+            return shown
+        own = self._membership
+        person = own.person(self.roster, self._identity.public_key)
+        machines = own.machines if person is None else self.roster.list_of(person.key) or own.machines
+        shown = msgspec.structs.replace(shown, machines=machines, application=own.application, invite=own.invite)
+        left = MAX_PRESENTATION_BYTES - len(encode(shown)) - 16
+        fitting: list[bytes] = []
+        for entry in entries[:MAX_NEWS]:
+            left -= len(entry) + 5
+            if left < 0 or len(fitting) == 64:
+                break
+            fitting.append(entry)
+        return msgspec.structs.replace(shown, entries=tuple(fitting))
+
     async def answer_present(self, body: bytes, peer: PeerId) -> bytes:
         """Answer a peer that presents itself. Raises RemoteError: NOT_A_MEMBER, BAD_REQUEST or BUSY."""
-        shown = decode_presentation(body)
-        witnessed = b""
-        if shown.application:
-            enrolled = await self._witness(shown, place_of(await self._origin_of(peer)))
-            if enrolled.challenge:
-                return encode_presentation(enrolled)
-            witnessed = enrolled.witnessed
-        try:
-            person, news = judge(self.roster, peer, shown, self._clock())
-        except RemovedError as error:
-            proof = [statement.data for statement in self.roster.proof_of_removal(error.key)]
-            self._tasks.start(self._tell_removed([peer], proof))
-            raise
+        shown = decode(body, Presentation)
+        signer = self._signer_of(peer, shown.ticket)
+        person = self.roster.known(signer)
+        if person is None:
+            await self._hear_stranger(peer, shown, place_of(await self._origin_of(peer)))
+            person = self.roster.known(signer)
+        if person is None:
+            if shown.machines and not shown.entries:
+                raise stranger("this node knows nobody with this key")
+            return encode(Presentation(heads=dict(self.roster.heads), is_unknown=True))
         self._wait_for_removals(person)
-        self._learn(news)
         self._remember(peer, person)
         self._presented.add(peer)  # by the answer
-        answer = self._shown()
-        return encode_presentation(replace(answer, application=b"", witnessed=witnessed))
+        return encode(self._shown(is_known=self._is_member()))
 
-    async def _witness(self, shown: Presentation, place: str) -> Presentation:
-        """Countersign an application or set a challenge, or have a member do it.
+    async def _hear_stranger(self, peer: PeerId, shown: Presentation, place: str) -> None:
+        """Learn from somebody unknown who they are, or take their application. Raises RemoteError."""
+        key = public_key_of(peer)
+        known = read_all([*shown.entries, *filter(None, [shown.application, shown.machines])])
+        people = [item.body.person for item in known if isinstance(item.body, Application | Machines)]
+        if any(self.roster.remover(each) is not None for each in (key or b"", *people)):
+            self._tasks.start(self._tell_removed([peer], self.roster.lacking(shown.heads)))
+            raise RemovedError
+        asks = next((item for item in known if isinstance(item.body, Application | Request)), None)
+        others = [item for item in known if item is not asks]
+        await self._learn([item for item in others if item.data != shown.machines], peer)
+        if asks is not None and isinstance(asks.body, Application):
+            await self._let_in(asks, asks.body, shown, place)
+        elif asks is not None:
+            await self._learn([asks], peer)
+            raise RemoteError(Code.BUSY, WAITING, retry_after_s=_RETRY_S)
+        await self._learn([item for item in others if item.data == shown.machines], peer)
 
-        Args:
-            place: where the newcomer comes from.
+    async def _let_in(self, record: Record, application: Application, shown: Presentation, place: str) -> None:
+        """Take an application, or carry it to somebody who may. Raises RemoteError with the reason if nobody does."""
+        roster, invite, now_s = self.roster, application.invite, self._clock()
+        if roster.person(application.person) is not None:
+            return
+        if invite not in roster.invites and shown.invite:
+            with contextlib.suppress(RecordError):
+                offer = read_record(shown.invite)
+                if is_signed(roster.swarm_key, offer):
+                    roster.vouch(offer)
+        if not roster.expires_s(invite):
+            raise stranger("the invite was ended, or it was not made by somebody who may invite")
+        if roster.expires_s(invite) < now_s:
+            raise stranger("the invite has expired")
+        if roster.free_seats(invite) <= 0:
+            raise stranger("the invite has been used up")
+        if not is_signed(roster.swarm_key, record):
+            raise stranger("the application is not in order")
+        own = self._membership.person(roster, self._identity.public_key)
+        if roster.is_public(invite):
+            if own is None or not own.may_enrol:
+                await self._carry(shown, place)
+            if not self._newcomers.take(place, now_s):
+                raise stranger("too many people joined from your part of the network today; try again tomorrow")
+        elif self._membership.application and (own is None or own.is_guest):
+            raise _nobody_online()
+        self._keep(roster.take([record], now_s))
 
-        Raises:
-            RemoteError: NOT_A_MEMBER or BUSY.
-        """
-        if self._is_member():
-            application = read_application(self.roster, shown, self._clock())
-            if self._may_witness(application):
-                return await self._enrol(application, shown, place)
-        refusal = _nobody_to_witness()
+    async def _carry(self, shown: Presentation, place: str) -> NoReturn:
+        """Ask enrollers to let somebody in. Raises RemoteError: their refusal, or that it takes a moment."""
+        refusal = _nobody_online()
         owners = {peer: owner for peer in self._presented if (owner := self.member(peer)) is not None}
-        members = sorted(owners, key=lambda peer: (not self.roster.may_enrol(owners[peer].key), random.random()))
-        for peer in members[:_MAX_ASKED]:
+        enrollers = [peer for peer, owner in owners.items() if owner.may_enrol]
+        for peer in random.sample(enrollers, min(len(enrollers), _MAX_ASKED)):
             try:
-                request: dict[str, object] = {"application": encode_presentation(shown), "place": place}
-                message = _read_message(await self._ask(peer, request))
+                await self._ask(peer, Exchange(newcomer=encode(shown), place=place))
             except RemoteError as error:
-                if error.code is Code.NOT_A_MEMBER:
-                    refusal = error
+                refusal = error if error.code is Code.NOT_A_MEMBER else refusal
             else:
-                self._learn(read_all(self.roster.swarm_key, message.news))
-                return Presentation(witnessed=message.application, challenge=message.challenge)
+                raise RemoteError(Code.BUSY, "an enroller lets you in in a moment", retry_after_s=_RETRY_S)
         raise refusal
-
-    def _may_witness(self, application: Application) -> bool:
-        return not application.bits or self.roster.may_enrol(self._person())
-
-    async def _enrol(self, application: Application, shown: Presentation, place: str) -> Presentation:
-        """Countersign an application, or set a challenge if the price has not been paid. Raises RemoteError."""
-        key, swarm_key = self.signing_key, self.roster.swarm_key
-        person, bits, now_s = application.enrolment.person, application.bits, self._clock()
-        if bits and not shown.nonce:
-            self._desk.require_room(place, now_s)
-            return Presentation(challenge=set_challenge(swarm_key, person, place, bits, now_s, key))
-        if bits:
-            challenge = read_challenge(swarm_key, shown.challenge)
-            may_set = self.roster.may_enrol
-            self._desk.take(challenge, shown.nonce, person=person, place=place, bits=bits, now_s=now_s, may_set=may_set)
-            if not await asyncio.to_thread(is_worked, shown.challenge, shown.nonce, challenge.bits):
-                raise RemoteError(Code.NOT_A_MEMBER, "the price of joining has not been paid")
-        statement = witness(self.roster, application, key, now_s)
-        self._learn([*application.known, statement])
-        return Presentation(witnessed=statement.data)
-
-    def _shown(self) -> Presentation:
-        digest = self.roster.digest
-        if self._application:
-            return Presentation(self._membership.statements, self.ticket, self._application, digest)
-        if self._proof[0] != digest:
-            proof = self.roster.proof_of(self._person() if self.ticket else self._identity.public_key)
-            self._proof = digest, tuple(item.data for item in proof)
-        return Presentation(self._proof[1], self.ticket, b"", digest)
 
     def _person(self) -> bytes:
         """Return the key that this node's pass was signed with, or its own."""
@@ -446,22 +437,34 @@ class MembersGate:
         return self._identity.public_key if signer is None else signer.public_key().public_bytes_raw()
 
     def _is_member(self) -> bool:
-        return self.roster.member_of_key(self._person()) is not None
+        person = self.roster.known(self._person())
+        return person is not None and not person.is_guest
 
-    def _write_ticket(self) -> bytes:
-        """Return a pass, unless this node is one of the roster's computers or cannot write one."""
-        signer = self._membership.signing_key
-        if signer is None or self.roster.owner_of_key(self._identity.public_key) is not None:
-            return b""
-        return write_pass(self._identity.public_key, signer, self._clock())
+    def _was_removed(self) -> bool:
+        keys = (self._identity.public_key, self._person(), self._membership.person_public)
+        return any(self.roster.remover(key) is not None for key in keys)
+
+    def _signer_of(self, peer: PeerId, ticket: bytes) -> bytes:
+        key = public_key_of(peer)
+        if key is None:
+            raise stranger("the node's key has the wrong kind")
+        if ticket and self.roster.owner_of_key(key) is None:
+            return signer_of(self.roster.swarm_key, ticket, key, self._clock())
+        return key
+
+    def _is_removed_peer(self, peer: PeerId) -> bool:
+        key = public_key_of(peer)
+        return key is not None and self.roster.remover(key) is not None
 
     def _admit(self, peer: PeerId, shown: Presentation) -> None:
-        if peer in self._outsiders and not shown.proof and not shown.ticket and not self.roster.is_removed_peer(peer):
+        person = self.roster.known(self._signer_of(peer, shown.ticket))
+        if person is not None:
+            self._remember(peer, person)
+            self._note_informant(peer)
+        elif peer in self._outsiders and not shown.ticket and not self._is_removed_peer(peer):
             self._plain.add(peer)
-            return
-        person, news = judge(self.roster, peer, shown, self._clock())
-        self._learn(news)
-        self._remember(peer, person)
+        else:
+            raise stranger("the peer does not show that it belongs to the swarm")
 
     def _remember(self, peer: PeerId, person: Person) -> None:
         self._note_owner(peer, person)
@@ -472,168 +475,216 @@ class MembersGate:
         if self.roster.owner(peer) is None:
             self._owners[peer] = person.key
             if len(self._owners) > _MAX_OWNERS:
-                oldest = next(iter(self._owners))
-                del self._owners[oldest]
-                self._admitted.discard(oldest)
+                self._lose([next(iter(self._owners))])
+
+    def _lose(self, peers: Iterable[PeerId]) -> None:
+        for peer in peers:
+            self._admitted.discard(peer)
+            self._owners.pop(peer, None)
+            self._presented.discard(peer)
 
     def _wait_for_removals(self, asking: Person) -> None:
         """Raises RemoteError BUSY while this node may not know yet that somebody has been removed."""
-        is_leader = self._leads(asking.key) or self._leads(self._person())
+        own = self.roster.known(self._person())
+        is_leader = asking.may_lead or (own is not None and own.may_lead)
+        told = self._informants - {asking.key}
+        leaders = any(person.may_lead for key in told if (person := self.roster.person(key)) is not None)
         waited_s = asyncio.get_running_loop().time() - self._started_s
-        if not is_leader and not self._informants - {asking.key} and waited_s < _ALONE_S:
+        if not is_leader and not leaders and len(told) < 2 and waited_s < _ALONE_S:
             raise RemoteError(Code.BUSY, "this node has just started", retry_after_s=_ALONE_S - waited_s)
 
-    def _leads(self, key: bytes) -> bool:
-        person = self.roster.member_of_key(key)
-        return person is not None and (self.roster.may_lead(person.key) or person.invite == self.roster.swarm_key)
+    # -- comparing -----------------------------------------------------------------------------------------------------
 
-    # -- comparing rosters ---------------------------------------------------------------------------------------------
-
-    def publish(self, statements: Iterable[Statement]) -> None:
-        """Merge statements that were made on this computer, and tell others."""
-        self._learn(statements)
+    def publish(self, records: Iterable[bytes]) -> None:
+        """Learn what was signed or kept on this computer, and tell others."""
+        self._keep(self.roster.learn(read_all([*records]), self._clock()))
 
     async def compare(self, peer: PeerId) -> None:
         """Give a member what it lacks and take what we lack. Raises RemoteError."""
-        have = b"".join(sorted(item.digest[:_SHORT] for item in self.roster))
-        answer = _read_message(await self._ask(peer, {"have": have}))
-        self._learn(read_all(self.roster.swarm_key, answer.news))
-        lacks = set(_split(answer.lacks))
-        if lacks:
-            missing = [item.data for item in self.roster if item.digest[:_SHORT] in lacks][:_MAX_NEWS]
-            await self._ask(peer, {"news": missing})
+        for _ in range(_MAX_ROUNDS):
+            known = Exchange(heads=dict(self.roster.heads), others=self.roster.short_hashes)
+            answer = decode(await self._ask(peer, known), Exchange)
+            await self._learn(read_all(answer.records), peer)
+            others, _ = self.roster.others_than(b"")
+            short = {answer.lacks[start : start + 8] for start in range(0, len(answer.lacks), 8)}
+            missing = [*self.roster.lacking(answer.heads or {}), *(item for item in others if item.hash[:8] in short)]
+            for piece in _pieces(missing):
+                await self._ask(peer, Exchange(records=piece))
+            if not answer.has_more:
+                break
         self._note_informant(peer)
 
     async def answer_roster(self, body: bytes, peer: PeerId) -> bytes:
-        """Answer a peer that compares rosters, or brings news or an application.
+        """Answer a peer that compares, or brings news or a newcomer.
 
         Raises:
-            RemoteError: BAD_REQUEST, NOT_A_MEMBER.
+            RemoteError: BAD_REQUEST, NOT_A_MEMBER, BUSY.
         """
-        message = _read_message(body)
-        self._learn(read_all(self.roster.swarm_key, message.news))
-        if peer not in self._admitted and peer not in self._plain:
-            return bytes(msgpack.packb({}))
-        if message.application:
-            shown = decode_presentation(message.application)
-            application = read_application(self.roster, shown, self._clock())
-            if not self._may_witness(application):
-                raise _nobody_to_witness()
-            enrolled = await self._enrol(application, shown, self._told_place(peer, message.place))
-            proof = [item.data for item in self.roster.proof_of(application.enrolment.person)]
-            return bytes(
-                msgpack.packb({"news": proof, "application": enrolled.witnessed, "challenge": enrolled.challenge})
-            )
-        if message.have is None:
-            return bytes(msgpack.packb({}))
-        theirs = set(_split(message.have))
-        ours = {item.digest[:_SHORT]: item.data for item in self.roster}
-        news = [data for digest, data in ours.items() if digest not in theirs][:_MAX_NEWS]
-        return bytes(msgpack.packb({"news": news, "lacks": b"".join(theirs - set(ours))}))
-
-    def _told_place(self, peer: PeerId, place: str) -> str:
-        """Return where a newcomer comes from whom `peer` brings: meeting points are believed, members are not.
-
-        Those whom one member brings share a place.
-        """
+        message = decode(body, Exchange)
         person = self.member(peer)
-        return place if person is None else f"through {person.id}"
+        is_trusted = peer in self._plain or (person is not None and not person.is_guest)
+        records = read_all(message.records)
+        records = [item for item in records if self._may_bring(item, person, is_trusted=is_trusted)]
+        if not self._charge(peer, len(message.records) - len(records)):
+            raise _too_much()
+        if await self._learn(records, peer):
+            self._compare_soon(peer)
+        if peer not in self._admitted and peer not in self._plain:
+            return encode(Exchange())
+        if message.newcomer:
+            await self._hear_carried(message, peer, person)
+        if message.heads is None:
+            return encode(Exchange())
+        others, lacks = self.roster.others_than(message.others)
+        lacking = [*self.roster.lacking(message.heads), *others]
+        piece = next(iter(_pieces(lacking)), ())
+        return encode(
+            Exchange(piece, dict(self.roster.heads), lacks=lacks[: MAX_NEWS * 8], has_more=len(piece) < len(lacking))
+        )
+
+    def _may_bring(self, record: Record, person: Person | None, *, is_trusted: bool) -> bool:
+        """Return whether somebody may bring this: guests bring nobody, and only enrollers bring guests of a public swarm."""
+        body = record.body
+        if not isinstance(body, Application):
+            return True
+        return is_trusted and (not self.roster.is_public(body.invite) or (person is not None and person.may_enrol))
+
+    async def _hear_carried(self, message: Exchange, peer: PeerId, person: Person | None) -> None:
+        """Hear somebody who came to another node. Meeting points are believed where; those of a member share a place.
+
+        Raises:
+            RemoteError: NOT_A_MEMBER.
+        """
+        if person is not None and self.roster.is_on_probation(person, self._clock()):
+            raise stranger("somebody on probation brings nobody")
+        own = self._membership.person(self.roster, self._identity.public_key)
+        if own is None or not own.may_enrol:
+            raise stranger("this node lets nobody in")
+        place = message.place if person is None else f"through {person.id}"
+        await self._hear_stranger(peer, decode(message.newcomer, Presentation), place)
+
+    def _compare_soon(self, peer: PeerId) -> None:
+        if peer not in self._comparing and peer in self._presented:
+            self._comparing.add(peer)
+            self._tasks.start(self._compare_quietly(peer))
+
+    async def _compare_quietly(self, peer: PeerId) -> None:
+        try:
+            with contextlib.suppress(RemoteError):
+                await self.compare(peer)
+            await asyncio.sleep(_ALONE_S)
+        finally:
+            self._comparing.discard(peer)
 
     def _note_informant(self, peer: PeerId) -> None:
         person = self.member(peer)
-        if person is not None:
+        if person is not None and not person.is_guest:
             self._informants.add(person.key)
+            if person.may_lead:
+                self.leader_heard_s = self._clock()
 
     async def _keep_comparing(self) -> None:
         while True:
             await asyncio.sleep(_COMPARE_INTERVAL_S * random.uniform(0.8, 1.2))
+            if self._list_connected is not None:
+                with contextlib.suppress(Exception):
+                    connected = await self._list_connected()
+                    self._presented &= set(connected)
+                    self._shown_to &= set(connected) | self._presenting.keys()
+                    self._lose([peer for peer in self._owners if peer not in connected])
             for peer in self._some(1):
                 with contextlib.suppress(RemoteError):
                     await self.compare(peer)
 
-    async def _spread(self, news: list[bytes]) -> None:
+    async def _spread(self, news: Sequence[Record], beside: PeerId | None) -> None:
         for peer in self._some(_FAN_OUT):
-            with contextlib.suppress(RemoteError):
-                await self._ask(peer, {"news": news[:_MAX_NEWS]})
+            if peer != beside:
+                with contextlib.suppress(RemoteError):
+                    for piece in _pieces(news):
+                        await self._ask(peer, Exchange(records=piece))
 
-    async def _tell_removed(self, peers: list[PeerId], news: list[bytes]) -> None:
-        """Let removed members know it from the signed removal, so that their computers stop and say why."""
+    async def _tell_removed(self, peers: list[PeerId], news: Sequence[Record]) -> None:
+        """Let removed members know it from what was signed, so that their computers stop and say why."""
         for peer in random.sample(peers, min(len(peers), _MAX_TOLD)):
             with contextlib.suppress(RemoteError):
-                await self._ask(peer, {"news": news[:_MAX_NEWS]})
+                for piece in _pieces(news):
+                    await self._ask(peer, Exchange(records=piece))
 
     def _some(self, count: int) -> list[PeerId]:
         """Return some peers that know this node."""
         known = list(self._presented)
         return random.sample(known, min(count, len(known)))
 
-    async def _ask(self, peer: PeerId, message: dict[str, object]) -> bytes:
-        return await self._call(peer, ROSTER, msgpack.packb(message))
+    async def _ask(self, peer: PeerId, message: Exchange) -> bytes:
+        return await self._call(peer, ROSTER, encode(message))
 
-    def _learn(self, statements: Iterable[Statement]) -> None:
-        """Merge statements, pass on those that are new, and end what removed members had here."""
-        was_member = self._is_member()
-        news = self.roster.merge(statements, now_s=self._clock())
-        if not news:
+    async def _learn(self, records: Sequence[Record], peer: PeerId) -> bool:
+        """Check what a peer brings, and keep what holds. Return whether it knows more than it brought.
+
+        Raises:
+            RemoteError: BUSY: too much of what its person brought was worth nothing.
+        """
+        is_behind = False
+        for group in self.roster.groups(records):
+            wanted, worthless, is_ahead = self.roster.sift(group, self._clock())
+            is_behind |= is_ahead
+            if not self._charge(peer, worthless):
+                raise _too_much()
+            checked: list[Record] = []
+            for start in range(0, len(wanted), _PIECE):
+                piece = wanted[start : start + _PIECE]
+                if len(wanted) <= _ON_THE_LOOP:
+                    good = _signed(self.roster.swarm_key, piece)
+                else:
+                    good = await asyncio.to_thread(_signed, self.roster.swarm_key, piece)
+                checked += good
+                if len(good) < len(piece):
+                    self._charge(peer, _FORGED)
+                    break
+            self._keep(self.roster.take(checked, self._clock()), beside=peer)
+        return is_behind
+
+    def _keep(self, new: list[Record], *, beside: PeerId | None = None) -> None:
+        """Pass on what is new, and end what removed members had here."""
+        if not new:
             return
-        self._is_removed |= was_member and not self._is_member()
-        self._on_news(news)
-        if self._application and self._is_member():
-            self._application = b""  # somebody witnessed it
+        self._is_removed |= self._was_removed()
+        self._on_news([record.data for record in new])
         gone = [peer for peer in self._admitted if self.member(peer) is None]
-        for peer in gone:
-            self._admitted.discard(peer)
-            self._owners.pop(peer, None)
-            self._presented.discard(peer)
+        self._lose(gone)
         if gone:
-            log.info("%d nodes of removed members lose access", len(gone))
+            log.info("%d nodes of people who are no members any more lose access", len(gone))
             self._on_removed(gone)
-            self._tasks.start(self._tell_removed(gone, [statement.data for statement in news]))
-        self._tasks.start(self._spread([statement.data for statement in news]))
+            self._tasks.start(self._tell_removed(gone, new))
+        self._tasks.start(self._spread(new, beside))
 
 
-@dataclass(frozen=True, slots=True)
-class _Message:
-    news: list[bytes]
-    have: bytes | None
-    lacks: bytes
-    application: bytes  # a presentation to witness; in answers, the witnessed statement
-    challenge: bytes  # in answers
-    place: str  # with an application, where the newcomer comes from
+def _signed(swarm_key: bytes, records: Sequence[Record]) -> list[Record]:
+    """Return the records up to the first whose signature is wrong."""
+    good: list[Record] = []
+    for record in records:
+        if not is_signed(swarm_key, record):
+            break
+        good.append(record)
+    return good
 
 
-def _read_message(body: bytes) -> _Message:
-    try:
-        fields = msgpack.unpackb(body)
-        news, have, lacks = fields.get("news", []), fields.get("have"), fields.get("lacks", b"")
-        application, challenge = fields.get("application", b""), fields.get("challenge", b"")
-        place = fields.get("place", "")
-        if (
-            not isinstance(news, list)
-            or len(news) > _MAX_NEWS
-            or not isinstance(lacks + application + challenge, bytes)
-        ):
-            raise ValueError("a field")
-        if not isinstance(place, str) or len(place) > _MAX_PLACE_CHARS:
-            raise ValueError("a field")
-        if not all(isinstance(item, bytes) and len(item) <= MAX_STATEMENT_BYTES for item in news):
-            raise ValueError("a statement")
-        if have is not None and not isinstance(have, bytes):
-            raise ValueError("a field")
-    except (ValueError, TypeError, AttributeError, msgpack.UnpackException) as error:
-        raise RemoteError(Code.BAD_REQUEST, "not a comparison of rosters") from error
-    return _Message(news, have, lacks, application, challenge, place)
+def _pieces(records: Sequence[Record]) -> list[tuple[bytes, ...]]:
+    """Split records into messages."""
+    pieces: list[list[bytes]] = []
+    size = _MAX_NEWS_BYTES
+    for record in records:
+        size += len(record.data)
+        if size > _MAX_NEWS_BYTES or len(pieces[-1]) == MAX_NEWS:
+            pieces.append([])
+            size = len(record.data)
+        pieces[-1].append(record.data)
+    return [tuple(piece) for piece in pieces]
 
 
-def _nobody_to_witness() -> RemoteError:
+def _nobody_online() -> RemoteError:
     return RemoteError(Code.BUSY, NOBODY_ONLINE, retry_after_s=_RETRY_S)
 
 
-def _fitting(proof: Sequence[bytes]) -> tuple[bytes, ...]:
-    """Return the nearest statements of a proof, as many as a presentation may hold."""
-    sizes = itertools.accumulate(map(len, proof))
-    return tuple(item for item, size in zip(proof, sizes, strict=True) if size <= _MAX_PROOF_BYTES)
-
-
-def _split(digests: bytes) -> list[bytes]:
-    return [digests[start : start + _SHORT] for start in range(0, len(digests), _SHORT)]
+def _too_much() -> RemoteError:
+    return RemoteError(Code.BUSY, "too much of what you sent was worth nothing", retry_after_s=_ALONE_S)

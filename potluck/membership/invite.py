@@ -1,11 +1,9 @@
 """The one line of text with which others join a swarm.
 
-An invite is `potluck2:` and base64url of a msgpack map with a checksum in front. It names the swarm and members that
-lead to it, and holds the private key with which its reader may enrol, until it expires, is used up or withdrawn. The
-invite of an open swarm holds no key. Nor does that of a public swarm, which anybody may publish: joining with it
-costs work. It begins with `potluck3:`, because versions before public swarms don't know who may let people in there.
-A `potluck:` link names a swarm and its public key; it lets nobody in.
-Light imports only, the daemon uses this.
+An invite is `potluck4:` and base64url of a msgpack message with a checksum in front. It names the swarm and members
+that lead to it, and holds the private key with which its reader may apply. That of a public swarm is the same, but no
+secret. An invite for one machine lets a person's further computer ask to be listed. The invite of an open swarm holds
+no key. A `potluck:` link names a swarm and its public key; it lets nobody in. Light imports only, the daemon uses this.
 """
 
 from __future__ import annotations
@@ -13,25 +11,37 @@ from __future__ import annotations
 import base64
 import hashlib
 import re
-from dataclasses import dataclass, field
+import secrets
+from dataclasses import dataclass, field, replace
+from typing import Any
 
-import msgpack
+import msgspec
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from potluck.errors import UsageError
 from potluck.membership.identity import Identity
-from potluck.membership.membership import Membership, read_all
-from potluck.membership.roster import Roster
-from potluck.membership.statements import KEY_BYTES, MAX_STATEMENT_BYTES, Delegation, Enrolment, sign
+from potluck.membership.membership import Membership, Seed
+from potluck.membership.records import (
+    MAX_RECORD_BYTES,
+    Application,
+    Request,
+    Seats,
+    Ticket,
+    consenting,
+    is_signed,
+    public_key,
+    read_record,
+    sign,
+)
 from potluck.protocol.swarm import Swarm, from_fields, to_fields
 
-_VERSION, _PUBLIC_VERSION = 2, 3
+TICKET_LIVES_S = 600
+_VERSION = 4
 _CHECKSUM_BYTES = 4
 _MAX_LETTERS = 16_384
-MAX_PROOF = 8  # statements; one for the founder's invites, two for an admin's, as many for the choice of the model
 _INVITE = re.compile(r"potluck(\d{1,4}):([A-Za-z0-9_-]*)")
 _LINK = re.compile(r"potluck:([A-Za-z0-9][A-Za-z0-9_-]{0,39}):([0-9a-f]{64})")
-_PASTE_HINT = "copy the whole line again, from `potluck2:` to its end; `potluck swarm invite` prints it"
+_PASTE_HINT = "copy the whole line again, from `potluck4:` to its end; `potluck swarm invite` prints it"
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,18 +49,31 @@ class Invite:
     """What an invite says.
 
     Attributes:
-        seed: the invite's private key; None in an open swarm, and in the invite that a public swarm publishes.
-        proof: statements that show who made the invite and that they may.
+        seed: the invite's private key; None in an open swarm.
+        proof: the entry of the invite, or the ticket for one machine; empty in an open swarm.
     """
 
     swarm: Swarm
     seed: bytes | None = field(default=None, repr=False)
-    proof: tuple[bytes, ...] = ()
+    proof: bytes = b""
 
     @property
     def is_public(self) -> bool:
-        """Return whether this is no secret, and joining costs work."""
-        return self.seed is None and not self.swarm.is_open
+        """Return whether this is no secret."""
+        content = read_record(self.proof).content if self.proof else None
+        return isinstance(content, Seats) and bool(content.seed)
+
+    @property
+    def ticket(self) -> Ticket | None:
+        """Return the ticket of an invite for one machine."""
+        body = read_record(self.proof).body if self.proof else None
+        return body if isinstance(body, Ticket) else None
+
+
+class _Body(msgspec.Struct, array_like=True):
+    swarm: list[Any]
+    seed: Seed
+    proof: bytes
 
 
 def is_invite(text: str) -> bool:
@@ -59,11 +82,9 @@ def is_invite(text: str) -> bool:
 
 
 def encode_invite(invite: Invite) -> str:
-    """Return the invite as one line without spaces. Whoever reads it may enrol."""
-    swarm = invite.swarm
-    body = msgpack.packb([to_fields(swarm), invite.seed, invite.proof])
-    version = _PUBLIC_VERSION if invite.is_public else _VERSION
-    return f"potluck{version}:{_letters(_checksum(body) + body)}"
+    """Return the invite as one line without spaces. Whoever reads it may apply."""
+    body = msgspec.msgpack.encode(_Body(to_fields(invite.swarm), invite.seed, invite.proof))
+    return f"potluck{_VERSION}:{_letters(_checksum(body) + body)}"
 
 
 def decode_invite(text: str) -> Invite:
@@ -76,25 +97,21 @@ def decode_invite(text: str) -> Invite:
     match = _INVITE.fullmatch(compact) if len(compact) <= _MAX_LETTERS else None
     if match is None:
         raise UsageError("this is not an invite", hint=_PASTE_HINT)
-    if int(match[1]) > _PUBLIC_VERSION:
+    if int(match[1]) > _VERSION:
         raise UsageError("this invite was made by a newer version", hint="update Potluck, then try again")
     if int(match[1]) < _VERSION:
         raise UsageError(
-            "this invite was made by an older version", hint="ask its founder to update Potluck and to send a new one"
+            "this invite was made by an older version",
+            hint="ask its founder to create the swarm anew",
         )
-    body = _body_of(match[2])
+    raw = _body_of(match[2])
     try:
-        fields, seed, proof = msgpack.unpackb(body)
-        swarm = from_fields(fields)
-    except (ValueError, TypeError, msgpack.UnpackException) as error:
+        body = msgspec.msgpack.decode(raw, type=_Body)
+        invite = Invite(from_fields(body.swarm), body.seed, body.proof)
+        _check(invite)
+    except (msgspec.MsgspecError, ValueError, TypeError) as error:
         raise UsageError("the invite is damaged", hint=_PASTE_HINT) from error
-    is_public = int(match[1]) == _PUBLIC_VERSION
-    is_seed = isinstance(seed, bytes) and len(seed) == KEY_BYTES and not is_public
-    is_seed |= seed is None and swarm.is_open is not is_public
-    is_proof = isinstance(proof, list) and len(proof) <= MAX_PROOF
-    if not is_seed or not is_proof or not all(isinstance(item, bytes) for item in proof):
-        raise UsageError("the invite is damaged", hint=_PASTE_HINT)
-    return Invite(swarm, seed, tuple(item for item in proof if len(item) <= MAX_STATEMENT_BYTES))
+    return invite
 
 
 def link_of(swarm: Swarm) -> str:
@@ -111,37 +128,81 @@ def read_link(text: str) -> tuple[str, bytes]:
     return match[1], bytes.fromhex(match[2])
 
 
+def public_invite(membership: Membership) -> Invite | None:
+    """Return the invite that a public swarm may publish; None if the swarm isn't public."""
+    members = None if membership.swarm.is_open else membership.members()
+    offer = None if members is None else members.public_invite
+    if members is None or offer is None:
+        return None
+    return Invite(membership.swarm, offer.seed, members.entry_of(offer.invite))
+
+
+def machine_invite(membership: Membership, now_s: float) -> Invite:
+    """Return an invite for one more computer of this person. Raises UsageError where the person's key is not."""
+    person, swarm_key = membership.person_key, membership.swarm.founder_key
+    if person is None or swarm_key is None:
+        raise UsageError(
+            "this computer cannot add others to your name", hint="do it on the computer that joined the swarm first"
+        )
+    seed = secrets.token_bytes(32)
+    ticket = Ticket(person.public_key().public_bytes_raw(), public_key(seed), int(now_s + TICKET_LIVES_S))
+    return Invite(membership.swarm, seed, sign(swarm_key, ticket, person).data)
+
+
 def accept(invite: Invite, name: str, machine: Identity, machine_name: str, now_s: float) -> Membership:
-    """Return the membership of somebody who joins: a new key, and the application for a member to witness.
+    """Return the membership of somebody who joins: a new key, and what they apply with.
+
+    With an invite for one machine the person's key stays where it is.
 
     Args:
         name: what others call the person.
         machine: key of this computer's node.
 
     Raises:
-        UsageError: the invite has expired, or it was not made by somebody who may invite.
+        UsageError: the invite has expired.
     """
-    swarm = invite.swarm
-    if swarm.founder_key is None:
+    swarm, seed = invite.swarm, invite.seed
+    if swarm.founder_key is None or seed is None:
         return Membership(swarm)
-    person = Ed25519PrivateKey.generate()
-    key = person.public_key().public_bytes_raw()
-    inviter = person if invite.seed is None else Ed25519PrivateKey.from_private_bytes(invite.seed)
-    roster = Roster(swarm.founder_key)
-    roster.merge(read_all(roster.swarm_key, invite.proof), now_s=now_s)
-    delegation = _delegation(roster, invite, inviter.public_key().public_bytes_raw(), now_s)
-    application = sign(swarm.founder_key, Enrolment(key, name, delegation.invite, int(now_s)), inviter)
-    membership = Membership(swarm, invite.proof, application.data, person.private_bytes_raw())
-    return membership.following(roster).with_machine(machine, machine_name, now_s)
-
-
-def _delegation(roster: Roster, invite: Invite, key: bytes, now_s: float) -> Delegation:
-    delegation = roster.door if invite.is_public else roster.invite(key)
-    if delegation is None:
-        raise UsageError("this invite was not made by somebody who may invite", hint="ask for another one")
-    if delegation.expires_s < now_s:
+    record, ticket, holder = read_record(invite.proof), invite.ticket, Ed25519PrivateKey.from_private_bytes(seed)
+    expires_s = ticket.expires_s if ticket is not None else record.content.expires_s  # type: ignore[union-attr]
+    if expires_s < now_s:
         raise UsageError("this invite has expired", hint="ask for another one")
-    return delegation
+    if ticket is not None:
+        consent = consenting(swarm.founder_key, ticket.person, machine.private_key, machine_name)
+        request = sign(swarm.founder_key, Request(ticket.person, invite.proof, consent), holder)
+        return Membership(swarm, application=request.data)
+    person = Ed25519PrivateKey.generate()
+    application = Application(person.public_key().public_bytes_raw(), name, public_key(seed))
+    signed = sign(swarm.founder_key, application, person, holder)
+    membership = Membership(swarm, application=signed.data, invite=invite.proof, person_seed=person.private_bytes_raw())
+    return membership.certified(machine, machine_name)
+
+
+def renewed(membership: Membership, invite: Invite) -> Membership:
+    """Return the membership of somebody who was not confirmed, applying with another invite of the same swarm."""
+    person, swarm_key, seed = membership.person_key, membership.swarm.founder_key, invite.seed
+    if person is None or swarm_key is None or seed is None or not membership.application or invite.ticket is not None:
+        return membership
+    before = read_record(membership.application).body
+    assert isinstance(before, Application)
+    holder = Ed25519PrivateKey.from_private_bytes(seed)
+    application = sign(swarm_key, Application(before.person, before.name, public_key(seed)), person, holder)
+    return replace(membership, application=application.data, invite=invite.proof)
+
+
+def _check(invite: Invite) -> None:
+    """Raise ValueError for an invite that leads nowhere."""
+    if invite.swarm.is_open:
+        if invite.seed is not None or invite.proof:
+            raise ValueError("an open swarm has no keys")
+        return
+    if invite.seed is None or len(invite.proof) > MAX_RECORD_BYTES:
+        raise ValueError("no key")
+    record, ticket = read_record(invite.proof), invite.ticket
+    offered = ticket.key if ticket is not None else record.content.invite if isinstance(record.content, Seats) else b""
+    if offered != public_key(invite.seed) or not is_signed(invite.swarm.founder_key or b"", record):
+        raise ValueError("a key of something else")
 
 
 def _body_of(letters: str) -> bytes:

@@ -1,7 +1,7 @@
-"""Keeps the memberships of this user: the swarms, their rosters, and the private keys that are at home here.
+"""Keeps the memberships of this user: the swarms, what is known of their members, and the private keys at home here.
 
-Only the owner may read the file and its checked copy, and one process at a time changes them. Swarms of versions
-before certificates stay in the file and are refused with a hint.
+Only the owner may read the file and its checked copy, and one process at a time changes them: what a leader decides is
+in the file before anybody hears of it. Swarms of older versions are refused with a hint.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import os
 import re
 import socket
 import time
-from collections.abc import Container, Iterable, Iterator
+from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -25,14 +25,14 @@ import platformdirs
 from potluck.checked_files import CheckedFile, DamagedError
 from potluck.errors import PotluckError, UsageError
 from potluck.membership.identity import Identity
-from potluck.membership.invite import accept, decode_invite, is_invite
-from potluck.membership.leadership import found
+from potluck.membership.invite import accept, decode_invite, is_invite, renewed
+from potluck.membership.leadership import found, tend
 from potluck.membership.membership import Membership, decode_membership, encode_membership
 from potluck.membership.met_peers import MetPeers
-from potluck.membership.statements import MAX_NAME_CHARS, Statement
-from potluck.protocol.swarm import Swarm
+from potluck.membership.records import MAX_NAME_CHARS, Content, Record, read_all
+from potluck.protocol.swarm import MAX_BOOTSTRAP_PEERS, Swarm
 
-_VERSION = 2
+_VERSION = 3
 _APP = "potluck"
 _NOT_IN_NAMES = re.compile(r"[^\w .'-]+")
 
@@ -40,7 +40,7 @@ _NOT_IN_NAMES = re.compile(r"[^\w .'-]+")
 @dataclass(frozen=True, slots=True)
 class _Content:
     memberships: dict[str, Membership] = field(default_factory=dict)  # in the order they were joined
-    old: tuple[str, ...] = ()  # invites of the first version
+    old: bool = False  # there were swarms of an older version
 
 
 class JoinedSwarms:
@@ -86,11 +86,10 @@ class JoinedSwarms:
             for membership in memberships.values():
                 if _is_same(membership.swarm, made.swarm):
                     peers = dict.fromkeys((*made.swarm.bootstrap_peers, *membership.swarm.bootstrap_peers))
-                    newer = replace(
-                        membership.swarm, bootstrap_peers=tuple(peers)[: len(made.swarm.bootstrap_peers) + 8]
-                    )
-                    memberships[membership.swarm.name] = replace(membership, swarm=newer)
-                    return memberships[membership.swarm.name]
+                    newer = replace(membership.swarm, bootstrap_peers=tuple(peers)[:MAX_BOOTSTRAP_PEERS])
+                    again = renewed(replace(membership, swarm=newer), made)
+                    memberships[membership.swarm.name] = again
+                    return again
             swarm = replace(made.swarm, name=free_name(made.swarm.name, memberships))
             membership = accept(
                 replace(made, swarm=swarm), name or user_name(), self.machine(), machine_name(), time.time()
@@ -139,12 +138,44 @@ class JoinedSwarms:
                 raise UsageError(f"you did not join a swarm named {name}", hint=_known(memberships))
         self._met.forget(name)
 
-    def learn(self, name: str, statements: Iterable[Statement]) -> Membership:
-        """Keep what a swarm's roster gained. Raises UsageError if the swarm is not known."""
+    def learn(self, name: str, records: Iterable[bytes]) -> Membership:
+        """Keep what a node learned of a swarm's members, after checking it. Raises UsageError for unknown swarms."""
+        return self._change(name, lambda membership: membership.with_records(read_all([*records]), time.time()))
+
+    def lead(self, name: str, decide: Callable[[Membership], Sequence[Content]]) -> tuple[Membership, list[Record]]:
+        """Write what a leader decides, given the membership at that moment. Return the new entries, for others.
+
+        Raises:
+            UsageError: the swarm is not known, this user does not lead it, or what `decide` raises.
+        """
+        new: list[Record] = []
+
+        def write(membership: Membership) -> Membership:
+            contents = decide(membership)
+            if not contents:
+                return membership
+            changed, entries = membership.writing(contents, time.time())
+            new.extend(entries)
+            return changed
+
+        return self._change(name, write), new
+
+    def tend(self, name: str) -> tuple[Membership, list[bytes]]:
+        """Do what needs nobody's decision, see `leadership.tend`. Return the membership, and what is new for others."""
+        new: list[bytes] = []
+
+        def write(membership: Membership) -> Membership:
+            changed, records = tend(membership, self.machine(), machine_name(), time.time())
+            new.extend(records)
+            return changed
+
+        return self._change(name, write), new
+
+    def _change(self, name: str, change: Callable[[Membership], Membership]) -> Membership:
         with self._changing() as memberships:
             if name not in memberships:
                 raise UsageError(f"you did not join a swarm named {name}", hint=_known(memberships))
-            memberships[name] = memberships[name].with_statements(statements, time.time())
+            memberships[name] = change(memberships[name])
             return memberships[name]
 
     def with_met(self, memberships: dict[str, Membership]) -> dict[str, Membership]:
@@ -180,16 +211,6 @@ class JoinedSwarms:
             return next(iter(swarms.values()))
         raise UsageError("you joined several swarms" if swarms else "you joined no swarm yet", hint=_known(swarms))
 
-    def certify_machine(self) -> None:
-        """Certify this computer in each swarm whose person's key is here, as after a move to a new computer."""
-        memberships = self.read().memberships.values()
-        if all(each.person_seed is None or each.has_machine(self.machine().public_key) for each in memberships):
-            return
-        with self._changing() as changed:
-            for name, each in changed.items():
-                if each.person_seed is not None:
-                    changed[name] = each.with_machine(self.machine(), machine_name(), time.time())
-
     def machine(self) -> Identity:
         """Return this computer's key, made at the first call."""
         return Identity.load_or_create(self._identity)
@@ -218,7 +239,7 @@ class JoinedSwarms:
             raise UsageError(f"cannot write {self.path}: {error.strerror}", hint="potluck doctor") from error
 
 
-def remember(name: str, news: list[Statement]) -> None:
+def remember(name: str, news: list[bytes]) -> None:
     """Keep in the user's own file what a node of this process learned. A swarm that is not there needs no memory."""
     joined = JoinedSwarms()
     with contextlib.suppress(UsageError):
@@ -250,10 +271,10 @@ def chosen_swarm(path: Path, wanted: str) -> tuple[Membership | None, tuple[str,
 
 
 def old_swarm() -> UsageError:
-    """Return the error for a swarm whose only key was its invite."""
+    """Return the error for a swarm of an older version."""
     return UsageError(
-        "your swarm was made by an older version of Potluck",
-        hint="its founder creates it anew and sends you an invite",
+        "your swarm was made by an older version of Potluck, so its founder has to create it anew and invite you",
+        hint="your credits, downloads, settings and names stay",
     )
 
 
@@ -292,16 +313,16 @@ def _encode(content: _Content) -> bytes:
 
 
 def _decode(data: bytes) -> _Content:
-    """Raises ValueError for a file that is not of this version or the first one."""
+    """Raises ValueError for a file that is not of this version or an earlier one."""
     fields = json.loads(data)
     if not isinstance(fields, dict):
         raise ValueError("not an object")
-    if fields.get("version") == 1:
-        return _Content(old=tuple(_texts(fields.get("invites"))))
+    if fields.get("version") in (1, 2):
+        return _Content(old=bool(fields.get("invites") or fields.get("memberships") or fields.get("old")))
     if fields.get("version") != _VERSION:
         raise ValueError("of another version")
     memberships = [decode_membership(base64.b64decode(text)) for text in _texts(fields.get("memberships"))]
-    return _Content({each.swarm.name: each for each in memberships}, tuple(_texts(fields.get("old"))))
+    return _Content({each.swarm.name: each for each in memberships}, bool(fields.get("old")))
 
 
 def _texts(value: object) -> list[str]:

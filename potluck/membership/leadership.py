@@ -1,46 +1,43 @@
-"""What founders, admins and members sign: founding a swarm, invites, ranks and removals.
+"""What founders and admins decide: founding a swarm, invites, confirmations, ranks, removals, the model.
 
-Each function returns statements for the roster; who merges them makes them known. No I/O.
+Each function returns what to write; `Membership.writing` signs it. No I/O.
 """
 
 from __future__ import annotations
 
 import base64
 import hashlib
-from collections.abc import Sequence
+import secrets
 from dataclasses import dataclass, replace
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from potluck.errors import UsageError
 from potluck.membership.identity import Identity
-from potluck.membership.invite import MAX_PROOF, Invite
+from potluck.membership.members import Members, Person
 from potluck.membership.membership import Membership
-from potluck.membership.roster import Person, Roster
-from potluck.membership.statements import (
-    MAX_MODEL_CHARS,
+from potluck.membership.records import (
     MAX_PEOPLE_OF_INVITE,
-    MAX_REVISION_CHARS,
-    Delegation,
-    Enrolment,
-    ModelChoice,
-    Promotion,
+    NOTHING,
+    Appoint,
+    Choose,
+    Confirm,
+    Content,
+    Dismiss,
     Rank,
-    Removal,
-    Statement,
-    StatementError,
-    Withdrawal,
-    countersign,
-    sign,
+    Record,
+    Remove,
+    Seats,
 )
-from potluck.membership.work import DEFAULT_BITS
 from potluck.protocol.swarm import Swarm
 
 DEFAULT_DAYS = 14
 DEFAULT_PEOPLE = 10
+DEFAULT_SEATS = 100  # that an admin's invites may offer at a time
 DAY_S = 86_400
 _CODE_GROUP = 4
-_DOOR_DAYS = 3650  # of a public swarm
+_PUBLIC_DAYS = 3650
+_CROWD, _CROWD_S = 3, 60  # guests of one invite in so many seconds; further ones wait for a click
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,144 +60,190 @@ def found(swarm: Swarm, name: str, machine: Identity, machine_name: str, now_s: 
     founder = Ed25519PrivateKey.generate()
     key = founder.public_key().public_bytes_raw()
     swarm = replace(swarm, founder_key=key, prefix=f"{swarm.prefix}-{hashlib.sha256(key).hexdigest()[:8]}")
-    return as_founder(Membership(swarm, founder_seed=founder.private_bytes_raw()), name, machine, machine_name, now_s)
+    person = Ed25519PrivateKey.generate()
+    membership = Membership(swarm, founder_seed=founder.private_bytes_raw(), person_seed=person.private_bytes_raw())
+    own = Confirm(person.public_key().public_bytes_raw(), name, key)
+    membership, _ = membership.writing([own], now_s)
+    return membership.certified(machine, machine_name)
 
 
-def as_founder(membership: Membership, name: str, machine: Identity, machine_name: str, now_s: float) -> Membership:
-    """Return a membership in which a new person of this name has been enrolled with the swarm's key."""
-    founder, person = _founder(membership), Ed25519PrivateKey.generate()
-    swarm_key = founder.public_key().public_bytes_raw()
-    enrolment = Enrolment(person.public_key().public_bytes_raw(), name, swarm_key, int(now_s))
-    statement = sign(swarm_key, enrolment, founder, founder)
-    membership = replace(membership, person_seed=person.private_bytes_raw())
-    membership = membership.with_statements([statement], now_s)
-    return membership.with_machine(machine, machine_name, now_s)
+def seats(now_s: float, *, people: int = DEFAULT_PEOPLE, days: float = DEFAULT_DAYS) -> tuple[Seats, bytes]:
+    """Return an invite, and the private key that its holders apply with."""
+    seed = secrets.token_bytes(32)
+    return Seats(_public(seed), people, int(now_s + days * DAY_S)), seed
 
 
-def invite(
-    membership: Membership,
-    now_s: float,
-    *,
-    people: int = DEFAULT_PEOPLE,
-    days: float = DEFAULT_DAYS,
-) -> tuple[Statement, Invite]:
-    """Return an invite, and the statement that makes it valid.
-
-    Raises:
-        UsageError: only the founder and admins may invite.
-    """
-    roster, author = membership.roster(now_s), _leader(membership, now_s)
-    holder = Ed25519PrivateKey.generate()
-    delegation = Delegation(holder.public_key().public_bytes_raw(), int(now_s + days * DAY_S), people, int(now_s))
-    statement = sign(roster.swarm_key, delegation, author)
-    roster.merge([statement], now_s=now_s)
-    return statement, Invite(membership.swarm, holder.private_bytes_raw(), _proof(roster, delegation.invite))
-
-
-def open_door(membership: Membership, now_s: float, *, bits: int = DEFAULT_BITS) -> Statement:
-    """Return the statement that makes a swarm public, or gives a public one a new door. A withdrawal ends it.
-
-    Args:
-        bits: the price of joining, see `work.py`.
+def public_seats(membership: Membership, now_s: float) -> Seats:
+    """Return the invite that makes a swarm public.
 
     Raises:
         UsageError: only the founder makes a swarm public, and an open swarm has no members.
     """
     if membership.swarm.is_open:
         raise UsageError("an open swarm has no members", hint="create a public one: potluck swarm create --public")
-    founder = _founder(membership)
-    door = Ed25519PrivateKey.generate().public_key().public_bytes_raw()  # nobody needs the private half
-    delegation = Delegation(door, int(now_s + _DOOR_DAYS * DAY_S), MAX_PEOPLE_OF_INVITE, int(now_s), bits)
-    return sign(founder.public_key().public_bytes_raw(), delegation, founder)
+    require_founder(membership)
+    seed = secrets.token_bytes(32)
+    return Seats(_public(seed), MAX_PEOPLE_OF_INVITE, int(now_s + _PUBLIC_DAYS * DAY_S), seed)
 
 
-def public_invite(membership: Membership, now_s: float) -> Invite | None:
-    """Return the invite that a public swarm may publish; None if the swarm isn't public."""
-    if membership.swarm.is_open:
-        return None
-    roster = membership.roster(now_s)
-    if roster.door is None:
-        return None
-    return Invite(membership.swarm, None, _proof(roster, roster.door.invite))
-
-
-def choose_model(membership: Membership, model: SwarmModel, now_s: float) -> Statement:
-    """Return the statement by which the swarm serves another model, or other files of the same one.
+def choose_model(membership: Membership, model: SwarmModel) -> Choose:
+    """Return the decision by which the swarm serves another model, or other files of the same one.
 
     Raises:
-        UsageError: only the founder and admins may, and names have limits.
+        UsageError: an open swarm keeps its model.
     """
     swarm = membership.swarm
-    if swarm.is_open:
+    if swarm.founder_key is None:
         raise UsageError("an open swarm keeps its model", hint="create another swarm: potluck swarm create")
-    author, roster, at_s = _leader(membership, now_s), membership.roster(now_s), int(now_s)
-    if roster.choice is not None:
-        at_s = max(at_s, roster.choice.at_s + 1)  # clocks of two leaders may differ
-    stem = f"_{swarm.name}-{hashlib.sha256(roster.swarm_key).hexdigest()[:8]}"
-    choice = ModelChoice(model.name, model.num_blocks, f"{stem}-{at_s:x}", model.revision, model.weights, at_s)
-    try:
-        return sign(roster.swarm_key, choice, author)
-    except StatementError as error:
-        hint = f"a name has at most {MAX_MODEL_CHARS} letters and a revision {MAX_REVISION_CHARS}; rename the folder"
-        raise UsageError(f"the swarm cannot name this model: {error}", hint=hint) from error
+    stem = f"_{swarm.name}-{hashlib.sha256(swarm.founder_key).hexdigest()[:8]}"
+    return Choose(model.name, model.num_blocks, f"{stem}-{secrets.token_hex(4)}", model.revision, model.weights)
 
 
-def require_leader(membership: Membership, now_s: float) -> None:
-    """Raise UsageError unless this person founded the swarm or is an admin."""
-    if not membership.swarm.is_open:
-        _leader(membership, now_s)
+def guests_to_confirm(membership: Membership, members: Members) -> tuple[list[Person], list[Person]]:
+    """Return the guests to be confirmed, the oldest first, and those about whom a leader has to decide.
+
+    Such guests came after the invite's time, or many at once, as when an invite gets into the wrong hands.
+    """
+    own = membership.person(members)
+    may_lead = membership.founder_seed is not None or (own is not None and own.may_lead)
+    welcome: list[Person] = []
+    held: list[Person] = []
+    free = {invite: offer.people - members.num_confirmed(invite) for invite, offer in members.invites.items()}
+    for guest in sorted(members.guests.values(), key=lambda each: (members.heard.get(each.key, 0), each.key)):
+        is_public = members.is_public(guest.invite)
+        if guest.invite not in members.invites or not (may_lead or (is_public and own is not None and own.may_enrol)):
+            continue
+        at_s = members.heard.get(guest.key, 0)
+        known = (*members.people.values(), *members.guests.values())
+        times = [members.heard.get(each.key, 0) for each in known if each.invite == guest.invite]
+        is_crowd = not is_public and sum(at_s - _CROWD_S < each <= at_s for each in times) > _CROWD
+        if at_s > members.expires_s(guest.invite) or is_crowd:
+            held.append(guest)
+        elif free[guest.invite] > 0:
+            free[guest.invite] -= 1
+            welcome.append(guest)
+    return welcome, held
 
 
-def withdraw(membership: Membership, key: bytes, now_s: float) -> list[Statement]:
-    """Return the statement that ends an invite. Raises UsageError for those who may not."""
-    author = _leader(membership, now_s)
-    return [sign(membership.roster(now_s).swarm_key, Withdrawal(key, int(now_s)), author)]
+def confirm(guest: Person) -> Confirm:
+    return Confirm(guest.key, guest.name, guest.invite)
 
 
-def promote(membership: Membership, person: Person, rank: Rank, now_s: float) -> list[Statement]:
-    """Return the statements that give a person a rank; what a former admin or enroller signed is signed anew.
+def promote(
+    membership: Membership, members: Members, person: Person, rank: Rank, *, seats: int = DEFAULT_SEATS
+) -> list[Content]:
+    """Return what gives a person a rank. All that a former leader decided so far goes on to count.
 
     Raises:
-        UsageError: only the founder gives ranks, and only a public swarm has enrollers.
+        UsageError: only the founder gives ranks, to members, and only a public swarm has enrollers.
     """
-    founder, roster = _founder(membership), membership.roster(now_s)
-    if rank is Rank.ENROLLER and roster.door is None:
+    require_founder(membership)
+    if person.is_guest:
+        raise UsageError(f"{person.name} is not confirmed yet", hint="potluck members confirm")
+    if rank is Rank.ENROLLER and members.public_invite is None:
         raise UsageError(
             "only a public swarm has enrollers", hint="an admin may invite people: potluck members promote"
         )
-    statements = [sign(roster.swarm_key, Promotion(person.key, rank, int(now_s)), founder)]
-    if person.rank is not Rank.MEMBER and rank not in (Rank.ADMIN, person.rank):
-        led = [item for item in roster.signed_by(person) if not isinstance(item.content, Enrolment)]
-        invited = [item for item in roster.signed_by(person) if isinstance(item.content, Enrolment)]
-        statements += _signed_anew(roster, founder, [*led, *invited])
-    return statements
+    before = members.appointments_of(person.key)
+    if rank is not Rank.MEMBER and any(each.rank is rank and each.seats == seats for each in before.values()):
+        return []
+    ended = dismiss(members, person)
+    return ended if rank is Rank.MEMBER else [*ended, Appoint(person.key, rank, seats)]
 
 
-def remove(membership: Membership, person: Person, now_s: float) -> list[Statement]:
-    """Return the statements that end a person's membership and keep the members whose enrolment they witnessed.
+def dismiss(members: Members, person: Person, *, keep: int | None = None) -> list[Content]:
+    """Return what ends a person's appointments.
+
+    Args:
+        keep: how many of their decisions count, see `decisions`; None: all that are known here.
+    """
+    kept = decisions(members, person)[:keep]
+    found: list[Content] = []
+    for appointment in members.appointments_of(person.key):
+        chains = members.chains_of(appointment)
+        ends = {chain: entries[0].hash for chain, entries in chains.items()}
+        ends |= {record.chain: record.hash for record in kept if record.chain in chains}
+        found.append(Dismiss(appointment, ends))
+    return found
+
+
+def decisions(members: Members, person: Person) -> list[Record]:
+    """Return what a leader decided under appointments that last, chain by chain."""
+    chains = [each for key in members.appointments_of(person.key) for each in members.chains_of(key).items()]
+    return [record for _, entries in sorted(chains) for record in entries[1:]]
+
+
+def effects(members: Members, membership: Membership, contents: list[Content]) -> tuple[list[Person], list[Person]]:
+    """Return who would lose their place and who would come back if this were decided."""
+    changed = membership.knowing(members).writing(contents, 0.0)[0].members()
+    lost = [person for key, person in members.people.items() if key not in changed.people]
+    return lost, [person for key, person in changed.people.items() if key not in members.people]
+
+
+def remove(membership: Membership, members: Members, person: Person) -> list[Content]:
+    """Return what ends a person's membership, and a leader's appointments.
 
     Raises:
-        UsageError: only the founder and admins remove people, and only the founder removes admins.
+        UsageError: only the founder and admins remove people, and only the founder removes leaders.
     """
-    roster = membership.roster(now_s)
-    needs_founder = person.rank is Rank.ADMIN or person.invite == roster.swarm_key
-    author = _founder(membership) if needs_founder else _leader(membership, now_s)
-    removal = sign(roster.swarm_key, Removal(person.key, int(now_s)), author)
-    return [removal, *_signed_anew(roster, author, roster.signed_by(person))]
+    if person.may_lead:
+        require_founder(membership)
+    require_leader(membership)
+    ended = dismiss(members, person) if membership.founder_seed is not None else []
+    return [*ended, Remove(person.key)]
 
 
-def remove_machine(membership: Membership, machine: bytes, now_s: float) -> list[Statement]:
-    """Return the statement that ends a computer's certificate.
+def remove_machine(membership: Membership, person: Person, machine: bytes) -> list[Content]:
+    """Return what takes a computer from another person's list for ever. Raises UsageError as `remove`."""
+    if person.may_lead:
+        require_founder(membership)
+    require_leader(membership)
+    return [Remove(person.key, machine)]
 
-    Raises:
-        UsageError: it is another person's computer, and this person neither founded the swarm nor is an admin.
+
+def require_leader(membership: Membership) -> None:
+    """Raise UsageError unless this person founded the swarm or is an admin."""
+    if membership.swarm.is_open or membership.founder_seed is not None:
+        return
+    person = membership.person(membership.members()) if membership.person_seed is not None else None
+    if person is None or not person.may_lead:
+        raise UsageError("only the founder and admins of the swarm can do this", hint="ask one of them")
+
+
+def require_founder(membership: Membership) -> None:
+    """Raise UsageError unless the founder's key is here."""
+    if membership.founder_seed is None:
+        raise UsageError("only the founder of the swarm can do this", hint="on a new computer: potluck members recover")
+
+
+def tend(membership: Membership, machine: Identity, machine_name: str, now_s: float) -> tuple[Membership, list[bytes]]:
+    """Do what a person's computer does without asking, once it has compared with others; return what is new.
+
+    It lists itself, if the person's key is here. A leader's confirms guests, and closes chains of the founder's that
+    have a fork and those of leaders who were removed.
     """
-    roster = membership.roster(now_s)
-    owner = next((each for each in roster.people if machine in [item.machine for item in each.machines]), None)
-    person = membership.person_key
-    is_own = person is not None and owner is not None and owner.key == person.public_key().public_bytes_raw()
-    author = person if is_own and person is not None else _leader(membership, now_s)
-    return [sign(roster.swarm_key, Removal(machine, int(now_s)), author)]
+    if membership.swarm.is_open or membership.person_seed is None:
+        return membership, []
+    new: list[bytes] = []
+    members = membership.members()
+    if members.person(membership.person_public) is not None and not membership.has_machine(machine.public_key):
+        membership = membership.certified(machine, machine_name)
+        members, new = membership.members(), [membership.machines]
+    welcome, _ = guests_to_confirm(membership, members)
+    contents: list[Content] = [confirm(guest) for guest in welcome]
+    if membership.founder_seed is not None:
+        removed = [content for key in members.removed for content in dismiss(members, Person(key, "", b""))]
+        contents += [*removed, *mend(members)]
+    if contents:
+        membership, entries = membership.writing(contents, now_s)
+        new += [entry.data for entry in entries]
+    return membership, new
+
+
+def mend(members: Members) -> list[Content]:
+    """Return what closes the founder's own chains that have a fork, at what this computer holds."""
+    forked = members.forked(NOTHING)
+    return [Dismiss(NOTHING, dict(forked))] if forked else []
 
 
 def recovery_code(membership: Membership) -> str:
@@ -221,38 +264,10 @@ def recover(membership: Membership, code: str) -> Membership:
     seed, checksum = raw[:-3], raw[-3:]
     if len(seed) != 32 or hashlib.sha256(seed).digest()[:3] != checksum:
         raise UsageError("the code is incomplete or has a wrong letter in it", hint="it has 14 groups of four letters")
-    key = Ed25519PrivateKey.from_private_bytes(seed).public_key().public_bytes_raw()
-    if key != membership.swarm.founder_key:
+    if _public(seed) != membership.swarm.founder_key:
         raise UsageError(f"this is not the recovery code of {membership.swarm.name}")
     return replace(membership, founder_seed=seed)
 
 
-def _proof(roster: Roster, invite: bytes) -> tuple[bytes, ...]:
-    """Return what shows a newcomer that an invite counts, and which model the swarm serves."""
-    items = dict.fromkeys((*roster.proof_of(invite)[: MAX_PROOF // 2], *roster.proof_of_choice()))
-    return tuple(item.data for item in items)[:MAX_PROOF]
-
-
-def _signed_anew(roster: Roster, author: Ed25519PrivateKey, statements: Sequence[Statement]) -> list[Statement]:
-    """Return statements under another author: enrolments keep the applicant's signature and get a new witness."""
-    return [
-        countersign(roster.swarm_key, item, author)
-        if isinstance(item.content, Enrolment)
-        else sign(roster.swarm_key, item.content, author)
-        for item in statements
-    ]
-
-
-def _leader(membership: Membership, now_s: float) -> Ed25519PrivateKey:
-    if membership.founder_key is not None:
-        return membership.founder_key
-    person = membership.person_key
-    if person is None or not membership.roster(now_s).may_lead(person.public_key().public_bytes_raw()):
-        raise UsageError("only the founder and admins of the swarm can do this", hint="ask one of them")
-    return person
-
-
-def _founder(membership: Membership) -> Ed25519PrivateKey:
-    if membership.founder_key is None:
-        raise UsageError("only the founder of the swarm can do this", hint="on a new computer: potluck members recover")
-    return membership.founder_key
+def _public(seed: bytes) -> bytes:
+    return Ed25519PrivateKey.from_private_bytes(seed).public_key().public_bytes_raw()

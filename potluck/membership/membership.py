@@ -1,33 +1,42 @@
-"""What one computer holds of a swarm: the swarm, its roster, and the keys that are at home here.
+"""What one computer holds of a swarm: the swarm, what it knows of its members, and the keys that are at home here.
 
-A `Membership` lies in a file of its owner. A node gets only what it shows and witnesses with (`for_node`), so that the
-engine, which speaks with strangers, never holds the key of a person. No I/O.
+A `Membership` lies in a file of its owner. A node gets only what it shows (`for_node`), so that the engine, which
+speaks with strangers, never holds the key of a person. No I/O.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+import os
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
-from functools import lru_cache
+from typing import Annotated, Any
 
-import msgpack
+import msgspec
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from msgspec import Meta
 
 from potluck.errors import UsageError
 from potluck.membership.identity import Identity
-from potluck.membership.roster import MAX_CERTIFICATES, MAX_STATEMENTS, Roster
-from potluck.membership.statements import (
-    KEY_BYTES,
-    Enrolment,
+from potluck.membership.members import MAX_MACHINES, Members, Person
+from potluck.membership.records import (
+    NOTHING,
+    Content,
+    Entry,
     Machine,
-    Statement,
-    StatementError,
-    read_statement,
+    Machines,
+    Open,
+    Rank,
+    Record,
+    RecordError,
+    consenting,
+    raw_content,
+    read_record,
     sign,
 )
-from potluck.protocol.swarm import Swarm, check_swarm, from_fields, to_fields
+from potluck.protocol.swarm import Swarm, from_fields, to_fields
 
-_VERSION = 1
+_VERSION = 2
+Seed = Annotated[bytes, Meta(min_length=32, max_length=32)] | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,8 +44,12 @@ class Membership:
     """A person's or a node's part in a swarm.
 
     Attributes:
-        statements: the roster, as bytes.
-        application: the enrolment that no member has witnessed yet; empty once enrolled, and in an open swarm.
+        records: what is known of the members, as bytes; their signatures were checked.
+        heard: when this computer first heard of people, by key, in Unix seconds.
+        machines: the newest list of this person's machines, which nobody else may know yet.
+        application: what this person applied with, or this computer asks with to be listed; empty for founders.
+        invite: the entry of the invite that this person used.
+        chains: those that this computer writes.
         person_seed: private key of the person; None on a further computer of that person, and in nodes.
         founder_seed: private key of the swarm; None unless this person may act as its founder.
         machine_seed: private key of this computer, for passes where the person's key is elsewhere; never kept here.
@@ -44,8 +57,12 @@ class Membership:
     """
 
     swarm: Swarm
-    statements: tuple[bytes, ...] = field(default=(), compare=False)  # news of members restarts nobody
+    records: tuple[bytes, ...] = field(default=(), compare=False)  # news of members restarts nobody
+    heard: dict[bytes, int] = field(default_factory=dict, compare=False)
+    machines: bytes = field(default=b"", compare=False)
     application: bytes = field(default=b"", compare=False)
+    invite: bytes = field(default=b"", compare=False)
+    chains: tuple[bytes, ...] = field(default=(), compare=False)
     person_seed: bytes | None = field(default=None, repr=False)
     founder_seed: bytes | None = field(default=None, repr=False)
     machine_seed: bytes | None = field(default=None, repr=False)
@@ -65,151 +82,224 @@ class Membership:
     def founder_key(self) -> Ed25519PrivateKey | None:
         return None if self.founder_seed is None else Ed25519PrivateKey.from_private_bytes(self.founder_seed)
 
-    def roster(self, now_s: float) -> Roster:
-        """Return the roster with all signatures checked; a damaged statement is left out."""
-        roster = Roster(_swarm_key(self.swarm))
-        roster.merge(self._read(), now_s=now_s)
-        return roster
+    @property
+    def person_public(self) -> bytes:
+        """Return the public key of the person whose computer this is; empty where nobody is, as at a meeting point."""
+        person = self.person_key
+        if person is not None:
+            return _public(person)
+        return read_record(self.application).body.person if self.application else b""  # type: ignore[union-attr]
 
-    def with_statements(self, statements: Iterable[Statement], now_s: float) -> Membership:
-        """Return the membership with more statements; an application that is among them has been accepted."""
-        roster = self.roster(now_s)
-        roster.merge(statements, now_s=now_s)
-        person = _applicant(self.swarm, self.application)
-        is_enrolled = person is not None and roster.person(person) is not None
-        kept = tuple(statement.data for statement in roster)
-        # The machine of somebody who is not enrolled yet is in no roster.
-        waiting = () if is_enrolled or person is None else tuple(data for data in self.statements if data not in kept)
-        application = b"" if is_enrolled else self.application
-        return replace(self, statements=kept + waiting, application=application).following(roster)
+    def members(self) -> Members:
+        """Return what is known of the members."""
+        return Members(_swarm_key(self.swarm), self.records, self.heard)
 
-    def following(self, roster: Roster) -> Membership:
-        """Return the membership in the swarm with the model that its leaders chose."""
-        choice = roster.choice
-        if choice is None:
-            return self
-        fields = {name: getattr(choice, name) for name in ("model", "num_blocks", "prefix", "revision")}
-        return replace(self, swarm=replace(self.swarm, **fields, weights=choice.manifest.hex()))
+    def person(self, members: Members, machine: bytes = b"") -> Person | None:
+        """Return the person whose computer this is, as others know them; None before anybody let them in.
 
-    def with_machine(self, machine: Identity, name: str, now_s: float) -> Membership:
-        """Return the membership in which the person has certified a computer, if it was not before.
+        Args:
+            machine: public key of this computer.
+        """
+        signer = self.signing_key
+        return members.known(machine if signer is None else _public(signer))
 
-        The computer's key signs too, so that nobody certifies somebody else's.
+    def with_records(self, records: Iterable[Record], now_s: float) -> Membership:
+        """Return the membership with the records that hold."""
+        members = self.members()
+        members.learn(records, now_s)
+        return self.knowing(members)
+
+    def knowing(self, members: Members) -> Membership:
+        """Return the membership with all that `members` holds, in the swarm with the model that its leaders chose."""
+        swarm, choice, machines = self.swarm, members.choice, self.machines
+        if choice is not None:
+            names = ("model", "num_blocks", "prefix", "revision")
+            fields: dict[str, Any] = {name: getattr(choice, name) for name in names}
+            swarm = replace(swarm, **fields, weights=choice.manifest.hex())
+        person = self.person_key
+        if person is not None and (known := members.list_of(_public(person))):
+            machines = max(known, machines, key=lambda data: _list(data).number)
+        records = tuple(record.data for record in members)
+        return replace(self, records=records, heard=members.heard, swarm=swarm, machines=machines)
+
+    def with_machine(self, machine: Machine) -> Membership:
+        """Return the membership in which the person lists a computer, if it was not listed before.
 
         Raises:
-            UsageError: only a computer that holds the person's key certifies others, and not without end.
+            UsageError: only a computer that holds the person's key lists others, and a list has an end.
         """
-        if self.swarm.is_open or self.has_machine(machine.public_key):
-            return self
-        person = self.person_key
-        if person is None:
+        if self.person_seed is None:
             raise UsageError(
                 "this computer cannot add others to your name", hint="do it on the computer that joined the swarm first"
             )
-        certificate = Machine(machine.public_key, person.public_key().public_bytes_raw(), name, int(now_s))
-        statement = sign(_swarm_key(self.swarm), certificate, person, machine.private_key)
-        if sum(1 for item in self._read() if _certifies(item, certificate.person)) >= MAX_CERTIFICATES:
+        listed = _list(self.machines).machines
+        if any(each.key == machine.key for each in listed):
+            return self
+        if len(listed) >= MAX_MACHINES:
             raise UsageError(
-                f"you have added {MAX_CERTIFICATES} computers to this swarm, which is all that one person may",
-                hint="ask an admin or the founder for a new invite, and join with it",
+                f"you have {MAX_MACHINES} computers in this swarm, which is all that one person may",
+                hint="remove one that you don't use: potluck members remove NAME --machine COMPUTER",
             )
-        return replace(self, statements=(*self.statements, statement.data))
+        return self._listing((*listed, machine))
+
+    def without_machine(self, machine: bytes) -> Membership:
+        """Return the membership in which the person does not list a computer any more. Raises UsageError."""
+        if self.person_seed is None:
+            raise UsageError(
+                "your key is on another computer", hint="do it on the computer that joined the swarm first"
+            )
+        return self._listing(tuple(each for each in _list(self.machines).machines if each.key != machine))
+
+    def _listing(self, machines: tuple[Machine, ...]) -> Membership:
+        person, members = self.person_key, self.members()
+        assert person is not None
+        body = Machines(_public(person), _list(self.machines).number + 1, machines)
+        record = sign(members.swarm_key, body, person)
+        members.take([record], 0.0)
+        return replace(self, machines=record.data).knowing(members)
+
+    def has_machine(self, key: bytes) -> bool:
+        """Return whether this person's list names a computer."""
+        return any(each.key == key for each in _list(self.machines).machines)
+
+    def certified(self, machine: Identity, name: str) -> Membership:
+        """Return the membership in which this computer is listed. Raises UsageError."""
+        if self.person_key is None or self.swarm.is_open or self.has_machine(machine.public_key):
+            return self
+        return self.with_machine(
+            consenting(_swarm_key(self.swarm), _public(self.person_key), machine.private_key, name)
+        )
+
+    def writing(self, contents: Sequence[Content], now_s: float) -> tuple[Membership, list[Record]]:
+        """Return the membership in which a leader decided something, and the new entries.
+
+        The caller keeps other processes from writing meanwhile, and keeps the result before it tells anybody.
+
+        Raises:
+            UsageError: this person leads nothing here, or it cannot be said.
+        """
+        members = self.members()
+        author, appointment = _author(self, members)
+        new: list[Record] = []
+        chain = next(
+            (key for key in self.chains if key in members.chains_of(appointment) and members.next_place(key)), b""
+        )
+        place = members.next_place(chain)
+        number, before, heads = place or (0, appointment, members.heads_for_opening())
+        opening: list[Content] = [] if place else [Open(os.urandom(16))]
+        for content in (*opening, *contents):
+            entry = Entry(chain, number, before, heads, raw_content(content))
+            try:
+                record = sign(members.swarm_key, entry, author)
+            except RecordError as error:
+                raise UsageError(f"this cannot be decided: {error}") from error
+            new.append(record)
+            chain, number, before, heads = record.chain, number + 1, record.hash, {}
+        members.take(new, now_s)
+        return replace(self.knowing(members), chains=(*dict.fromkeys((*self.chains, chain)),)), new
 
     def for_node(self) -> Membership:
-        """Return what a node needs that is certified by its own key: everything but the private keys."""
+        """Return what a node needs that is known by its own key: everything but the private keys."""
         return replace(self, person_seed=None, founder_seed=None)
 
     def for_client(self) -> Membership:
-        """Return what a client needs, whose key is made for one run and certified by the person."""
+        """Return what a client needs, whose key is made for one run and vouched for by the person."""
         return replace(self, founder_seed=None)
 
-    def remover(self, machine: bytes, now_s: float) -> str | None:
+    def is_confirmed(self, machine: bytes) -> bool:
+        """Return whether a leader has confirmed this person. True in an open swarm.
+
+        Args:
+            machine: public key of this computer.
+        """
+        person = None if self.swarm.is_open else self.person(self.members(), machine)
+        return self.swarm.is_open or (person is not None and not person.is_guest)
+
+    def remover(self, machine: bytes) -> str | None:
         """Return the name of who removed this person or their computer, or None if nobody did.
 
         Args:
             machine: public key of this computer.
         """
-        own = [machine] if self.person_key is None else [machine, self.person_key.public_key().public_bytes_raw()]
-        if self.swarm.is_open or not any(key in data and b"remove" in data for key in own for data in self.statements):
-            return None  # checking a long roster takes seconds
-        roster = self.roster(now_s)
-        author = next((found for key in own if (found := roster.remover(key)) is not None), None)
+        if self.swarm.is_open:
+            return None
+        members = self.members()
+        author = next(
+            (found for key in (machine, self.person_public) if (found := members.remover(key)) is not None), None
+        )
         if author is None:
             return None
-        if author == roster.swarm_key:
-            return next((each.name for each in roster.people if each.invite == author), "the founder")
-        person = roster.person(author)
-        return "an admin" if person is None else person.name
-
-    def has_machine(self, key: bytes) -> bool:
-        """Return whether a computer has been certified."""
-        return any(isinstance(item.content, Machine) and item.content.machine == key for item in self._read())
-
-    def _read(self) -> list[Statement]:
-        return read_all(_swarm_key(self.swarm), self.statements, _read_once)
+        leader = members.founder if author == members.swarm_key else members.person(author)
+        return leader.name if leader is not None else "the founder" if author == members.swarm_key else "an admin"
 
 
-def _certifies(statement: Statement, person: bytes) -> bool:
-    return isinstance(statement.content, Machine) and statement.content.person == person
-
-
-_read_once = lru_cache(maxsize=MAX_STATEMENTS)(read_statement)
-"""Checks signatures once; for statements that are kept here, not for what peers bring."""
-
-
-def read_all(
-    swarm_key: bytes, statements: Iterable[object], read: Callable[[bytes, object], Statement] = read_statement
-) -> list[Statement]:
-    """Return the statements that are sound."""
-    found = []
-    for data in statements:
-        try:
-            found.append(read(swarm_key, data))
-        except StatementError:
-            continue
-    return found
+class _Kept(msgspec.Struct):
+    version: int
+    swarm: list[Any]
+    records: tuple[bytes, ...]
+    heard: dict[bytes, int]
+    machines: bytes
+    application: bytes
+    invite: bytes
+    chains: tuple[bytes, ...]
+    person: Seed
+    founder: Seed
 
 
 def encode_membership(membership: Membership) -> bytes:
     """Return the bytes in which a computer keeps a membership. They contain private keys."""
-    swarm = membership.swarm
-    return bytes(
-        msgpack.packb(
-            {
-                "version": _VERSION,
-                "swarm": to_fields(swarm),
-                "weights": swarm.weights,
-                "statements": membership.statements,
-                "application": membership.application,
-                "person": membership.person_seed,
-                "founder": membership.founder_seed,
-            }
-        )
+    kept = _Kept(
+        _VERSION,
+        to_fields(membership.swarm),
+        membership.records,
+        membership.heard,
+        membership.machines,
+        membership.application,
+        membership.invite,
+        membership.chains,
+        membership.person_seed,
+        membership.founder_seed,
     )
+    return msgspec.msgpack.encode(kept)
 
 
 def decode_membership(data: bytes) -> Membership:
     """Raises ValueError for anything that `encode_membership` did not make."""
     try:
-        fields = msgpack.unpackb(data)
-        if fields["version"] != _VERSION:
+        kept = msgspec.msgpack.decode(data, type=_Kept)
+        if kept.version != _VERSION:
             raise ValueError("made by another version")
-        swarm = check_swarm(replace(from_fields(fields["swarm"]), weights=fields.get("weights", "")))
-        statements = tuple(fields["statements"])
-        seeds = fields["person"], fields["founder"]
-        are_seeds = all(seed is None or (isinstance(seed, bytes) and len(seed) == KEY_BYTES) for seed in seeds)
-        if not are_seeds or not all(isinstance(item, bytes) for item in (*statements, fields["application"])):
-            raise ValueError("a field has the wrong type")
-        return Membership(swarm, statements, fields["application"], *seeds)
-    except (KeyError, TypeError, msgpack.UnpackException, UsageError) as error:
+        swarm = from_fields(kept.swarm)
+        for record in kept.records:
+            read_record(record)
+    except (msgspec.MsgspecError, TypeError, UsageError) as error:
         raise ValueError(f"not a membership: {error}") from error
+    seeds = kept.person, kept.founder
+    return Membership(
+        swarm, kept.records, kept.heard, kept.machines, kept.application, kept.invite, kept.chains, *seeds
+    )
 
 
-def _applicant(swarm: Swarm, application: bytes) -> bytes | None:
-    if not application:
-        return None
-    content = read_statement(_swarm_key(swarm), application).content
-    return content.person if isinstance(content, Enrolment) else None
+def _author(membership: Membership, members: Members) -> tuple[Ed25519PrivateKey, bytes]:
+    """Return the key of this leader, and the appointment under which it writes. Raises UsageError."""
+    if membership.founder_key is not None:
+        return membership.founder_key, NOTHING
+    person = membership.person_key
+    live = members.appointments_of(_public(person)) if person is not None else {}
+    best = min(live, key=lambda key: (live[key].rank is not Rank.ADMIN, key), default=None)
+    if person is None or best is None:
+        raise UsageError("only the founder and admins of the swarm can do this", hint="ask one of them")
+    return person, best
+
+
+def _list(data: bytes) -> Machines:
+    """Return a list of machines; for no data an empty one, which no person signed."""
+    body = read_record(data).body if data else None
+    return body if isinstance(body, Machines) else Machines(NOTHING, 0, ())
+
+
+def _public(key: Ed25519PrivateKey) -> bytes:
+    return key.public_key().public_bytes_raw()
 
 
 def _swarm_key(swarm: Swarm) -> bytes:

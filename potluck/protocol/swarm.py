@@ -42,16 +42,16 @@ class Swarm:
 
 
 def to_fields(swarm: Swarm) -> list[object]:
-    """Return the fields in which a swarm is kept and sent. `weights` follows from the roster, which is signed."""
-    return [getattr(swarm, name) for name in swarm.__slots__ if name != "weights"]
+    """Return the fields in which a swarm is kept and sent."""
+    return [getattr(swarm, name) for name in swarm.__slots__]
 
 
 def from_fields(fields: object) -> Swarm:
     """Return the swarm of these fields. Raises ValueError, TypeError and UsageError."""
     if not isinstance(fields, list):
         raise ValueError("not the fields of a swarm")
-    name, model, num_blocks, prefix, revision, peers, key = fields
-    return check_swarm(Swarm(name, model, num_blocks, prefix, revision, tuple(peers), key))
+    name, model, num_blocks, prefix, revision, peers, key, weights = fields
+    return check_swarm(Swarm(name, model, num_blocks, prefix, revision, tuple(peers), key, weights))
 
 
 def new_swarm(name: str, model: str, num_blocks: int, revision: str = "main", *, prefix: str | None = None) -> Swarm:

@@ -1,15 +1,15 @@
 """Founders, members and their gates without a network: gates call each other directly."""
 
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from potluck.membership.gate import PRESENT, ROSTER, MembersGate
 from potluck.membership.identity import Identity
 from potluck.membership.invite import Invite, accept
-from potluck.membership.leadership import found, invite
+from potluck.membership.leadership import found, seats
+from potluck.membership.members import Person
 from potluck.membership.membership import Membership
-from potluck.membership.presentation import Presentation, read_application, witness
-from potluck.membership.roster import Person
-from potluck.membership.statements import Statement
+from potluck.membership.records import Application, Confirm, Content, read_all, read_record
 from potluck.protocol.blocks import PeerId
 from potluck.protocol.codes import Code, RemoteError
 from potluck.protocol.swarm import new_swarm
@@ -21,38 +21,39 @@ def founded(machine: Identity, name: str = "Ana", now_s: float = NOW_S) -> Membe
     return found(new_swarm("home", "model", 12), name, machine, f"{name}'s desktop", now_s)
 
 
-def invited(founder: Membership, **limits: object) -> tuple[Membership, Invite]:
-    """Return the founder's membership with a new invite, and the invite."""
-    statement, made = invite(founder, NOW_S, **limits)  # type: ignore[arg-type]
-    return founder.with_statements([statement], NOW_S), made
+def invited(leader: Membership, **limits: object) -> tuple[Membership, Invite]:
+    """Return a leader's membership with a new invite, and the invite."""
+    offer, seed = seats(NOW_S, **limits)  # type: ignore[arg-type]
+    leader, new = leader.writing([offer], NOW_S)
+    return leader, Invite(leader.swarm, seed, new[-1].data)
 
 
 def joined(made: Invite, name: str, machine: Identity) -> Membership:
     return accept(made, name, machine, f"{name}'s laptop", NOW_S)
 
 
-def enrolled(founder: Membership, made: Invite, name: str, machine: Identity) -> tuple[Membership, Membership]:
-    """Let somebody in as the founder does; return both memberships, which know of it."""
-    newcomer, roster = joined(made, name, machine), founder.roster(NOW_S)
-    shown = Presentation(proof=newcomer.statements, application=newcomer.application)
-    application = read_application(roster, shown, NOW_S)
-    assert founder.founder_key is not None
-    statement = witness(roster, application, founder.founder_key, NOW_S)
-    founder = founder.with_statements([*application.known, statement], NOW_S)
-    return founder, newcomer.with_statements(founder.roster(NOW_S), NOW_S)
+def enrolled(leader: Membership, made: Invite, name: str, machine: Identity) -> tuple[Membership, Membership]:
+    """Confirm somebody as a leader does; return both memberships, which know of it."""
+    newcomer = joined(made, name, machine)
+    application = read_record(newcomer.application).body
+    assert isinstance(application, Application)
+    leader, _ = leader.writing([Confirm(application.person, name, application.invite)], NOW_S)
+    leader = leader.with_records(read_all([newcomer.machines]), NOW_S)
+    return leader, newcomer.with_records(read_all(leader.records), NOW_S)
 
 
 def known_by(membership: Membership, gate: MembersGate) -> Membership:
     """Return the membership with all that the gate knows."""
-    return membership.with_statements(list(gate.roster), NOW_S)
+    return membership.knowing(gate.roster)
 
 
 def names(gate: MembersGate) -> list[str]:
-    return sorted(person.name for person in gate.roster.people)
+    return sorted(person.name for person in gate.roster.people.values())
 
 
 def person(gate: MembersGate, name: str) -> Person:
-    return next(each for each in gate.roster.people if each.name == name)
+    people = (*gate.roster.people.values(), *gate.roster.guests.values())
+    return next(each for each in people if each.name == name)
 
 
 @dataclass
@@ -61,8 +62,10 @@ class World:
 
     now_s: float = NOW_S
     nodes: dict[PeerId, MembersGate] = field(default_factory=dict)
-    kept: dict[PeerId, list[Statement]] = field(default_factory=dict)
+    memberships: dict[PeerId, Membership] = field(default_factory=dict)  # of leaders, as their daemons keep them
+    kept: dict[PeerId, list[bytes]] = field(default_factory=dict)
     cut_off: dict[PeerId, list[PeerId]] = field(default_factory=dict)  # removed peers each node dropped
+    cut: set[frozenset[PeerId]] = field(default_factory=set)  # pairs that do not reach each other
 
     def node(self, membership: Membership, identity: Identity, **options: object) -> MembersGate:
         """Return a started gate of a computer, or with another identity of a node that runs on it."""
@@ -70,7 +73,7 @@ class World:
 
         async def call(peer: PeerId, protocol: str, body: bytes) -> bytes:
             other = self.nodes.get(peer)
-            if other is None:
+            if other is None or frozenset((me, peer)) in self.cut:
                 raise RemoteError(Code.UNREACHABLE, "nobody there")
             if not other.may_call(me, protocol):
                 raise RemoteError(Code.NOT_A_MEMBER, "not presented")
@@ -85,6 +88,7 @@ class World:
             on_removed=self.cut_off.setdefault(me, []).extend,
             **options,  # type: ignore[arg-type]
         )
+        self.memberships[me] = membership
         gate.start()
         return gate
 
@@ -93,10 +97,23 @@ class World:
         founder, made = invited(founded(identity), **limits)
         return founder, made, self.node(founder, identity)
 
+    def lead(self, identity: Identity, contents: Sequence[Content]) -> None:
+        """Have the leader of a node decide something, as their daemon does."""
+        gate = self.nodes[identity.peer_id]
+        known = self.memberships[identity.peer_id].knowing(gate.roster)
+        self.memberships[identity.peer_id], new = known.writing(contents, self.now_s)
+        gate.publish(record.data for record in new)
+
+    def confirm(self, identity: Identity, guests: Iterable[Person]) -> None:
+        """Have the leader of a node confirm guests."""
+        self.lead(identity, [Confirm(guest.key, guest.name, guest.invite) for guest in guests])
+
     async def join(self, made: Invite, name: str, identity: Identity, by: Identity, **options: object) -> MembersGate:
-        """Return the gate of a newcomer whom the node `by` let in."""
+        """Return the gate of a newcomer whom the leader's node `by` let in and confirmed."""
         gate = self.node(joined(made, name, identity).for_node(), identity, **options)
         await gate.present(by.peer_id)
+        self.confirm(by, self.nodes[by.peer_id].roster.guests.values())
+        await gate.compare(by.peer_id)
         return gate
 
     async def stop(self) -> None:

@@ -1,63 +1,35 @@
-"""`computers.*`: a person's own computers: adding one with a code, and a backup of the person's keys."""
+"""`computers.*`: a person's own computers: adding one, and a backup of the person's keys."""
 
 from __future__ import annotations
 
-import ipaddress
 from dataclasses import dataclass, field
 
-from potluck_control.method import Empty, Method
+from potluck_control.method import Method
+from potluck_control.methods.members import MembersChanged, SwarmParams
 
 MIN_PASSWORD_CHARS = 10  # as `potluck.membership.sealing` demands
-_MAX_NAME, _MAX_CODE, _MAX_PASSWORD, _MAX_DATA = 64, 64, 1024, 56 * 1024
+_MAX_NAME, _MAX_PASSWORD, _MAX_DATA = 64, 1024, 352 * 1024
 
 
 @dataclass(frozen=True, slots=True)
-class AddParams:
-    """The swarm (empty: the served one), and this computer's IPv4 address for the other one (empty: the usual)."""
-
-    swarm: str = ""
-    address: str = ""
-
-    def __post_init__(self) -> None:
-        if len(self.swarm) > _MAX_NAME:
-            raise ValueError("a swarm's name has at most 64 letters")
-        if self.address:
-            ipaddress.IPv4Address(self.address)
-
-
-@dataclass(frozen=True, slots=True)
-class Adding:
-    """A code that another computer can use once, and what came of it.
-
-    Attributes:
-        code: empty: none is in use.
-        added: name of the computer that used it; empty: none so far.
-        problem: why the code has ended; empty: it has not.
-    """
-
-    swarm: str = ""
-    code: str = field(default="", repr=False)
-    expires_at: float = 0.0
-    added: str = ""
-    problem: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class CodeParams:
-    code: str = field(repr=False)
-
-    def __post_init__(self) -> None:
-        if not 1 <= len(self.code) <= _MAX_CODE:
-            raise ValueError("a code has five groups of four letters")
-
-
-@dataclass(frozen=True, slots=True)
-class Added:
-    """The swarm in which this computer is now one of `person`'s."""
+class MachineInvite:
+    """An invite with which one more computer of yours may ask to be listed, once, until `expires_at`."""
 
     swarm: str
-    model: str
-    person: str
+    invite: str = field(repr=False)
+    expires_at: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class ConfirmParams:
+    """The name of the computer that asks, as `members.list` shows it."""
+
+    name: str
+    swarm: str = ""
+
+    def __post_init__(self) -> None:
+        if not 1 <= len(self.name) <= _MAX_NAME or len(self.swarm) > _MAX_NAME:
+            raise ValueError("names have between 1 and 64 letters")
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,9 +63,7 @@ class Restored:
     swarms: tuple[str, ...]
 
 
-ADD = Method("computers.add", AddParams, Adding)
-ADDING = Method("computers.adding", Empty, Adding)
-CANCEL = Method("computers.cancel", Empty, Adding)
-JOIN = Method("computers.join", CodeParams, Added)
+ADD = Method("computers.add", SwarmParams, MachineInvite)
+CONFIRM = Method("computers.confirm", ConfirmParams, MembersChanged)
 BACK_UP = Method("computers.back_up", BackupParams, Backup)
 RESTORE = Method("computers.restore", RestoreParams, Restored)

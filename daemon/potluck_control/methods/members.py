@@ -24,38 +24,39 @@ class SwarmParams:
 class MemberMachine:
     name: str
     peer_id: str
-    added_at: float
 
 
 @dataclass(frozen=True, slots=True)
 class Member:
     """A person. `id` tells people of the same name apart, `invite` is the id of the invite they joined with.
 
-    `invited_by`: the name of who made that invite; empty: not known any more.
+    Attributes:
+        rank: founder, admin, enroller, member, or guest: no leader has confirmed them yet.
+        heard_at: when this computer first heard of them.
+        waits: a guest about whom a leader has to decide with a click.
+        invited_by: the name of who made that invite; empty: not known any more.
     """
 
     name: str
     id: str
-    rank: str  # founder, admin, enroller or member
-    joined_at: float
+    rank: str
+    heard_at: float
     invite: str
     is_you: bool
     is_on_probation: bool
     machines: tuple[MemberMachine, ...]
     invited_by: str = ""
-    excluded_until: float = 0.0  # nobody uses this person's server, or one of them, before: it answered wrongly
-    unpaid_until: float = 0.0  # this person's requests come last before, after a false accusation
+    waits: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class OpenInvite:
-    """An invite that nobody withdrew; it has ended if it expired or `used` reached `people`.
+    """An invite that nobody ended; it is over if it expired or `used` reached `people`.
 
-    `is_public`: it is the door of a public swarm, for which no invite is needed.
+    `is_public`: it is that of a public swarm, which anybody may read.
     """
 
     id: str
-    made_at: float
     expires_at: float
     people: int
     used: int
@@ -79,8 +80,10 @@ class MembersList:
     """`may_lead`: you may invite and remove; `is_founder`: this computer has the founder's key.
 
     `is_open`: the swarm is open to everybody, so it has no members. `has_key`: your own key is on this computer, which
-    can therefore add and remove computers of yours, and back the key up. `servers`: those of the swarm that this
-    computer serves, as its engine saw them at `servers_at`; None: it has not looked yet.
+    can therefore add and remove computers of yours, and back the key up. `asking`: a computer with an invite for one
+    machine of yours, whose name you have to confirm (`computers.confirm`); empty: none. `leader_heard_at`: when this
+    computer last compared with one of the founder's or an admin's; None: not since it started. `servers`: those of the
+    swarm that this computer serves, as its engine saw them at `servers_at`; None: it has not looked yet.
     """
 
     swarm: str
@@ -90,6 +93,8 @@ class MembersList:
     is_founder: bool
     is_open: bool = False
     has_key: bool = True
+    asking: str = ""
+    leader_heard_at: float | None = None
     servers: tuple[SeenServer, ...] = ()
     servers_at: float | None = None
 
@@ -109,14 +114,30 @@ class MemberParams:
 
 @dataclass(frozen=True, slots=True)
 class PromoteParams:
+    """A person's new rank: an admin, an enroller, or an ordinary member.
+
+    Attributes:
+        is_enroller: only lets newcomers into a public swarm.
+        seats: how many people an admin's open invites may let in.
+        keep: how many of a former leader's decisions go on to count, see `members.decisions`; None: all.
+        is_trial: change nothing; the answer says what would follow.
+    """
+
     name: str
     is_admin: bool
     swarm: str = ""
-    is_enroller: bool = False  # only lets newcomers into a public swarm
+    is_enroller: bool = False
+    seats: int = 100
+    keep: int | None = None
+    is_trial: bool = False
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.seats <= 10_000 or (self.keep is not None and self.keep < 0):
+            raise ValueError("an admin's invites let in at most 10,000 people")
 
 
 @dataclass(frozen=True, slots=True)
-class WithdrawParams:
+class EndInviteParams:
     """`invite`: an id from the list, or its beginning."""
 
     invite: str
@@ -143,16 +164,43 @@ class RecoverParams:
 
 @dataclass(frozen=True, slots=True)
 class MembersChanged:
-    """What was done; `is_known`: an engine of this machine tells the others now, otherwise when it serves again."""
+    """What was done; `is_known`: an engine of this machine tells the others now, otherwise when it serves again.
+
+    `lost`, `returned`: who lost their place by it (they are guests again), and who has it again.
+    """
 
     swarm: str
     done: str
     is_known: bool
+    lost: tuple[str, ...] = ()
+    returned: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """What a leader decided, and about whom or what.
+
+    `kind`: confirm, remove, remove_machine, invite, end_invite or model.
+    """
+
+    kind: str
+    about: str
+
+
+@dataclass(frozen=True, slots=True)
+class Decisions:
+    """A leader's decisions in order, so that the founder can choose up to which they count."""
+
+    swarm: str
+    name: str
+    decisions: tuple[Decision, ...]
 
 
 LIST = Method("members.list", SwarmParams, MembersList)
 REMOVE = Method("members.remove", MemberParams, MembersChanged)
 PROMOTE = Method("members.promote", PromoteParams, MembersChanged)
-WITHDRAW = Method("members.withdraw", WithdrawParams, MembersChanged)
+CONFIRM = Method("members.confirm", MemberParams, MembersChanged)
+DECISIONS = Method("members.decisions", MemberParams, Decisions)
+END_INVITE = Method("members.end_invite", EndInviteParams, MembersChanged)
 RECOVERY_CODE = Method("members.recovery_code", SwarmParams, RecoveryCode)
 RECOVER = Method("members.recover", RecoverParams, MembersChanged)

@@ -27,7 +27,10 @@ class Swarms:
 
 @dataclass(frozen=True, slots=True)
 class LeaveParams:
+    """`is_sure`: also if the founder's key would be lost."""
+
     name: str
+    is_sure: bool = False
 
     def __post_init__(self) -> None:
         if not 1 <= len(self.name) <= 64:

@@ -1,0 +1,733 @@
+"""Who belongs to a swarm: what its leaders decided, in chains that nobody can rewrite. See decision 0035.
+
+Only leaders write what lasts: the founder, and whom the founder appointed. Each of their computers writes a chain of
+numbered entries, and each entry names the one before by its hash. An entry counts by its place; no time is believed:
+
+- Whoever was confirmed and not removed is a member. A removal is for ever, and only the founder removes leaders.
+- A dismissal names the last entry that counts of each chain of a former leader. Nothing else reaches backwards.
+- Two entries with one number close a chain: each node keeps what it holds until the founder names the head that counts.
+- Of two models the one whose author had seen the other counts, else the founder's, else that of the smaller hash.
+- A person's latest list of machines counts, without those that a leader removed. A machine that agreed to be listed by
+  several people belongs to the one with the smaller key, members before guests.
+- Guests are those with an application for a free seat of an invite. Each node has its own.
+
+`sift` says which records are worth checking a signature for, `take` keeps those that were checked. No I/O, no clock.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import Enum, auto
+
+from potluck.membership.identity import public_key_of
+from potluck.membership.records import (
+    MAX_MACHINES,
+    NOTHING,
+    Application,
+    Appoint,
+    Choose,
+    Confirm,
+    Dismiss,
+    EndInvite,
+    Entry,
+    Machine,
+    Machines,
+    Rank,
+    Record,
+    Remove,
+    Request,
+    Seats,
+    Ticket,
+    is_signed,
+    read_record,
+)
+from potluck.protocol.blocks import PeerId, PersonId
+
+__all__ = ["MAX_MACHINES", "Members", "Person"]
+
+MAX_ENTRIES = 10_000  # of a chain; its author then opens another one
+MAX_CHAINS = 16  # of one appointment; ten times as many of the founder
+PROBATION_S = 7 * 86_400
+GUEST_LIVES_S = 30 * 86_400
+_LISTS, _LISTS_S = 4, 240  # new lists of machines of a person in so many seconds
+_SHORT = 8  # bytes of a hash in comparisons
+_MAX_LOOSE = 1000
+
+Heads = Mapping[bytes, tuple[int, bytes, bool]]
+"""For each chain the number of its entries, the beginning of the last one's hash, and whether it is closed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Person:
+    """A member of the swarm, or a guest."""
+
+    key: bytes
+    name: str
+    invite: bytes
+    rank: Rank = Rank.MEMBER
+    is_founder: bool = False
+    is_guest: bool = False
+    machines: tuple[Machine, ...] = ()
+
+    @property
+    def id(self) -> PersonId:
+        return PersonId(self.key.hex())
+
+    @property
+    def may_lead(self) -> bool:
+        return self.is_founder or self.rank is Rank.ADMIN
+
+    @property
+    def may_enrol(self) -> bool:
+        """Return whether this person's computers let newcomers into a public swarm."""
+        return self.is_founder or self.rank is not Rank.MEMBER
+
+
+@dataclass(slots=True)
+class _Chain:
+    author: bytes
+    appointment: bytes
+    entries: list[Record] = field(default_factory=list)
+    rival: Record | None = None  # contradicts an entry: the chain is closed
+    end: bytes = b""  # hash of the last entry that counts; empty: there may be more
+    branch: list[Record] = field(default_factory=list)  # leads to `end`, if that is not among the entries
+
+    @property
+    def is_mending(self) -> bool:
+        return bool(self.end) and self.entries[-1].hash != self.end
+
+    @property
+    def growing(self) -> list[Record]:
+        """Return the entries to which the next one has to fit."""
+        return self.branch if self.is_mending else self.entries
+
+    def cut(self, end: bytes) -> None:
+        """End the chain with this entry, once it is known."""
+        self.end = end
+        for known in (self.entries, self.branch):
+            number = next((number for number, item in enumerate(known) if item.hash == end), None)
+            if number is not None:
+                self.entries, self.branch, self.rival = known[: number + 1], [], None
+                return
+
+
+class _Place(Enum):
+    NEW = auto()
+    KNOWN = auto()
+    AHEAD = auto()  # entries before it are missing
+    RIVAL = auto()  # shows that the chain has a fork
+    WORTHLESS = auto()
+
+
+class Members:
+    """The members of one swarm, as one node knows them.
+
+    Args:
+        swarm_key: the founder's public key.
+        records: what this computer kept; their signatures were checked before.
+        heard: when this node first heard of people, by key, in Unix seconds.
+    """
+
+    def __init__(
+        self, swarm_key: bytes, records: Iterable[bytes] = (), heard: Mapping[bytes, int] | None = None
+    ) -> None:
+        self.swarm_key = swarm_key
+        self.heard: dict[bytes, int] = dict(heard or {})
+        self.digest = b""  # equal for all who hold the same chains and lists
+        self.people: dict[bytes, Person] = {}
+        self.guests: dict[bytes, Person] = {}
+        self.invites: dict[bytes, Seats] = {}  # those that are open
+        self.inviters: dict[bytes, bytes] = {}  # who made each invite
+        self.choice: Choose | None = None
+        self._chains: dict[bytes, _Chain] = {}
+        self._lists: dict[bytes, Record] = {}  # by person
+        self._listed_s: dict[bytes, list[float]] = {}
+        self._applications: dict[bytes, Record] = {}  # by person
+        self._requests: dict[bytes, Record] = {}  # by person
+        self._loose: dict[bytes, tuple[Seats, Record]] = {}  # invites that newcomers brought, ahead of the chain
+        self._appointments: dict[bytes, tuple[Record, Appoint]] = {}
+        self._dismissals: dict[bytes, list[Record]] = {}  # by appointment
+        self._removers: dict[bytes, bytes] = {}  # of people
+        self._machine_removers: dict[tuple[bytes, bytes], bytes] = {}  # of (person, machine)
+        self._offers: dict[bytes, Seats] = {}  # all invites
+        self._ended: set[bytes] = set()  # of them
+        self._confirmed: dict[bytes, Confirm] = {}
+        self._taken: Counter[bytes] = Counter()  # seats, by invite
+        self._owners: dict[bytes, Person] = {}  # by machine
+        self._places: dict[bytes, tuple[bytes, int]] = {}  # of entries by hash: chain and number
+        if records:
+            self._load(map(read_record, records))
+
+    def __iter__(self) -> Iterator[Record]:
+        """Iterate over all records, so that each comes after what it needs."""
+        for chain in sorted(self._chains.values(), key=lambda each: each.author != self.swarm_key):
+            yield from chain.entries
+            if chain.rival is not None:
+                yield chain.rival
+        for kept in (self._applications, self._lists, self._requests):
+            yield from kept.values()
+
+    # -- who is who ----------------------------------------------------------------------------------------------------
+
+    def person(self, key: bytes) -> Person | None:
+        """Return a member or a guest."""
+        return self.people.get(key) or self.guests.get(key)
+
+    def owner_of_key(self, machine: bytes) -> Person | None:
+        return self._owners.get(machine)
+
+    def owner(self, peer: PeerId) -> Person | None:
+        """Return whose machine this is, or None."""
+        key = public_key_of(peer)
+        return None if key is None else self._owners.get(key)
+
+    def known(self, key: bytes) -> Person | None:
+        """Return the person with this key, or with a machine of this key."""
+        return self.person(key) or self._owners.get(key)
+
+    def is_on_probation(self, person: Person, now_s: float) -> bool:
+        """Return whether this person has small budgets, and serves where nobody else does."""
+        came_alone = self.is_public(person.invite) and person.rank is Rank.MEMBER
+        return person.is_guest or (came_alone and now_s < self.heard.get(person.key, 0) + PROBATION_S)
+
+    def remover(self, key: bytes) -> bytes | None:
+        """Return the key of the leader who removed a person or a machine; None if nobody did."""
+        if key in self._removers:
+            return self._removers[key]
+        if key in self._owners:
+            return None
+        return next((by for (_, machine), by in self._machine_removers.items() if machine == key), None)
+
+    @property
+    def removed(self) -> Iterable[bytes]:
+        """Return the keys of the people who were removed."""
+        return self._removers
+
+    @property
+    def founder(self) -> Person | None:
+        return next((person for person in self.people.values() if person.is_founder), None)
+
+    @property
+    def public_invite(self) -> Seats | None:
+        """Return the invite that anybody may read; None unless the swarm is public."""
+        public = [seats for seats in self.invites.values() if self.is_public(seats.invite)]
+        return min(public, key=lambda seats: seats.invite, default=None)
+
+    def free_seats(self, invite: bytes) -> int:
+        """Return how many more people may take a seat, guests included."""
+        seats = self._seats(invite)
+        guests = sum(person.invite == invite for person in self.guests.values())
+        return 0 if seats is None else seats.people - self._taken[invite] - guests
+
+    def num_confirmed(self, invite: bytes) -> int:
+        return self._taken[invite]
+
+    def expires_s(self, invite: bytes) -> float:
+        seats = self._seats(invite)
+        return 0 if seats is None else seats.expires_s
+
+    def machines_of(self, person: bytes) -> Machines | None:
+        """Return the list of a person's machines as the person signed it."""
+        record = self._lists.get(person)
+        return None if record is None else record.body  # type: ignore[return-value]
+
+    def list_of(self, person: bytes) -> bytes:
+        """Return the record of a person's machines; empty if there is none."""
+        record = self._lists.get(person)
+        return b"" if record is None else record.data
+
+    def request_to(self, person: bytes, now_s: float) -> Machine | None:
+        """Return the computer that asks to be this person's."""
+        record = self._requests.get(person)
+        if record is None or not isinstance(record.body, Request) or _ticket(record.body).expires_s < now_s:
+            return None
+        return record.body.machine
+
+    # -- what leaders wrote --------------------------------------------------------------------------------------------
+
+    def appointments_of(self, person: bytes) -> dict[bytes, Appoint]:
+        """Return the appointments of a person that were not ended, by hash."""
+        return {
+            key: content
+            for key, (_, content) in self._appointments.items()
+            if content.person == person and key not in self._dismissals
+        }
+
+    def chains_of(self, appointment: bytes) -> dict[bytes, list[Record]]:
+        """Return the entries written under an appointment, by chain; NOTHING: the founder's."""
+        return {key: chain.entries for key, chain in self._chains.items() if chain.appointment == appointment}
+
+    def entry_of(self, invite: bytes) -> bytes:
+        """Return the entry of an invite, to be shown to others."""
+        offers = (item for chain in self._chains.values() for item in chain.entries if isinstance(item.content, Seats))
+        return next((item.data for item in offers if item.content.invite == invite), b"")  # type: ignore[union-attr]
+
+    def forked(self, appointment: bytes) -> dict[bytes, bytes]:
+        """Return the chains of an appointment that have a fork, with the last entry that is held here."""
+        forked = {key: chain for key, chain in self._chains.items() if chain.rival is not None and not chain.end}
+        return {key: each.entries[-1].hash for key, each in forked.items() if each.appointment == appointment}
+
+    def next_place(self, chain: bytes) -> tuple[int, bytes, dict[bytes, bytes]] | None:
+        """Return the number, `before` and `heads` of a chain's next entry; None if it takes no more."""
+        found = self._chains.get(chain)
+        if found is None or found.rival is not None or found.end or len(found.entries) >= MAX_ENTRIES:
+            return None
+        named = {key: head for item in found.entries for key, head in item.body.heads.items()}  # type: ignore[union-attr]
+        return len(found.entries), found.entries[-1].hash, self._heads_beside(chain, named)
+
+    def heads_for_opening(self) -> dict[bytes, bytes]:
+        """Return the heads that a new chain names."""
+        return self._heads_beside(b"", {})
+
+    # -- learning ------------------------------------------------------------------------------------------------------
+
+    def sift(self, records: Iterable[Record], now_s: float) -> tuple[list[Record], int, bool]:
+        """Return the records that are new if their signatures are right, and how many are worth nothing.
+
+        The records are of one group, see `groups`. The third value is whether entries are missing before some.
+        """
+        ahead: dict[bytes, tuple[int, bytes]] = {}
+        wanted: list[Record] = []
+        worthless, is_ahead = 0, False
+        for record in records:
+            place = self._place(record, ahead, now_s)
+            if place in (_Place.NEW, _Place.RIVAL):
+                wanted.append(record)
+            worthless += place is _Place.WORTHLESS
+            is_ahead |= place is _Place.AHEAD
+            if place is _Place.NEW and isinstance(record.body, Entry):
+                ahead[record.chain] = (record.body.number + 1, record.hash)
+        return wanted, worthless, is_ahead
+
+    def take(self, records: Iterable[Record], now_s: float) -> list[Record]:
+        """Keep records whose signatures are right. Return those that are new."""
+        new: list[Record] = []
+        for group in self.groups(records):
+            taken = [record for record in group if self._put(record, now_s)]
+            if taken:
+                self._settle(now_s)
+            new += taken
+        return new
+
+    def groups(self, records: Iterable[Record]) -> Sequence[list[Record]]:
+        """Split records into what has to be taken one after the other: the founder's entries first."""
+        parts: tuple[list[Record], list[Record], list[Record], list[Record]] = ([], [], [], [])
+        for record in records:
+            match record.body:
+                case Entry():
+                    parts[0 if record.authors[0] == self.swarm_key else 1].append(record)
+                case Application():
+                    parts[2].append(record)
+                case _:
+                    parts[3].append(record)
+        return parts
+
+    def learn(self, records: Iterable[Record], now_s: float) -> list[Record]:
+        """Keep the records that hold, after checking their signatures. Return those that are new."""
+        new: list[Record] = []
+        for group in self.groups(records):
+            wanted, _, _ = self.sift(group, now_s)
+            new += self.take([record for record in wanted if is_signed(self.swarm_key, record)], now_s)
+        return new
+
+    def vouch(self, invite: Record) -> bool:
+        """Take an invite that a newcomer brings, although its chain has not come this far. Signatures were checked."""
+        author, seats = invite.authors[0], invite.content
+        appointment = self._chains[invite.chain].appointment if invite.chain in self._chains else None
+        is_leader = author == self.swarm_key or any(
+            content.rank is Rank.ADMIN and key == (appointment or key)
+            for key, content in self.appointments_of(author).items()
+        )
+        chain = self._chains.get(invite.chain)
+        is_over = chain is not None and (bool(chain.end) or chain.author != author)
+        if not isinstance(seats, Seats) or seats.invite in self._ended or not is_leader or is_over:
+            return False
+        if seats.invite not in self.inviters and len(self._loose) < _MAX_LOOSE:
+            self._loose[seats.invite] = seats, invite
+        return self._seats(seats.invite) is not None
+
+    def copy(self) -> Members:
+        """Return members that learn on their own, to see what an entry would do."""
+        return Members(self.swarm_key, [record.data for record in self], self.heard)
+
+    # -- comparing -----------------------------------------------------------------------------------------------------
+
+    @property
+    def heads(self) -> Heads:
+        found: dict[bytes, tuple[int, bytes, bool]] = {}
+        for key, chain in self._chains.items():
+            known = chain.growing
+            is_closed = chain.rival is not None and not chain.is_mending
+            found[key] = len(known), known[-1].hash[:_SHORT] if known else b"", is_closed
+        return found
+
+    @property
+    def short_hashes(self) -> bytes:
+        """Return the beginnings of the hashes of all records outside chains."""
+        kept = (self._lists, self._applications, self._requests)
+        return b"".join(record.hash[:_SHORT] for records in kept for record in records.values())
+
+    def lacking(self, heads: Heads) -> list[Record]:
+        """Return the entries that a node with these heads lacks."""
+        found: list[Record] = []
+        for key, chain in sorted(self._chains.items(), key=lambda each: each[1].author != self.swarm_key):
+            count, head, is_closed = heads.get(key, (0, b"", False))
+            if chain.rival is not None and not is_closed:
+                found.append(chain.rival)
+            entries = chain.entries
+            last = entries[min(count, len(entries)) - 1]
+            is_complete = bool(chain.end) and not chain.is_mending
+            differs = last.hash[:_SHORT] != head if count <= len(entries) else is_complete
+            if count and differs:
+                found += [] if is_closed else [last]  # shows that the chain has a fork
+            else:
+                found += entries[count:]
+        return found
+
+    def others_than(self, short_hashes: bytes) -> tuple[list[Record], bytes]:
+        """Return the records outside chains that a node with these short hashes lacks, and the hashes lacking here."""
+        theirs = {short_hashes[start : start + _SHORT] for start in range(0, len(short_hashes), _SHORT)}
+        kept = [record for records in (self._applications, self._lists, self._requests) for record in records.values()]
+        ours = {record.hash[:_SHORT]: record for record in kept}
+        return [record for key, record in ours.items() if key not in theirs], b"".join(theirs - ours.keys())
+
+    # -- where a record belongs ----------------------------------------------------------------------------------------
+
+    def _place(self, record: Record, ahead: Mapping[bytes, tuple[int, bytes]], now_s: float) -> _Place:
+        body = record.body
+        match body:
+            case Entry():
+                return self._place_of_entry(record, body, ahead)
+            case Machines():
+                return self._place_of_list(record, body, now_s)
+            case Application():
+                return self._place_of_application(record, body)
+            case Request():
+                return self._place_of_request(record, body, now_s)
+        return _Place.WORTHLESS
+
+    def _place_of_entry(self, record: Record, entry: Entry, ahead: Mapping[bytes, tuple[int, bytes]]) -> _Place:
+        key, chain = record.chain, self._chains.get(record.chain)
+        known = chain.growing if chain is not None else []
+        count, head = ahead.get(key, (len(known), known[-1].hash if known else NOTHING))
+        if chain is None and not count:
+            may_open = entry.number == 0 and self._may_open(record, entry)
+            return _Place.NEW if may_open else _Place.AHEAD if entry.number else _Place.WORTHLESS
+        if chain is not None and record.authors[0] != chain.author:
+            return _Place.WORTHLESS
+        if entry.number < len(known) and known[entry.number].hash == record.hash:
+            return _Place.KNOWN
+        if entry.number > count:
+            return _Place.AHEAD
+        is_open = chain is None or not chain.end or chain.is_mending
+        if entry.number == count and (not count or entry.before == head):
+            is_closed = chain is not None and chain.rival is not None and not chain.is_mending
+            return _Place.NEW if is_open and not is_closed and count < MAX_ENTRIES else _Place.WORTHLESS
+        may_close = chain is not None and ((chain.rival is None and not chain.end) or chain.is_mending)
+        return _Place.RIVAL if may_close else _Place.WORTHLESS
+
+    def _may_open(self, record: Record, entry: Entry) -> bool:
+        author, number = record.authors[0], len(self.chains_of(entry.before))
+        if author == self.swarm_key:
+            return entry.before == NOTHING and number < 10 * MAX_CHAINS
+        _, appointment = self._appointments.get(entry.before, (None, None))
+        if appointment is None or appointment.person != author:
+            return False
+        ends = self._ends_of(entry.before)
+        return number < MAX_CHAINS if ends is None else record.hash in ends
+
+    def _place_of_list(self, record: Record, machines: Machines, now_s: float) -> _Place:
+        before = self._lists.get(machines.person)
+        if before is not None and before.hash == record.hash:
+            return _Place.KNOWN
+        if self.person(machines.person) is None or record.authors != (machines.person,):
+            return _Place.WORTHLESS
+        if before is not None and not _is_newer(record, before):
+            return _Place.WORTHLESS
+        times = self._listed_s.get(machines.person, ())
+        if len(times) == _LISTS and now_s < times[0] + _LISTS_S:
+            return _Place.WORTHLESS
+        return _Place.NEW
+
+    def _place_of_application(self, record: Record, application: Application) -> _Place:
+        person = application.person
+        if person in self.people or person in self._applications:
+            return _Place.KNOWN
+        is_welcome = person not in self._removers and self.free_seats(application.invite) > 0
+        return _Place.NEW if is_welcome else _Place.WORTHLESS
+
+    def _place_of_request(self, record: Record, request: Request, now_s: float) -> _Place:
+        before = self._requests.get(request.person)
+        if before is not None and before.hash == record.hash:
+            return _Place.KNOWN
+        if self.person(request.person) is None or self.request_to(request.person, now_s) is not None:
+            return _Place.WORTHLESS
+        try:
+            ticket = read_record(request.ticket)
+        except ValueError:
+            return _Place.WORTHLESS
+        holds = isinstance(ticket.body, Ticket) and ticket.body.person == request.person
+        is_asked = holds and record.authors == (ticket.body.key,) and ticket.body.expires_s >= now_s  # type: ignore[union-attr]
+        return _Place.NEW if is_asked and is_signed(self.swarm_key, ticket) else _Place.WORTHLESS
+
+    def _put(self, record: Record, now_s: float) -> bool:
+        place = self._place(record, {}, now_s)
+        if place not in (_Place.NEW, _Place.RIVAL):
+            return False
+        body = record.body
+        match body:
+            case Entry() if place is _Place.RIVAL and self._chains[record.chain].is_mending:
+                self._chains[record.chain].branch.clear()  # it leads elsewhere
+                return False
+            case Entry() if place is _Place.RIVAL:
+                self._chains[record.chain].rival = record
+            case Entry():
+                chain = self._chains.setdefault(record.chain, _Chain(record.authors[0], body.before))
+                chain.growing.append(record)
+                if len(chain.branch) > MAX_ENTRIES:
+                    chain.branch.clear()
+            case Machines():
+                self._lists[body.person] = record
+                self._listed_s[body.person] = [*self._listed_s.get(body.person, ())[1 - _LISTS :], now_s]
+            case Application():
+                self._applications[body.person] = record
+            case Request():
+                self._requests[body.person] = record
+        return True
+
+    def _load(self, records: Iterable[Record]) -> None:
+        for group in self.groups(records):
+            for record in group:
+                self._put(record, 0.0)
+            self._settle(0.0)
+
+    # -- what follows from it ------------------------------------------------------------------------------------------
+
+    def _settle(self, now_s: float) -> None:
+        self._note_places()
+        self._cut_founders()
+        self._note_appointments()
+        self._cut_others()
+        self._note_places()
+        self._settle_decisions()
+        if now_s:
+            self._forget_guests(now_s)
+        self._settle_people()
+        heads, known = self.heads, (*self.people, *self.guests)
+        self.heard |= {person: int(now_s) for person in known if now_s and person not in self.heard}
+        chains = [b"%b%d%b" % (key, *heads[key][:2]) for key in sorted(heads)]
+        lists = sorted(record.hash for person, record in self._lists.items() if person in self.people)
+        self.digest = hashlib.sha256(b"".join((*chains, *lists))).digest()[:16]
+
+    def _forget_guests(self, now_s: float) -> None:
+        for person in [key for key in self._applications if now_s > self.heard.get(key, now_s) + GUEST_LIVES_S]:
+            del self._applications[person], self.heard[person]
+
+    def _note_places(self) -> None:
+        self._places = {
+            record.hash: (key, number)
+            for key, chain in self._chains.items()
+            for number, record in enumerate(chain.entries)
+        }
+
+    def _founders_entries(self) -> list[Record]:
+        return [item for chain in self._chains.values() if chain.author == self.swarm_key for item in chain.entries]
+
+    def _cut_founders(self) -> None:
+        named: dict[bytes, list[Record]] = {}
+        for record in self._founders_entries():
+            if isinstance(record.content, Dismiss) and record.content.appointment == NOTHING:
+                for key in record.content.ends:
+                    named.setdefault(key, []).append(record)
+        for key, records in named.items():
+            if key in self._chains and self._chains[key].author == self.swarm_key:
+                self._chains[key].cut(self._latest(records).content.ends[key])  # type: ignore[union-attr]
+
+    def _note_appointments(self) -> None:
+        self._appointments, self._dismissals = {}, {}
+        for record in self._founders_entries():
+            if isinstance(record.content, Appoint):
+                self._appointments[record.hash] = record, record.content
+            elif isinstance(record.content, Dismiss) and record.content.appointment != NOTHING:
+                self._dismissals.setdefault(record.content.appointment, []).append(record)
+
+    def _cut_others(self) -> None:
+        for key, chain in list(self._chains.items()):
+            if chain.author == self.swarm_key:
+                continue
+            ends = self._ends_of(chain.appointment)
+            if chain.appointment not in self._appointments or (ends is not None and key not in ends):
+                del self._chains[key]
+            elif ends is not None:
+                chain.cut(ends[key])
+            elif chain.end:
+                chain.end = b""
+
+    def _ends_of(self, appointment: bytes) -> Mapping[bytes, bytes] | None:
+        """Return the last entries that count of what was written under an appointment; None if it has not ended."""
+        dismissals = self._dismissals.get(appointment)
+        return self._latest(dismissals).content.ends if dismissals else None  # type: ignore[union-attr]
+
+    def _settle_decisions(self) -> None:
+        removals: list[tuple[Record, Remove]] = []
+        choices: dict[bytes, Record] = {}  # the last one of each chain
+        self._offers, self.inviters, self._ended, self._confirmed = {}, {}, set(), {}
+        for key, chain in sorted(self._chains.items(), key=lambda each: (each[1].author != self.swarm_key, each[0])):
+            for record in self._counting(chain):
+                match record.content:
+                    case Confirm() as confirm:
+                        self._confirmed.setdefault(confirm.person, confirm)
+                    case Remove() as removal:
+                        removals.append((record, removal))
+                    case Seats() as seats:
+                        self._offers.setdefault(seats.invite, seats)
+                        self.inviters.setdefault(seats.invite, chain.author)
+                    case EndInvite() as end:
+                        self._ended.add(end.invite)
+                    case Choose():
+                        choices[key] = record
+        self.invites = {key: seats for key, seats in self._offers.items() if key not in self._ended}
+        over = self._offers.keys() | self._ended
+        self._loose = {key: found for key, found in self._loose.items() if key not in over}
+        self._taken = Counter(confirm.invite for confirm in self._confirmed.values())
+        self.choice = self._latest([*choices.values()]).content if choices else None  # type: ignore[assignment]
+        self._removers, self._machine_removers = {}, {}
+        for record, removal in removals:
+            if self._may_remove(record, removal):
+                if removal.machine:
+                    self._machine_removers.setdefault((removal.person, removal.machine), record.authors[0])
+                else:
+                    self._removers.setdefault(removal.person, record.authors[0])
+
+    def _counting(self, chain: _Chain) -> Iterator[Record]:
+        """Iterate over the entries that their author had the right to write. Those of the founder come first."""
+        if chain.author == self.swarm_key:
+            yield from chain.entries
+            return
+        _, appointment = self._appointments[chain.appointment]
+        offered: Counter[bytes] = Counter()
+        for record in chain.entries:
+            match record.content:
+                case Appoint() | Dismiss():
+                    continue
+                case Confirm(invite=invite):
+                    is_enough = appointment.rank is Rank.ADMIN or self.is_public(invite)
+                    if invite == self.swarm_key or not is_enough:
+                        continue
+                    offered[invite] -= offered[invite] > 0
+                case _ if appointment.rank is not Rank.ADMIN:
+                    continue
+                case Seats() as seats:
+                    if seats.seed or offered.total() + seats.people > appointment.seats:
+                        continue
+                    offered[seats.invite] = seats.people
+                case EndInvite(invite=invite):
+                    del offered[invite]
+            yield record
+
+    def _may_remove(self, record: Record, removal: Remove) -> bool:
+        """Return whether a removal counts: only the founder removes leaders."""
+        if record.authors[0] == self.swarm_key:
+            return True
+        confirm = self._confirmed.get(removal.person)
+        if confirm is not None and confirm.invite == self.swarm_key:
+            return False
+        return all(
+            self._saw(appointing, record) or any(self._saw(record, end) for end in self._dismissals.get(key, ()))
+            for key, (appointing, content) in self._appointments.items()
+            if content.person == removal.person and content.rank is Rank.ADMIN
+        )
+
+    def _settle_people(self) -> None:
+        self.people = {
+            key: Person(
+                key,
+                confirm.name,
+                confirm.invite,
+                self._rank_of(key),
+                is_founder=confirm.invite == self.swarm_key,
+                machines=self._machines(key),
+            )
+            for key, confirm in self._confirmed.items()
+            if key not in self._removers
+        }
+        self._applications = {
+            key: record
+            for key, record in self._applications.items()
+            if key not in self._confirmed and key not in self._removers and self._seats(record.body.invite) is not None  # type: ignore[union-attr]
+        }
+        self.guests = {
+            key: Person(key, record.body.name, record.body.invite, is_guest=True, machines=self._machines(key))  # type: ignore[union-attr]
+            for key, record in self._applications.items()
+        }
+        self._lists = {key: record for key, record in self._lists.items() if self.person(key) is not None}
+        self._requests = {key: record for key, record in self._requests.items() if self.person(key) is not None}
+        self._owners = {}
+        for people in (self.people, self.guests):
+            for key in sorted(people):
+                for machine in people[key].machines:
+                    self._owners.setdefault(machine.key, people[key])
+
+    def _rank_of(self, person: bytes) -> Rank:
+        ranks = {content.rank for content in self.appointments_of(person).values()}
+        return Rank.ADMIN if Rank.ADMIN in ranks else Rank.ENROLLER if ranks else Rank.MEMBER
+
+    def _machines(self, person: bytes) -> tuple[Machine, ...]:
+        machines = self.machines_of(person)
+        listed = () if machines is None else machines.machines
+        return tuple(each for each in listed if (person, each.key) not in self._machine_removers)
+
+    def _seats(self, invite: bytes) -> Seats | None:
+        """Return an open invite, one that a newcomer brought included."""
+        loose, _ = self._loose.get(invite, (None, None))
+        return self.invites.get(invite) or loose
+
+    def is_public(self, invite: bytes) -> bool:
+        """Return whether anybody may read an invite."""
+        seats = self._offers.get(invite)
+        return seats is not None and bool(seats.seed) and self.inviters.get(invite) == self.swarm_key
+
+    # -- order ---------------------------------------------------------------------------------------------------------
+
+    def _heads_beside(self, chain: bytes, named: Mapping[bytes, bytes]) -> dict[bytes, bytes]:
+        heads = {key: each.entries[-1].hash for key, each in self._chains.items() if key != chain}
+        return {key: head for key, head in heads.items() if named.get(key) != head}
+
+    def _saw(self, later: Record, earlier: Record) -> bool:
+        """Return whether the author of one entry had seen the other."""
+        key, number = self._places.get(earlier.hash, (b"", 0))
+        return later.hash != earlier.hash and self._past(later).get(key, -1) >= number
+
+    def _past(self, record: Record) -> dict[bytes, int]:
+        """Return up to which number the author of an entry had seen each chain."""
+        seen: dict[bytes, int] = {}
+        waiting = [self._places[record.hash]] if record.hash in self._places else []
+        while waiting:
+            key, number = waiting.pop()
+            before = seen.get(key, -1)
+            if number > before:
+                seen[key] = number
+                for item in self._chains[key].entries[before + 1 : number + 1]:
+                    heads: Mapping[bytes, bytes] = item.body.heads  # type: ignore[union-attr]
+                    waiting += [self._places[head] for head in heads.values() if head in self._places]
+        return seen
+
+    def _latest(self, records: Sequence[Record]) -> Record:
+        """Return the entry whose author had seen the others, else the founder's, else that of the smallest hash."""
+        last = [item for item in records if not any(self._saw(other, item) for other in records)]
+        return min(last, key=lambda item: (item.authors[0] != self.swarm_key, item.hash))
+
+
+def _is_newer(record: Record, before: Record) -> bool:
+    assert isinstance(record.body, Machines)
+    assert isinstance(before.body, Machines)
+    return (-record.body.number, record.hash) < (-before.body.number, before.hash)
+
+
+def _ticket(request: Request) -> Ticket:
+    ticket = read_record(request.ticket).body
+    assert isinstance(ticket, Ticket)
+    return ticket

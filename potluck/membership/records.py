@@ -1,0 +1,352 @@
+"""What the people of a swarm sign: entries of leaders' chains, lists of machines, applications, tickets and passes.
+
+A record is msgpack: a body and its signatures. The signatures cover the swarm's public key, so a record counts in one
+swarm only. A record is known by the SHA-256 of its body as received; nothing is encoded anew. Whether its author was
+allowed to make it is decided by `members.py`. No I/O and no clock.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Annotated, TypeVar
+
+import msgspec
+from cryptography.exceptions import InvalidSignature
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
+from msgspec import Meta, Struct
+
+from potluck.protocol.swarm import MAX_BLOCKS, is_prefix, is_text
+
+KEY_BYTES = 32
+HASH_BYTES = 32
+MAX_RECORD_BYTES = 8192
+MAX_NAME_CHARS = 40
+MAX_PEOPLE_OF_INVITE = 10_000
+MAX_MACHINES = 32  # of one person
+MAX_MODEL_CHARS = 160
+MAX_REVISION_CHARS = 64
+MAX_PREFIX_CHARS = 64
+_MAX_TIME_S = 1 << 40
+_PURPOSE = b"potluck record 1\0"
+_CONSENT = b"potluck machine 1\0"
+
+Key = Annotated[bytes, Meta(min_length=KEY_BYTES, max_length=KEY_BYTES)]
+Hash = Annotated[bytes, Meta(min_length=HASH_BYTES, max_length=HASH_BYTES)]
+Signature = Annotated[bytes, Meta(min_length=64, max_length=64)]
+Name = Annotated[str, Meta(max_length=MAX_NAME_CHARS, pattern=r"^[^\W_](?:[\w .'-]*[\w.])?\Z")]
+Time = Annotated[int, Meta(gt=0, lt=_MAX_TIME_S)]
+Number = Annotated[int, Meta(ge=0, lt=1 << 48)]
+
+
+class RecordError(ValueError):
+    """A record is malformed, or says what no record may say."""
+
+
+class Rank(StrEnum):
+    MEMBER = "member"
+    ENROLLER = "enroller"  # their computers let newcomers into a public swarm
+    ADMIN = "admin"  # the same, and may invite, end invites, remove members and choose the model
+
+
+class Open(Struct, frozen=True, array_like=True, tag="open"):
+    """Opens a chain. `before` of its entry is the hash of the appointment under which it is written; the founder's: 0s.
+
+    Attributes:
+        nonce: random, so that two computers of one leader never open the same chain.
+    """
+
+    nonce: Annotated[bytes, Meta(min_length=16, max_length=16)]
+
+
+class Appoint(Struct, frozen=True, array_like=True, tag="appoint"):
+    """The founder makes somebody an admin or an enroller. `seats`: how many an admin's invites may offer at a time."""
+
+    person: Key
+    rank: Rank
+    seats: Annotated[int, Meta(ge=0, le=MAX_PEOPLE_OF_INVITE)]
+
+
+class Dismiss(Struct, frozen=True, array_like=True, tag="dismiss"):
+    """The founder ends an appointment; of the chains written under it, only what leads to these entries counts.
+
+    Attributes:
+        appointment: hash of the entry that appointed; 0s settle a fork in a chain of the founder's own.
+        ends: hash of the last entry that counts, by chain.
+    """
+
+    appointment: Hash
+    ends: dict[Hash, Hash]
+
+
+class Seats(Struct, frozen=True, array_like=True, tag="invite"):
+    """The public half of an invite: whoever holds the private half may apply for one of its seats.
+
+    Attributes:
+        seed: the private half, of an invite that anybody may read; empty: the invite is a secret.
+    """
+
+    invite: Key
+    people: Annotated[int, Meta(ge=1, le=MAX_PEOPLE_OF_INVITE)]
+    expires_s: Time
+    seed: Annotated[bytes, Meta(max_length=KEY_BYTES)] = b""
+
+
+class EndInvite(Struct, frozen=True, array_like=True, tag="end"):
+    """Ends an invite and its guests."""
+
+    invite: Key
+
+
+class Confirm(Struct, frozen=True, array_like=True, tag="confirm"):
+    """Makes a guest a member. `invite`: public key of the invite; the founder's own person names the swarm's key."""
+
+    person: Key
+    name: Name
+    invite: Key
+
+
+class Remove(Struct, frozen=True, array_like=True, tag="remove"):
+    """Ends the membership of a person, or of one of their machines. Cannot be taken back."""
+
+    person: Key
+    machine: Annotated[bytes, Meta(max_length=KEY_BYTES)] = b""
+
+
+class Choose(Struct, frozen=True, array_like=True, tag="model"):
+    """Says which model the swarm serves.
+
+    Attributes:
+        prefix: of the block uids; each choice has another one, so that servers of two models never meet.
+        manifest: SHA-256 of the manifest of the model's files; empty: any files of that name count.
+    """
+
+    model: Annotated[str, Meta(max_length=MAX_MODEL_CHARS)]
+    num_blocks: Annotated[int, Meta(ge=1, le=MAX_BLOCKS)]
+    prefix: Annotated[str, Meta(max_length=MAX_PREFIX_CHARS)]
+    revision: Annotated[str, Meta(max_length=MAX_REVISION_CHARS)]
+    manifest: Annotated[bytes, Meta(max_length=HASH_BYTES)]
+
+
+Content = Open | Appoint | Dismiss | Seats | EndInvite | Confirm | Remove | Choose
+
+
+class Entry(Struct, frozen=True, array_like=True, tag="entry"):
+    """One decision of a leader.
+
+    Attributes:
+        chain: hash of the chain's first entry; empty in that entry.
+        number: counts from 0.
+        before: hash of the entry before.
+        heads: the newest entries of other chains that the author had seen and not named before, by chain.
+        content: kept as bytes, so that entries of a kind that a later version adds do not break a chain.
+    """
+
+    chain: Annotated[bytes, Meta(max_length=HASH_BYTES)]
+    number: Number
+    before: Hash
+    heads: dict[Hash, Hash]
+    content: msgspec.Raw
+
+
+class Machine(Struct, frozen=True, array_like=True):
+    """A computer by the public key of its node. `consent`: its signature, so that nobody lists somebody else's."""
+
+    key: Key
+    name: Name
+    consent: Signature
+
+
+class Machines(Struct, frozen=True, array_like=True, tag="machines"):
+    """All computers of a person. The greater number counts."""
+
+    person: Key
+    number: Number
+    machines: Annotated[tuple[Machine, ...], Meta(max_length=MAX_MACHINES)]
+
+
+class Application(Struct, frozen=True, array_like=True, tag="apply"):
+    """Somebody asks for a seat. Signed by them and with the invite's key."""
+
+    person: Key
+    name: Name
+    invite: Key
+
+
+class Ticket(Struct, frozen=True, array_like=True, tag="ticket"):
+    """A person's invite for one more computer of theirs: whoever holds the private half of `key` may ask."""
+
+    person: Key
+    key: Key
+    expires_s: Time
+
+
+class Request(Struct, frozen=True, array_like=True, tag="request"):
+    """A computer asks to be listed. Signed with the ticket's key. `ticket`: the record of the ticket."""
+
+    person: Key
+    ticket: bytes
+    machine: Machine
+
+
+class Pass(Struct, frozen=True, array_like=True, tag="pass"):
+    """A person, or a computer of theirs, vouches for a node whose key is made for one run."""
+
+    node: Key
+    expires_s: Time
+
+
+Body = Entry | Machines | Application | Ticket | Request | Pass
+B = TypeVar("B", bound=Body)
+
+
+class _Envelope(Struct, frozen=True, array_like=True):
+    body: bytes
+    signatures: Annotated[tuple[tuple[Key, Signature], ...], Meta(min_length=1, max_length=2)]
+
+
+NOTHING = bytes(HASH_BYTES)
+_envelopes = msgspec.msgpack.Decoder(_Envelope)
+_bodies = msgspec.msgpack.Decoder(Body)
+_contents = msgspec.msgpack.Decoder(Content)
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """A record that has been read. Its signatures may not have been checked, see `is_signed`.
+
+    Attributes:
+        content: of an entry; None in other records, and in entries that this version does not understand.
+        authors: the keys that signed, in order.
+        hash: SHA-256 of the body.
+        data: the bytes in which it is stored and passed on.
+    """
+
+    body: Body
+    content: Content | None
+    authors: tuple[bytes, ...]
+    hash: bytes
+    data: bytes
+
+    @property
+    def chain(self) -> bytes:
+        """Return the chain of an entry."""
+        assert isinstance(self.body, Entry)
+        return self.body.chain or self.hash
+
+
+def read_record(data: bytes) -> Record:
+    """Check form and bounds, not the signatures. Raises RecordError."""
+    if len(data) > MAX_RECORD_BYTES:
+        raise RecordError("a record is too long")
+    try:
+        envelope = _envelopes.decode(data)
+        body = _bodies.decode(envelope.body)
+    except (msgspec.MsgspecError, ValueError) as error:
+        raise RecordError("not a record") from error
+    content = None
+    if isinstance(body, Entry):
+        try:
+            content = _sound(_contents.decode(body.content))
+        except (msgspec.MsgspecError, ValueError):
+            content = None
+        if (body.number == 0) != isinstance(content, Open) or (body.number == 0) != (not body.chain):
+            raise RecordError("an entry is out of its place")
+    authors = tuple(key for key, _ in envelope.signatures)
+    if len(authors) != (2 if isinstance(body, Application) else 1):
+        raise RecordError("a record has the wrong number of signatures")
+    return Record(body, content, authors, hashlib.sha256(envelope.body).digest(), data)
+
+
+def is_signed(swarm_key: bytes, record: Record) -> bool:
+    """Return whether all signatures of a record belong to their keys. Each costs 0.1 ms."""
+    envelope, body = _envelopes.decode(record.data), record.body
+    expected, person = record.authors, b""
+    machines: tuple[Machine, ...] = ()
+    match body:
+        case Machines():
+            expected, person, machines = (body.person,), body.person, body.machines
+        case Application():
+            expected = (body.person, body.invite)
+        case Ticket():
+            expected = (body.person,)
+        case Request():
+            person, machines = body.person, (body.machine,)
+    signed, consent = _PURPOSE + swarm_key + envelope.body, _CONSENT + swarm_key + person
+    return (
+        record.authors == expected
+        and all(_is_by(key, signed, signature) for key, signature in envelope.signatures)
+        and all(_is_by(each.key, consent, each.consent) for each in machines)
+    )
+
+
+def sign(swarm_key: bytes, body: Body, *keys: Ed25519PrivateKey) -> Record:
+    """Return the record with a signature by each key. Raises RecordError for what no record may say."""
+    raw = msgspec.msgpack.encode(body)
+    signed = _PURPOSE + swarm_key + raw
+    signatures = tuple((key.public_key().public_bytes_raw(), key.sign(signed)) for key in keys)
+    record = read_record(msgspec.msgpack.encode(_Envelope(raw, signatures)))
+    if isinstance(record.body, Entry) and record.content is None:
+        raise RecordError("an entry says what no entry may say")
+    return record
+
+
+def raw_content(content: Content) -> msgspec.Raw:
+    """Return the bytes of an entry's content."""
+    return msgspec.Raw(msgspec.msgpack.encode(content))
+
+
+def consenting(swarm_key: bytes, person: bytes, machine: Ed25519PrivateKey, name: str) -> Machine:
+    """Return a computer that agrees to be listed by a person."""
+    return Machine(machine.public_key().public_bytes_raw(), name, machine.sign(_CONSENT + swarm_key + person))
+
+
+def read_all(data: Sequence[bytes]) -> list[Record]:
+    """Return the records that have the form of one; others are left out."""
+    found = []
+    for item in data:
+        try:
+            found.append(read_record(item))
+        except RecordError:
+            continue
+    return found
+
+
+def is_name(text: str) -> bool:
+    """Return whether `text` can name a person or a machine: 1 to 40 letters, digits, spaces and .'-_."""
+    try:
+        msgspec.convert(text, Name)
+    except msgspec.ValidationError:
+        return False
+    return True
+
+
+def _is_by(key: bytes, signed: bytes, signature: bytes) -> bool:
+    try:
+        Ed25519PublicKey.from_public_bytes(key).verify(signature, signed)
+    except (InvalidSignature, ValueError):
+        return False
+    return True
+
+
+def _sound(content: Content) -> Content:
+    """Return the content if what the codec does not check holds as well. Raises RecordError."""
+    holds = True
+    match content:
+        case Choose():
+            names = is_text(content.model, MAX_MODEL_CHARS) and is_text(content.revision, MAX_REVISION_CHARS)
+            holds = names and is_prefix(content.prefix) and len(content.manifest) in (0, HASH_BYTES)
+        case Seats(seed=seed) if seed:
+            holds = len(seed) == KEY_BYTES and public_key(seed) == content.invite
+        case Remove(machine=machine):
+            holds = len(machine) in (0, KEY_BYTES)
+    if not holds:
+        raise RecordError("an entry says what no entry may say")
+    return content
+
+
+def public_key(seed: bytes) -> bytes:
+    """Return the public half of a private key."""
+    return Ed25519PrivateKey.from_private_bytes(seed).public_key().public_bytes_raw()
