@@ -92,8 +92,7 @@ class EngineRuntime:
             state = await self._new_state(blocks, max_blocks)
             parameters = await asyncio.to_thread(block_parameters, checkpoint)
             host = self._node.host
-            is_unpaid = self._node.directory.exclusions.is_unpaid
-            self._tabs.begin(host.identity, spec.swarm, parameters, host.budgets.person_of, is_unpaid)
+            self._tabs.begin(host.identity, spec.swarm, parameters, host.budgets.person_of)
         await compute.perform(state.stage)
         handlers = await self._handlers_of(state)
         info = decode_info(await handlers.info(b"", self._node.peer_id))
@@ -164,9 +163,7 @@ class EngineRuntime:
     async def _handlers_of(self, state: SpanState) -> Handlers:
         if self._handlers is None:
             host = self._node.host
-            self._handlers = Handlers(
-                state, host, version("potluck"), adapter_for(self._spec.swarm), members=host.members
-            )
+            self._handlers = Handlers(state, host, version("potluck"), adapter_for(self._spec.swarm))
             await self._handlers.register()
         self._handlers.state = state
         return self._handlers

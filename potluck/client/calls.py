@@ -26,7 +26,6 @@ from potluck.tasks import BackgroundTasks
 from potluck.wire import protocols, sessions
 from potluck.wire.adapters import encode_upload
 from potluck.wire.calls import CallRequest, ReplyJoiner, encode_call
-from potluck.wire.hearings import HearingRequest, decode_attestation, encode_hearing
 from potluck.wire.questions import decode_countersigned, encode_receipt
 
 T = TypeVar("T")
@@ -117,14 +116,6 @@ class Calls:
         stream = await self._open(peer, protocol)
         try:
             return await self.patiently(peer, _exchange(stream, request))
-        finally:
-            self.close_soon(stream)
-
-    async def hear(self, record: ServerRecord, request: HearingRequest) -> bytes:
-        """Have a server repeat a window, and return the statement that it signed. Raises RemoteError."""
-        stream = await self._open(record.peer_id, protocols.HEAR)
-        try:
-            return await self.patiently(record.peer_id, _hear(stream, request))
         finally:
             self.close_soon(stream)
 
@@ -242,15 +233,6 @@ async def _exchange(stream: Stream, request: CallRequest) -> TensorReply:
         if joiner.add(body):
             return joiner.reply()
     raise RemoteError(Code.UNREACHABLE, "the server closed the stream before its answer was whole")
-
-
-async def _hear(stream: Stream, request: HearingRequest) -> bytes:
-    for frame in encode_hearing(request):
-        await stream.send(*frame)
-    body = await stream.receive()
-    if body is None:
-        raise RemoteError(Code.UNREACHABLE, "the server closed the stream before its answer")
-    return decode_attestation(body)
 
 
 class StepStream:

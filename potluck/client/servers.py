@@ -364,20 +364,7 @@ class Servers:
         self._clean.pop(person, None)
 
     def is_distrusted(self, peer: PeerId) -> bool:
-        is_known = bool(self._distrusted) and self._host.person_of(peer) in self._distrusted
-        return is_known or self._directory.exclusions.is_excluded(peer)
-
-    def jurors(self, accused: ServerRecord, span: Span, needs: Needs) -> list[ServerRecord]:
-        """Return servers that could repeat what `accused` computed, one of each other person."""
-        mine = (self._host.person_of(self._host.peer_id), self._host.person_of(accused.peer_id))
-        found: dict[PersonId, ServerRecord] = {}
-        for hop in self.replicas(span, needs):
-            record, person = hop.server.record, self._host.person_of(hop.peer_id)
-            if person is None or person in mine or not record.is_ours or self._host.is_on_probation(hop.peer_id):
-                continue
-            if record.format == accused.format:
-                found.setdefault(person, record)
-        return list(found.values())
+        return bool(self._distrusted) and self._host.person_of(peer) in self._distrusted
 
     def longest(self, span: Span) -> int:
         """Return the tokens of the longest session that servers announce for every block of `span`; 0: none."""

@@ -12,7 +12,6 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from potluck.client.accusing import Accuser
 from potluck.client.audits import Audits
 from potluck.client.calls import Calls
 from potluck.client.config import ClientConfig
@@ -172,20 +171,9 @@ class SwarmClient:
         self.pipeline = Pipeline(self.servers, self.stateless, self.config)
         windows = np.random.default_rng()
         self.audits = Audits(
-            self.servers,
-            self.calls,
-            self.config,
-            self._host.person_of,
-            windows,
-            has_experts=self._has_experts,
-            accuser=self._accuser(self._host),
+            self.servers, self.calls, self.config, self._host.person_of, windows, has_experts=self._has_experts
         )
         await self.servers.start()
-
-    def _accuser(self, host: Host) -> Accuser | None:
-        """Return who accuses wrong servers; None in an open swarm, where nobody could be excluded."""
-        swarm_key, key = self.swarm.founder_key, self._membership.signing_key
-        return None if swarm_key is None or key is None else Accuser(host, self.calls, swarm_key, key)
 
     async def _stop(self) -> None:
         await self._background.wait(_GOODBYE_S)

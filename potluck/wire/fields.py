@@ -75,14 +75,6 @@ class Field(IntEnum):
     # private adapters
     NAMES = 66  # of layers in a block
     PLACES = 67  # block, number of the name, rank, in_features, out_features, scale
-    # accusations
-    CHARGE = 72  # a signed statement, see `potluck.membership.statements`
-    ATTESTATION = 73  # likewise
-    LEAVES = 74  # hashes that a commitment covers
-    WINDOW = 75  # rows of the session, row, window
-    PIECES = 76  # tokens of each step
-    SWARM = 77
-    FORMAT = 78  # dtype, quantisation, format of keys and values
     # reserved
     TREE = 59  # how speculative tokens follow each other
 

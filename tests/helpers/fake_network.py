@@ -12,7 +12,7 @@ import itertools
 import logging
 import time
 from collections import Counter, deque
-from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TypeVar
 
@@ -21,8 +21,6 @@ import msgpack
 from potluck.errors import NetworkError
 from potluck.membership.budgets import Budgets
 from potluck.membership.identity import Identity
-from potluck.membership.roster import NO_DOCKET, Docket
-from potluck.membership.statements import Statement
 from potluck.p2p.config import RecordCheck
 from potluck.p2p.network import DhtKey, DhtSubkey, Refusal, Stream, StreamHandler, UnaryHandler
 from potluck.p2p.pacing import Pacer
@@ -58,8 +56,6 @@ class FakeNetwork:
     places: Mapping[PeerId, str] = field(default_factory=dict)
     is_public: bool = False
     of_one_run: Collection[PeerId] = ()  # nodes whose keys have no certificate
-    docket: Docket = NO_DOCKET  # what all nodes know
-    published: list[Statement] = field(default_factory=list)
     nodes: dict[PeerId, FakeHost] = field(default_factory=dict)
     records: dict[DhtKey, dict[object, tuple[bytes, float]]] = field(default_factory=dict)
     _ports: itertools.count[int] = field(default_factory=lambda: itertools.count(1))
@@ -165,13 +161,6 @@ class FakeHost:
 
     async def places(self) -> Mapping[PeerId, str]:
         return self._network.places
-
-    @property
-    def docket(self) -> Docket:
-        return self._network.docket
-
-    def publish(self, statements: Iterable[Statement]) -> None:
-        self._network.published += statements
 
     async def meet(self, peers: Sequence[PeerId]) -> bool:
         return False

@@ -43,8 +43,6 @@ class Member:
     is_on_probation: bool
     machines: tuple[MemberMachine, ...]
     invited_by: str = ""
-    excluded_until: float = 0.0  # nobody uses this person's server, or one of them, before: it answered wrongly
-    unpaid_until: float = 0.0  # this person's requests come last before, after a false accusation
 
 
 @dataclass(frozen=True, slots=True)

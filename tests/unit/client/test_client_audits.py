@@ -142,7 +142,7 @@ def test_small_lies_are_found_once_honest_servers_have_shown_how_little_they_dif
         assert liar.peer_id[-8:] in said[0]
 
 
-def test_servers_that_all_differ_accuse_nobody() -> None:
+def test_nobody_is_left_if_all_servers_differ() -> None:
     config, said = telling()
     with world(*THREE, config=config) as there:
         for server, factor in zip(there.servers[1:], (1.2, -1.0), strict=False):
