@@ -845,7 +845,7 @@ FIGURES = {
             "lower",
             1.01,
             "audit_overhead:audit_overhead",
-            "CPU time of a decode step with signatures and audits of known servers over one without, all processes",
+            "CPU time of a decode step with audits of known servers over one without, all processes",
         ),
         Figure(
             "join_proof",

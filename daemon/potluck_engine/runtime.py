@@ -20,7 +20,6 @@ from potluck_control.launch_spec import LaunchSpec
 
 from potluck.blocks import BlockSpan
 from potluck.checkpoint import Checkpoint
-from potluck.checkpoint.families import has_experts
 from potluck.checkpoint.parameters import block_parameters
 from potluck.errors import PotluckError, UsageError
 from potluck.open_swarms import adapter_for
@@ -151,14 +150,7 @@ class EngineRuntime:
             budgets=self._node.host.budgets,
             private_adapter_bytes=spec.private_adapters_mb << 20,
         )
-        identity = self._node.host.identity
-        return replace(
-            state,
-            identity=identity,
-            dtype=spec.dtype,
-            quantization=spec.quantization,
-            has_experts=has_experts(blocks.model_config),
-        )
+        return replace(state, dtype=spec.dtype, quantization=spec.quantization)
 
     async def _handlers_of(self, state: SpanState) -> Handlers:
         if self._handlers is None:

@@ -76,7 +76,7 @@ class HonestDifferences:
         """Return the largest difference of honest servers in this number format; None: it is not known.
 
         Args:
-            packs: see `Terms`.
+            packs: outputs are rounded so that they can travel packed.
         """
         allowed = _allowed(form, has_experts=self._has_experts, packs=packs)
         if allowed is None:

@@ -110,8 +110,6 @@ class Audits:
 
     def note(self, hop: Hop, start: int, outputs: Tensor) -> None:
         """Take notice of outputs of the tokens from `start` on, and perhaps begin an audit of a window of them."""
-        if hop.commitments is not None and hop.commitments.owes:
-            self._servers.note_unsigned(hop.peer_id)
         if self._config.audits == "off" or hop.history.prompts is not None or not hop.part.server.record.is_ours:
             return
         self._used.add(hop.peer_id)

@@ -54,9 +54,7 @@ class Calls:
         config: ClientConfig,
         caller_for: Callable[[ServerRecord, Span], Caller],
         foreign: ForeignPeers | None = None,
-        swarm_id: bytes = b"",
     ) -> None:
-        self.swarm_id = swarm_id  # see `receipts.swarm_id`
         self.caller_for = caller_for
         self._foreign = foreign
         self.signer = Unsigned()  # of receipts
@@ -65,23 +63,13 @@ class Calls:
         self._closing = BackgroundTasks()
         self._brought: OrderedDict[tuple[PeerId, bytes], asyncio.Future[None]] = OrderedDict()  # adapters at servers
 
-    @property
-    def pays_unsigned(self) -> bool:
-        """Return whether windows are paid for that a server doesn't sign: among people who know each other."""
-        return not self._host.is_public
-
     def open_tab(self, part: RouteHop) -> Tab:
         """Return a new tab for one stream to a server."""
-        return self.signer.open_tab(part.peer_id, part.span) if self._may_pay(part) else Tab()
+        return self.signer.open_tab(part.peer_id, part.span)
 
     def tab_of_calls(self, part: RouteHop) -> Tab:
         """Return the tab of all stateless calls to a server through this span."""
-        return self.signer.tab_of_calls(part.peer_id, part.span) if self._may_pay(part) else Tab()
-
-    def _may_pay(self, part: RouteHop) -> bool:
-        """Return whether a server is paid: in a public swarm, only if others could be shown that it lied."""
-        is_provable = part.server.record.is_ours and self._host.is_accountable(part.peer_id)
-        return is_provable or not self._host.is_public
+        return self.signer.tab_of_calls(part.peer_id, part.span)
 
     async def open_steps(self, record: ServerRecord) -> StepStream:
         """Open a stream for one session. Raises RemoteError UNREACHABLE."""

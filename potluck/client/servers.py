@@ -160,7 +160,6 @@ class Servers:
         self._bans = Bans(config)
         self._clean: Counter[PersonId] = Counter()
         self._distrusted = set(config.distrusted)  # people whose servers computed wrongly
-        self._unsigned: set[PeerId] = set()  # servers that did not sign what they computed
         self._slowness = Slowness()
         self._affinity = Affinity()
         self.outages = Outages()
@@ -354,10 +353,6 @@ class Servers:
         """Take notice of an audit in which a person's server computed right, as the audited one or as the auditor."""
         self._clean[person] += 1
 
-    def note_unsigned(self, peer: PeerId) -> None:
-        """Let a server come last from now on, because nobody could prove its lies."""
-        self._unsigned.add(peer)
-
     def distrust(self, person: PersonId) -> None:
         """Never use the servers of a person again."""
         self._distrusted.add(person)
@@ -539,14 +534,13 @@ class Servers:
     def _is_doubted(self, peer: PeerId, now: float) -> bool:
         """Tell whether a server comes last.
 
-        It or its person's others failed us, it has not answered a ping yet, nobody could prove its lies, or its person
-        is on probation. For this client, ten clean audits end that.
+        It or its person's others failed us, it has not answered a ping yet, or its person is on probation. For this
+        client, ten clean audits end that.
         """
         is_silent = peer in self._pinged and peer not in self._rtts
         person = self._host.person_of(peer)
         is_new = self._host.is_on_probation(peer) and (person is None or not has_record(self._clean[person]))
-        is_unprovable = peer in self._unsigned or (self._host.is_public and not self._host.is_accountable(peer))
-        return is_silent or is_unprovable or self._attempts.is_doubtful(peer, now) or is_new
+        return is_silent or self._attempts.is_doubtful(peer, now) or is_new
 
     def _demands(self, needs: Needs) -> Needs:
         """Add the user's demands on every server to a session's needs."""

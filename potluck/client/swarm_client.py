@@ -33,7 +33,6 @@ from potluck.p2p.network import Host
 from potluck.protocol.adapters import find_adapter
 from potluck.protocol.blocks import Span
 from potluck.protocol.messages import Caller
-from potluck.protocol.receipts import swarm_id
 from potluck.protocol.records import ServerRecord, span_digest
 from potluck.tasks import BackgroundTasks, cancel_and_wait, in_thread
 
@@ -158,8 +157,7 @@ class SwarmClient:
         self._reviving = asyncio.create_task(self._revive(self._host))
         quoting = Quoting(self._host, self.swarm.prefix, self._caller_for)
         self.servers = Servers(self._host, self.swarm, self.config, quoting, self._rng)
-        foreign, number = adapter_for(self.swarm), swarm_id(self.swarm)
-        self.calls = Calls(self._host, self.config, self._introduce, foreign, number)
+        self.calls = Calls(self._host, self.config, self._introduce, adapter_for(self.swarm))
         if self._block_parameters:
             self.calls.signer = Signer(
                 self._host.identity, self.swarm, self.calls.settle, self._block_parameters, self.config.purse

@@ -178,9 +178,6 @@ class Libp2pHost:
     def is_on_probation(self, peer: PeerId, /) -> bool:
         return self._gate.is_on_probation(peer)
 
-    def is_accountable(self, peer: PeerId, /) -> bool:
-        return self.members is not None and self.members.roster.owner(peer) is not None
-
     @property
     def is_public(self) -> bool:
         return self.members is not None and self.members.roster.door is not None

@@ -102,12 +102,6 @@ class Host(Protocol):
     def is_on_probation(self, peer: PeerId, /) -> bool:
         """Return whether a peer belongs to somebody who joined a public swarm lately."""
 
-    def is_accountable(self, peer: PeerId, /) -> bool:
-        """Return whether a peer's key is a member's computer's, so that others can be shown what it signed.
-
-        A key that is made for one run has no certificate that everybody knows. In an open swarm nobody has one.
-        """
-
     @property
     def is_public(self) -> bool:
         """Return whether anybody may join the swarm, for some work."""

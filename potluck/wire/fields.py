@@ -39,7 +39,6 @@ class Field(IntEnum):
     RECEIPT = 18
     TAB = 19
     COUNTERSIGNED = 20
-    COMMITMENT = 21  # with the answer that completes a window, see `potluck.audit.commitments`
     # quotes
     ROWS = 24
     TOKENS = 25

@@ -55,7 +55,6 @@ class FakeNetwork:
     on_probation: Collection[PeerId] = ()
     places: Mapping[PeerId, str] = field(default_factory=dict)
     is_public: bool = False
-    of_one_run: Collection[PeerId] = ()  # nodes whose keys have no certificate
     nodes: dict[PeerId, FakeHost] = field(default_factory=dict)
     records: dict[DhtKey, dict[object, tuple[bytes, float]]] = field(default_factory=dict)
     _ports: itertools.count[int] = field(default_factory=lambda: itertools.count(1))
@@ -148,9 +147,6 @@ class FakeHost:
 
     def person_of(self, peer: PeerId, ticket: bytes = b"", /) -> PersonId | None:
         return self._network.person_of(peer, ticket)
-
-    def is_accountable(self, peer: PeerId, /) -> bool:
-        return peer not in self._network.of_one_run
 
     @property
     def is_public(self) -> bool:
