@@ -178,12 +178,8 @@ class Libp2pHost:
     def is_on_probation(self, peer: PeerId, /) -> bool:
         return self._gate.is_on_probation(peer)
 
-    @property
-    def is_public(self) -> bool:
-        return self.members is not None and self.members.roster.door is not None
-
     async def places(self) -> Mapping[PeerId, str]:
-        if not self.is_public:
+        if self.members is None or self.members.roster.door is None:
             return {}
         seen = {peer: first_origin(addrs) for peer, addrs in (await self.neighbours()).items()}
         return {peer: place_of(address) for peer, address in seen.items() if address}

@@ -102,10 +102,6 @@ class Host(Protocol):
     def is_on_probation(self, peer: PeerId, /) -> bool:
         """Return whether a peer belongs to somebody who joined a public swarm lately."""
 
-    @property
-    def is_public(self) -> bool:
-        """Return whether anybody may join the swarm, for some work."""
-
     async def places(self) -> Mapping[PeerId, str]:
         """Return the ranges of addresses at which peers of a public swarm are seen; nothing in other swarms.
 

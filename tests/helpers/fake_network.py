@@ -54,7 +54,6 @@ class FakeNetwork:
     person_of: PersonOf = each_for_itself
     on_probation: Collection[PeerId] = ()
     places: Mapping[PeerId, str] = field(default_factory=dict)
-    is_public: bool = False
     nodes: dict[PeerId, FakeHost] = field(default_factory=dict)
     records: dict[DhtKey, dict[object, tuple[bytes, float]]] = field(default_factory=dict)
     _ports: itertools.count[int] = field(default_factory=lambda: itertools.count(1))
@@ -147,10 +146,6 @@ class FakeHost:
 
     def person_of(self, peer: PeerId, ticket: bytes = b"", /) -> PersonId | None:
         return self._network.person_of(peer, ticket)
-
-    @property
-    def is_public(self) -> bool:
-        return self._network.is_public
 
     def is_on_probation(self, peer: PeerId, /) -> bool:
         return peer in self._network.on_probation
