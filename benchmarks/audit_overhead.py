@@ -1,17 +1,15 @@
 """What audits cost all who take part: `audit_overhead`.
 
-Three people serve the same blocks. One client checks signatures and has windows audited as it is usual for servers with
-a record. The sessions of the other are neither signed nor audited. They take turns. Compared is the CPU time of all
-processes, with p2pd.
+Three people serve the same blocks. One client has windows audited as it is usual for servers with a record, the other
+one has none audited. They take turns. Compared is the CPU time of all processes, with p2pd.
 """
 
 from __future__ import annotations
 
-from contextlib import AbstractContextManager, ExitStack, nullcontext
+from contextlib import AbstractContextManager, ExitStack
 from typing import Any
 from unittest.mock import patch
 
-import torch
 from potluck_gateway.completion import Options, complete
 
 from benchmarks.figures import Measured
@@ -20,7 +18,6 @@ from benchmarks.loops import PROMPT_TOKENS, cpu_ratio, generate, prompt, swarm_m
 from benchmarks.models import checkpoint
 from potluck.audit import CLEAN_AUDITS, WINDOW_TOKENS, audit_chance
 from potluck.client import ClientConfig
-from potluck.client.hop import Hop
 from potluck.protocol.blocks import Span
 
 _HIDDEN, _NUM_BLOCKS = 512, 4
@@ -52,8 +49,7 @@ def audit_overhead(soak: bool) -> Measured:
         before = audited.audits().audited
 
         def answer(model: Any) -> None:
-            with nullcontext() if model is audited else patch.object(Hop, "_new_commitments", _unsigned):
-                generate(model, _TOKENS)
+            generate(model, _TOKENS)
 
         value, upper, ms = cpu_ratio([audited, plain], pairs, answer, turns=_TURNS)
         report = audited.audits()
@@ -67,11 +63,6 @@ def audit_overhead(soak: bool) -> Measured:
         "pairs": pairs,
     }
     return Measured(value, detail, holds=upper <= _REACH + _ALLOWED and not report.wrong)
-
-
-def _unsigned(hop: Hop) -> None:
-    """Begin a session whose rows are reordered, after which neither side signs or hashes anything."""
-    hop._order = torch.zeros(1, dtype=torch.int64)
 
 
 def _audit_chance(chance: float) -> AbstractContextManager[object]:

@@ -96,17 +96,17 @@ def caught(soak: bool) -> Measured:
 
 
 def false_alarms(soak: bool) -> Measured:
-    """The honest servers among the audited ones and their auditors that are accused after the third opinion."""
+    """The honest servers among the audited ones and their auditors that are found wrong after the third opinion."""
     wanted = 100_000 if soak else 1
     count: Counter[str] = Counter()
-    accused: Counter[str] = Counter()
+    blamed: Counter[str] = Counter()
     while count["windows"] < wanted:
-        for each, blamed in _in_children(_alarms_of, FAMILIES, count["rounds"], soak):
+        for each, of_family in _in_children(_alarms_of, FAMILIES, count["rounds"], soak):
             count += each
-            accused += blamed
+            blamed += of_family
         count["rounds"] += 1
-    bound = 3 / count["windows"]  # of the chance for one window, by the rule of three, if nobody was accused
-    return Measured(accused.total(), {**count, "bound_for_one_window": bound, "accused": dict(accused)})
+    bound = 3 / count["windows"]  # of the chance for one window, by the rule of three, if nobody was blamed
+    return Measured(blamed.total(), {**count, "bound_for_one_window": bound, "blamed": dict(blamed)})
 
 
 def _in_children(
@@ -148,9 +148,9 @@ def _ranges(outputs: Outputs, honest: _Honest) -> str:
 
 
 def _alarms_of(name: str, seed: int, soak: bool) -> tuple[Counter[str], Counter[str]]:
-    """Return counts of audits of honest servers of one family, and accusations by format."""
+    """Return counts of audits of honest servers of one family, and the blamed ones by format."""
     count: Counter[str] = Counter()
-    accused: Counter[str] = Counter()
+    blamed: Counter[str] = Counter()
     with _model(name) as model:
         for form in FORMATS if soak else _QUICK_FORMATS:
             server = LabServer(model.folder, form, [Span(0, model.num_blocks)])
@@ -158,8 +158,8 @@ def _alarms_of(name: str, seed: int, soak: bool) -> tuple[Counter[str], Counter[
                 count["windows"] += 1
                 count["third opinions"] += outsider is not None
                 if outsider in (Outsider.AUDITED, Outsider.AUDITOR):
-                    accused[f"{name} {_name(form)}"] += 1
-    return count, accused
+                    blamed[f"{name} {_name(form)}"] += 1
+    return count, blamed
 
 
 def _honest_audits(server: LabServer, form: NumberFormat, seed: int) -> Iterator[Outsider | None]:

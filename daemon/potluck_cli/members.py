@@ -133,7 +133,7 @@ def _list(args: argparse.Namespace) -> int:
         (
             f"{member.name} (you)" if member.is_you else member.name,
             member.id,
-            _rank(member, now),
+            "on probation" if member.is_on_probation else member.rank,
             _day(member.joined_at),
             f"{member.invite} by {member.invited_by}" if member.invited_by else member.invite,
             ", ".join(f"{machine.name}{serving.get(machine.peer_id, '')}" for machine in member.machines),
@@ -153,14 +153,6 @@ def _list(args: argparse.Namespace) -> int:
         ]
         lines = [*lines, "", *Terminal().table(("OPEN INVITE", "USED", "EXPIRES"), rows)]
     return answer(args, found, lines)
-
-
-def _rank(member: methods.Member, now: float) -> str:
-    if member.excluded_until > now:
-        return f"not used until {_day(member.excluded_until)}: answered wrongly"
-    if member.unpaid_until > now:
-        return f"comes last until {_day(member.unpaid_until)}: accused falsely"
-    return "on probation" if member.is_on_probation else member.rank
 
 
 def _day(at: float) -> str:

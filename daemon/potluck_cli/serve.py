@@ -13,7 +13,6 @@ from potluck_control.codec import to_json
 from potluck_control.engine_messages import (
     EngineEvent,
     FilesChanged,
-    FoundWrong,
     Joining,
     Loading,
     Measured,
@@ -212,7 +211,5 @@ def _show(terminal: Terminal, event: EngineEvent) -> None:
         case FilesChanged(file, is_served) if file:
             told = "Serving goes on from memory." if is_served else "Waiting for the right file."
             terminal.line(f"{file} changed on disk. {told}")
-        case FoundWrong(people) if people:
-            terminal.line(f"{people} people found that this computer computes wrongly. Check its memory and its GPU.")
         case Offline():
             terminal.line("Left the swarm.")

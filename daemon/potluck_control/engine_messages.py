@@ -22,7 +22,7 @@ from potluck_control.network_report import Nearby as Nearby
 from potluck_control.network_report import NetworkCaps, NetworkReport
 from potluck_control.schema import SwarmOutlook
 
-PIPE_VERSION = 3
+PIPE_VERSION = 4
 REPORT_INTERVAL_S = 1.0
 MAX_LINE_BYTES = 32 * 1024 * 1024  # a roster of 10,000 people
 MIN_DUTY = 0.1  # of `Throttle`, so that a step ends
@@ -209,17 +209,6 @@ class FilesChanged:
 
 
 @dataclass(frozen=True, slots=True)
-class FoundWrong:
-    """Other people proved that this engine answered wrongly: nobody uses it before `until_s`, and it serves nothing.
-
-    `people` confirmed it; 0: the time has passed, and the engine comes back. `until_s` is in Unix seconds.
-    """
-
-    people: int
-    until_s: float
-
-
-@dataclass(frozen=True, slots=True)
 class Failed:
     """The engine could not start or go on, and exits."""
 
@@ -269,33 +258,6 @@ class Servers:
 
 
 @dataclass(frozen=True, slots=True)
-class Judged:
-    """What decided accusations mean for one person. Times are Unix seconds; 0: nothing.
-
-    Attributes:
-        person: the person's key, in hexadecimal; `name`: what others call them.
-        machines: peer ids of this person's computers.
-        at_s: of the latest accusation that was proven; credit from before counts for nothing.
-        excluded_until_s: nobody uses a server of this person, or one of them, before.
-        unpaid_until_s: this person's requests come last before, because of a false accusation.
-    """
-
-    person: str
-    name: str
-    machines: tuple[str, ...]
-    at_s: float
-    excluded_until_s: float
-    unpaid_until_s: float
-
-
-@dataclass(frozen=True, slots=True)
-class Verdicts:
-    """Everybody for whom a decided accusation means something, sent when that changes."""
-
-    people: tuple[Judged, ...]
-
-
-@dataclass(frozen=True, slots=True)
 class EngineReport:
     """State of the engine, sent every `REPORT_INTERVAL_S`."""
 
@@ -333,13 +295,12 @@ EngineEvent = (
     | Offline
     | Freed
     | FilesChanged
-    | FoundWrong
     | Failed
 )
 OnEvent = Callable[[EngineEvent], None]
 
 Command = LaunchSpec | Booked | Worth | Throttle | Network | Drain | Offload | Restore | Stop | Members
-Message = Command | EngineEvent | Reachable | Hello | SignedReceipt | Vouched | Met | Servers | Verdicts | EngineReport
+Message = Command | EngineEvent | Reachable | Hello | SignedReceipt | Vouched | Met | Servers | EngineReport
 _KINDS: dict[str, type] = {kind.__name__: kind for kind in get_args(Message)}
 
 

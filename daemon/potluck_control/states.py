@@ -76,7 +76,6 @@ class Reason(OpenEnum):
     AWAY = "away"  # nobody does; a sighting, never the reason of a state
     QUIET_TIME = "quiet_time"  # the game has ended; waiting in case it comes back
     ENGINE_FAILED = "engine_failed"
-    FOUND_WRONG = "found_wrong"  # other people proved that this computer answers wrongly
     FILES = "files"  # a file of the weights changed on disk
     SHUTDOWN = "shutdown"
     UNKNOWN = "unknown"  # as in State

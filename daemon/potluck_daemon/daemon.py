@@ -13,7 +13,7 @@ import time
 from collections.abc import Mapping
 from dataclasses import replace
 
-from potluck_control.engine_messages import Members, Met, SignedReceipt, Verdicts, Vouched
+from potluck_control.engine_messages import Members, Met, SignedReceipt, Vouched
 from potluck_control.launch_spec import LaunchSpec
 from potluck_control.places import Places
 from potluck_control.schema import Transition
@@ -34,7 +34,7 @@ from potluck_daemon.lookout import Lookout
 from potluck_daemon.loop import ServingLoop
 from potluck_daemon.presence.nvml import NvmlReader
 from potluck_daemon.reporting import logs
-from potluck_daemon.reporting.display import decided, slowness
+from potluck_daemon.reporting.display import slowness
 from potluck_daemon.reporting.history import HistoryFile
 from potluck_daemon.reporting.metrics.families import families
 from potluck_daemon.reporting.metrics.page import MetricsPage
@@ -95,7 +95,6 @@ class Daemon:
             notices=self._notices,
             audits=lambda: self._gateway.audits,
         )
-        self._verdicts = Verdicts(())
         self._page = MetricsPage(lambda: families(self.view.status(), self._supervisor.facts.report.metrics))
         self._turning_page: asyncio.Task[None] | None = None
         self._topics = self._make_topics()
@@ -179,13 +178,7 @@ class Daemon:
     # --- what the parts tell each other ------------------------------------------------------------------------------
 
     def _hear_engine(self) -> None:
-        facts = self._supervisor.facts
-        if facts.verdicts is not self._verdicts:
-            before, self._verdicts = self._verdicts, facts.verdicts
-            self._clerk.void({peer: each.at_s for each in facts.verdicts.people for peer in each.machines if each.at_s})
-            for text in decided(before, facts.verdicts, self.view.started_at):
-                self._keep_in_history(text)
-        self._clerk.value(facts.report.accounts)
+        self._clerk.value(self._supervisor.facts.report.accounts)
         self.wake()
 
     def _hear_of_receipts(self, message: SignedReceipt | Vouched | None) -> None:

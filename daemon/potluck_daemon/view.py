@@ -14,7 +14,7 @@ from potluck_daemon.configuration import Configuration
 from potluck_daemon.lookout import Lookout
 from potluck_daemon.loop import ServingLoop
 from potluck_daemon.metering.load import CpuMeter
-from potluck_daemon.reporting.display import changed_files, download, found_wrong, load_status, served, swarm_status
+from potluck_daemon.reporting.display import changed_files, download, load_status, served, swarm_status
 from potluck_daemon.settings.state import StateFile
 from potluck_daemon.supervisor.supervisor import Supervisor
 
@@ -70,7 +70,7 @@ class DaemonView:
             duty=decision.duty,
             use=self._account.budget.status(self._configuration.settings.limits),
             probes=self._lookout.watch.statuses(),
-            notices=(*self._configuration.notices, *self._notices(), *changed_files(facts), *found_wrong(facts)),
+            notices=(*self._configuration.notices, *self._notices(), *changed_files(facts)),
             loading=download(facts),
             network=facts.report.network,
             nearby=self._supervisor.nearby,

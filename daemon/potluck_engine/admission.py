@@ -8,14 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from potluck.audit.commitments import Terms
 from potluck.membership.budgets import Budgets
 from potluck.protocol.adapters import find_adapter
 from potluck.protocol.blocks import PeerId, PersonId, Span
 from potluck.protocol.codes import Code, RemoteError
-from potluck.protocol.messages import Caller, SessionOpening
-from potluck.protocol.receipts import swarm_id
-from potluck.protocol.records import NumberFormat, span_digest
+from potluck.protocol.messages import Caller
+from potluck.protocol.records import span_digest
 from potluck.protocol.swarm import Swarm
 
 
@@ -32,7 +30,6 @@ class Admission:
     ) -> None:
         self.budgets = budgets or Budgets()
         self._swarm = swarm
-        self.swarm_id = swarm_id(swarm)
         self._adapters = tuple(adapters)
         self.leaving = False
         self.back_in_s: float | None = None
@@ -83,11 +80,6 @@ class Admission:
         """Raises RemoteError NOT_SERVED."""
         if prefix != self._swarm.prefix or not self.kept.covers(span):
             raise RemoteError(Code.NOT_SERVED, f"blocks {span} are not served here, blocks {self.kept} are")
-
-    def terms(self, opening: SessionOpening, form: NumberFormat, adapter: str | None) -> Terms:
-        """Return what windows of a session have in common that computes in this format."""
-        weights = self._digest_of(opening.span)
-        return Terms(self.swarm_id, opening.span, weights, form, adapter or "", opening.exact, opening.packs)
 
     def _digest_of(self, span: Span) -> str:
         return span_digest(self._digests[span.start - self._span.start : span.end - self._span.start])

@@ -9,18 +9,16 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
-from potluck_control.engine_messages import MAX_ACCOUNTS, MAX_SERVERS, EngineReport, Judged, Servers, Verdicts
+from potluck_control.engine_messages import MAX_ACCOUNTS, MAX_SERVERS, EngineReport, Servers
 from potluck_control.methods.members import SeenServer
 from potluck_control.schema import SwarmOutlook
 
 from potluck.blocks.accelerators import memory_of
 from potluck.checkpoint.fetching import FETCHING
 from potluck.errors import PotluckError
-from potluck.membership.identity import peer_id_of
 from potluck.protocol.blocks import PeerId
 from potluck.protocol.records import LiveServer, ServerState
 from potluck_engine.fitting import total_limit_bytes
-from potluck_engine.node import Node
 from potluck_engine.placement.swarm_outlook import swarm_outlook
 from potluck_engine.server import Engine
 
@@ -40,7 +38,7 @@ class EngineReporter:
         look_now: set to look at the swarm at once.
     """
 
-    def __init__(self, engine: Engine, on_servers: Callable[[Servers | Verdicts], None]) -> None:
+    def __init__(self, engine: Engine, on_servers: Callable[[Servers], None]) -> None:
         """Raises UsageError: the engine's device is not there."""
         self.look_now = asyncio.Event()
         self._engine = engine
@@ -49,7 +47,6 @@ class EngineReporter:
         self._coverage: tuple[int, ...] = ()
         self._coverage_at = 0.0
         self._outlook: SwarmOutlook | None = None
-        self._verdicts = Verdicts(())
 
     def report(self) -> EngineReport:
         engine, spec = self._engine, self._engine.spec
@@ -98,27 +95,7 @@ class EngineReporter:
         self._coverage = tuple(sum(block in span for span in online) for block in range(num_blocks))
         self._coverage_at = time.monotonic()
         self._outlook = swarm_outlook(view.servers, num_blocks)
-        verdicts = verdicts_of(self._engine.node)
-        if verdicts != self._verdicts:
-            self._verdicts = verdicts
-            self._on_servers(verdicts)
         self._on_servers(Servers(seen_servers(view.servers, self._engine.node.peer_id)))
-
-
-def verdicts_of(node: Node) -> Verdicts:
-    """Return what decided accusations mean for the people of the swarm."""
-    members = node.host.members
-    if members is None:
-        return Verdicts(())
-    found = []
-    for person, standing in node.directory.exclusions.judgement.standings.items():
-        member = members.roster.person(bytes.fromhex(person))
-        excluded_s = max((standing.excluded_until_s, *(until_s for _, until_s in standing.servers_until_s)))
-        if member is None or not max(standing.credit_from_s, excluded_s, standing.unpaid_until_s):
-            continue
-        machines = tuple(peer_id_of(machine.machine) for machine in member.machines)
-        found.append(Judged(person, member.name, machines, standing.credit_from_s, excluded_s, standing.unpaid_until_s))
-    return Verdicts(tuple(sorted(found, key=lambda judged: judged.person)))
 
 
 def seen_servers(servers: Sequence[LiveServer], own: PeerId) -> tuple[SeenServer, ...]:

@@ -16,7 +16,6 @@ import torch
 
 from potluck.blocks.adapters import PrivateAdapter
 from potluck.foreign import CallCoding, ForeignPeers, SessionCoding
-from potluck.membership.gate import MembersGate
 from potluck.p2p.network import Host, Stream
 from potluck.protocol.blocks import PeerId, PersonId, Span
 from potluck.protocol.codes import Code, RemoteError
@@ -36,7 +35,6 @@ from potluck.wire.questions import (
     encode_quote,
 )
 from potluck_engine.compute.call_scheduler import Pieces, Priority
-from potluck_engine.hearings import Hearings
 from potluck_engine.in_thread import in_thread_if_large
 from potluck_engine.inference import serve_session
 from potluck_engine.kept_passes import KEEP_S, PassKey
@@ -59,7 +57,6 @@ class Handlers:
     host: Host
     version: str
     foreign: ForeignPeers | None = None
-    members: MembersGate | None = None  # None: nobody accuses anybody in an open swarm
     _large_calls: int = field(default=0, init=False)
     _pushes: Pushes = field(init=False)
     _rounding: torch.Generator = field(default_factory=torch.Generator, init=False)
@@ -76,9 +73,6 @@ class Handlers:
         await host.serve_unary(protocols.SETTLE, self.settle)
         await host.serve_stream(protocols.SESSION, self.session, max_frame_bytes=self.limits.max_frame_bytes)
         await host.serve_stream(protocols.PUSH, self.push, max_frame_bytes=self.limits.max_frame_bytes)
-        if self.members is not None:
-            hearings = Hearings(lambda: self.state, self.members)
-            await host.serve_stream(protocols.HEAR, hearings.hear, max_frame_bytes=PART_BYTES + MAX_FIELD_BYTES)
         for protocol, stream_call in (
             (protocols.FORWARD, self.forward),
             (protocols.BACKWARD, self.backward),

@@ -29,7 +29,6 @@ from potluck.protocol.blocks import PeerId, PersonId, Span
 from potluck.protocol.buffers import Buffer
 from potluck.protocol.codes import Code, RemoteError
 from potluck.protocol.messages import StepReply, StepRequest, Timing
-from potluck.wire import sessions
 from potluck.wire.packing import can_pack, pack
 from potluck_engine.in_thread import in_thread_if_large, is_large
 from potluck_engine.memory.session_memory import SessionMemory, SessionStep
@@ -43,7 +42,6 @@ log = logging.getLogger(__name__)
 
 _MAX_ANSWERS = 4  # that have not left; the next step waits for a client that does not read them
 
-Signing = asyncio.Task[tuple[Buffer, ...]]
 """An answer that a thread signs."""
 
 _CLOSING = StepRequest(hidden=None)
@@ -75,8 +73,6 @@ async def _serve(
 ) -> None:
     """Serve the session that `request` opens; `held` keeps its private adapter."""
     session = _open(state, request, peer, held)
-    if coding is not sessions:  # stock peers don't read signatures
-        session.notes = None
     if session.memory.adapter is not None:  # now: what is wrong with it is no other session's trouble
         await asyncio.to_thread(state.blocks.whole.adapters.load, session.memory.adapter)
     served = SessionStream(state, pushes, stream, session, coding)
@@ -118,7 +114,6 @@ def _open(state: SpanState, request: StepRequest, peer: PeerId, held: ExitStack)
     alloc_timeout_s = min(opening.alloc_timeout_s, state.limits.alloc_timeout_s)
     session = ServedSession(opening.session_id, opening.max_length, alloc_timeout_s, memory)
     session.memory.holder.is_spare = request.is_spare
-    session.notes = state.notes_of(memory, opening)
     session.packs = opening.packs
     return session
 
@@ -139,8 +134,7 @@ class SessionStream:
         self._state = state
         self._stream = stream
         self._running: tuple[SessionStep, StepRequest, StepRange] | None = None
-        self._answers: deque[tuple[Buffer, ...] | Signing] = deque()  # that have not left
-        self._signing: Signing | None = None  # the latest answer that a thread signs
+        self._answers: deque[tuple[Buffer, ...]] = deque()  # that have not left
         self._sending: asyncio.Task[None] | None = None  # sends them
         self._packing: asyncio.Task[None] | None = None  # a large output, whose step counts as running
         self._room = asyncio.Event()  # the client may send more
@@ -201,7 +195,7 @@ class SessionStream:
             timer.cancel()
         self._state.tabs.close_tab(self._tab)
         self._pushes.close()
-        for task in (self._packing, self._sending, self._signing):
+        for task in (self._packing, self._sending):
             if task is not None:
                 task.cancel()
         is_told = isinstance(self._why, RemoteError) and self._why.code is Code.DRAINING
@@ -338,33 +332,8 @@ class SessionStream:
             input_digest=digest,
             packed=packed,
         )
-        if self._signing is not None or is_large(request.hidden.nbytes if request.hidden is not None else 0):
-            self._signing = asyncio.create_task(self._signed_in_thread(self._signing, request, plan.start, reply))
-            self._answers.append(self._signing)
-            if self._sending is None:
-                self._sending = asyncio.create_task(self._send_slowly())
-        else:
-            self._send(self._coding.encode_step_reply(self._signed(request, plan.start, reply)))
+        self._send(self._coding.encode_step_reply(reply))
         self._advance()
-
-    def _signed(self, request: StepRequest, start: int, reply: StepReply) -> StepReply:
-        """Return an answer with a signature under the windows that it completes."""
-        notes = self.session.notes
-        if notes is None or request.hidden is None:
-            return reply
-        is_plain = request.prompts is None and request.hypo_ids is None
-        return replace(reply, commitment=notes.sign(start, request.hidden, reply.hidden, is_plain=is_plain))
-
-    async def _signed_in_thread(
-        self, before: Signing | None, request: StepRequest, start: int, reply: StepReply
-    ) -> tuple[Buffer, ...]:
-        """Return the signed answer of a long step, whose hashes would hold up the loop, after those `before`."""
-        if before is not None:
-            await before
-        signed = await asyncio.to_thread(self._signed, request, start, reply)
-        if self._signing is asyncio.current_task():
-            self._signing = None
-        return self._coding.encode_step_reply(signed)
 
     def _send(self, pieces: tuple[Buffer, ...]) -> None:
         try:
@@ -379,9 +348,7 @@ class SessionStream:
     async def _send_slowly(self) -> None:
         try:
             while self._answers:
-                first = self._answers[0]
-                pieces = await first if isinstance(first, asyncio.Task) else first
-                await self._stream.send(*pieces, timeout_s=self._state.limits.send_timeout_s)
+                await self._stream.send(*self._answers[0], timeout_s=self._state.limits.send_timeout_s)
                 self._answers.popleft()
                 if self._answers:
                     self._advance()

@@ -133,7 +133,6 @@ class Tabs:
         self._calls: OrderedDict[tuple[PeerId, Span], ServerTab] = OrderedDict()
         self._worth: Mapping[PeerId, int] = {}
         self._person_of: Callable[[PeerId], PersonId | None] = each_for_itself
-        self._is_unpaid: Callable[[PersonId], bool] = lambda person: False
         self._client_worth: Mapping[PersonId, int] = {}  # replaced, never changed, because other threads read it
         self._shown_at: OrderedDict[PeerId, float] = OrderedDict()
         self._next_show_at = 0.0
@@ -145,16 +144,14 @@ class Tabs:
         swarm: Swarm,
         parameters: tuple[int, ...],
         person_of: Callable[[PeerId], PersonId | None] = each_for_itself,
-        is_unpaid: Callable[[PersonId], bool] = lambda person: False,
     ) -> None:
         """Keep tabs from now on, if there is an outbox to put receipts into.
 
         Args:
             parameters: of each block of the model.
             person_of: names who runs a client.
-            is_unpaid: tells whether somebody's credit counts for nothing now.
         """
-        self._person_of, self._is_unpaid = person_of, is_unpaid
+        self._person_of = person_of
         if self._folder is None:
             return
         try:
@@ -316,7 +313,7 @@ class Tabs:
             part = max(self._worth.get(account, 0) - owed[account], 0) // len(names)
             for client in names.keys() - late:
                 person = self._person_of(client)
-                if person is not None and not self._is_unpaid(person):
+                if person is not None:
                     worth[person] += part
         self._client_worth = worth
 

@@ -20,7 +20,6 @@ from potluck_control.launch_spec import LaunchSpec
 
 from potluck.blocks import BlockSpan
 from potluck.checkpoint import Checkpoint
-from potluck.checkpoint.families import has_experts
 from potluck.checkpoint.parameters import block_parameters
 from potluck.errors import PotluckError, UsageError
 from potluck.open_swarms import adapter_for
@@ -92,8 +91,7 @@ class EngineRuntime:
             state = await self._new_state(blocks, max_blocks)
             parameters = await asyncio.to_thread(block_parameters, checkpoint)
             host = self._node.host
-            is_unpaid = self._node.directory.exclusions.is_unpaid
-            self._tabs.begin(host.identity, spec.swarm, parameters, host.budgets.person_of, is_unpaid)
+            self._tabs.begin(host.identity, spec.swarm, parameters, host.budgets.person_of)
         await compute.perform(state.stage)
         handlers = await self._handlers_of(state)
         info = decode_info(await handlers.info(b"", self._node.peer_id))
@@ -152,21 +150,12 @@ class EngineRuntime:
             budgets=self._node.host.budgets,
             private_adapter_bytes=spec.private_adapters_mb << 20,
         )
-        identity = self._node.host.identity
-        return replace(
-            state,
-            identity=identity,
-            dtype=spec.dtype,
-            quantization=spec.quantization,
-            has_experts=has_experts(blocks.model_config),
-        )
+        return replace(state, dtype=spec.dtype, quantization=spec.quantization)
 
     async def _handlers_of(self, state: SpanState) -> Handlers:
         if self._handlers is None:
             host = self._node.host
-            self._handlers = Handlers(
-                state, host, version("potluck"), adapter_for(self._spec.swarm), members=host.members
-            )
+            self._handlers = Handlers(state, host, version("potluck"), adapter_for(self._spec.swarm))
             await self._handlers.register()
         self._handlers.state = state
         return self._handlers

@@ -29,8 +29,6 @@ from potluck_control.engine_metrics import EngineMetrics
 from potluck_control.launch_spec import LaunchSpec
 from potluck_control.places import user_places
 
-from potluck.audit.accusations import Finding
-from potluck.audit.consequences import Case
 from potluck.blocks import BlockSpan
 from potluck.blocks.streaming import SlotStream
 from potluck.checkpoint import Checkpoint
@@ -104,7 +102,6 @@ class Engine:
         self._watching_files: tuple[asyncio.Task[None], ...] = ()
         self._files = FileWatch()
         self._changed_file = ""  # that the daemon knows of; empty: all are right
-        self._is_wrong = False  # others proved that this engine answered wrongly, and the span was given up
         self._lacks_files = False  # the span was given up, and comes back when its files are right
         self._is_offloaded = False  # somebody else needs the device, until `restore`
         self._load_at = 0.0  # not before this time, monotonic
@@ -161,7 +158,7 @@ class Engine:
             raise
         if self.loader.ranks is not None:
             self._watching_ranks = asyncio.create_task(self._watch_ranks())
-        watches = (self._watch_files(), self._files.look_slowly(), self._watch_memory(), self._watch_verdicts())
+        watches = (self._watch_files(), self._files.look_slowly(), self._watch_memory())
         self._watching_files = tuple(map(asyncio.create_task, watches))
 
     async def stop(self) -> None:
@@ -211,13 +208,10 @@ class Engine:
     async def restore(self) -> None:
         """Take the weights again, or load them anew, and return to the swarm; if files changed, once they are right.
 
-        After `drain` the weights are still there, and the open sessions go on. An excluded engine returns when that
-        time is over. Raises PotluckError, as `start`.
+        After `drain` the weights are still there, and the open sessions go on. Raises PotluckError, as `start`.
         """
         async with self._changing:
             was_offloaded, self._is_offloaded = self._is_offloaded, False
-            if self._is_wrong or self.node.directory.case_against_me() is not None:
-                return  # `_watch_verdicts` does what is due
             phase = self._in_service()
             if was_offloaded or self._lacks_files:
                 await self._bring_back(phase)
@@ -328,7 +322,7 @@ class Engine:
     async def _bring_back(self, phase: InService) -> None:
         """Bring up the span that was served before, with the same weights, or wait for its files."""
         blocks = phase.state.blocks
-        if blocks.is_restorable and not self._lacks_files and not self._is_wrong:
+        if blocks.is_restorable and not self._lacks_files:
             take = partial(self.runtime.take_back, phase.state)
         else:
             take = partial(self.loader.load_same, phase.checkpoint, blocks.whole)
@@ -403,8 +397,6 @@ class Engine:
         while True:
             await asyncio.sleep(INTERVAL_S)
             phase = self._in_service()
-            if self._is_wrong:
-                continue
             weights = phase.state.blocks.whole.weights
             file = await self._files.look(weights.origins)
             is_news = file != self._changed_file
@@ -422,7 +414,7 @@ class Engine:
         watch = MemoryWatch()
         while True:
             blocks = self._in_service().state.blocks.whole
-            if blocks.weights.stream is not None or self._is_wrong:  # slots hold one block after another
+            if blocks.weights.stream is not None:  # slots hold one block after another
                 await asyncio.sleep(INTERVAL_S)
             elif name := await watch.look(blocks.decoder):
                 log.error("the weights %s changed in memory", name)
@@ -431,35 +423,6 @@ class Engine:
                     PotluckError("weights were damaged in memory, so they are loaded anew", hint=hint)
                 )
                 return
-
-    async def _watch_verdicts(self) -> None:
-        """Stop serving when other people prove that this engine answers wrongly, and come back when they forgive it."""
-        while True:
-            await asyncio.sleep(INTERVAL_S)
-            case = self.node.directory.case_against_me()
-            if self._is_offloaded:
-                continue
-            if case is not None and not self._is_wrong:
-                await self._give_up_as_wrong(case)
-            elif case is None and self._is_wrong:
-                log.info("the time has passed in which nobody used this server; the blocks are loaded anew")
-                async with self._changing:
-                    await self._bring_back(self._in_service())
-                    self._is_wrong = False
-                self._on_event(events.FoundWrong(0, 0.0))
-
-    async def _give_up_as_wrong(self, case: Case) -> None:
-        """Leave the swarm at once: something in this computer is broken, and nobody uses its answers any more."""
-        async with self._changing:
-            self._is_wrong = True
-            phase = self._in_service()
-            until_s = self.node.directory.exclusions.ends_at(self.node.peer_id)
-            people = len({opinion.person for opinion in case.opinions if opinion.finding is Finding.WRONG})
-            log.error("%d people repeated what this computer computed and found it wrong", people)
-            await phase.mover.stop()
-            await self._refuse_new(phase)
-            await asyncio.gather(self._leave_directory(phase), self.runtime.give_up(phase.state, closes_all=True))
-            self._on_event(events.FoundWrong(people, until_s))
 
     async def _fetch_ends(self, checkpoint: Checkpoint) -> None:
         """Get the files that only clients need, so that this computer's chat finds them, if members have the model."""

@@ -16,7 +16,6 @@ from potluck.protocol.blocks import PersonId, Span
 from potluck.protocol.codes import Code, RemoteError
 from potluck.protocol.messages import StepRequest
 from potluck_engine.memory.session_memory import SessionMemory
-from potluck_engine.notary import SessionNotes
 
 MAX_WAITING = 4  # steps not begun; a client that pipelines more waits
 QUIET_S = 30.0  # after which a session may have to make room even if its person has no other
@@ -41,7 +40,6 @@ class ServedSession:
     memory: SessionMemory
     position: int = 0
     waiting: deque[StepRequest] = field(default_factory=deque)
-    notes: SessionNotes | None = None  # None: nothing is signed
     packs: bool = False  # its outputs are rounded and leave packed
 
     def plan(self, request: StepRequest) -> StepRange:

@@ -12,16 +12,13 @@ from pathlib import Path
 from potluck_control.engine_metrics import EngineMetrics
 from potluck_control.launch_spec import ServingLimits
 
-from potluck.audit.commitments import WindowLog
 from potluck.blocks import BlockSpan
 from potluck.blocks.accelerators import takes_one_thread
 from potluck.blocks.pages import PAGE_TOKENS, pages_of
 from potluck.blocks.reshaping import part_of
 from potluck.membership.budgets import Budgets
-from potluck.membership.identity import Identity
 from potluck.protocol.blocks import Span
 from potluck.protocol.codes import Code, RemoteError
-from potluck.protocol.messages import SessionOpening
 from potluck.protocol.records import NumberFormat
 from potluck.protocol.swarm import Swarm
 from potluck.wire.limits import Limits
@@ -35,9 +32,7 @@ from potluck_engine.loaded_blocks import LoadedBlocks
 from potluck_engine.memory.paging import Paging
 from potluck_engine.memory.parking import Parking
 from potluck_engine.memory.private_adapters import PrivateAdapters
-from potluck_engine.memory.session_memory import SessionMemory
 from potluck_engine.memory.spilling import SpillStore
-from potluck_engine.notary import SessionNotes
 from potluck_engine.ranks.ranked import RankedBlocks, loaded_blocks
 from potluck_engine.receipts import Tabs
 from potluck_engine.sessions import SessionTable
@@ -72,10 +67,8 @@ class SpanState:
     wire_limits: Limits
     tabs: Tabs
     private: PrivateAdapters
-    identity: Identity | None = None  # signs what sessions computed; None: nothing is signed
     dtype: str = "float32"
     quantization: str = "none"
-    has_experts: bool = False
 
     @classmethod
     def of(
@@ -165,13 +158,6 @@ class SpanState:
         layout = self.blocks.whole.layout
         cache = "int8" if layout is not None and layout.is_int8 else "none"
         return NumberFormat(self.dtype, self.quantization, cache)
-
-    def notes_of(self, memory: SessionMemory, opening: SessionOpening) -> SessionNotes | None:
-        """Return what a new session's windows are signed with."""
-        if self.identity is None or memory.private is not None:  # nobody else could repeat what an adapter changed
-            return None
-        terms = self.admission.terms(opening, self.format, memory.adapter)
-        return SessionNotes(terms, self.identity, WindowLog())
 
     @property
     def is_ragged(self) -> bool:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from potluck.audit.choices import CLEAN_AUDITS, WINDOW_TOKENS, audit_chance, choose_auditor, choose_window
     from potluck.audit.differences import Apart, difference
-    from potluck.audit.limits import HonestDifferences, widest_limit
+    from potluck.audit.limits import HonestDifferences
     from potluck.audit.verdicts import Differences, Opinion, Outsider, compare, settle
 
 _HOMES = {
@@ -28,7 +28,6 @@ _HOMES = {
     "compare": "verdicts",
     "difference": "differences",
     "settle": "verdicts",
-    "widest_limit": "limits",
 }
 
 __all__ = [
@@ -45,7 +44,6 @@ __all__ = [
     "compare",
     "difference",
     "settle",
-    "widest_limit",
 ]
 
 

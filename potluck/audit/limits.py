@@ -76,7 +76,7 @@ class HonestDifferences:
         """Return the largest difference of honest servers in this number format; None: it is not known.
 
         Args:
-            packs: see `Terms`.
+            packs: outputs are rounded so that they can travel packed.
         """
         allowed = _allowed(form, has_experts=self._has_experts, packs=packs)
         if allowed is None:
@@ -113,18 +113,3 @@ def _allowed(form: NumberFormat, *, has_experts: bool, packs: bool) -> _Allowed 
     if has_experts and (is_quantized or not is_float32):
         return _Allowed(Apart(_ROUTED, widest), _ROUTED_QUANTIZED_MARGIN if is_quantized else _ROUTED_MARGIN)
     return _Allowed(Apart(widest, math.inf), _MARGIN)
-
-
-def widest_limit(form: NumberFormat, *, has_experts: bool = False, packs: bool = False) -> Apart | None:
-    """Return the limits for a model of which nothing is known yet; None: for a format of another implementation.
-
-    Args:
-        packs: see `Terms`.
-    """
-    allowed = _allowed(form, has_experts=has_experts, packs=packs)
-    return None if allowed is None else allowed.widest
-
-
-def narrowest_limit(form: NumberFormat, widest: Apart) -> float:
-    """Return a difference of most tokens that says nothing where honest servers differ by up to `widest`."""
-    return _NARROWEST[form.dtype] if math.isinf(widest.least) else widest.most

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import math
 from enum import Enum, auto
-from itertools import chain
 from typing import Final, NamedTuple
 
-from potluck.audit.accusations import Finding
 from potluck.audit.differences import Apart
 
 _MARGIN: Final = 2.0  # how much further off than the honest servers somebody must be
@@ -48,31 +46,11 @@ def compare(difference: Apart, limit: Apart | None) -> Opinion:
     return Opinion.AGREES if agrees else Opinion.DISAGREES
 
 
-def judge_window(found: Differences, narrowest: float, widest: Apart) -> Finding | None:
-    """Return what somebody says who repeated a window in steps and in one prefill; None: it can't be told.
-
-    A window is wrong if it differs from both repetitions by more than honest servers of any device and family may. It
-    is right if it differs from the steps by no more than these differ from the prefill. Between the two nobody is
-    blamed, neither the server nor whoever accused it.
-
-    Args:
-        found: `claims` and `prefills` are both between the accused server and the prefill.
-        narrowest: a difference of most tokens that says nothing.
-        widest: see `widest_limit`.
-    """
-    if any(map(math.isnan, chain(*found))):
-        return None
-    for _, steps, prefills, honest, limit in zip(*found, widest, strict=True):
-        if min(steps, prefills) > max(limit, _MARGIN * honest):
-            return Finding.WRONG
-    return Finding.RIGHT if found.steps.most <= max(narrowest, _MARGIN * found.honest.most) else None
-
-
 def settle(found: Differences, limit: Apart) -> Outsider:
     """Return who stands alone, after audited server and auditor disagreed.
 
     Nobody does unless one of them agrees with the third server and the other differs from both clearly more than honest
-    steps differ from an honest prefill. A third server that differs from both, or from itself, accuses nobody. Both
+    steps differ from an honest prefill. A third server that differs from both, or from itself, decides nothing. Both
     ways of measuring may tell.
     """
     by_measure = (_settle(*of_one) for of_one in zip(*found, limit, strict=True))

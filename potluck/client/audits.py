@@ -33,14 +33,9 @@ from potluck.audit import (
     compare,
     difference,
     settle,
-    widest_limit,
 )
-from potluck.audit.accusations import Finding, Verdict
 from potluck.audit.differences import Window
-from potluck.audit.verdicts import judge_window
-from potluck.client.accusing import Accuser, SignedCase
 from potluck.client.calls import Calls
-from potluck.client.commitments import SignedWindows
 from potluck.client.config import ClientConfig
 from potluck.client.history import History
 from potluck.client.hop import Hop
@@ -75,11 +70,7 @@ class _Case:
     inputs: Tensor
     outputs: Tensor
     pieces: tuple[int, ...]  # tokens of each step within the window
-    window: int
-    row: int
-    rows: int  # of the session
     is_fed_rounded: bool  # the inputs can travel packed
-    signed: SignedWindows | None  # by the server
 
     def kind(self, form: NumberFormat) -> tuple[Span, NumberFormat, bool]:
         """Return what the honest difference of steps in this format depends on, besides the model."""
@@ -103,11 +94,8 @@ class Audits:
         rng: np.random.Generator,
         *,
         has_experts: bool,
-        accuser: Accuser | None = None,
     ) -> None:
         """`rng` draws the windows; nobody else may know its state. `has_experts`: see `HonestDifferences`."""
-        self._accuser = accuser
-        self._has_experts = has_experts
         self.report = AuditReport()
         self._servers = servers
         self._calls = calls
@@ -122,8 +110,6 @@ class Audits:
 
     def note(self, hop: Hop, start: int, outputs: Tensor) -> None:
         """Take notice of outputs of the tokens from `start` on, and perhaps begin an audit of a window of them."""
-        if hop.commitments is not None and hop.commitments.owes:
-            self._servers.note_unsigned(hop.peer_id)
         if self._config.audits == "off" or hop.history.prompts is not None or not hop.part.server.record.is_ours:
             return
         self._used.add(hop.peer_id)
@@ -152,11 +138,7 @@ class Audits:
             inputs=inputs,
             outputs=hop.windows.take(window, row),
             pieces=hop.windows.pieces(window),
-            window=window,
-            row=row,
-            rows=hop.history.batch,
             is_fed_rounded=hop.is_fed_rounded,
-            signed=None if hop.commitments is None else hop.commitments.of(window),
         )
 
     async def _run(self, case: _Case) -> None:
@@ -198,7 +180,7 @@ class Audits:
         if not self._honest.wants(kind, other):
             return
         try:
-            steps = _numbers((await self._repeat(case, auditor))[0])
+            steps = _numbers(await self._repeat(case, auditor))
         except PotluckError as error:
             _log.info("blocks %s: an auditor did not repeat the steps: %s", case.part.span, error.message)
         else:
@@ -224,7 +206,7 @@ class Audits:
             )
             return
         prefill = _numbers(await self._prefill(case, third))
-        steps = _numbers((await self._repeat(case, third))[0])
+        steps = _numbers(await self._repeat(case, third))
         found = Differences(
             claims=difference(claimed, recomputed),
             steps=difference(claimed, steps),
@@ -242,16 +224,9 @@ class Audits:
         self.report.undecided -= 1
         if outsider is Outsider.AUDITED:
             self._leave(case.part.server.record, case.person)
-            await self._accuse(case, found._replace(prefills=found.claims))
-            return
-        self._clean[case.person] += 1
-        self._leave(auditor.server.record, other)
-        again, signed = await self._repeat(case, auditor)  # a stateless answer is not signed
-        repeated = _numbers(again)
-        apart = difference(repeated, prefill)
-        found = found._replace(claims=apart, steps=difference(repeated, steps), prefills=apart)
-        part = replace(auditor, span=case.part.span)
-        await self._accuse(replace(case, part=part, outputs=again, row=0, rows=1, signed=signed), found)
+        else:
+            self._clean[case.person] += 1
+            self._leave(auditor.server.record, other)
 
     async def _is_backed(
         self, case: _Case, asked: Collection[PersonId | None], seed: bytes, lone: Window, limit: Apart
@@ -277,40 +252,6 @@ class Audits:
             f"{_name(record)} computed blocks {record.span} wrongly: two other people's servers agree on another "
             "result. That person's servers aren't used any more. Earlier answers may be wrong, so ask again."
         )
-
-    async def _accuse(self, case: _Case, found: Differences) -> None:
-        """Show other people what a server signed, if it differs by more than any honest server may.
-
-        Args:
-            found: what `judge_window` takes.
-        """
-        record = case.part.server.record
-        widest = widest_limit(record.format, has_experts=self._has_experts, packs=case.opening.packs)
-        is_clear = widest is not None and judge_window(found, 0.0, widest) is Finding.WRONG
-        if self._accuser is None or case.signed is None or not is_clear:
-            return
-        signed = SignedCase(
-            record,
-            case.opening.prefix,
-            case.signed,
-            case.rows,
-            case.row,
-            case.window,
-            case.pieces,
-            case.inputs,
-            case.outputs,
-        )
-        outcome = await self._accuser.accuse(signed, self._servers.jurors(record, case.part.span, case.needs))
-        if outcome is not None and outcome.verdict is Verdict.PROVEN:
-            self.report.proven.append(_name(record))
-            self._config.on_wrong(
-                f"{outcome.wrong} other people repeated what {_name(record)} computed and found it wrong, too. Nobody "
-                "in the swarm uses that server for now."
-            )
-            await self._servers.refresh()
-        elif outcome is not None and outcome.verdict is Verdict.REFUTED:
-            self.report.refuted.append(_name(record))
-            _log.warning("blocks %s: others found what %s computed to be right", case.part.span, _name(record))
 
     def _choose(
         self, case: _Case, unwanted: Collection[PersonId | None], seed: bytes, form: NumberFormat | None = None
@@ -338,8 +279,8 @@ class Audits:
         output = await forward_at(self._calls, hop, case.opening.prefix, case.inputs, packed=packed)
         return output[0, -WINDOW_TOKENS:]
 
-    async def _repeat(self, case: _Case, part: RouteHop) -> tuple[Tensor, SignedWindows | None]:
-        """Return the window as a session computes it in the steps of the audited server, and the server's signature.
+    async def _repeat(self, case: _Case, part: RouteHop) -> Tensor:
+        """Return the window as a session computes it in the steps of the audited server.
 
         Raises:
             RemoteError: the server refuses or fails.
@@ -354,7 +295,6 @@ class Audits:
         hop = Hop(self._calls, part, opening, History(), lambda _: False, is_fed_rounded=case.is_fed_rounded)
         position = case.inputs.shape[1] - WINDOW_TOKENS
         outputs = []
-        signed = None
         try:
             if position:
                 hop.history.append(case.inputs[:, :position])
@@ -363,10 +303,9 @@ class Audits:
                 hop.history.append(case.inputs[:, position : position + tokens])
                 outputs.append(await hop.catch_up(position))
                 position += tokens
-            signed = None if hop.commitments is None else hop.commitments.of(case.window)
         finally:
             await hop.close()
-        return torch.cat(outputs, dim=1)[0], signed
+        return torch.cat(outputs, dim=1)[0]
 
 
 def _numbers(outputs: Tensor) -> Window:

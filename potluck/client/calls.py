@@ -26,7 +26,6 @@ from potluck.tasks import BackgroundTasks
 from potluck.wire import protocols, sessions
 from potluck.wire.adapters import encode_upload
 from potluck.wire.calls import CallRequest, ReplyJoiner, encode_call
-from potluck.wire.hearings import HearingRequest, decode_attestation, encode_hearing
 from potluck.wire.questions import decode_countersigned, encode_receipt
 
 T = TypeVar("T")
@@ -55,9 +54,7 @@ class Calls:
         config: ClientConfig,
         caller_for: Callable[[ServerRecord, Span], Caller],
         foreign: ForeignPeers | None = None,
-        swarm_id: bytes = b"",
     ) -> None:
-        self.swarm_id = swarm_id  # see `receipts.swarm_id`
         self.caller_for = caller_for
         self._foreign = foreign
         self.signer = Unsigned()  # of receipts
@@ -66,23 +63,13 @@ class Calls:
         self._closing = BackgroundTasks()
         self._brought: OrderedDict[tuple[PeerId, bytes], asyncio.Future[None]] = OrderedDict()  # adapters at servers
 
-    @property
-    def pays_unsigned(self) -> bool:
-        """Return whether windows are paid for that a server doesn't sign: among people who know each other."""
-        return not self._host.is_public
-
     def open_tab(self, part: RouteHop) -> Tab:
         """Return a new tab for one stream to a server."""
-        return self.signer.open_tab(part.peer_id, part.span) if self._may_pay(part) else Tab()
+        return self.signer.open_tab(part.peer_id, part.span)
 
     def tab_of_calls(self, part: RouteHop) -> Tab:
         """Return the tab of all stateless calls to a server through this span."""
-        return self.signer.tab_of_calls(part.peer_id, part.span) if self._may_pay(part) else Tab()
-
-    def _may_pay(self, part: RouteHop) -> bool:
-        """Return whether a server is paid: in a public swarm, only if others could be shown that it lied."""
-        is_provable = part.server.record.is_ours and self._host.is_accountable(part.peer_id)
-        return is_provable or not self._host.is_public
+        return self.signer.tab_of_calls(part.peer_id, part.span)
 
     async def open_steps(self, record: ServerRecord) -> StepStream:
         """Open a stream for one session. Raises RemoteError UNREACHABLE."""
@@ -117,14 +104,6 @@ class Calls:
         stream = await self._open(peer, protocol)
         try:
             return await self.patiently(peer, _exchange(stream, request))
-        finally:
-            self.close_soon(stream)
-
-    async def hear(self, record: ServerRecord, request: HearingRequest) -> bytes:
-        """Have a server repeat a window, and return the statement that it signed. Raises RemoteError."""
-        stream = await self._open(record.peer_id, protocols.HEAR)
-        try:
-            return await self.patiently(record.peer_id, _hear(stream, request))
         finally:
             self.close_soon(stream)
 
@@ -242,15 +221,6 @@ async def _exchange(stream: Stream, request: CallRequest) -> TensorReply:
         if joiner.add(body):
             return joiner.reply()
     raise RemoteError(Code.UNREACHABLE, "the server closed the stream before its answer was whole")
-
-
-async def _hear(stream: Stream, request: HearingRequest) -> bytes:
-    for frame in encode_hearing(request):
-        await stream.send(*frame)
-    body = await stream.receive()
-    if body is None:
-        raise RemoteError(Code.UNREACHABLE, "the server closed the stream before its answer")
-    return decode_attestation(body)
 
 
 class StepStream:

@@ -20,9 +20,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from potluck.audit.commitments import Terms
 from potluck.client.calls import Calls, StepStream, Target
-from potluck.client.commitments import Commitments
 from potluck.client.history import History
 from potluck.client.openings import first_to_answer
 from potluck.client.own_adapters import AdapterPart
@@ -31,11 +29,9 @@ from potluck.client.pieces import Course, Inflow, is_long, piece_tokens
 from potluck.client.receipts import Tab
 from potluck.client.report import HopReport
 from potluck.client.windows import Windows
-from potluck.membership.identity import public_key_of
 from potluck.protocol.blocks import PeerId, Span
 from potluck.protocol.codes import Code, RemoteError
 from potluck.protocol.messages import Awaited, PushLink, SessionOpening, StepReply, StepRequest
-from potluck.protocol.records import span_digest
 from potluck.routing import Pace, RouteHop, opening_silence_s
 from potluck.wire.packing import pack, pack_exactly
 from potluck.wire.pushes import digest_of
@@ -114,7 +110,6 @@ class Hop:
         self.is_fed_rounded = is_fed_rounded
         self.speaks_packed = speaks_packed(record)
         self.windows = Windows()
-        self.commitments: Commitments | None = None  # what the server signed on this stream
         self.report = HopReport(record.peer_id, part.span, record.public_name, record.format)
         self.pace = Pace(part.cost_s)
         self.is_leaving = False  # by its last answer
@@ -155,19 +150,7 @@ class Hop:
                 await self._calls.bring(self._record, Target(self._opening.prefix, self.span), self._adapter)
             self._stream = await self._calls.open_steps(self._record)
             self._last_used_s = time.monotonic()
-            self.commitments = self._new_commitments()
             self._tab = self._calls.open_tab(self.part)
-
-    def _new_commitments(self) -> Commitments | None:
-        record, key = self._record, public_key_of(self.peer_id)
-        opening = self._opening
-        if key is None or not record.is_ours or opening.caller.private is not None:
-            return None
-        weights = span_digest(record.digests_of(self.span))
-        adapter = opening.caller.adapter or ""
-        packs = opening.packs and self.speaks_packed
-        terms = Terms(self._calls.swarm_id, self.span, weights, record.format, adapter, opening.exact, packs)
-        return Commitments(terms, key, pays_unsigned=self._calls.pays_unsigned)
 
     def restart(self, prompts: Tensor | None) -> None:
         """Start again at position 0 in the same session at the server."""
@@ -308,7 +291,7 @@ class Hop:
         if self._stream is not None:
             self._stream.drop()
             self._stream = None
-            self._close_tab()
+            self._tab.close()
         self._is_opened = False
         self._opening = replace(self._opening, resume=False)
         self._cached = 0
@@ -321,7 +304,7 @@ class Hop:
     async def close(self) -> None:
         """End the session at the server, so that it frees the cache at once."""
         if self._stream is not None:
-            self._close_tab()
+            self._tab.close()
             await self._stream.finish()
             self._stream = None
 
@@ -345,17 +328,6 @@ class Hop:
             self.abandon()
             raise
 
-    def _check(self, start: int, inputs: Tensor, reply: StepReply) -> None:
-        """Check what the server signed with this answer. Raises RemoteError BAD_REPLY."""
-        if self.commitments is not None:
-            self.commitments.note(start, inputs, reply)
-            self._tab.hold_back(self.commitments.held_back)
-
-    def _close_tab(self) -> None:
-        if self.commitments is not None:
-            self._tab.hold_back(self.commitments.held_back_at_end)
-        self._tab.close()
-
     async def _feed(self, start: int, *, is_pushed: bool) -> list[Tensor]:
         """Send the rest of the history in pieces, and return the outputs for the tokens from `start` on."""
         outputs: list[Tensor] = []
@@ -370,7 +342,6 @@ class Hop:
                 reply = await self._exchange(self._request(piece, self._cached, push_number, asked))
             self._is_opened = True
             self._order = self._push_number = None
-            self._check(self._cached, piece, reply)
             self._cached += piece.shape[1]
             wanted = min(self._cached - start, piece.shape[1])
             if wanted > 0:
@@ -443,7 +414,6 @@ class Hop:
                 reply = await self._collect(hidden, piece, is_pushed=is_pushed)
                 self._announced.popleft()
             flying.land()
-            self._check(piece.start, hidden, reply)
             self._cached = piece.end
             wanted = piece.end - max(course.start, piece.start)
             if wanted > 0:
@@ -454,9 +424,6 @@ class Hop:
         self, piece: Tensor, position: int, push_number: int | None, answer_tokens: int | None = None
     ) -> StepRequest:
         untold, self._untold = self._untold, set()
-        is_first_of_prompts = position == 0 and self.history.prompts is not None
-        if self.commitments is not None and (self._order is not None or is_first_of_prompts):
-            self.commitments.stop()
         return StepRequest(
             hidden=piece,
             opening=None if self._is_opened else self._opening,

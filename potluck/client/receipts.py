@@ -59,9 +59,6 @@ class Tab:
             held_tokens: now in the server's cache.
         """
 
-    def hold_back(self, tokens: int) -> None:
-        """Sign nothing for the latest `tokens` yet: their windows could not be audited."""
-
     def close(self) -> None:
         """Settle the tab in the background. Idempotent."""
 
@@ -237,7 +234,6 @@ class SignedTab(Tab):
     backward_tokens: int = 0
     kv_token_s: float = 0.0
     seq: int = 0
-    held_back: int = 0  # of the forward tokens: in windows that the server has not signed
     signed_tokens: int = 0
     signed_at: float = field(default_factory=time.monotonic)
     held_tokens: int = 0  # in the server's cache, since `held_at`
@@ -248,17 +244,12 @@ class SignedTab(Tab):
         return self.forward_tokens + self.backward_tokens
 
     @property
-    def payable_tokens(self) -> int:
-        """Return for how many forward tokens a receipt may be signed."""
-        return max(self.forward_tokens - self.held_back, 0)
-
-    @property
     def work(self) -> Work:
-        forward, backward = self.payable_tokens * self.parameters, self.backward_tokens * self.parameters
-        return Work(forward, backward, self.payable_tokens + self.backward_tokens, int(self.kv_token_s))
+        forward, backward = self.forward_tokens * self.parameters, self.backward_tokens * self.parameters
+        return Work(forward, backward, self.tokens, int(self.kv_token_s))
 
     def due(self) -> bytes | None:
-        owed = self.payable_tokens + self.backward_tokens - self.signed_tokens
+        owed = self.tokens - self.signed_tokens
         is_late = owed > 0 and time.monotonic() - self.signed_at >= RECEIPT_S
         return self.sign() if self.name is not None and (owed >= RECEIPT_TOKENS or is_late) else None
 
@@ -279,9 +270,6 @@ class SignedTab(Tab):
         self.held_tokens, self.held_at = held_tokens, now
         if timing.countersigned is not None:
             self.signer.keep(self, timing.countersigned)
-
-    def hold_back(self, tokens: int) -> None:
-        self.held_back = tokens
 
     def close(self) -> None:
         self.signer.settle(self)

@@ -50,8 +50,6 @@ class AuditReport:
     unanswered: int = 0  # were chosen, but the other server refused or failed
     wrong: list[str] = field(default_factory=list)  # servers that computed wrongly, by name
     wrong_people: list[PersonId] = field(default_factory=list)  # whose they are, in the same order
-    proven: list[str] = field(default_factory=list)  # of these, servers that others confirmed to be wrong
-    refuted: list[str] = field(default_factory=list)  # of these, servers that others found to be right
 
 
 @dataclass(slots=True)

@@ -160,7 +160,6 @@ class Servers:
         self._bans = Bans(config)
         self._clean: Counter[PersonId] = Counter()
         self._distrusted = set(config.distrusted)  # people whose servers computed wrongly
-        self._unsigned: set[PeerId] = set()  # servers that did not sign what they computed
         self._slowness = Slowness()
         self._affinity = Affinity()
         self.outages = Outages()
@@ -354,30 +353,13 @@ class Servers:
         """Take notice of an audit in which a person's server computed right, as the audited one or as the auditor."""
         self._clean[person] += 1
 
-    def note_unsigned(self, peer: PeerId) -> None:
-        """Let a server come last from now on, because nobody could prove its lies."""
-        self._unsigned.add(peer)
-
     def distrust(self, person: PersonId) -> None:
         """Never use the servers of a person again."""
         self._distrusted.add(person)
         self._clean.pop(person, None)
 
     def is_distrusted(self, peer: PeerId) -> bool:
-        is_known = bool(self._distrusted) and self._host.person_of(peer) in self._distrusted
-        return is_known or self._directory.exclusions.is_excluded(peer)
-
-    def jurors(self, accused: ServerRecord, span: Span, needs: Needs) -> list[ServerRecord]:
-        """Return servers that could repeat what `accused` computed, one of each other person."""
-        mine = (self._host.person_of(self._host.peer_id), self._host.person_of(accused.peer_id))
-        found: dict[PersonId, ServerRecord] = {}
-        for hop in self.replicas(span, needs):
-            record, person = hop.server.record, self._host.person_of(hop.peer_id)
-            if person is None or person in mine or not record.is_ours or self._host.is_on_probation(hop.peer_id):
-                continue
-            if record.format == accused.format:
-                found.setdefault(person, record)
-        return list(found.values())
+        return bool(self._distrusted) and self._host.person_of(peer) in self._distrusted
 
     def longest(self, span: Span) -> int:
         """Return the tokens of the longest session that servers announce for every block of `span`; 0: none."""
@@ -552,14 +534,13 @@ class Servers:
     def _is_doubted(self, peer: PeerId, now: float) -> bool:
         """Tell whether a server comes last.
 
-        It or its person's others failed us, it has not answered a ping yet, nobody could prove its lies, or its person
-        is on probation. For this client, ten clean audits end that.
+        It or its person's others failed us, it has not answered a ping yet, or its person is on probation. For this
+        client, ten clean audits end that.
         """
         is_silent = peer in self._pinged and peer not in self._rtts
         person = self._host.person_of(peer)
         is_new = self._host.is_on_probation(peer) and (person is None or not has_record(self._clean[person]))
-        is_unprovable = peer in self._unsigned or (self._host.is_public and not self._host.is_accountable(peer))
-        return is_silent or is_unprovable or self._attempts.is_doubtful(peer, now) or is_new
+        return is_silent or self._attempts.is_doubtful(peer, now) or is_new
 
     def _demands(self, needs: Needs) -> Needs:
         """Add the user's demands on every server to a session's needs."""

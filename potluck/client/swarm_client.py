@@ -12,7 +12,6 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from potluck.client.accusing import Accuser
 from potluck.client.audits import Audits
 from potluck.client.calls import Calls
 from potluck.client.config import ClientConfig
@@ -34,7 +33,6 @@ from potluck.p2p.network import Host
 from potluck.protocol.adapters import find_adapter
 from potluck.protocol.blocks import Span
 from potluck.protocol.messages import Caller
-from potluck.protocol.receipts import swarm_id
 from potluck.protocol.records import ServerRecord, span_digest
 from potluck.tasks import BackgroundTasks, cancel_and_wait, in_thread
 
@@ -159,8 +157,7 @@ class SwarmClient:
         self._reviving = asyncio.create_task(self._revive(self._host))
         quoting = Quoting(self._host, self.swarm.prefix, self._caller_for)
         self.servers = Servers(self._host, self.swarm, self.config, quoting, self._rng)
-        foreign, number = adapter_for(self.swarm), swarm_id(self.swarm)
-        self.calls = Calls(self._host, self.config, self._introduce, foreign, number)
+        self.calls = Calls(self._host, self.config, self._introduce, adapter_for(self.swarm))
         if self._block_parameters:
             self.calls.signer = Signer(
                 self._host.identity, self.swarm, self.calls.settle, self._block_parameters, self.config.purse
@@ -172,20 +169,9 @@ class SwarmClient:
         self.pipeline = Pipeline(self.servers, self.stateless, self.config)
         windows = np.random.default_rng()
         self.audits = Audits(
-            self.servers,
-            self.calls,
-            self.config,
-            self._host.person_of,
-            windows,
-            has_experts=self._has_experts,
-            accuser=self._accuser(self._host),
+            self.servers, self.calls, self.config, self._host.person_of, windows, has_experts=self._has_experts
         )
         await self.servers.start()
-
-    def _accuser(self, host: Host) -> Accuser | None:
-        """Return who accuses wrong servers; None in an open swarm, where nobody could be excluded."""
-        swarm_key, key = self.swarm.founder_key, self._membership.signing_key
-        return None if swarm_key is None or key is None else Accuser(host, self.calls, swarm_key, key)
 
     async def _stop(self) -> None:
         await self._background.wait(_GOODBYE_S)

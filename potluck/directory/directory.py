@@ -17,11 +17,9 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
-from potluck.audit.consequences import Case
 from potluck.directory.attempts import Attempts
 from potluck.directory.coding import encode_report
 from potluck.directory.exchange import REPORT, Report
-from potluck.directory.exclusions import Exclusions
 from potluck.directory.fields import heartbeat_to_fields, links_to_fields, record_to_fields, tag_of
 from potluck.directory.gossip import Gossip
 from potluck.directory.reader import CALL_TIMEOUT_S, Reader
@@ -65,7 +63,7 @@ _MIN_STEP_S = 1e-3  # the DHT takes only a strictly later expiry
 
 @dataclass(frozen=True, slots=True)
 class SwarmView:
-    """The JOINING and ONLINE servers that nobody excluded, by peer id, as of `fetched_at` (Unix seconds)."""
+    """The JOINING and ONLINE servers, by peer id, as of `fetched_at` (Unix seconds)."""
 
     servers: tuple[LiveServer, ...]
     fetched_at: float
@@ -85,7 +83,6 @@ class Directory:
 
     Attributes:
         attempts: which servers answered this node, for those who choose among them.
-        exclusions: which servers were proven to answer wrongly.
     """
 
     def __init__(
@@ -100,7 +97,6 @@ class Directory:
         self.table = Table(host.person_of)
         self.attempts = Attempts(host.person_of)
         self.reader = Reader(host, swarm, self.table, clock, self.attempts, None if everybody else os.urandom(8))
-        self.exclusions = Exclusions(host, clock)
         self._sources = Sources(host, self.table, self.attempts, clock)
         self._host = host
         self._swarm = swarm
@@ -198,11 +194,6 @@ class Directory:
         self.table.expire(self._clock(), beatless=self._gossip is not None)
         return SwarmView(self._servers(), self._clock(), self.reader.num_dropped - dropped_before)
 
-    def case_against_me(self) -> Case | None:
-        """Return the case in which this server was proven to answer wrongly, while nobody may use it."""
-        self.exclusions.look(lambda: self.table.live(self._clock()))
-        return self.exclusions.case_against(self._host.peer_id)
-
     async def report(self, suspect: PeerId) -> None:
         """Tell some servers that `suspect` failed us; they check it themselves. Never raises for their answers."""
         now = self._clock()
@@ -258,9 +249,7 @@ class Directory:
         return num_dropped
 
     def _servers(self) -> tuple[LiveServer, ...]:
-        live = self.table.live(self._clock())
-        self.exclusions.refresh(live)
-        servers = [server for server in live if not self.exclusions.is_excluded(server.peer_id)]
+        servers = list(self.table.live(self._clock()))
         known = self.table.all(Kind.RECORD)  # their own heartbeats count, not unsigned records
         servers += [
             server

@@ -16,7 +16,7 @@ import itertools
 import logging
 import os
 import resource
-from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -28,8 +28,6 @@ from potluck.membership.budgets import Budgets
 from potluck.membership.enrolling import place_of
 from potluck.membership.gate import PRESENT, ROSTER, Gate, MembersGate, OpenGate
 from potluck.membership.identity import Identity
-from potluck.membership.roster import NO_DOCKET, Docket
-from potluck.membership.statements import Statement
 from potluck.p2p import addresses, dht_node, ports
 from potluck.p2p.config import HostConfig
 from potluck.p2p.contention import stretched
@@ -180,26 +178,11 @@ class Libp2pHost:
     def is_on_probation(self, peer: PeerId, /) -> bool:
         return self._gate.is_on_probation(peer)
 
-    def is_accountable(self, peer: PeerId, /) -> bool:
-        return self.members is not None and self.members.roster.owner(peer) is not None
-
-    @property
-    def is_public(self) -> bool:
-        return self.members is not None and self.members.roster.door is not None
-
     async def places(self) -> Mapping[PeerId, str]:
-        if not self.is_public:
+        if self.members is None or self.members.roster.door is None:
             return {}
         seen = {peer: first_origin(addrs) for peer, addrs in (await self.neighbours()).items()}
         return {peer: place_of(address) for peer, address in seen.items() if address}
-
-    @property
-    def docket(self) -> Docket:
-        return NO_DOCKET if self.members is None else self.members.roster.docket
-
-    def publish(self, statements: Iterable[Statement]) -> None:
-        if self.members is not None:
-            self.members.publish(statements)
 
     async def meet(self, peers: Sequence[PeerId]) -> bool:
         return self.members is not None and await self.members.meet(peers)

@@ -5,13 +5,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Protocol
 
 from potluck.membership.budgets import Budgets
 from potluck.membership.identity import Identity
-from potluck.membership.roster import Docket
-from potluck.membership.statements import Statement
 from potluck.protocol.blocks import PeerId, PersonId
 from potluck.protocol.buffers import Buffer
 from potluck.protocol.codes import RemoteError
@@ -104,29 +102,12 @@ class Host(Protocol):
     def is_on_probation(self, peer: PeerId, /) -> bool:
         """Return whether a peer belongs to somebody who joined a public swarm lately."""
 
-    def is_accountable(self, peer: PeerId, /) -> bool:
-        """Return whether a peer's key is a member's computer's, so that others can be shown what it signed.
-
-        A key that is made for one run has no certificate that everybody knows. In an open swarm nobody has one.
-        """
-
-    @property
-    def is_public(self) -> bool:
-        """Return whether anybody may join the swarm, for some work."""
-
     async def places(self) -> Mapping[PeerId, str]:
         """Return the ranges of addresses at which peers of a public swarm are seen; nothing in other swarms.
 
         Raises:
             NetworkError: the node does not answer.
         """
-
-    @property
-    def docket(self) -> Docket:
-        """Return the accusations and findings that this node knows; none in an open swarm."""
-
-    def publish(self, statements: Iterable[Statement]) -> None:
-        """Tell the swarm what was signed here. Statements that don't hold are dropped."""
 
     async def meet(self, peers: Sequence[PeerId]) -> bool:
         """Present this node to peers that may be members it has not heard of; return whether it learned of any."""

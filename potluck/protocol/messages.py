@@ -172,7 +172,6 @@ class StepReply:
     can_push: bool = False  # the next server takes what this one pushes
     was_pushed: bool = False  # the output is on its way to the next server
     input_digest: bytes | None = None  # of hidden states that were pushed
-    commitment: bytes | None = None  # to the windows that this answer completes, see `potluck.audit.commitments`
     packed: Tensor | None = None  # the same hidden states, to be sent instead, see `potluck.wire.packing`
     yields: bool = False  # the session is a spare one, as the step said; older versions know none
 

@@ -39,7 +39,6 @@ class Field(IntEnum):
     RECEIPT = 18
     TAB = 19
     COUNTERSIGNED = 20
-    COMMITMENT = 21  # with the answer that completes a window, see `potluck.audit.commitments`
     # quotes
     ROWS = 24
     TOKENS = 25
@@ -75,14 +74,6 @@ class Field(IntEnum):
     # private adapters
     NAMES = 66  # of layers in a block
     PLACES = 67  # block, number of the name, rank, in_features, out_features, scale
-    # accusations
-    CHARGE = 72  # a signed statement, see `potluck.membership.statements`
-    ATTESTATION = 73  # likewise
-    LEAVES = 74  # hashes that a commitment covers
-    WINDOW = 75  # rows of the session, row, window
-    PIECES = 76  # tokens of each step
-    SWARM = 77
-    FORMAT = 78  # dtype, quantisation, format of keys and values
     # reserved
     TREE = 59  # how speculative tokens follow each other
 

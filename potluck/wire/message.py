@@ -58,7 +58,6 @@ class Role(IntEnum):
     PROMPTS = 2  # deep prompts, or their gradient
     ORDER = 3  # which row each row continues
     GRAD = 4  # gradient of the output
-    OUTPUTS = 6  # what a server is accused of having answered
     TREE = 5  # reserved: parents of speculative tokens
     ADAPTER = 6  # values of a private adapter, or their gradient
 

@@ -8,7 +8,6 @@ SESSION: Final = "Potluck.session"  # stream: an opening, then steps
 FORWARD: Final = "Potluck.forward"  # stream: one request, one answer, each in one frame or more
 BACKWARD: Final = "Potluck.backward"  # likewise
 PUSH: Final = "Potluck.push"  # stream: a secret, its acceptance, then outputs for the next server of a session
-HEAR: Final = "Potluck.hear"  # stream: a charge with its evidence, then what the juror found
 ADAPTER: Final = "Potluck.adapter"  # stream: a private adapter in one frame or more, then an empty answer
 INFO: Final = "Potluck.info"  # unary, like those below
 QUOTE: Final = "Potluck.quote"

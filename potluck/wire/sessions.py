@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Final
 
-from potluck.audit.commitments import COMMITMENT_BYTES
 from potluck.protocol.buffers import Buffer
 from potluck.protocol.codes import Code
 from potluck.protocol.messages import SessionOpening, StepReply, StepRequest
@@ -102,8 +101,6 @@ def encode_step_reply(reply: StepReply) -> tuple[Buffer, ...]:
     extra: dict[int, object] = {}
     if reply.input_digest is not None:
         extra[Field.INPUT_DIGEST] = reply.input_digest
-    if reply.commitment is not None:
-        extra[Field.COMMITMENT] = reply.commitment
     return write_answer((to_wire(Role.HIDDEN, reply.hidden, reply.packed),), reply.timing, flags=flags, extra=extra)
 
 
@@ -125,7 +122,6 @@ def decode_step_reply(body: Buffer, *, like: tuple[int, ...], answer_tokens: int
         was_pushed=message.flags & WAS_PUSHED != 0,
         yields=message.flags & YIELDS != 0,
         input_digest=read.blob(message.fields, Field.INPUT_DIGEST, DIGEST_BYTES),
-        commitment=read.blob(message.fields, Field.COMMITMENT, COMMITMENT_BYTES),
     )
 
 

@@ -12,8 +12,6 @@ from typing import Final
 import torch
 from torch import Tensor
 
-from potluck.audit.choices import WINDOW_TOKENS
-from potluck.audit.commitments import Values
 from potluck.protocol.buffers import Buffer
 from potluck.protocol.codes import Code
 from potluck.wire.errors import WireError
@@ -55,16 +53,6 @@ def values_of(tensor: Tensor) -> Buffer:
         return tensor.reshape(-1).view(torch.uint8).numpy().data
     whole = tensor if tensor.is_contiguous() else tensor.contiguous()
     return whole.numpy().data.cast("B")
-
-
-def travelling(hidden: Tensor) -> Values:
-    """Return hidden states [rows, tokens, hidden_size] as they travel, for hashes; those of short steps as a copy."""
-    if hidden.dtype is torch.float64:
-        hidden = hidden.to(torch.float32)
-    rows, tokens = hidden.shape[:2]
-    data = values_of(hidden.detach())
-    is_short = tokens <= WINDOW_TOKENS
-    return Values(str(hidden.dtype).removeprefix("torch."), rows, tokens, bytes(data) if is_short else data)
 
 
 def read_floats(tensor: WireTensor, shape: Shape) -> Tensor:

@@ -309,22 +309,6 @@
         <translation>Der Schwarm ist noch nicht erreichbar: {why}</translation>
     </message>
     <message>
-        <source>Not serving: {number} people found that this computer computes wrongly</source>
-        <translation>Teilt nicht: {number} Leute haben festgestellt, dass dieser Computer falsch rechnet</translation>
-    </message>
-    <message>
-        <source>{number} people repeated what this computer computed and got other results. Nobody uses it until {day}. Check its memory and its GPU.</source>
-        <translation>{number} Leute haben nachgerechnet, was dieser Computer gerechnet hat, und kamen auf andere Ergebnisse. Bis {day} benutzt ihn niemand. Prüf seinen Arbeitsspeicher und seine Grafikkarte.</translation>
-    </message>
-    <message>
-        <source>Nobody uses a server of {name} until {day}: other people found its answers wrong</source>
-        <translation>Niemand benutzt bis {day} einen Server von {name}: Andere haben seine Antworten als falsch erkannt</translation>
-    </message>
-    <message>
-        <source>Requests of {name} come last until {day}, because of a false accusation</source>
-        <translation>Anfragen von {name} kommen bis {day} zuletzt, wegen einer falschen Anschuldigung</translation>
-    </message>
-    <message>
         <source>Not serving: {file} changed on disk</source>
         <translation>Stellt nichts bereit: {file} hat sich auf der Festplatte geändert</translation>
     </message>
@@ -2446,14 +2430,6 @@
     <message>
         <source>on probation</source>
         <translation>auf Probe</translation>
-    </message>
-    <message>
-        <source>Answered wrongly: nobody uses a computer of theirs until {day}</source>
-        <translation>Hat falsch geantwortet: Bis {day} benutzt niemand einen Computer dieser Person</translation>
-    </message>
-    <message>
-        <source>Accused somebody falsely: their requests come last until {day}</source>
-        <translation>Hat jemanden fälschlich beschuldigt: Anfragen dieser Person kommen bis {day} zuletzt</translation>
     </message>
     <message>
         <source>Last hour: {mean} tokens/s on average, {most} at most</source>

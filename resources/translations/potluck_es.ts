@@ -309,22 +309,6 @@
         <translation>Aún no se puede entrar en el enjambre: {why}</translation>
     </message>
     <message>
-        <source>Not serving: {number} people found that this computer computes wrongly</source>
-        <translation>No comparte: {number} personas comprobaron que este ordenador calcula mal</translation>
-    </message>
-    <message>
-        <source>{number} people repeated what this computer computed and got other results. Nobody uses it until {day}. Check its memory and its GPU.</source>
-        <translation>{number} personas repitieron lo que calculó este ordenador y obtuvieron otros resultados. Nadie lo usa hasta {day}. Comprueba su memoria y su GPU.</translation>
-    </message>
-    <message>
-        <source>Nobody uses a server of {name} until {day}: other people found its answers wrong</source>
-        <translation>Nadie usa un servidor de {name} hasta {day}: otras personas comprobaron que sus respuestas eran erróneas</translation>
-    </message>
-    <message>
-        <source>Requests of {name} come last until {day}, because of a false accusation</source>
-        <translation>Las peticiones de {name} van en último lugar hasta {day}, por una acusación falsa</translation>
-    </message>
-    <message>
         <source>Not serving: {file} changed on disk</source>
         <translation>No se sirve nada: {file} ha cambiado en el disco</translation>
     </message>
@@ -2446,14 +2430,6 @@
     <message>
         <source>on probation</source>
         <translation>a prueba</translation>
-    </message>
-    <message>
-        <source>Answered wrongly: nobody uses a computer of theirs until {day}</source>
-        <translation>Respondió mal: nadie usa un ordenador suyo hasta {day}</translation>
-    </message>
-    <message>
-        <source>Accused somebody falsely: their requests come last until {day}</source>
-        <translation>Acusó en falso a alguien: sus peticiones van en último lugar hasta {day}</translation>
     </message>
     <message>
         <source>Last hour: {mean} tokens/s on average, {most} at most</source>

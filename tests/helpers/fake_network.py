@@ -12,7 +12,7 @@ import itertools
 import logging
 import time
 from collections import Counter, deque
-from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TypeVar
 
@@ -21,8 +21,6 @@ import msgpack
 from potluck.errors import NetworkError
 from potluck.membership.budgets import Budgets
 from potluck.membership.identity import Identity
-from potluck.membership.roster import NO_DOCKET, Docket
-from potluck.membership.statements import Statement
 from potluck.p2p.config import RecordCheck
 from potluck.p2p.network import DhtKey, DhtSubkey, Refusal, Stream, StreamHandler, UnaryHandler
 from potluck.p2p.pacing import Pacer
@@ -56,10 +54,6 @@ class FakeNetwork:
     person_of: PersonOf = each_for_itself
     on_probation: Collection[PeerId] = ()
     places: Mapping[PeerId, str] = field(default_factory=dict)
-    is_public: bool = False
-    of_one_run: Collection[PeerId] = ()  # nodes whose keys have no certificate
-    docket: Docket = NO_DOCKET  # what all nodes know
-    published: list[Statement] = field(default_factory=list)
     nodes: dict[PeerId, FakeHost] = field(default_factory=dict)
     records: dict[DhtKey, dict[object, tuple[bytes, float]]] = field(default_factory=dict)
     _ports: itertools.count[int] = field(default_factory=lambda: itertools.count(1))
@@ -153,25 +147,11 @@ class FakeHost:
     def person_of(self, peer: PeerId, ticket: bytes = b"", /) -> PersonId | None:
         return self._network.person_of(peer, ticket)
 
-    def is_accountable(self, peer: PeerId, /) -> bool:
-        return peer not in self._network.of_one_run
-
-    @property
-    def is_public(self) -> bool:
-        return self._network.is_public
-
     def is_on_probation(self, peer: PeerId, /) -> bool:
         return peer in self._network.on_probation
 
     async def places(self) -> Mapping[PeerId, str]:
         return self._network.places
-
-    @property
-    def docket(self) -> Docket:
-        return self._network.docket
-
-    def publish(self, statements: Iterable[Statement]) -> None:
-        self._network.published += statements
 
     async def meet(self, peers: Sequence[PeerId]) -> bool:
         return False

@@ -141,16 +141,9 @@ def described(member: Member) -> str:
     joined = tr("joined {day}").format(day=dates.date(member.joined_at))
     by = tr("invited by {name}").format(name=member.invited_by) if member.invited_by else ""
     parts = (ranks.get(member.rank, ""), tr("on probation") if member.is_on_probation else "", joined, by)
-    judged = ""
-    if member.excluded_until > time.time():
-        said = tr("Answered wrongly: nobody uses a computer of theirs until {day}")
-        judged = said.format(day=dates.date(member.excluded_until))
-    elif member.unpaid_until > time.time():
-        said = tr("Accused somebody falsely: their requests come last until {day}")
-        judged = said.format(day=dates.date(member.unpaid_until))
     names = ", ".join(machine.name for machine in member.machines)
     first = " · ".join(filter(None, parts))
-    return "\n".join(filter(None, (first[:1].upper() + first[1:], judged, names)))
+    return "\n".join(filter(None, (first[:1].upper() + first[1:], names)))
 
 
 def _is_open(invite: members.OpenInvite, member: Member) -> bool:

@@ -34,14 +34,6 @@ _STATES = (
     QT_TRANSLATE_NOOP("", "Loading blocks"),
     QT_TRANSLATE_NOOP("", "Doing the work that joining this swarm costs: {tries} of about {average} tries"),
     QT_TRANSLATE_NOOP("", "Can't join the swarm yet: {why}"),
-    QT_TRANSLATE_NOOP("", "Not serving: {number} people found that this computer computes wrongly"),
-    QT_TRANSLATE_NOOP(
-        "",
-        "{number} people repeated what this computer computed and got other results. Nobody uses it until {day}. "
-        "Check its memory and its GPU.",
-    ),
-    QT_TRANSLATE_NOOP("", "Nobody uses a server of {name} until {day}: other people found its answers wrong"),
-    QT_TRANSLATE_NOOP("", "Requests of {name} come last until {day}, because of a false accusation"),
     QT_TRANSLATE_NOOP("", "Not serving: {file} changed on disk"),
     QT_TRANSLATE_NOOP("", "{file} changed on disk. You still serve what was loaded from it."),
     QT_TRANSLATE_NOOP("", "Potluck is slow here: {why}. To mend it: {advice}"),

@@ -14,7 +14,7 @@ import contextlib
 import logging
 import sqlite3
 import time
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TypeVar
@@ -23,7 +23,7 @@ from potluck_control import engine_messages as messages
 from potluck_control.outbox import Booking, left_behind
 
 from potluck.errors import PotluckError
-from potluck.membership.identity import Identity, public_key_of
+from potluck.membership.identity import Identity
 from potluck.protocol.blocks import PeerId
 from potluck.protocol.receipts import ReceiptError, swarm_id
 from potluck.protocol.swarm import Swarm
@@ -68,7 +68,6 @@ class Clerk:
         self._valued: tuple[PeerId, ...] = ()
         self._valued_at = 0.0
         self._background = BackgroundTasks()
-        self._void: Mapping[bytes, float] = {}
         self.notice: str | None = None  # why nothing is booked; None: all is well
 
     async def start(self) -> None:
@@ -123,11 +122,6 @@ class Clerk:
         """Remember the name of the model that coming receipts are about."""
         if self._ledger is not None:
             self._background.start(self._do(lambda ledger: ledger.name_model(swarm_id(swarm), swarm.model)))
-
-    def void(self, before: Mapping[str, float]) -> None:
-        """Let what these accounts earned before a time (Unix seconds) count for nothing from now on."""
-        self._void = {key: at_s for peer, at_s in before.items() if (key := public_key_of(PeerId(peer))) is not None}
-        self._valued_at = 0.0
 
     def value(self, accounts: Sequence[str]) -> None:
         """Tell the engine what the credit of these accounts is worth, but not too often."""
@@ -204,8 +198,7 @@ class Clerk:
 
     async def _value(self, accounts: Collection[PeerId]) -> None:
         try:
-            void = self._void
-            worths = await self.ask(lambda ledger: ledger.worths(accounts, void))
+            worths = await self.ask(lambda ledger: ledger.worths(accounts))
         except LedgerError as error:
             log.error("%s", error.message)
         else:

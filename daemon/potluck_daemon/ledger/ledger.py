@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path
-from types import MappingProxyType
 
 from potluck_control.methods.earnings import LedgerCheck
 from potluck_control.outbox import Booking
@@ -67,37 +66,19 @@ class Ledger:
         paper = delegate(self._identity.public_key, client, int(now + DELEGATED_S), self._identity.sign)
         return paper, vouchers.to_show(self._database, self._identity)
 
-    def worths(
-        self, clients: Collection[PeerId], void: Mapping[bytes, float] = MappingProxyType({})
-    ) -> dict[PeerId, int]:
-        """Return what the credit of these donors is worth here, in microcredits; our own is worth most.
-
-        Args:
-            void: keys of computers that answered wrongly -> the time before which nothing counts, Unix seconds.
-        """
+    def worths(self, clients: Collection[PeerId]) -> dict[PeerId, int]:
+        """Return what the credit of these donors is worth here, in microcredits; our own is worth most."""
         me = self._identity.peer_id
         rows = self._database.execute("SELECT key, credits, debits FROM account").fetchall()
         credits = {key: credit for key, credit, _ in rows if key != self._identity.public_key}
-        for liar, before_s in void.items():
-            if liar in credits:
-                credits[liar] -= self._earned(liar, before_s)
         debits = {key: debit for key, _, debit in rows if key != self._identity.public_key}
         keys = [key for client in clients if client != me and (key := public_key_of(client)) is not None]
         vouched = vouchers.vouched(self._database)
-        graph = {
-            (who, giver): amount for (who, giver), amount in vouched.items() if who not in void and giver not in void
-        }
-        found = worths(self._identity.public_key, credits, debits, graph, keys)
+        found = worths(self._identity.public_key, credits, debits, vouched, keys)
         worth = {peer_id_of(key): amount for key, amount in found.items()}
         if me in clients:
             worth[me] = max(sum(worth.values()), 1)
         return worth
-
-    def _earned(self, key: bytes, before_s: float) -> int:
-        """Return what an account earned before a time."""
-        query = "SELECT SUM(microcredits) FROM entry JOIN account ON payee = account.id WHERE key = ? AND at < ?"
-        (amount,) = self._database.execute(query, (key, int(before_s))).fetchone()
-        return amount or 0
 
     def add_up_old(self, now: float) -> None:
         upkeep.add_up_old(self._database, now)

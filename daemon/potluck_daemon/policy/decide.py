@@ -133,7 +133,6 @@ class EngineView:
     gpu: str = ""  # PCI address of the GPU it computes on; empty: none or not known
     lacking: str = ""  # the file without which it cannot serve; empty: it lacks none
     waiting: str = ""  # why it cannot get online yet; empty: it gets on
-    wrong: int = 0  # people who proved that it answered wrongly, while nobody uses it
     drains: bool = False  # the swarm changed its model, and sessions with the old one may end in peace
 
 
@@ -437,9 +436,6 @@ def _working(inputs: Inputs, now: float) -> Decision:
             return Decision(State.JOINING, Reason.NONE, f"Can't join the swarm yet: {engine.waiting}", Rung.ONLINE)
         case Phase.ENDED | Phase.PREPARING | Phase.STARTING | Phase.STOPPING:
             return Decision(State.STARTING, Reason.NONE, "Starting the engine", Rung.ONLINE)
-        case _ if engine.wrong:
-            text = f"Not serving: {engine.wrong} people found that this computer computes wrongly"
-            return Decision(State.ERROR, Reason.FOUND_WRONG, text, Rung.ONLINE, "when the swarm tries it again")
         case _ if engine.lacking:
             text = f"Not serving: {engine.lacking} changed on disk"
             return Decision(State.ERROR, Reason.FILES, text, Rung.ONLINE, "when the right file is back")

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
 from dataclasses import fields, replace
 from itertools import groupby
 
-from potluck_control.engine_messages import EngineReport, Verdicts
+from potluck_control.engine_messages import EngineReport
 from potluck_control.methods.models import Need, Progress, Served
 from potluck_control.schema import LoadStatus, SwarmStatus
 
@@ -53,33 +52,6 @@ def changed_files(facts: EngineFacts) -> tuple[str, ...]:
     if changed is None or not changed.is_served:
         return ()
     return (f"{changed.file} changed on disk. You still serve what was loaded from it.",)
-
-
-def found_wrong(facts: EngineFacts) -> tuple[str, ...]:
-    """Return a notice if other people proved that this computer answers wrongly."""
-    found = facts.found_wrong
-    if found is None:
-        return ()
-    day = time.strftime("%Y-%m-%d %H:%M", time.localtime(found.until_s))
-    return (
-        f"{found.people} people repeated what this computer computed and got other results. Nobody uses it until "
-        f"{day}. Check its memory and its GPU.",
-    )
-
-
-def decided(before: Verdicts, now: Verdicts, since_s: float) -> list[str]:
-    """Return for the history what the swarm decided about its people; what is older than `since_s` is known."""
-    known = {each.person: each for each in before.people}
-    said = []
-    for each in now.people:
-        old = known.get(each.person)
-        if each.at_s > max(since_s, 0.0 if old is None else old.at_s):
-            day = time.strftime("%Y-%m-%d %H:%M", time.localtime(each.excluded_until_s))
-            said.append(f"Nobody uses a server of {each.name} until {day}: other people found its answers wrong")
-        if each.unpaid_until_s > max(since_s, 0.0 if old is None else old.unpaid_until_s):
-            day = time.strftime("%Y-%m-%d %H:%M", time.localtime(each.unpaid_until_s))
-            said.append(f"Requests of {each.name} come last until {day}, because of a false accusation")
-    return said
 
 
 def served(swarm: SwarmStatus | None, facts: EngineFacts, *, is_running: bool) -> Served | None:

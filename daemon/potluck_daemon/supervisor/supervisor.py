@@ -11,7 +11,7 @@
     offloading   Freed                              offloaded
     offloaded, finishing    RESTORE                 restoring
     restoring    Online                             online
-    online, restoring   FilesChanged, not served, or FoundWrong    joining
+    online, restoring   FilesChanged, not served    joining
     any          STOP                               stopping     (exit, SIGTERM after STOP_TIMEOUT_S, then SIGKILL)
     any          exit, silence for SILENCE_S        ended        (a failure, unless it was asked to stop)
 
@@ -67,10 +67,8 @@ class EngineFacts:
     waiting: str = ""  # why it cannot get online yet; empty: it gets on
     nearby: messages.Nearby | None = None
     changed_file: messages.FilesChanged | None = None  # None: all are what was loaded from them
-    found_wrong: messages.FoundWrong | None = None  # by other people, while nobody uses this server
     servers: messages.Servers | None = None  # None: the engine has not looked yet
     servers_at: float = 0.0  # monotonic
-    verdicts: messages.Verdicts = field(default_factory=lambda: messages.Verdicts(()))  # about people of the swarm
 
 
 _JOINED = (Phase.JOINING, Phase.ONLINE, Phase.OFFLOADING, Phase.OFFLOADED, Phase.RESTORING, Phase.FINISHING)
@@ -167,8 +165,7 @@ class Supervisor:
         changed = self.facts.changed_file
         lacking = changed.file if changed is not None and not changed.is_served else ""
         waiting = self.facts.waiting
-        wrong = 0 if self.facts.found_wrong is None else self.facts.found_wrong.people
-        known = self._phase, serving, self._failure, retry_at, is_outdated, sessions, gpu, lacking, waiting, wrong
+        known = self._phase, serving, self._failure, retry_at, is_outdated, sessions, gpu, lacking, waiting
         return EngineView(*known, drains=is_outdated and self._drains_for(wanted))
 
     def _drains_for(self, wanted: LaunchSpec | None) -> bool:
@@ -305,7 +302,7 @@ class Supervisor:
         self.facts = replace(
             self.facts, report=quiet, placed=None, fetch_bytes_per_s=0.0, moving=None, waiting="", changed_file=None
         )
-        self.facts = replace(self.facts, nearby=None, found_wrong=None)
+        self.facts = replace(self.facts, nearby=None)
         if was_told:
             log.info("engine ended")
         else:
@@ -338,8 +335,6 @@ class Supervisor:
             case messages.Servers():
                 is_news = False
                 self.facts = replace(self.facts, servers=message, servers_at=self._clock())
-            case messages.Verdicts():
-                self.facts = replace(self.facts, verdicts=message)
             case messages.Placed():
                 self.facts = replace(self.facts, placed=message)
             case messages.Waiting(why):
@@ -371,10 +366,6 @@ class Supervisor:
             case messages.FilesChanged(file, is_served):
                 self.facts = replace(self.facts, changed_file=message if file else None)
                 if file and not is_served:
-                    self._advance(dict.fromkeys((Phase.ONLINE, Phase.RESTORING), Phase.JOINING))
-            case messages.FoundWrong(people):
-                self.facts = replace(self.facts, found_wrong=message if people else None)
-                if people:
                     self._advance(dict.fromkeys((Phase.ONLINE, Phase.RESTORING), Phase.JOINING))
         if self._phase not in (Phase.OFFLOADING, Phase.STOPPING, Phase.ENDED):  # these have deadlines of their own
             self._expect(SILENCE_S, "it stopped answering")

@@ -8,7 +8,7 @@ import time
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
-from potluck_control.engine_messages import Judged, Members
+from potluck_control.engine_messages import Members
 from potluck_control.methods import members as methods
 
 from potluck.errors import UsageError
@@ -100,9 +100,6 @@ class MembersTopic(Topic):
     def _with_servers(self, found: methods.MembersList, membership: Membership) -> methods.MembersList:
         """Add who serves the swarm, if this computer's engine has looked at it."""
         seen, served = self._supervisor.facts.servers, self._configuration.swarm
-        if served is not None and served.name == membership.swarm.name:
-            judged = {each.person[:_ID_LETTERS]: each for each in self._supervisor.facts.verdicts.people}
-            found = replace(found, members=tuple(_judged(member, judged.get(member.id)) for member in found.members))
         if seen is None or served is None or served.name != membership.swarm.name:
             return found
         at = round(time.time() - self._supervisor.servers_age_s)
@@ -183,12 +180,6 @@ def _member(person: Person, roster: Roster, *, is_you: bool) -> methods.Member:
         machines,
         inviter.name if inviter is not None else "",
     )
-
-
-def _judged(member: methods.Member, judged: Judged | None) -> methods.Member:
-    if judged is None:
-        return member
-    return replace(member, excluded_until=judged.excluded_until_s, unpaid_until=judged.unpaid_until_s)
 
 
 def _invites(roster: Roster) -> Iterable[methods.OpenInvite]:

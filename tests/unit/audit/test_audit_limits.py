@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from potluck.audit import Apart, HonestDifferences, widest_limit
+from potluck.audit import Apart, HonestDifferences
 from potluck.protocol.blocks import PersonId
 from potluck.protocol.records import NumberFormat
 
@@ -28,9 +28,8 @@ def limit(honest: HonestDifferences, form: NumberFormat, *, kind: object = KIND,
 
 
 def widest(form: NumberFormat, *, has_experts: bool = False, packs: bool = False) -> float | None:
-    """Return the widest limit for most tokens."""
-    found = widest_limit(form, has_experts=has_experts, packs=packs)
-    return None if found is None else found.most
+    """Return the limit for most tokens before anything was learned."""
+    return limit(HonestDifferences(has_experts=has_experts), form, packs=packs)
 
 
 def test_coarser_formats_have_wider_limits_and_quantised_weights_are_exact_in_float32() -> None:
@@ -72,7 +71,7 @@ def test_an_unknown_format_has_no_limit_whatever_was_learned(form: NumberFormat)
 
 def test_packing_widens_the_limits_by_what_it_may_add() -> None:
     assert widest(FLOAT, packs=True) == pytest.approx(math.hypot(2e-3, 0.03))
-    assert widest_limit(PACKED, has_experts=True, packs=True) == Apart(0.5, math.hypot(0.16, 0.03))
+    assert learned(has_experts=True).limit(KIND, PACKED, packs=True) == Apart(0.5, math.hypot(0.16, 0.03))
     assert limit(learned(0.01, 0.01, 0.01), BRAIN, packs=True) == 0.03
     assert limit(learned(1.0, 1.0, 1.0), BRAIN, packs=True) == widest(BRAIN, packs=True)
 

@@ -1,12 +1,10 @@
-"""Verdicts and the third opinion."""
+"""Comparisons of windows and the third opinion."""
 
 import math
 
 import pytest
 
 from potluck.audit import Apart, Differences, Opinion, Outsider, compare, settle
-from potluck.audit.accusations import Finding
-from potluck.audit.verdicts import judge_window
 
 LIMIT = Apart(0.01, 0.002)
 
@@ -50,24 +48,3 @@ def test_settle_names_who_stands_alone_by_the_tokens_that_differ_least() -> None
     assert settle(Differences(wrong, steps=wrong, prefills=right, honest=rounding), LIMIT) is Outsider.AUDITED
     assert settle(Differences(wrong, steps=right, prefills=wrong, honest=rounding), LIMIT) is Outsider.AUDITOR
     assert settle(Differences(wrong, steps=wrong, prefills=right, honest=wrong), LIMIT) is Outsider.UNKNOWN
-
-
-@pytest.mark.parametrize(
-    ("claimed", "honest", "finding"),
-    [
-        (Apart(0.6, 0.001), Apart(0.1, 0.001), Finding.WRONG),
-        (Apart(0.3, 0.03), Apart(0.1, 0.001), Finding.WRONG),
-        (Apart(0.3, 0.001), Apart(0.1, 0.001), Finding.RIGHT),
-        (Apart(0.6, 0.001), Apart(0.4, 0.001), Finding.RIGHT),  # the juror's own steps are as far off
-        (Apart(math.nan, math.nan), Apart(0.1, 0.001), None),
-    ],
-)
-def test_jurors_find_wrong_results_by_either_measure(claimed: Apart, honest: Apart, finding: Finding | None) -> None:
-    found = Differences(claims=claimed, steps=claimed, prefills=claimed, honest=honest)
-    assert judge_window(found, 0.5, Apart(0.5, 0.02)) is finding
-
-
-def test_what_lies_between_right_and_wrong_is_not_decided() -> None:
-    off = Apart(0.05, 0.05)
-    found = Differences(claims=off, steps=off, prefills=off, honest=Apart(0.001, 0.001))
-    assert judge_window(found, 8e-3, Apart(0.08, math.inf)) is None

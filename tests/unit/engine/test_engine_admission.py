@@ -1,16 +1,14 @@
 """Which calls a server of blocks 2:5 admits, of which 2:4 are to stay."""
 
 import pytest
-from helpers.engine_peers import SWARM, opening, refused_with
+from helpers.engine_peers import SWARM, refused_with
 from potluck_engine.admission import Admission
 
-from potluck.audit.commitments import Terms
 from potluck.membership.budgets import Budgets
 from potluck.protocol.blocks import PeerId, PersonId, Span
 from potluck.protocol.codes import Code, RemoteError
 from potluck.protocol.messages import Caller
-from potluck.protocol.receipts import swarm_id
-from potluck.protocol.records import NumberFormat, span_digest
+from potluck.protocol.records import span_digest
 
 DIGESTS = ("2" * 16, "3" * 16, "4" * 16)
 
@@ -68,10 +66,3 @@ def test_a_peer_of_nobody_is_no_member() -> None:
     assert admission.person_of(PeerId("a")) == "ana"
     with refused_with(Code.NOT_A_MEMBER):
         admission.person_of(PeerId("b"))
-
-
-def test_terms_name_the_weights_of_the_sessions_own_blocks(admission: Admission) -> None:
-    form, digest = NumberFormat("float32"), span_digest(DIGESTS[1:])
-    for adapter, named in ((None, ""), ("poet@1", "poet@1")):
-        expected = Terms(swarm_id(SWARM), Span(3, 5), digest, form, named, is_exact=True, packs=False)
-        assert admission.terms(opening(Span(3, 5), exact=True), form, adapter) == expected

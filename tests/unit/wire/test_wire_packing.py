@@ -74,7 +74,7 @@ SAMPLES = {
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("name", SAMPLES)
 def test_what_was_packed_once_is_packed_again_without_loss(name: str, dtype: torch.dtype) -> None:
-    """So a replacement server and a juror compute with the same bits, however these travel."""
+    """So a replacement server and an auditor compute with the same bits, however these travel."""
     hidden = SAMPLES[name].clamp(-60_000, 60_000).to(dtype)
     values, data = pack(hidden)
     assert values.dtype is dtype
