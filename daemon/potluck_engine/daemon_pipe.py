@@ -10,8 +10,6 @@ from collections.abc import Sequence
 from potluck_control import engine_messages as messages
 from potluck_control.codec import CodecError
 
-from potluck.membership.statements import Statement
-
 log = logging.getLogger(__name__)
 
 
@@ -36,9 +34,9 @@ class DaemonPipe:
         if not self._writer.is_closing():
             self._writer.write(messages.encode(message))
 
-    def tell_news(self, news: Sequence[Statement]) -> None:
-        """Tell the daemon what the roster gained."""
-        self.send(messages.Members(tuple(statement.data for statement in news)))
+    def tell_news(self, news: Sequence[bytes]) -> None:
+        """Tell the daemon what is new of the members."""
+        self.send(messages.Members(tuple(news)))
 
     def tell_met(self, addresses: tuple[str, ...]) -> None:
         """Tell the daemon where members were found."""

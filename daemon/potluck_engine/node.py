@@ -22,7 +22,6 @@ from potluck.directory import Directory, record_checks
 from potluck.errors import PotluckError
 from potluck.membership.gate import MembersGate, OnNews, ignore_news
 from potluck.membership.identity import Identity
-from potluck.membership.membership import read_all
 from potluck.p2p.config import HostConfig, OnMet, OnNearby, ignore_met, ignore_nearby
 from potluck.p2p.joining import OnWaiting, ignore_waiting
 from potluck.p2p.network import Host
@@ -174,11 +173,11 @@ class Node:
             await self.host.close()
         return was_joined
 
-    def publish(self, statements: Iterable[bytes]) -> None:
+    def publish(self, records: Iterable[bytes]) -> None:
         """Tell the swarm what was signed on this computer about its members."""
         members = self.host.members if self.is_joined else None
         if members is not None:
-            members.publish(read_all(members.roster.swarm_key, statements))
+            members.publish(records)
 
     def limit(self, caps: NetworkCaps) -> None:
         """Keep to these caps from now on, also while the node starts."""

@@ -68,7 +68,7 @@ STRANGERS = Allowance(
 ADDRESS = replace(STRANGERS, units_s=20.0, burst=100.0, requests=4, held_bytes=4 * MAX_PRESENTATION_BYTES)
 ONE_STRANGER = replace(
     STRANGERS,
-    units_s=4.0,  # a presentation of 300 bytes costs 1.6; an applicant's costs 4, and comes twice a second at most
+    units_s=4.0,  # a presentation of 300 bytes costs 1.6; a guest's costs 4, and comes twice a second at most
     burst=40.0,
     requests=2,
     held_bytes=2 * MAX_PRESENTATION_BYTES,
@@ -137,13 +137,17 @@ class _Account:
     def spend(self, num_bytes: int, now: float) -> bool:
         """Pay for a request or a stream; False if there are too few units."""
         limits = self.limits
-        self.units = min(self.units + (now - self.counted_at) * limits.units_s, limits.burst)
-        self.counted_at = now
+        self.refill(now)
         cost = 1 + num_bytes / limits.unit_bytes
         if cost > self.units or num_bytes > limits.max_request_bytes:
             return False
         self.units -= cost
         return True
+
+    def refill(self, now: float) -> None:
+        """Give back the units of the time since this was counted."""
+        self.units = min(self.units + (now - self.counted_at) * self.limits.units_s, self.limits.burst)
+        self.counted_at = now
 
     @property
     def is_idle(self) -> bool:
@@ -208,6 +212,14 @@ class Budgets:
             account.streams -= lease.streams
             account.requests -= not lease.streams
             account.held_bytes -= lease.held_bytes
+
+    def charge(self, peer: PeerId, units: int, now: float) -> bool:
+        """Take units for what a peer brought that was worth nothing; False if its account is empty."""
+        accounts = self._payers(peer, now)
+        for account in accounts:
+            account.refill(now)
+            account.units -= units
+        return accounts[0].units >= 0
 
     def may_log(self, peer: PeerId, now: float) -> bool:
         """Return whether a line about something that `peer` did may be logged; count it."""

@@ -543,7 +543,7 @@ class MembersGate:
         )
 
     def _may_bring(self, record: Record, person: Person | None, *, is_trusted: bool) -> bool:
-        """Return whether somebody may bring this: guests bring nobody, and only enrollers bring guests of a public swarm."""
+        """Return whether somebody may bring this. Guests bring nobody, only enrollers bring those of a public swarm."""
         body = record.body
         if not isinstance(body, Application):
             return True

@@ -447,7 +447,7 @@ class Members:
             return _Place.WORTHLESS
         if before is not None and not _is_newer(record, before):
             return _Place.WORTHLESS
-        times = self._listed_s.get(machines.person, ())
+        times = self._listed_s.get(machines.person, [])
         if len(times) == _LISTS and now_s < times[0] + _LISTS_S:
             return _Place.WORTHLESS
         return _Place.NEW
@@ -491,7 +491,7 @@ class Members:
                     chain.branch.clear()
             case Machines():
                 self._lists[body.person] = record
-                self._listed_s[body.person] = [*self._listed_s.get(body.person, ())[1 - _LISTS :], now_s]
+                self._listed_s[body.person] = [*self._listed_s.get(body.person, [])[1 - _LISTS :], now_s]
             case Application():
                 self._applications[body.person] = record
             case Request():

@@ -58,7 +58,7 @@ class Membership:
 
     swarm: Swarm
     records: tuple[bytes, ...] = field(default=(), compare=False)  # news of members restarts nobody
-    heard: dict[bytes, int] = field(default_factory=dict, compare=False)
+    heard: tuple[tuple[bytes, int], ...] = field(default=(), compare=False)
     machines: bytes = field(default=b"", compare=False)
     application: bytes = field(default=b"", compare=False)
     invite: bytes = field(default=b"", compare=False)
@@ -92,7 +92,7 @@ class Membership:
 
     def members(self) -> Members:
         """Return what is known of the members."""
-        return Members(_swarm_key(self.swarm), self.records, self.heard)
+        return Members(_swarm_key(self.swarm), self.records, dict(self.heard))
 
     def person(self, members: Members, machine: bytes = b"") -> Person | None:
         """Return the person whose computer this is, as others know them; None before anybody let them in.
@@ -120,7 +120,7 @@ class Membership:
         if person is not None and (known := members.list_of(_public(person))):
             machines = max(known, machines, key=lambda data: _list(data).number)
         records = tuple(record.data for record in members)
-        return replace(self, records=records, heard=members.heard, swarm=swarm, machines=machines)
+        return replace(self, records=records, heard=(*members.heard.items(),), swarm=swarm, machines=machines)
 
     def with_machine(self, machine: Machine) -> Membership:
         """Return the membership in which the person lists a computer, if it was not listed before.
@@ -237,7 +237,7 @@ class _Kept(msgspec.Struct):
     version: int
     swarm: list[Any]
     records: tuple[bytes, ...]
-    heard: dict[bytes, int]
+    heard: tuple[tuple[bytes, int], ...]
     machines: bytes
     application: bytes
     invite: bytes

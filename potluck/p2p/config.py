@@ -48,7 +48,7 @@ class HostConfig:
     relays: tuple[str, ...] = ()  # nobody reaches this node but through one of these peers; full multiaddrs
     relays_for_others: bool = True  # carry the traffic of peers that nobody reaches directly
     finds_nearby: bool = False  # look for members on the local network, and be found there
-    on_news: OnNews = ignore_news  # told what the roster gained, to be kept; must not wait
+    on_news: OnNews = ignore_news  # told what is new of the members, to be kept; must not wait
     on_met: OnMet = ignore_met  # told where members were found, to be kept; must not wait
     on_nearby: OnNearby = ignore_nearby  # told each time that this changes; must not wait
     record_checks: Mapping[DhtKey, RecordCheck] = field(default_factory=dict)  # keys with rules of their own

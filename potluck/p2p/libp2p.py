@@ -179,7 +179,7 @@ class Libp2pHost:
         return self._gate.is_on_probation(peer)
 
     async def places(self) -> Mapping[PeerId, str]:
-        if self.members is None or self.members.roster.door is None:
+        if self.members is None or self.members.roster.public_invite is None:
             return {}
         seen = {peer: first_origin(addrs) for peer, addrs in (await self.neighbours()).items()}
         return {peer: place_of(address) for peer, address in seen.items() if address}
@@ -442,8 +442,9 @@ class Libp2pHost:
             on_news=config.on_news,
             on_admitted=lambda peer: self._running().keep_connected(peer),
             on_removed=lambda peers: self._running().cut_off(peers),
-            on_working=config.on_waiting,
             origin_of=lambda peer: self._running().origin_of(peer),
+            connected=self.neighbours,
+            charge=lambda peer, units: self.budgets.charge(peer, units, asyncio.get_running_loop().time()),
         )
 
     async def _rejoin_forever(self) -> None:
