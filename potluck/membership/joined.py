@@ -140,7 +140,7 @@ class JoinedSwarms:
 
     def learn(self, name: str, records: Iterable[bytes]) -> Membership:
         """Keep what a node learned of a swarm's members, after checking it. Raises UsageError for unknown swarms."""
-        return self._change(name, lambda membership: membership.with_records(read_all([*records]), time.time()))
+        return self.change(name, lambda membership: membership.with_records(read_all([*records]), time.time()))
 
     def lead(self, name: str, decide: Callable[[Membership], Sequence[Content]]) -> tuple[Membership, list[Record]]:
         """Write what a leader decides, given the membership at that moment. Return the new entries, for others.
@@ -158,7 +158,7 @@ class JoinedSwarms:
             new.extend(entries)
             return changed
 
-        return self._change(name, write), new
+        return self.change(name, write), new
 
     def tend(self, name: str) -> tuple[Membership, list[bytes]]:
         """Do what needs nobody's decision, see `leadership.tend`. Return the membership, and what is new for others."""
@@ -169,9 +169,10 @@ class JoinedSwarms:
             new.extend(records)
             return changed
 
-        return self._change(name, write), new
+        return self.change(name, write), new
 
-    def _change(self, name: str, change: Callable[[Membership], Membership]) -> Membership:
+    def change(self, name: str, change: Callable[[Membership], Membership]) -> Membership:
+        """Keep what `change` makes of a membership. Raises UsageError for unknown swarms, and what `change` raises."""
         with self._changing() as memberships:
             if name not in memberships:
                 raise UsageError(f"you did not join a swarm named {name}", hint=_known(memberships))
@@ -227,14 +228,16 @@ class JoinedSwarms:
 
     @contextlib.contextmanager
     def _changing(self) -> Iterator[dict[str, Membership]]:
-        """Write the memberships back unless the body raises; one process changes them at a time."""
+        """Write changed memberships back unless the body raises; one process changes them at a time."""
         try:
             self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             with self.path.with_suffix(".lock").open("w") as lock:
                 fcntl.flock(lock, fcntl.LOCK_EX)
                 content = self.read()
+                before = _encode(content)
                 yield content.memberships
-                self._file.write(_encode(content))
+                if _encode(content) != before:
+                    self._file.write(_encode(content))
         except OSError as error:
             raise UsageError(f"cannot write {self.path}: {error.strerror}", hint="potluck doctor") from error
 
