@@ -53,6 +53,7 @@ MAX_CHAINS = 16  # of one appointment; ten times as many of the founder
 PROBATION_S = 7 * 86_400
 GUEST_LIVES_S = 30 * 86_400
 _LISTS, _LISTS_S = 4, 240  # new lists of machines of a person in so many seconds
+_MAX_HEADS = 64  # that one entry names; an entry has room for 120
 _SHORT = 8  # bytes of a hash in comparisons
 _MAX_LOOSE = 1000
 
@@ -270,10 +271,10 @@ class Members:
         forked = {key: chain for key, chain in self._chains.items() if chain.rival is not None and not chain.end}
         return {key: each.entries[-1].hash for key, each in forked.items() if each.appointment == appointment}
 
-    def next_place(self, chain: bytes) -> tuple[int, bytes, dict[bytes, bytes]] | None:
-        """Return the number, `before` and `heads` of a chain's next entry; None if it takes no more."""
+    def next_place(self, chain: bytes, count: int = 1) -> tuple[int, bytes, dict[bytes, bytes]] | None:
+        """Return the number, `before` and `heads` of a chain's next entry; None if it takes no `count` more."""
         found = self._chains.get(chain)
-        if found is None or found.rival is not None or found.end or len(found.entries) >= MAX_ENTRIES:
+        if found is None or found.rival is not None or found.end or len(found.entries) + count > MAX_ENTRIES:
             return None
         named = {key: head for item in found.entries for key, head in item.body.heads.items()}  # type: ignore[union-attr]
         return len(found.entries), found.entries[-1].hash, self._heads_beside(chain, named)
@@ -290,10 +291,13 @@ class Members:
         The records are of one group, see `groups`. The third value is whether entries are missing before some.
         """
         ahead: dict[bytes, tuple[int, bytes]] = {}
+        claimed: Counter[bytes] = Counter()  # seats, and lists and requests of people
         wanted: list[Record] = []
         worthless, is_ahead = 0, False
         for record in records:
             place = self._place(record, ahead, now_s)
+            if place is _Place.NEW and not isinstance(record.body, Entry) and not self._claim(record, claimed):
+                place = _Place.WORTHLESS
             if place in (_Place.NEW, _Place.RIVAL):
                 wanted.append(record)
             worthless += place is _Place.WORTHLESS
@@ -301,6 +305,14 @@ class Members:
             if place is _Place.NEW and isinstance(record.body, Entry):
                 ahead[record.chain] = (record.body.number + 1, record.hash)
         return wanted, worthless, is_ahead
+
+    def _claim(self, record: Record, claimed: Counter[bytes]) -> bool:
+        """Return whether a record of a batch may be new beside those before it: before any signature is checked."""
+        body = record.body
+        assert isinstance(body, Machines | Application | Request)
+        key, limit = (body.invite, self.free_seats(body.invite)) if isinstance(body, Application) else (body.person, 1)
+        claimed[key] += 1
+        return claimed[key] <= limit
 
     def take(self, records: Iterable[Record], now_s: float) -> list[Record]:
         """Keep records whose signatures are right. Return those that are new."""
@@ -335,19 +347,20 @@ class Members:
 
     def vouch(self, invite: Record) -> bool:
         """Take an invite that a newcomer brings, although its chain has not come this far. Signatures were checked."""
-        author, seats = invite.authors[0], invite.content
-        appointment = self._chains[invite.chain].appointment if invite.chain in self._chains else None
-        is_leader = author == self.swarm_key or any(
-            content.rank is Rank.ADMIN and key == (appointment or key)
-            for key, content in self.appointments_of(author).items()
-        )
-        chain = self._chains.get(invite.chain)
-        is_over = chain is not None and (bool(chain.end) or chain.author != author)
-        if not isinstance(seats, Seats) or seats.invite in self._ended or not is_leader or is_over:
+        seats = invite.content
+        if not isinstance(seats, Seats) or seats.invite in self._ended or not self._may_offer(invite):
             return False
         if seats.invite not in self.inviters and len(self._loose) < _MAX_LOOSE:
             self._loose[seats.invite] = seats, invite
         return self._seats(seats.invite) is not None
+
+    def _may_offer(self, invite: Record) -> bool:
+        author, chain = invite.authors[0], self._chains.get(invite.chain)
+        if chain is not None and (chain.end or chain.author != author):
+            return False
+        appointments = self.appointments_of(author).items()
+        admins = [key for key, content in appointments if content.rank is Rank.ADMIN]
+        return author == self.swarm_key or (chain.appointment in admins if chain is not None else bool(admins))
 
     def copy(self) -> Members:
         """Return members that learn on their own, to see what an entry would do."""
@@ -591,7 +604,7 @@ class Members:
                         choices[key] = record
         self.invites = {key: seats for key, seats in self._offers.items() if key not in self._ended}
         over = self._offers.keys() | self._ended
-        self._loose = {key: found for key, found in self._loose.items() if key not in over}
+        self._loose = {key: it for key, it in self._loose.items() if key not in over and self._may_offer(it[1])}
         self._taken = Counter(confirm.invite for confirm in self._confirmed.values())
         self.choice = self._latest([*choices.values()]).content if choices else None  # type: ignore[assignment]
         self._removers, self._machine_removers = {}, {}
@@ -693,8 +706,9 @@ class Members:
     # -- order ---------------------------------------------------------------------------------------------------------
 
     def _heads_beside(self, chain: bytes, named: Mapping[bytes, bytes]) -> dict[bytes, bytes]:
-        heads = {key: each.entries[-1].hash for key, each in self._chains.items() if key != chain}
-        return {key: head for key, head in heads.items() if named.get(key) != head}
+        chains = sorted(self._chains.items(), key=lambda each: each[1].author != self.swarm_key)
+        heads = [(key, each.entries[-1].hash) for key, each in chains if key != chain]
+        return dict([(key, head) for key, head in heads if named.get(key) != head][:_MAX_HEADS])
 
     def _saw(self, later: Record, earlier: Record) -> bool:
         """Return whether the author of one entry had seen the other."""

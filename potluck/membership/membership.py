@@ -181,9 +181,8 @@ class Membership:
         members = self.members()
         author, appointment = _author(self, members)
         new: list[Record] = []
-        chain = next(
-            (key for key in self.chains if key in members.chains_of(appointment) and members.next_place(key)), b""
-        )
+        own, count = members.chains_of(appointment), len(contents)
+        chain = next((key for key in self.chains if key in own and members.next_place(key, count)), b"")
         place = members.next_place(chain)
         number, before, heads = place or (0, appointment, members.heads_for_opening())
         opening: list[Content] = [] if place else [Open(os.urandom(16))]
@@ -195,7 +194,8 @@ class Membership:
                 raise UsageError(f"this cannot be decided: {error}") from error
             new.append(record)
             chain, number, before, heads = record.chain, number + 1, record.hash, {}
-        members.take(new, now_s)
+        if len(members.take(new, now_s)) < len(new):
+            raise UsageError("you opened too many chains of decisions", hint="the founder may promote you anew")
         return replace(self.knowing(members), chains=(*dict.fromkeys((*self.chains, chain)),)), new
 
     def for_node(self) -> Membership:
