@@ -236,11 +236,11 @@ class Members:
     """Records of the served swarm's members: from the engine what peers brought, to it what was signed here.
 
     Attributes:
-        leader_heard_s: from the engine: how long ago it compared with a leader's computer; None: not since it started.
+        leader_heard: from the engine: it just compared with a leader's computer.
     """
 
     records: tuple[bytes, ...]
-    leader_heard_s: float | None = None
+    leader_heard: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -38,6 +38,10 @@ class DaemonPipe:
         """Tell the daemon what is new of the members."""
         self.send(messages.Members(tuple(news)))
 
+    def tell_leader(self) -> None:
+        """Tell the daemon that a leader's computer was heard."""
+        self.send(messages.Members((), leader_heard=True))
+
     def tell_met(self, addresses: tuple[str, ...]) -> None:
         """Tell the daemon where members were found."""
         self.send(messages.Met(addresses))

@@ -22,7 +22,7 @@ from potluck.directory import Directory, record_checks
 from potluck.errors import PotluckError
 from potluck.membership.gate import MembersGate, OnNews, ignore_news
 from potluck.membership.identity import Identity
-from potluck.p2p.config import HostConfig, OnMet, OnNearby, ignore_met, ignore_nearby
+from potluck.p2p.config import HostConfig, OnMet, OnNearby, ignore_leader, ignore_met, ignore_nearby
 from potluck.p2p.joining import OnWaiting, ignore_waiting
 from potluck.p2p.network import Host
 from potluck.p2p.pacing import Pacer
@@ -85,11 +85,13 @@ class Node:
         config: LaunchSpec,
         start_host: StartHost | None = None,
         on_news: OnNews = ignore_news,
+        on_leader: Callable[[], None] = ignore_leader,
         on_met: OnMet = ignore_met,
         on_waiting: OnWaiting = ignore_waiting,
         on_nearby: OnNearby = ignore_nearby,
     ) -> None:
         self._on_news = on_news
+        self._on_leader = on_leader
         self._on_met = on_met
         self.on_waiting = on_waiting
         self._on_nearby = on_nearby
@@ -229,6 +231,7 @@ class Node:
         return HostConfig(
             membership=config.membership,
             on_news=self._on_news,
+            on_leader=self._on_leader,
             on_met=self._on_met,
             on_nearby=self._on_nearby,
             identity_path=config.identity_path,

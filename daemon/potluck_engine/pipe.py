@@ -80,7 +80,15 @@ class _Child:
             return
         spec = await asyncio.to_thread(resolved, spec)
         tabs = Tabs(spec.outbox, self._tell_receipt, self._tell_vouchers)
-        engine = Engine(spec, self._tell, tabs=tabs, on_news=self._pipe.tell_news, on_met=self._pipe.tell_met)
+        pipe = self._pipe
+        engine = Engine(
+            spec,
+            self._tell,
+            tabs=tabs,
+            on_news=pipe.tell_news,
+            on_leader=pipe.tell_leader,
+            on_met=pipe.tell_met,
+        )
         self._reporter = await asyncio.to_thread(EngineReporter, engine, self._pipe.send)
         tasks = [asyncio.create_task(work) for work in (self._listen(engine), self._reporter.watch_coverage())]
         try:
@@ -126,8 +134,8 @@ class _Child:
                     engine.tabs.booked([(bytes.fromhex(tab), seq) for tab, seq in tabs])
                 case messages.Worth(accounts):
                     engine.tabs.value({PeerId(account): worth for account, worth in accounts})
-                case messages.Members(statements):
-                    engine.node.publish(statements)
+                case messages.Members(records):
+                    engine.node.publish(records)
                 case messages.Stop():
                     break
         self.must_end.set()

@@ -35,7 +35,7 @@ from potluck.checkpoint import Checkpoint
 from potluck.checkpoint.block_files import BlockFiles
 from potluck.errors import CheckpointError, PotluckError
 from potluck.membership.gate import OnNews, ignore_news
-from potluck.p2p.config import OnMet, ignore_met
+from potluck.p2p.config import OnMet, ignore_leader, ignore_met
 from potluck.protocol.blocks import Span
 from potluck.protocol.records import LiveServer
 from potluck.tasks import cancel_and_wait
@@ -78,6 +78,7 @@ class Engine:
         start_host: StartHost | None = None,
         tabs: Tabs | None = None,
         on_news: OnNews = ignore_news,
+        on_leader: Callable[[], None] = ignore_leader,
         on_met: OnMet = ignore_met,
     ) -> None:
         """Prepare an engine; `spec` must leave nothing open (see `fitting.resolved`)."""
@@ -87,6 +88,7 @@ class Engine:
             spec,
             start_host,
             on_news,
+            on_leader,
             on_met,
             on_waiting=lambda why: on_event(events.Waiting(why)),
             on_nearby=lambda why_not, found: on_event(events.Nearby(why_not, found)),

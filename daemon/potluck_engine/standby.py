@@ -69,7 +69,13 @@ async def _work(pipe: DaemonPipe) -> None:
 
 async def _keep(spec: LaunchSpec, pipe: DaemonPipe) -> bool:
     """Keep a node, and return whether another one can have its port. Raises PotluckError if it ends by itself."""
-    node = Node(spec, on_news=pipe.tell_news, on_met=pipe.tell_met, on_nearby=pipe.tell_nearby)
+    node = Node(
+        spec,
+        on_news=pipe.tell_news,
+        on_leader=pipe.tell_leader,
+        on_met=pipe.tell_met,
+        on_nearby=pipe.tell_nearby,
+    )
     tasks = _, listening = [asyncio.create_task(work) for work in (_hold(node, pipe), _listen(node, pipe))]
     try:
         done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
@@ -104,8 +110,8 @@ async def _listen(node: Node, pipe: DaemonPipe) -> None:
     """Pass on what was signed on this computer, until Stop or the end of the pipe."""
     while (message := await pipe.read()) is not None:
         match message:
-            case messages.Members(statements):
-                node.publish(statements)
+            case messages.Members(records):
+                node.publish(records)
             case messages.Stop():
                 break
 

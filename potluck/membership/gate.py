@@ -48,6 +48,7 @@ from potluck.membership.presentation import (
 )
 from potluck.membership.records import (
     Application,
+    Entry,
     Machines,
     Record,
     RecordError,
@@ -157,6 +158,7 @@ class MembersGate:
         outsiders: bootstrap nodes that this node was told of; they are no members, and may call the DHT, bring news
             and newcomers, and make `calls_of_outsiders`.
         on_news: told the records that are new, to be kept.
+        on_leader: called when this node compared with one of a leader's.
         on_admitted: told each peer that is let in.
         on_removed: told the peers whose member was removed.
         origin_of: returns the address from which a peer comes.
@@ -173,6 +175,7 @@ class MembersGate:
         outsiders: Collection[PeerId] = (),
         calls_of_outsiders: Collection[str] = (),
         on_news: OnNews = ignore_news,
+        on_leader: Callable[[], None] = lambda: None,
         on_admitted: Callable[[PeerId], None] = lambda peer: None,
         on_removed: Callable[[list[PeerId]], None] = lambda peers: None,
         origin_of: Callable[[PeerId], Awaitable[str]] = unknown_origin,
@@ -188,6 +191,7 @@ class MembersGate:
         self._calls_of_outsiders = frozenset((ROSTER, *calls_of_outsiders))
         self._plain: set[PeerId] = set()  # outsiders that are nobody's node
         self._on_news = on_news
+        self._on_leader = on_leader
         self._on_admitted = on_admitted
         self._on_removed = on_removed
         self._origin_of = origin_of
@@ -204,7 +208,6 @@ class MembersGate:
         self._is_removed = False
         self._started_s = 0.0
         self._informants: set[bytes] = set()  # people with whom this node compared since the start
-        self.leader_heard_s = 0.0  # when this node last compared with a leader's; 0: never
         self._tasks = BackgroundTasks()
         self._pass: tuple[bytes, float] = (b"", 0.0)
 
@@ -374,7 +377,8 @@ class MembersGate:
     async def _hear_stranger(self, peer: PeerId, shown: Presentation, place: str) -> None:
         """Learn from somebody unknown who they are, or take their application. Raises RemoteError."""
         key = public_key_of(peer)
-        known = read_all([*shown.entries, *filter(None, [shown.application, shown.machines])])
+        parts = ((shown.entries, Entry), ((shown.application,), Application | Request), ((shown.machines,), Machines))
+        known = [item for data, kind in parts for item in read_all(data) if isinstance(item.body, kind)]
         people = [item.body.person for item in known if isinstance(item.body, Application | Machines)]
         if any(self.roster.remover(each) is not None for each in (key or b"", *people)):
             self._tasks.start(self._tell_removed([peer], self.roster.lacking(shown.heads)))
@@ -401,7 +405,7 @@ class MembersGate:
                     roster.vouch(offer)
         if not roster.expires_s(invite):
             raise stranger("the invite was ended, or it was not made by somebody who may invite")
-        if roster.expires_s(invite) < now_s:
+        if roster.expires_s(invite) < min(now_s, roster.heard.get(application.person, now_s)):
             raise stranger("the invite has expired")
         if roster.free_seats(invite) <= 0:
             raise stranger("the invite has been used up")
@@ -415,6 +419,7 @@ class MembersGate:
                 raise stranger("too many people joined from your part of the network today; try again tomorrow")
         elif self._membership.application and (own is None or own.is_guest):
             raise _nobody_online()
+        roster.meet(application.person, now_s)
         self._keep(roster.take([record], now_s))
 
     async def _carry(self, shown: Presentation, place: str) -> NoReturn:
@@ -504,7 +509,7 @@ class MembersGate:
         for _ in range(_MAX_ROUNDS):
             known = Exchange(heads=dict(self.roster.heads), others=self.roster.short_hashes)
             answer = decode(await self._ask(peer, known), Exchange)
-            await self._learn(read_all(answer.records), peer)
+            await self._learn([item for item in read_all(answer.records) if self._may_bring(item, peer)], peer)
             others, _ = self.roster.others_than(b"")
             short = {answer.lacks[start : start + 8] for start in range(0, len(answer.lacks), 8)}
             missing = [*self.roster.lacking(answer.heads or {}), *(item for item in others if item.hash[:8] in short)]
@@ -522,9 +527,7 @@ class MembersGate:
         """
         message = decode(body, Exchange)
         person = self.member(peer)
-        is_trusted = peer in self._plain or (person is not None and not person.is_guest)
-        records = read_all(message.records)
-        records = [item for item in records if self._may_bring(item, person, is_trusted=is_trusted)]
+        records = [item for item in read_all(message.records) if self._may_bring(item, peer)]
         if not self._charge(peer, len(message.records) - len(records)):
             raise _too_much()
         if await self._learn(records, peer):
@@ -542,12 +545,14 @@ class MembersGate:
             Exchange(piece, dict(self.roster.heads), lacks=lacks[: MAX_NEWS * 8], has_more=len(piece) < len(lacking))
         )
 
-    def _may_bring(self, record: Record, person: Person | None, *, is_trusted: bool) -> bool:
-        """Return whether somebody may bring this. Guests bring nobody, only enrollers bring those of a public swarm."""
-        body = record.body
+    def _may_bring(self, record: Record, peer: PeerId) -> bool:
+        """Return whether a peer may bring this: guests bring nobody, and only enrollers those of a public swarm."""
+        body, person = record.body, self.member(peer)
         if not isinstance(body, Application):
             return True
-        return is_trusted and (not self.roster.is_public(body.invite) or (person is not None and person.may_enrol))
+        if self.roster.is_public(body.invite):
+            return person is not None and person.may_enrol
+        return peer in self._plain or (person is not None and not person.is_guest)
 
     async def _hear_carried(self, message: Exchange, peer: PeerId, person: Person | None) -> None:
         """Hear somebody who came to another node. Meeting points are believed where; those of a member share a place.
@@ -581,7 +586,7 @@ class MembersGate:
         if person is not None and not person.is_guest:
             self._informants.add(person.key)
             if person.may_lead:
-                self.leader_heard_s = self._clock()
+                self._on_leader()
 
     async def _keep_comparing(self) -> None:
         while True:
@@ -630,10 +635,12 @@ class MembersGate:
             is_behind |= is_ahead
             if not self._charge(peer, worthless):
                 raise _too_much()
+            sizes = (1 + len(item.body.machines) if isinstance(item.body, Machines) else 2 for item in wanted)
+            num_signatures = sum(sizes)
             checked: list[Record] = []
             for start in range(0, len(wanted), _PIECE):
                 piece = wanted[start : start + _PIECE]
-                if len(wanted) <= _ON_THE_LOOP:
+                if num_signatures <= _ON_THE_LOOP:
                     good = _signed(self.roster.swarm_key, piece)
                 else:
                     good = await asyncio.to_thread(_signed, self.roster.swarm_key, piece)

@@ -147,6 +147,7 @@ class Members:
         self._lists: dict[bytes, Record] = {}  # by person
         self._listed_s: dict[bytes, list[float]] = {}
         self._applications: dict[bytes, Record] = {}  # by person
+        self._met_s: dict[bytes, float] = {}  # when guests last applied here in person
         self._requests: dict[bytes, Record] = {}  # by person
         self._loose: dict[bytes, tuple[Seats, Record]] = {}  # invites that newcomers brought, ahead of the chain
         self._appointments: dict[bytes, tuple[Record, Appoint]] = {}
@@ -345,6 +346,10 @@ class Members:
             new += self.take([record for record in wanted if is_signed(self.swarm_key, record)], now_s)
         return new
 
+    def meet(self, guest: bytes, now_s: float) -> None:
+        """Remember that a guest applied here in person, whom this node otherwise forgets after 30 days."""
+        self._met_s[guest] = now_s
+
     def vouch(self, invite: Record) -> bool:
         """Take an invite that a newcomer brings, although its chain has not come this far. Signatures were checked."""
         seats = invite.content
@@ -417,7 +422,7 @@ class Members:
             case Machines():
                 return self._place_of_list(record, body, now_s)
             case Application():
-                return self._place_of_application(record, body)
+                return self._place_of_application(record, body, now_s)
             case Request():
                 return self._place_of_request(record, body, now_s)
         return _Place.WORTHLESS
@@ -465,9 +470,9 @@ class Members:
             return _Place.WORTHLESS
         return _Place.NEW
 
-    def _place_of_application(self, record: Record, application: Application) -> _Place:
+    def _place_of_application(self, record: Record, application: Application, now_s: float) -> _Place:
         person = application.person
-        if person in self.people or person in self._applications:
+        if person in self.people or person in self._applications or self._is_forgotten(person, now_s):
             return _Place.KNOWN
         is_welcome = person not in self._removers and self.free_seats(application.invite) > 0
         return _Place.NEW if is_welcome else _Place.WORTHLESS
@@ -536,8 +541,11 @@ class Members:
         self.digest = hashlib.sha256(b"".join((*chains, *lists))).digest()[:16]
 
     def _forget_guests(self, now_s: float) -> None:
-        for person in [key for key in self._applications if now_s > self.heard.get(key, now_s) + GUEST_LIVES_S]:
-            del self._applications[person], self.heard[person]
+        for person in [key for key in self._applications if self._is_forgotten(key, now_s)]:
+            del self._applications[person]
+
+    def _is_forgotten(self, guest: bytes, now_s: float) -> bool:
+        return now_s > self._met_s.get(guest, self.heard.get(guest, now_s)) + GUEST_LIVES_S
 
     def _note_places(self) -> None:
         self._places = {

@@ -23,6 +23,10 @@ def ignore_met(addresses: tuple[str, ...]) -> None:
     """Keep nothing."""
 
 
+def ignore_leader() -> None:
+    """Do nothing."""
+
+
 OnNearby = Callable[[str, tuple[str, ...]], None]
 """Called with why a node does not look for members on the local network (empty: it does), and where it heard some."""
 
@@ -49,6 +53,7 @@ class HostConfig:
     relays_for_others: bool = True  # carry the traffic of peers that nobody reaches directly
     finds_nearby: bool = False  # look for members on the local network, and be found there
     on_news: OnNews = ignore_news  # told what is new of the members, to be kept; must not wait
+    on_leader: Callable[[], None] = ignore_leader  # called when a leader's computer was heard; must not wait
     on_met: OnMet = ignore_met  # told where members were found, to be kept; must not wait
     on_nearby: OnNearby = ignore_nearby  # told each time that this changes; must not wait
     record_checks: Mapping[DhtKey, RecordCheck] = field(default_factory=dict)  # keys with rules of their own

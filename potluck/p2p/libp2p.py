@@ -440,6 +440,7 @@ class Libp2pHost:
             outsiders=[addresses.split_peer(addr)[0] for addr in config.bootstrap_peers],
             calls_of_outsiders=[DIAL_BACK],
             on_news=config.on_news,
+            on_leader=config.on_leader,
             on_admitted=lambda peer: self._running().keep_connected(peer),
             on_removed=lambda peers: self._running().cut_off(peers),
             origin_of=lambda peer: self._running().origin_of(peer),
