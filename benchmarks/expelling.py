@@ -77,10 +77,11 @@ async def _expel(swarm: LocalSwarm) -> Measured:
             await person.stop()
 
         assert founder.members is not None
-        known = swarm.membership.with_statements(list(founder.members.roster), time.time())
-        bob = next(person for person in founder.members.roster.people if person.name == "Bob")
+        members = founder.members.roster
+        bob = next(person for person in members.people.values() if person.name == "Bob")
+        entries = swarm.lead(remove(swarm.membership, members, bob))
         removed_s = time.monotonic()
-        founder.members.publish(remove(known, bob, time.time()))
+        founder.members.publish(entry.data for entry in entries)
         gone_s = await _when_gone(here, server.peer_id) - removed_s
         await _until(lambda: time.monotonic() > max(serving.last_s, *(each.last_s for each in knocks)) + _QUIET_S)
         served_s = serving.last_s - removed_s
@@ -130,7 +131,7 @@ class _Person:
         if self.host is None:
             return
         assert self.host.members is not None
-        self.membership = self.membership.with_statements(list(self.host.members.roster), time.time())
+        self.membership = self.membership.knowing(self.host.members.roster)
         await self.host.close()
         self.host = None
 

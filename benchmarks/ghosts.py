@@ -26,8 +26,8 @@ from potluck.checkpoint import open_checkpoint
 from potluck.client.config import ClientConfig
 from potluck.client.model import attach
 from potluck.client.swarm_client import SwarmClient
-from potluck.membership.invite import encode_invite
-from potluck.membership.leadership import invite
+from potluck.membership.invite import Invite, encode_invite
+from potluck.membership.leadership import seats
 from potluck.membership.membership import Membership
 from potluck.protocol.swarm import new_swarm
 
@@ -46,8 +46,10 @@ def slowdown(soak: bool) -> Measured:
     with ExitStack() as stack:
         place = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="pl-")))  # sockets need a short path
         swarms = _start_swarms(stack, folder, place)
-        _, invited = invite(swarms[1], time.time())
-        haunter = stack.enter_context(child("haunting", encode_invite(invited), str(place)))
+        offer, seed = seats(time.time())
+        entry = swarms[1].writing([offer], time.time())[1][-1]
+        invited = encode_invite(Invite(swarms[1].swarm, seed, entry.data))
+        haunter = stack.enter_context(child("haunting", invited, str(place)))
         haunter.wait_for("announced")
         time.sleep(_HAUNTED_S)
         for _ in range(15 if soak else 5):

@@ -84,7 +84,7 @@ class Haunter:
         ):
             ticket = b""
             if kind is Kind.RECORD and self._person.person_key is not None:
-                ticket = write_pass(identity.public_key, self._person.person_key, now)
+                ticket = write_pass(self._swarm.founder_key or b"", identity.public_key, self._person.person_key, now)
             yield seal(self._swarm, identity, kind, fields, sequence=now, expiration=_end(), ticket=ticket)
 
 

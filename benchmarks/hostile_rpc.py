@@ -36,12 +36,12 @@ from potluck.directory.coding import encode_push
 from potluck.directory.exchange import PUSH, Push
 from potluck.errors import PotluckError
 from potluck.membership.gate import PRESENT, ROSTER
-from potluck.membership.invite import encode_invite
+from potluck.membership.invite import Invite, encode_invite
 from potluck.membership.joined import JoinedSwarms
-from potluck.membership.leadership import invite, remove, withdraw
+from potluck.membership.leadership import remove, seats
 from potluck.membership.membership import Membership
-from potluck.membership.presentation import Presentation, encode_presentation
-from potluck.membership.statements import Delegation
+from potluck.membership.presentation import Exchange, Presentation, encode
+from potluck.membership.records import Application, Confirm, EndInvite, read_record
 from potluck.p2p.addresses import split_peer
 from potluck.p2p.config import HostConfig
 from potluck.p2p.control import P2pdClient
@@ -123,12 +123,17 @@ class _Role:
 
 async def _roles(place: Path, founder: Membership) -> list[_Role]:
     """Have two people join and remove one of them; note what they would send."""
-    statement, made = invite(founder, time.time())
-    founder = founder.with_statements([statement], time.time())
+    offer, seed = seats(time.time())
+    founder, entries = founder.writing([offer], time.time())
+    made = encode_invite(Invite(founder.swarm, seed, entries[-1].data))
     people = {}
     for name in ("Mallory", "Bob"):
         identity = place / f"{name}.key"
-        person = JoinedSwarms(place / f"{name}.json", identity).join(encode_invite(made), name=name)
+        joined = JoinedSwarms(place / f"{name}.json", identity)
+        application = read_record(joined.join(made, name=name).application).body
+        assert isinstance(application, Application)
+        founder, _ = founder.writing([Confirm(application.person, name, application.invite)], time.time())
+        person = joined.learn(founder.swarm.name, founder.records)
         host = await Libp2pHost.start(_config(founder, identity, person.for_node()))
         assert host.members is not None
         server = (await Directory(host, founder.swarm, host.identity).fetch(thorough=True)).servers[0]
@@ -137,20 +142,21 @@ async def _roles(place: Path, founder: Membership) -> list[_Role]:
         seeds[PUSH] = [encode_push(Push(tuple(haunter.announcements(number)))) for number in range(4)]
         people[name] = identity, seeds
         await host.close()
-    ended, of_ended = invite(founder, time.time())
-    founder = founder.with_statements([ended], time.time())
-    newcomer = JoinedSwarms(place / "newcomer.json", place / "newcomer.key").join(encode_invite(of_ended), name="Eve")
-    application = encode_presentation(Presentation(newcomer.statements, application=newcomer.application))
+    ended, seed = seats(time.time())
+    founder, entries = founder.writing([ended], time.time())
+    of_ended = encode_invite(Invite(founder.swarm, seed, entries[-1].data))
+    newcomer = JoinedSwarms(place / "newcomer.json", place / "newcomer.key").join(of_ended, name="Eve")
+    shown = encode(Presentation(machines=newcomer.machines, application=newcomer.application, invite=newcomer.invite))
     for _, seeds in people.values():
-        seeds[PRESENT].append(application)
-        seeds[ROSTER].append(msgpack.packb({"application": application}))
+        seeds[PRESENT].append(shown)
+        seeds[ROSTER] += [encode(Exchange(newcomer=shown)), encode(Exchange(records=(newcomer.application,)))]
     host = await Libp2pHost.start(_config(founder, None, founder.for_client()))
     assert host.members is not None
-    bob = next(person for person in host.members.roster.people if person.name == "Bob")
-    known = founder.with_statements(list(host.members.roster), time.time())
-    assert isinstance(ended.content, Delegation)
-    withdrawal = withdraw(known, ended.content.invite, time.time())
-    host.members.publish([*remove(known, bob, time.time()), *withdrawal])
+    members = host.members.roster
+    bob = next(person for person in members.people.values() if person.name == "Bob")
+    contents = [*remove(founder, members, bob), EndInvite(ended.invite)]
+    _, entries = founder.knowing(members).writing(contents, time.time())
+    host.members.publish(entry.data for entry in entries)
     await asyncio.sleep(1.0)
     await host.close()
     mallory, bobs = people["Mallory"], people["Bob"]
@@ -165,8 +171,9 @@ def _seeds(swarm: Swarm, host: Libp2pHost) -> dict[str, list[bytes]]:
     assert host.members is not None
     span, hidden = Span(0, swarm.num_blocks), random_states(2, _HIDDEN_SIZE, torch.float32)
     opening = SessionOpening(swarm.prefix, span, 16, None, 0.0, Caller())
-    roster = [statement.data for statement in host.members.roster]
-    have = b"".join(statement.digest[:8] for statement in host.members.roster)
+    members = host.members.roster
+    known = tuple(record.data for record in members)
+    heads = dict(members.heads)
     frames = {
         protocols.SESSION: [sessions.encode_step(StepRequest(hidden, opening))],
         protocols.FORWARD: list(encode_call(ForwardRequest(swarm.prefix, span, hidden))),
@@ -175,8 +182,12 @@ def _seeds(swarm: Swarm, host: Libp2pHost) -> dict[str, list[bytes]]:
     return {
         **{name: [build() for build in builders for _ in range(4)] for name, builders in BODIES.items()},
         **{name: [b"".join(bytes(piece) for piece in frame) for frame in found] for name, found in frames.items()},
-        PRESENT: [encode_presentation(host.members._shown()), encode_presentation(Presentation())],
-        ROSTER: [msgpack.packb({"have": have}), msgpack.packb({"news": roster}), msgpack.packb({"have": b""})],
+        PRESENT: [encode(host.members._shown(is_known=False)), encode(Presentation())],
+        ROSTER: [
+            encode(Exchange(heads=heads, others=members.short_hashes)),
+            encode(Exchange(records=known)),
+            encode(Exchange(heads={})),
+        ],
         protocols.QUOTE: [encode_quote_request(QuoteRequest(swarm.prefix, span, 1, 16))],
         protocols.SETTLE: [encode_receipt(random.Random(1).randbytes(264))],
     }
@@ -309,7 +320,7 @@ class _World:
     def people(self) -> set[bytes]:
         assert self._host is not None
         assert self._host.members is not None
-        return {person.key for person in self._host.members.roster.people}
+        return {*self._host.members.roster.people, *self._host.members.roster.guests}
 
     def memory(self) -> dict[str, int]:
         return {"engine": rss_bytes(self._process.pid), "p2pd": rss_bytes(self._p2pd.pid)}

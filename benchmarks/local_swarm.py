@@ -29,10 +29,11 @@ from potluck_control.resources import num_blocks_of
 
 from potluck.errors import PotluckError
 from potluck.manifest import make_manifest
-from potluck.membership.invite import Invite, encode_invite, link_of
+from potluck.membership.invite import Invite, encode_invite, link_of, public_invite
 from potluck.membership.joined import JoinedSwarms
-from potluck.membership.leadership import SwarmModel, choose_model, invite, open_door, public_invite
+from potluck.membership.leadership import SwarmModel, choose_model, public_seats, seats
 from potluck.membership.membership import Membership
+from potluck.membership.records import Application, Confirm, Content, Record, read_record
 from potluck.processes import tied_to_parent
 from potluck.protocol.blocks import PeerId, Span
 from potluck.protocol.swarm import Swarm, new_swarm
@@ -183,7 +184,7 @@ class LocalSwarm:
         serve_options: more options for `potluck serve`.
         is_open: the swarm has no members; any peer may use it.
         pins_files: members know the checkpoint's files by their SHA-256, and get them from each other.
-        public_bits: price of joining without being invited; 0: the swarm is not public.
+        is_public: anybody may join.
         host: the address at which everybody listens.
     """
 
@@ -193,7 +194,7 @@ class LocalSwarm:
     serve_options: Sequence[str] = ()
     is_open: bool = False
     pins_files: bool = False
-    public_bits: int = 0
+    is_public: bool = False
     host: str = "127.0.0.1"
     engines: list[LocalEngine] = field(default_factory=list, init=False)
     _ports: set[int] = field(default_factory=set, init=False)
@@ -225,10 +226,16 @@ class LocalSwarm:
         """An invite for people who are not the founder."""
         if self.swarm.is_open:
             return encode_invite(Invite(self.swarm))
-        if (public := public_invite(self.membership, time.time())) is not None:
+        if (public := public_invite(self.membership)) is not None:
             return encode_invite(public)
-        _, made = invite(self.membership, time.time(), people=_INVITED)
-        return encode_invite(made)
+        offer, seed = seats(time.time(), people=_INVITED)
+        return encode_invite(Invite(self.swarm, seed, self.lead([offer])[-1].data))
+
+    def lead(self, contents: Sequence[Content]) -> list[Record]:
+        """Have the founder decide something. Return the entries; who joins later brings them to the nodes that run."""
+        known, entries = self._joined.lead(self.swarm.name, lambda membership: contents)
+        self.membership = replace(known, swarm=replace(known.swarm, bootstrap_peers=self.swarm.bootstrap_peers))
+        return entries
 
     @property
     def invite_file(self) -> Path:
@@ -236,10 +243,14 @@ class LocalSwarm:
         return self.folder / "invite"
 
     def join(self, person: str) -> tuple[Membership, Path]:
-        """Return the membership of a person who accepts the invite, and the key of their computer."""
+        """Return the membership of a person whom the founder confirms, and the key of their computer."""
         folder = self.folder / person / "potluck"
         identity = folder / "identity.key"
-        return JoinedSwarms(folder / "swarms.json", identity).join(self.invite, name=person), identity
+        joined = JoinedSwarms(folder / "swarms.json", identity)
+        application = read_record(joined.join(self.invite, name=person).application).body
+        assert isinstance(application, Application)
+        self.lead([Confirm(application.person, application.name, application.invite)])
+        return joined.learn(self.swarm.name, self.membership.records), identity
 
     def add_engine_of(
         self,
@@ -331,21 +342,19 @@ class LocalSwarm:
         num_blocks = num_blocks_of(self.checkpoint)
         prefix = "local-swarm" if self.is_open else None
         swarm = new_swarm("local", self.checkpoint.resolve().name, num_blocks, "local", prefix=prefix)
-        joined = JoinedSwarms(self.folder / "potluck" / "swarms.json", self.folder / "founder.key")
+        self._joined = joined = JoinedSwarms(self.folder / "potluck" / "swarms.json", self.folder / "founder.key")
         created = joined.create(swarm, is_open=self.is_open)
         arguments = ["bootstrap", "--port", "0", "--host", self.host, "--json"]
         arguments += [] if self.is_open else ["--swarm", link_of(created.swarm)]
         self.bootstrap = LocalProcess("bootstrap", arguments, self.environment(), self.folder / "bootstrap.log")
         peers = tuple(self.bootstrap.wait_online()["addresses"])
         self.membership: Membership = replace(created, swarm=replace(created.swarm, bootstrap_peers=peers))
-        if self.public_bits:
-            door = open_door(self.membership, time.time(), bits=self.public_bits)
-            self.membership = self.membership.with_statements([door], time.time())
+        joined.keep(self.membership)
+        if self.is_public:
+            self.lead([public_seats(self.membership, time.time())])
         if self.pins_files:
             model = SwarmModel(swarm.model, num_blocks, "local", make_manifest(self.checkpoint).digest)
-            choice = choose_model(self.membership, model, time.time())
-            self.membership = self.membership.with_statements([choice], time.time())
-        joined.keep(self.membership)
+            self.lead([choose_model(self.membership, model)])
         self.invite_file.write_text(self.invite)
         for span in self.spans:
             self.add_engine(span)
