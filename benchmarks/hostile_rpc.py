@@ -214,7 +214,7 @@ class _Sender:
         self._host = await Libp2pHost.start(HostConfig(identity_path=self.role.identity, dht_client=True))
         await self._control.connect(self._peer, [way], timeout_s=_ANSWER_S)
         if self.role.may_enter:
-            body = encode_presentation(Presentation())
+            body = encode(Presentation())
             await self._control.call_directly(self._peer, PRESENT, body, timeout_s=_ANSWER_S)
         return self
 

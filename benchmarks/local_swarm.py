@@ -199,6 +199,7 @@ class LocalSwarm:
     engines: list[LocalEngine] = field(default_factory=list, init=False)
     _ports: set[int] = field(default_factory=set, init=False)
     bootstrap: LocalProcess | None = field(default=None, init=False)
+    membership: Membership = field(init=False)
 
     def __enter__(self) -> LocalSwarm:
         self.folder = Path(tempfile.mkdtemp(prefix="potluck-"))
@@ -348,7 +349,7 @@ class LocalSwarm:
         arguments += [] if self.is_open else ["--swarm", link_of(created.swarm)]
         self.bootstrap = LocalProcess("bootstrap", arguments, self.environment(), self.folder / "bootstrap.log")
         peers = tuple(self.bootstrap.wait_online()["addresses"])
-        self.membership: Membership = replace(created, swarm=replace(created.swarm, bootstrap_peers=peers))
+        self.membership = replace(created, swarm=replace(created.swarm, bootstrap_peers=peers))
         joined.keep(self.membership)
         if self.is_public:
             self.lead([public_seats(self.membership, time.time())])

@@ -14,32 +14,18 @@ from benchmarks.local_swarm import LocalSwarm
 from potluck import AutoDistributedModelForCausalLM
 from potluck.directory import Directory, record_checks
 from potluck.errors import PotluckError
-from potluck.membership import gate
-from potluck.membership.leadership import remove
+from potluck.membership.joined import JoinedSwarms
+from potluck.membership.leadership import confirm, remove
+from potluck.membership.members import Person
 from potluck.membership.membership import Membership
-from potluck.membership.roster import Person
-from potluck.membership.work import work
+from potluck.membership.records import Content
 from potluck.p2p.config import HostConfig
 from potluck.p2p.libp2p import Libp2pHost
 from potluck.protocol.blocks import PeerId, Span
 from potluck.protocol.codes import Code, RemoteError
 from potluck.wire.protocols import INFO
 
-_BITS = 5  # some tries
 _REMOVED_WITHIN_S = 60.0
-
-
-@pytest.fixture
-def worked(monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """The prices of the work that nodes of this process did."""
-    prices: list[int] = []
-
-    def noted(challenge: bytes, bits: int, **options: object) -> bytes | None:
-        prices.append(bits)
-        return work(challenge, bits, **options)  # type: ignore[arg-type]
-
-    monkeypatch.setattr(gate, "work", noted)
-    return prices
 
 
 @asynccontextmanager
@@ -76,13 +62,20 @@ async def servers_seen(host: Libp2pHost, membership: Membership) -> set[PeerId]:
 
 def person(host: Libp2pHost, name: str) -> Person:
     assert host.members is not None
-    return next(each for each in host.members.roster.people if each.name == name)
+    members = host.members.roster
+    return next(each for each in (*members.people.values(), *members.guests.values()) if each.name == name)
 
 
 def known_to(host: Libp2pHost, membership: Membership) -> Membership:
     """Return a membership with all that a node knows of the members."""
     assert host.members is not None
-    return membership.with_statements(list(host.members.roster), time.time())
+    return membership.knowing(host.members.roster)
+
+
+def decide(swarm: LocalSwarm, founder: Libp2pHost, contents: list[Content]) -> None:
+    """Have the founder decide something, and a node of theirs tell it."""
+    assert founder.members is not None
+    founder.members.publish(entry.data for entry in swarm.lead(contents))
 
 
 def generated(membership: Membership) -> set[PeerId]:
@@ -92,29 +85,42 @@ def generated(membership: Membership) -> set[PeerId]:
         return {hop.peer_id for hop in model.last_route()[0].hops}
 
 
-async def test_a_newcomer_pays_serves_on_probation_and_after_a_removal_is_refused_by_everybody_until_they_pay_again(
-    worked: list[int],
-) -> None:
-    with LocalSwarm(CHECKPOINT, [Span(0, 2)], public_bits=_BITS) as swarm:
+async def test_a_guest_computes_before_a_leader_confirms_them_and_then_as_a_member(tmp_path: Path) -> None:
+    with LocalSwarm(CHECKPOINT, [Span(0, 4)]) as swarm:
+        joined = JoinedSwarms(tmp_path / "swarms.json", tmp_path / "identity.key")
+        eve = joined.join(swarm.invite, name="Eve")
+        async with node(swarm.membership) as founder:
+            assert await asyncio.to_thread(generated, eve) == {swarm.engines[0].peer_id}
+            async with node(eve.for_node(), tmp_path / "identity.key") as host, asyncio.timeout(_REMOVED_WITHIN_S):
+                while founder.members is None or not founder.members.roster.guests:
+                    await asyncio.sleep(0.1)  # the application travels
+                guest = person(founder, "Eve")
+                assert guest.is_guest
+                assert host.members is not None
+                decide(swarm, founder, [confirm(guest)])
+                while guest.key not in host.members.roster.people:
+                    await asyncio.sleep(0.1)
+                assert not joined.learn(swarm.swarm.name, known_to(host, eve).records).members().guests
+
+
+async def test_a_newcomer_of_a_public_swarm_serves_on_probation_and_after_a_removal_is_refused_by_everybody() -> None:
+    with LocalSwarm(CHECKPOINT, [Span(0, 2)], is_public=True) as swarm:
         bob, _ = swarm.join("Bob")
         bobs_engine = swarm.add_engine_of("Bob", Span(2, 4))
         await asyncio.to_thread(bobs_engine.wait_online)
         ours, bobs = swarm.engines[0].peer_id, bobs_engine.peer_id
         eve, eves_key = swarm.join("Eve")
         async with node(eve.for_node(), eves_key) as host:
-            assert worked == [_BITS]
-            assert person(host, "Eve").is_on_probation(time.time())
             assert host.is_on_probation(bobs)
             assert not host.is_on_probation(ours)
             eve, bob = known_to(host, eve), known_to(host, bob)
         assert await asyncio.to_thread(generated, eve) == {ours, bobs}
         assert not await is_refused(bob)
-        assert worked == [_BITS]  # members pay once
 
         async with node(swarm.membership) as founder:
-            assert founder.members is not None
             assert {ours, bobs} <= await servers_seen(founder, swarm.membership)
-            founder.members.publish(remove(known_to(founder, swarm.membership), person(founder, "Bob"), time.time()))
+            assert founder.members is not None
+            decide(swarm, founder, remove(swarm.membership, founder.members.roster, person(founder, "Bob")))
             async with asyncio.timeout(_REMOVED_WITHIN_S):
                 while not await is_refused(bob) or bobs in await servers_seen(founder, swarm.membership):
                     pass  # both have waited for the network
@@ -127,9 +133,3 @@ async def test_a_newcomer_pays_serves_on_probation_and_after_a_removal_is_refuse
         replacement = swarm.add_engine(Span(2, 4))
         await asyncio.to_thread(replacement.wait_online)
         assert await asyncio.to_thread(generated, eve) == {ours, replacement.peer_id}
-
-        assert worked == [_BITS]
-        again, key = swarm.join("Bob again")
-        async with node(again.for_node(), key) as host:
-            assert worked == [_BITS] * 2
-            assert person(host, "Bob again").is_on_probation(time.time())
