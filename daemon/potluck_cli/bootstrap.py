@@ -16,7 +16,7 @@ from potluck.checked_files import CheckedFile, DamagedError
 from potluck.errors import UsageError
 from potluck.membership.invite import read_link
 from potluck.membership.membership import Membership, decode_membership, encode_membership
-from potluck.membership.statements import Statement
+from potluck.membership.records import read_all
 from potluck.protocol.swarm import Swarm
 from potluck_cli.options import add_node, answer, listen_address, log_to_stderr
 
@@ -53,12 +53,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--identity", type=Path, metavar="FILE", help="key file (default: one in your state folder)")
 
 
-class KeptRoster:
+class KeptMembers:
     """The members of a swarm as this meeting point knows them, in a file that survives restarts."""
 
     def __init__(self, link: str, folder: Path) -> None:
         name, key = read_link(link)
-        self._file = CheckedFile(folder / f"bootstrap-{key.hex()[:16]}.roster", decode_membership)
+        self._file = CheckedFile(folder / f"bootstrap-{key.hex()[:16]}.members", decode_membership)
         self._learning = threading.Lock()
         # Of a swarm's model and blocks a meeting point knows nothing.
         self.membership = Membership(Swarm(name, model="unknown", num_blocks=1, prefix=f"_{name}", founder_key=key))
@@ -73,10 +73,10 @@ class KeptRoster:
             raise UsageError(f"cannot read {self._file.path}: {error.strerror}") from error
         return self.membership
 
-    def learn(self, news: Iterable[Statement]) -> None:
-        """Keep what the roster gained. Any thread may call it."""
+    def learn(self, news: Iterable[bytes]) -> None:
+        """Keep records of members. Any thread may call it."""
         with self._learning:
-            self.membership = self.membership.with_statements(news, time.time())
+            self.membership = self.membership.with_records(read_all([*news]), time.time())
             try:
                 self._file.write(encode_membership(self.membership))
             except OSError as error:
@@ -99,10 +99,10 @@ async def _serve(args: argparse.Namespace) -> int:
     stop = asyncio.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
         asyncio.get_running_loop().add_signal_handler(number, stop.set)
-    roster = KeptRoster(args.swarm, user_places().state) if args.swarm else None
+    kept = KeptMembers(args.swarm, user_places().state) if args.swarm else None
     config = HostConfig(
-        membership=roster.load() if roster else None,
-        on_news=in_thread(roster.learn) if roster else ignore_news,
+        membership=kept.load() if kept else None,
+        on_news=in_thread(kept.learn) if kept else ignore_news,
         identity_path=args.identity or user_places().state / "bootstrap.key",
         listen_addrs=(listen_address(args.host, args.port),),
         announce_addrs=tuple(args.announce),

@@ -1,14 +1,17 @@
-"""`potluck members`: lists the people of a swarm, removes and promotes them, and keeps one's own computers and keys."""
+"""`potluck members`: lists, confirms, removes and promotes the people of a swarm; one's own computers and keys."""
 
 from __future__ import annotations
 
 import argparse
 import base64
+import contextlib
 import getpass
+import io
 import os
+import shlex
 import sys
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from potluck_control.methods import computers
@@ -16,14 +19,25 @@ from potluck_control.methods import members as methods
 from potluck_control.places import find_places
 
 from potluck.errors import UsageError
+from potluck.membership.backup import MAX_BACKUP_BYTES
+from potluck.membership.leadership import DEFAULT_SEATS
+from potluck.membership.records import MAX_PEOPLE_OF_INVITE
 from potluck_cli.connect import daemon
-from potluck_cli.options import answer
+from potluck_cli.options import answer, between
 from potluck_cli.setup import lacks_engine, make_engine
 from potluck_cli.start import ensure_started
 from potluck_cli.terminal import Terminal
 
 _LOOK_S = 1.0
-_MAX_FILE_BYTES = 64 * 1024
+_MAX_NAME, _MAX_DECISIONS = 64, 1_000_000
+_KINDS = {
+    "confirm": "confirmed {about}",
+    "remove": "removed {about}",
+    "remove_machine": "removed a computer of {about}",
+    "invite": "made the invite {about}",
+    "end_invite": "ended the invite {about}",
+    "model": "chose the model {about}",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,29 +48,36 @@ class Written:
 
 
 DESCRIPTION = """\
-Show who belongs to a swarm, with their computers, the blocks that these serve now, and open invites. The founder and
-admins can remove people: their servers then serve nobody, and everybody refuses them within a minute. You can remove a
-computer of your own, such as a lost laptop, and add another one with a short code. A backup of your keys, encrypted
-with a password, makes any computer yours."""
+Show who belongs to a swarm, with their computers, the blocks that these serve now, and open invites. People who joined
+are not confirmed until a computer of the founder or of an admin is online, which confirms them by itself. Many at once,
+and those who come after the invite's time, wait until one of these people confirms them here. The founder and admins
+can remove people: their servers then serve nobody, and everybody refuses them within a minute. You can remove a
+computer of your own, such as a lost laptop, and add another one with an invite for one machine. A backup of your keys,
+encrypted with a password, makes any computer yours."""
 EXAMPLES = """\
   potluck members
+  potluck members confirm Bob
   potluck members remove Bob
   potluck members remove Ana --machine "old laptop"
   potluck members promote Bob
-  potluck members withdraw 3fa9
+  potluck members decisions Bob
+  potluck members demote Bob --keep 4
+  potluck members end-invite 3fa9
   potluck members recovery-code
-  potluck members add-computer    (then, on the other computer: potluck join --code)
+  potluck members add-computer    (then, on the other computer: potluck join)
   potluck members backup ./potluck-keys
   potluck members restore ./potluck-keys"""
 RESULT = {
     "list": methods.MembersList,
+    "confirm": methods.MembersChanged,
     "remove": methods.MembersChanged,
     "promote": methods.MembersChanged,
     "demote": methods.MembersChanged,
-    "withdraw": methods.MembersChanged,
+    "decisions": methods.Decisions,
+    "end-invite": methods.MembersChanged,
     "recovery-code": methods.RecoveryCode,
     "recover": methods.MembersChanged,
-    "add-computer": computers.Adding,
+    "add-computer": computers.MachineInvite,
     "backup": Written,
     "restore": computers.Restored,
 }
@@ -69,9 +90,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     listed = actions.add_parser("list", help="show the people, their computers and open invites (the default)")
     listed.set_defaults(act=_list)
 
+    confirmed = actions.add_parser("confirm", help="let in a person who waits for that")
+    _add_person(confirmed)
+    confirmed.set_defaults(act=_confirm)
+
     removed = actions.add_parser("remove", help="remove a person, or one of their computers")
     _add_person(removed)
-    removed.add_argument("--machine", default="", metavar="NAME", help="remove only this computer")
+    removed.add_argument("--machine", type=_name, default="", metavar="NAME", help="remove only this computer")
     removed.set_defaults(act=_remove)
 
     promoted = actions.add_parser("promote", help="let a person invite and remove others, or enrol newcomers")
@@ -79,15 +104,33 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     promoted.add_argument(
         "--enroller", action="store_true", help="only let this person's computers enrol newcomers of a public swarm"
     )
-    promoted.set_defaults(act=_promote, is_admin=True)
+    promoted.add_argument(
+        "--seats",
+        type=between(0, MAX_PEOPLE_OF_INVITE),
+        default=DEFAULT_SEATS,
+        metavar="N",
+        help="how many people an admin's open invites may let in (default: %(default)s)",
+    )
+    promoted.set_defaults(act=_promote)
 
     demoted = actions.add_parser("demote", help="make an admin or enroller an ordinary member")
     _add_person(demoted)
-    demoted.set_defaults(act=_promote, is_admin=False, enroller=False)
+    demoted.add_argument(
+        "--keep",
+        type=between(0, _MAX_DECISIONS),
+        metavar="N",
+        help="only their first N decisions go on to count (default: all of them)"
+    )
+    demoted.add_argument("--yes", action="store_true", help="don't ask, even if people lose their place by it")
+    demoted.set_defaults(act=_demote)
 
-    withdrawn = actions.add_parser("withdraw", help="end an invite")
-    withdrawn.add_argument("invite", metavar="ID", help="as the list shows it")
-    withdrawn.set_defaults(act=_withdraw)
+    decisions = actions.add_parser("decisions", help="list what an admin or enroller decided, numbered for --keep")
+    _add_person(decisions)
+    decisions.set_defaults(act=_decisions)
+
+    ended = actions.add_parser("end-invite", help="end an invite; those who joined with it and are confirmed stay")
+    ended.add_argument("invite", metavar="ID", help="as the list shows it")
+    ended.set_defaults(act=_end_invite)
 
     code = actions.add_parser("recovery-code", help="show the code that brings the founder's key to another computer")
     code.set_defaults(act=_recovery_code)
@@ -95,10 +138,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     recovered = actions.add_parser("recover", help="become the founder again, with the recovery code")
     recovered.set_defaults(act=_recover)
 
-    added = actions.add_parser("add-computer", help="show a code with which another computer becomes yours")
-    added.add_argument(
-        "--address", default="", metavar="IPV4", help="this computer's address for the other one (default: the usual)"
-    )
+    added = actions.add_parser("add-computer", help="show an invite with which another computer becomes yours")
+    added.add_argument("--confirm", type=_name, metavar="NAME", help="confirm the computer of this name, which used the invite")
     added.set_defaults(act=_add_computer)
 
     backup = actions.add_parser("backup", help="write your keys to a file, encrypted with a password")
@@ -109,9 +150,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     restored.add_argument("file", type=Path, metavar="FILE", help="that `potluck members backup` wrote")
     restored.set_defaults(act=_restore)
 
-    for action in (added, listed, removed, promoted, demoted, withdrawn, code, recovered):
+    for action in (listed, confirmed, removed, promoted, demoted, decisions, ended, code, recovered, added):
         action.add_argument(
-            "--swarm", default="", metavar="SWARM", help="a swarm you joined (default: the one you serve)"
+            "--swarm", type=_name, default="", metavar="SWARM", help="a swarm you joined (default: the one you serve)"
         )
 
 
@@ -121,7 +162,13 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _add_person(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("name", metavar="PERSON", help="the person's name or id, as the list shows it")
+    parser.add_argument("name", type=_name, metavar="PERSON", help="the person's name or id, as the list shows it")
+
+
+def _name(text: str) -> str:
+    if not 1 <= len(text) <= _MAX_NAME:
+        raise argparse.ArgumentTypeError(f"names have between 1 and {_MAX_NAME} letters")
+    return text
 
 
 def _list(args: argparse.Namespace) -> int:
@@ -133,14 +180,14 @@ def _list(args: argparse.Namespace) -> int:
         (
             f"{member.name} (you)" if member.is_you else member.name,
             member.id,
-            "on probation" if member.is_on_probation else member.rank,
-            _day(member.joined_at),
+            _rank(member),
+            _day(member.heard_at),
             f"{member.invite} by {member.invited_by}" if member.invited_by else member.invite,
             ", ".join(f"{machine.name}{serving.get(machine.peer_id, '')}" for machine in member.machines),
         )
         for member in found.members
     ]
-    lines = Terminal().table(("NAME", "ID", "RANK", "JOINED", "INVITE", "COMPUTERS"), people)
+    lines = Terminal().table(("NAME", "ID", "RANK", "KNOWN SINCE", "INVITE", "COMPUTERS"), people)
     open_ones = [invite for invite in found.invites if invite.expires_at > now and invite.used < invite.people]
     if open_ones:
         rows = [
@@ -152,11 +199,30 @@ def _list(args: argparse.Namespace) -> int:
             for invite in open_ones
         ]
         lines = [*lines, "", *Terminal().table(("OPEN INVITE", "USED", "EXPIRES"), rows)]
-    return answer(args, found, lines)
+    return answer(args, found, [*lines, *_to_confirm(found)])
+
+
+def _rank(member: methods.Member) -> str:
+    if member.rank == "guest":
+        return "waits to be let in" if member.waits else "not confirmed yet"
+    return "on probation" if member.is_on_probation else member.rank
+
+
+def _to_confirm(found: methods.MembersList) -> list[str]:
+    """Return lines about those for whom the user has to do something."""
+    waiting = [member.name for member in found.members if member.waits]
+    lines = [f"To let in {', '.join(waiting)}: potluck members confirm NAME"] if waiting and found.may_lead else []
+    if found.asking:
+        lines.append(f'{found.asking} asks to be a computer of yours: {_confirming(found.asking)}')
+    return ["", *lines] if lines else []
 
 
 def _day(at: float) -> str:
     return time.strftime("%d %b %Y", time.localtime(at))
+
+
+def _confirm(args: argparse.Namespace) -> int:
+    return _changed(args, daemon().call(methods.CONFIRM, methods.MemberParams(args.name, swarm=args.swarm)))
 
 
 def _remove(args: argparse.Namespace) -> int:
@@ -164,13 +230,37 @@ def _remove(args: argparse.Namespace) -> int:
 
 
 def _promote(args: argparse.Namespace) -> int:
-    is_admin = args.is_admin and not args.enroller
-    params = methods.PromoteParams(args.name, is_admin, args.swarm, args.enroller)
+    params = methods.PromoteParams(args.name, not args.enroller, args.swarm, args.enroller, args.seats)
     return _changed(args, daemon().call(methods.PROMOTE, params))
 
 
-def _withdraw(args: argparse.Namespace) -> int:
-    return _changed(args, daemon().call(methods.WITHDRAW, methods.WithdrawParams(args.invite, args.swarm)))
+def _demote(args: argparse.Namespace) -> int:
+    """Show what would follow, and do it once the user agrees."""
+    client, params = daemon(), methods.PromoteParams(args.name, is_admin=False, swarm=args.swarm, keep=args.keep)
+    effects = _effects(client.call(methods.PROMOTE, replace(params, is_trial=True)))
+    if effects and not args.yes:
+        print(*effects, sep="\n", file=sys.stderr)
+        if args.json or not sys.stdin.isatty():
+            raise UsageError("nothing was changed, because people would lose or regain their place", hint="add --yes")
+        if not _agrees(f"Make {args.name} an ordinary member?"):
+            return 1
+    return _changed(args, client.call(methods.PROMOTE, params))
+
+
+def _effects(changed: methods.MembersChanged) -> list[str]:
+    lost = [f"Not confirmed any more: {', '.join(changed.lost)}."] if changed.lost else []
+    return [*lost, *([f"Members again: {', '.join(changed.returned)}."] if changed.returned else [])]
+
+
+def _decisions(args: argparse.Namespace) -> int:
+    found = daemon().call(methods.DECISIONS, methods.MemberParams(args.name, swarm=args.swarm))
+    said = (_KINDS.get(each.kind, f"{each.kind} {{about}}").format(about=each.about) for each in found.decisions)
+    lines = [f"{number:5}  {text}" for number, text in enumerate(said, 1)]
+    return answer(args, found, lines or [f"{found.name} decided nothing in {found.swarm}."])
+
+
+def _end_invite(args: argparse.Namespace) -> int:
+    return _changed(args, daemon().call(methods.END_INVITE, methods.EndInviteParams(args.invite, args.swarm)))
 
 
 def _recovery_code(args: argparse.Namespace) -> int:
@@ -185,33 +275,63 @@ def _recover(args: argparse.Namespace) -> int:
 
 
 def _changed(args: argparse.Namespace, changed: methods.MembersChanged) -> int:
-    lines = [f"{changed.done[0].upper()}{changed.done[1:]}."]
+    lines = [f"{changed.done[0].upper()}{changed.done[1:]}.", *_effects(changed)]
     if not changed.is_known:
         lines.append("The others learn of it when this computer serves the swarm again.")
     return answer(args, changed, lines)
 
 
 def _add_computer(args: argparse.Namespace) -> int:
-    """Show the code, and wait until it is used or has ended; Ctrl-C ends it."""
+    """Show an invite for one machine; on a terminal, wait for the computer that uses it and ask whether it is right."""
     client = daemon()
-    shown = client.call(computers.ADD, computers.AddParams(args.swarm, args.address))
-    until = time.strftime("%H:%M", time.localtime(shown.expires_at))
-    said = (
-        f"On the other computer, run `potluck join --code` and enter:\n\n  {shown.code}",
-        f"It works once, until {until}.",
-    )
-    print(*said, sep="\n\n", file=sys.stderr if args.json else sys.stdout, flush=True)
-    try:
-        while not shown.added and not shown.problem:
-            time.sleep(_LOOK_S)
-            shown = client.call(computers.ADDING)
-    finally:
-        client.call(computers.CANCEL)
-    if not shown.added:
-        raise UsageError(
-            f"no computer was added: {shown.problem}", hint="make a new code: potluck members add-computer"
-        )
-    return answer(args, shown, [f"Added {shown.added}. It is one of your computers in {shown.swarm} now."])
+    if args.confirm:
+        return _changed(args, client.call(computers.CONFIRM, computers.ConfirmParams(args.confirm, args.swarm)))
+    made = client.call(computers.ADD, methods.SwarmParams(args.swarm))
+    answer(args, made, _machine_invite(made))
+    if args.json or not sys.stdin.isatty():
+        return 0
+    asking = ""
+    while not asking and time.time() < made.expires_at:
+        time.sleep(_LOOK_S)
+        asking = client.call(methods.LIST, methods.SwarmParams(made.swarm)).asking
+    if not asking:
+        raise UsageError("no computer used the invite in time", hint="make another one: potluck members add-computer")
+    if not _agrees(f"{asking} asks to be one of your computers. Does it show this name?"):
+        print("It was not added.")
+        return 1
+    return _changed(args, client.call(computers.CONFIRM, computers.ConfirmParams(asking, made.swarm)))
+
+
+def _machine_invite(made: computers.MachineInvite) -> list[str]:
+    until = time.strftime("%H:%M", time.localtime(made.expires_at))
+    return [
+        "On the other computer, run `potluck join` and enter this, or paste it into the app:",
+        "",
+        made.invite,
+        "",
+        *_qr_code(made.invite, Terminal()),
+        f"It works once, until {until}. Then confirm the name that the other computer shows: {_confirming('NAME')}",
+    ]
+
+
+def _confirming(name: str) -> str:
+    return f"potluck members add-computer --confirm {shlex.quote(name)}"
+
+
+def _qr_code(text: str, terminal: Terminal) -> list[str]:
+    """Return a QR code as lines, if it fits the terminal and the library is there, which comes with the app."""
+    drawn = io.StringIO()
+    with contextlib.suppress(ModuleNotFoundError):
+        from segno import make_qr
+
+        make_qr(text, error="l", boost_error=False).terminal(drawn, border=2, compact=True)
+    lines = drawn.getvalue().splitlines()
+    fits = terminal.has_unicode and terminal.width is not None and max(map(len, lines), default=0) < terminal.width
+    return [*lines, ""] if fits else []
+
+
+def _agrees(question: str) -> bool:
+    return input(f"{question} [y/N] ").strip().lower() in ("y", "yes")
 
 
 def _backup(args: argparse.Namespace) -> int:
@@ -234,7 +354,7 @@ def _backup(args: argparse.Namespace) -> int:
 def _restore(args: argparse.Namespace) -> int:
     try:
         with args.file.open("rb") as file:
-            data = file.read(_MAX_FILE_BYTES)
+            data = file.read(MAX_BACKUP_BYTES)
     except OSError as error:
         raise UsageError(f"cannot read {args.file}: {error.strerror}") from error
     password = _password("Password of the backup (it stays hidden): ")

@@ -7,7 +7,7 @@ import ipaddress
 import json
 import logging
 import sys
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from potluck_control.codec import to_json
@@ -126,6 +126,17 @@ def positive(text: str) -> int:
     if not text.isdecimal() or int(text) < 1:
         raise argparse.ArgumentTypeError(f"expected a whole number above 0, not {text!r}")
     return int(text)
+
+
+def between(least: int, most: int) -> Callable[[str], int]:
+    """Return a reader of whole numbers from `least` to `most` for argparse."""
+
+    def read(text: str) -> int:
+        if not text.isdecimal() or not least <= int(text) <= most:
+            raise argparse.ArgumentTypeError(f"expected a whole number from {least} to {most}, not {text!r}")
+        return int(text)
+
+    return read
 
 
 def listen_address(host: str, port: int) -> str:

@@ -38,7 +38,7 @@ class Terminal:
         self.is_interactive = out.isatty()
         self.can_move = self.is_interactive and (os.environ.get("TERM") or "dumb") != "dumb"  # the cursor
         self._has_colour = self.can_move and not os.environ.get("NO_COLOR")
-        self._has_unicode = "utf" in (out.encoding or "utf-8").lower()
+        self.has_unicode = "utf" in (out.encoding or "utf-8").lower()
 
     @property
     def width(self) -> int | None:
@@ -58,7 +58,7 @@ class Terminal:
 
     def write(self, text: str) -> None:
         """Write at once, and replace characters that the terminal cannot show."""
-        if not self._has_unicode:
+        if not self.has_unicode:
             text = (
                 text.translate(_ASCII)
                 .encode(self._out.encoding or "ascii", "replace")

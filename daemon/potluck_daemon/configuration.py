@@ -19,7 +19,7 @@ from potluck_control.places import Places
 from potluck.checked_files import damage_notices
 from potluck.errors import PotluckError, UsageError
 from potluck.membership.joined import JoinedSwarms
-from potluck.membership.membership import Membership, read_all
+from potluck.membership.membership import Membership
 from potluck.protocol.swarm import Swarm
 from potluck_daemon.environment.interpreter import engine_python
 from potluck_daemon.policy.budget import models_folder
@@ -51,6 +51,8 @@ class Configuration:
         self._desired = DesiredState()
         self._damaged: tuple[str, ...] = ()
         self.remover: str | None = None  # who removed this person or computer from the served swarm
+        self.is_applicant = False  # nobody in that swarm has let this person or computer in yet
+        self.is_confirmed = True  # and a leader has confirmed the person
         self._stamps = stamps(places)
         self._passed_on = {name: value for name, value in environment.items() if name not in _OF_THE_SERVICE}
 
@@ -66,27 +68,26 @@ class Configuration:
         """Read settings and swarms again. An engine that was launched with other ones is outdated after that."""
         self._stamps = stamps(self.places)
         self.loaded = self._accepted.read()
-        self._certify_machine()
         self._desired = read_desired_state(self.loaded, self.places, port=self._memory.state.port)
-        membership = self.membership
-        self.remover = None if membership is None else self._remover(membership)
+        self._find_own_place()
         self._damaged = tuple(damage_notices((self.places.config, self.places.state), time.time()))
         for notice in self.notices:
             log.warning("%s", notice)
         self._on_change()
 
-    def _certify_machine(self) -> None:
+    def _find_own_place(self) -> None:
+        membership = self.membership
+        self.remover, self.is_applicant, self.is_confirmed = None, False, True
+        if membership is None or membership.swarm.is_open:
+            return
         try:
-            self.swarms.certify_machine()
-        except PotluckError as error:
-            log.warning("this computer cannot be certified in its swarms: %s", error)
-
-    def _remover(self, membership: Membership) -> str | None:
-        try:
-            return membership.remover(self.swarms.machine().public_key, time.time())
+            machine = self.swarms.machine().public_key
         except PotluckError as error:
             log.warning("this computer's key cannot be read: %s", error)
-            return None
+            return
+        self.remover = membership.remover(machine)
+        person = membership.person(membership.members(), machine)
+        self.is_applicant, self.is_confirmed = person is None, person is not None and not person.is_guest
 
     def reload_if_changed(self) -> None:
         if stamps(self.places) != self._stamps:
@@ -125,10 +126,19 @@ class Configuration:
         """The user's part in that swarm."""
         return self._desired.membership
 
-    @property
-    def is_applicant(self) -> bool:
-        """Return whether no member of that swarm has let this computer in yet."""
-        return self.membership is not None and bool(self.membership.application)
+    def find(self, name: str, *, has_members: bool = False) -> Membership:
+        """Return the membership in the swarm of this name; without a name, in the served one.
+
+        Args:
+            has_members: refuse an open swarm.
+
+        Raises:
+            UsageError: there is no such swarm.
+        """
+        membership = self.swarms.find(name or (self.swarm.name if self.swarm is not None else None))
+        if has_members and membership.swarm.is_open:
+            raise UsageError(f"{membership.swarm.name} is open to everybody, so it has no members")
+        return membership
 
     @property
     def launch(self) -> LaunchSpec | None:
@@ -152,11 +162,6 @@ class Configuration:
     def models_folder(self) -> Path:
         """The folder of downloaded checkpoints."""
         return models_folder(self.settings, self.environment)
-
-    def learn_members(self, swarm: Swarm, statements: Iterable[bytes]) -> None:
-        """Keep what a swarm's roster gained. Raises UsageError if it cannot be kept."""
-        if swarm.founder_key is not None:
-            self.swarms.learn(swarm.name, read_all(swarm.founder_key, statements))
 
     def remember_met(self, swarm: Swarm, addresses: Iterable[str]) -> None:
         """Keep where members of a swarm were found; the next node and the next invite start from there."""

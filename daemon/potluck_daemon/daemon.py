@@ -13,15 +13,11 @@ import time
 from collections.abc import Mapping
 from dataclasses import replace
 
-from potluck_control.engine_messages import Members, Met, SignedReceipt, Vouched
-from potluck_control.launch_spec import LaunchSpec
+from potluck_control.engine_messages import SignedReceipt, Vouched
 from potluck_control.places import Places
 from potluck_control.schema import Transition
 
-from potluck.errors import PotluckError
 from potluck.files import remove_litter
-from potluck.protocol.swarm import Swarm
-from potluck.tasks import BackgroundTasks
 from potluck_daemon.account import ServingAccount
 from potluck_daemon.configuration import Configuration
 from potluck_daemon.control.events import Broadcast
@@ -40,6 +36,7 @@ from potluck_daemon.reporting.metrics.families import families
 from potluck_daemon.reporting.metrics.page import MetricsPage
 from potluck_daemon.settings.state import StateFile
 from potluck_daemon.supervisor.supervisor import Supervisor
+from potluck_daemon.swarms.keeping import MembersKeeper
 from potluck_daemon.topics.activity import ActivityTopic
 from potluck_daemon.topics.computers import ComputersTopic
 from potluck_daemon.topics.contribution import ContributionTopic
@@ -79,10 +76,12 @@ class Daemon:
         self._broadcast = Broadcast()
         self._history = HistoryFile(places.history_file)
         reader = NvmlReader()
-        self._keeping = BackgroundTasks()
-        self._supervisor = Supervisor(self._hear_engine, self._hear_of_receipts, self._hear_of_members)
+        self._supervisor = Supervisor(
+            self._hear_engine, self._hear_of_receipts, lambda launch, message: self._members.hear(launch, message)
+        )
         self._clerk = Clerk(places.ledger_file, places.identity_file, places.receipts, self._supervisor.tell)
         self.configuration = Configuration(places, environment, self._memory, self._obey_configuration)
+        self._members = MembersKeeper(self.configuration, self._supervisor)
         self.account = ServingAccount(places.contribution_file, environment, reader, self._supervisor)
         self._lookout = Lookout(environment, reader, self.wake)
         self._loop = ServingLoop(
@@ -92,6 +91,7 @@ class Daemon:
         )
         self.view = DaemonView(
             *(self._loop, self.configuration, self._memory, self._supervisor, self._lookout, self.account),
+            self._members,
             notices=self._notices,
             audits=lambda: self._gateway.audits,
         )
@@ -135,9 +135,9 @@ class Daemon:
             RecordsTopic(self.places, self._history, self._supervisor, self._page),
             SettingsTopic(configuration),
             ProgramsTopic(configuration, loop),
-            SwarmsTopic(configuration, self._supervisor),
-            MembersTopic(configuration, self._supervisor),
-            ComputersTopic(configuration, self._supervisor),
+            SwarmsTopic(configuration, self._supervisor, self._members, self._memory),
+            MembersTopic(configuration, self._supervisor, self._members, self._memory),
+            ComputersTopic(configuration, self._supervisor, self._members),
             HealthTopic(self.places, view),
             ActivityTopic(self.account, self._supervisor),
             MachineTopic(configuration),
@@ -162,7 +162,7 @@ class Daemon:
         """End the engine first and release the lock last: a second daemon must not meet a leftover of this one."""
         self._manager.stopping()
         await self._supervisor.close()
-        await self._keeping.wait()
+        await self._members.close()
         await self._clerk.close()
         await self._lookout.watch.close()
         await self._page.close()
@@ -186,20 +186,6 @@ class Daemon:
             self._clerk.look_into_outbox()
         else:
             self._clerk.hear(message)
-
-    def _hear_of_members(self, launch: LaunchSpec, message: Members | Met) -> None:
-        if isinstance(message, Met):
-            self.configuration.remember_met(launch.swarm, message.addresses)
-        else:
-            self._keeping.start(self._keep_members(launch.swarm, message.statements))
-
-    async def _keep_members(self, swarm: Swarm, statements: tuple[bytes, ...]) -> None:
-        try:
-            await asyncio.to_thread(self.configuration.learn_members, swarm, statements)
-        except PotluckError as error:
-            log.warning("what the swarm learned about its members cannot be kept: %s", error)
-        else:
-            self.configuration.reload_if_changed()  # it may say that this computer was admitted or removed
 
     def _obey_configuration(self) -> None:
         if self.configuration.swarm is not None:
@@ -257,6 +243,7 @@ class Daemon:
                 logs.drop_old(self.places.log_file, time.time())
             await asyncio.sleep(CHORES_INTERVAL_S)
             self.configuration.reload_if_changed()
+            self._members.tend()
             self._loop.look_at_memory()
             if self._supervisor.pid is not None:
                 await self._watch_use()

@@ -17,6 +17,7 @@ from potluck_daemon.metering.load import CpuMeter
 from potluck_daemon.reporting.display import changed_files, download, load_status, served, swarm_status
 from potluck_daemon.settings.state import StateFile
 from potluck_daemon.supervisor.supervisor import Supervisor
+from potluck_daemon.swarms.keeping import MembersKeeper
 
 
 class DaemonView:
@@ -30,6 +31,7 @@ class DaemonView:
         supervisor: Supervisor,
         lookout: Lookout,
         account: ServingAccount,
+        members: MembersKeeper,
         notices: Callable[[], tuple[str, ...]],
         audits: Callable[[], AuditStatus],
     ) -> None:
@@ -39,6 +41,7 @@ class DaemonView:
         self._supervisor = supervisor
         self._lookout = lookout
         self._account = account
+        self._members = members
         self._notices = notices
         self._audits = audits
         self._meter = CpuMeter()
@@ -77,6 +80,8 @@ class DaemonView:
             ports=self._supervisor.ports,
             audits=self._audits(),
             questions=tuple(item for item in self._memory.state.questions if item.is_open),
+            is_confirmed=self._configuration.is_confirmed,
+            leader_heard_at=self._members.leader_heard_at,
         )
 
     def swarm(self) -> SwarmStatus | None:

@@ -55,7 +55,7 @@ def appointed(
     known = founder.members()
     person = known.people[member.person_public]
     founder = decided(founder, *promote(founder, known, person, rank, seats=seats))
-    return founder, *shared(founder, member)[1:]
+    return founder, shared(founder, member)[1]
 
 
 def shared(*memberships: Membership) -> tuple[Membership, ...]:

@@ -180,7 +180,7 @@ class MembersChanged:
 class Decision:
     """What a leader decided, and about whom or what.
 
-    `kind`: confirm, remove, remove_machine, invite, end_invite or model.
+    `kind`: confirm, remove, remove_machine, invite, end_invite or model; other: this version doesn't know it.
     """
 
     kind: str

@@ -15,7 +15,7 @@ The first row that applies wins. The rung says how far down the ladder the engin
     battery, metered network, far too hot    idle       battery, metered, heat       offloaded, later ended
     "only when idle" while somebody is there yielded    user_active                  offloaded, later ended
     that ended less than a quiet time ago    yielded    quiet_time                   as it stands, then prepared
-    nobody online who could admit this one   joining    not_admitted                 online, or ended between tries
+    nobody has let this computer in yet      joining    not_admitted                 online
     the engine failed and waits              error      engine_failed                ended
     the probes have not looked yet           starting   none                         as it stands
     a file of the weights changed on disk    error      files                        online
@@ -36,10 +36,9 @@ from enum import Enum, StrEnum
 from potluck_control.engine_messages import MIN_DUTY
 from potluck_control.states import Certainty, Reason, State
 
-from potluck.membership.presentation import NOBODY_ONLINE, WORKING
+from potluck.membership.presentation import NOBODY_ONLINE, WAITING
 from potluck_daemon.settings.schema import Settings, YieldSettings
 
-_WAITING = "Waiting until a member is online who lets this computer in"
 CHECK_INTERVAL_S = 30.0  # between looks at an obstacle whose end is not known
 PREPARE_S = 12.0  # that importing takes on a slow machine, so the process starts this long before it is needed
 SETTLE_S = 2.0  # that all probes may take for their first look
@@ -151,7 +150,7 @@ class Inputs:
     has_swarm: bool = True
     swarm_name: str = ""
     remover: str | None = None  # who removed this person or computer from the swarm; None: nobody
-    is_applicant: bool = False  # no member has let this computer in yet
+    is_applicant: bool = False  # nobody has let this computer in yet
     has_engine: bool = True  # there is an environment to start it in
     is_memory_short: bool = False
     is_settled: bool = True  # every probe has had time for its first look
@@ -200,6 +199,10 @@ _OVER = {
     Reason.BATTERY: "Plugged in again",
     Reason.METERED: "The network is no longer metered",
     Reason.HEAT: "It has cooled down",
+}
+_ADMISSION = {
+    NOBODY_ONLINE: "Waiting until a member is online who lets this computer in",
+    WAITING: "Waiting for you to confirm this computer on your other one",
 }
 _RESTED = "when keyboard and mouse have rested for a while"
 _BEFORE_START = (Phase.ENDED, Phase.PREPARING, Phase.STARTING, Phase.JOINING, Phase.STOPPING)
@@ -413,26 +416,19 @@ def _quiet(inputs: Inputs, now: float) -> Decision | None:
 
 def _working(inputs: Inputs, now: float) -> Decision:
     engine = inputs.engine
-    waiting = Decision(State.JOINING, Reason.NOT_ADMITTED, _WAITING, Rung.ONLINE)
     match engine.phase:
-        case Phase.ENDED if (
-            (engine.retry_at or now) > now and inputs.is_applicant and NOBODY_ONLINE in str(engine.failure)
-        ):
-            return replace(waiting, rung=Rung.ENDED, wake_in_s=(engine.retry_at or now) - now)
         case Phase.ENDED if engine.retry_at is not None and engine.retry_at > now:
             text = engine.failure or "The engine failed"
             ends = "with the next try, or when you resume"
             left_s = engine.retry_at - now
             return Decision(State.ERROR, Reason.ENGINE_FAILED, text, Rung.ENDED, ends, left_s=left_s)
+        case Phase.ONLINE if inputs.is_applicant:
+            return Decision(State.JOINING, Reason.NOT_ADMITTED, _ADMISSION[NOBODY_ONLINE], Rung.ONLINE)
         case Phase.ONLINE:
-            return waiting if inputs.is_applicant else _serving(inputs)
+            return _serving(inputs)
+        case Phase.STARTING | Phase.JOINING | Phase.RESTORING if engine.waiting in _ADMISSION:
+            return Decision(State.JOINING, Reason.NOT_ADMITTED, _ADMISSION[engine.waiting], Rung.ONLINE)
         case Phase.STARTING | Phase.JOINING | Phase.RESTORING if engine.waiting:
-            if inputs.is_applicant and NOBODY_ONLINE in engine.waiting:
-                return waiting
-            if engine.waiting.startswith(WORKING):
-                return Decision(
-                    State.JOINING, Reason.NONE, f"{engine.waiting[0].upper()}{engine.waiting[1:]}", Rung.ONLINE
-                )
             return Decision(State.JOINING, Reason.NONE, f"Can't join the swarm yet: {engine.waiting}", Rung.ONLINE)
         case Phase.ENDED | Phase.PREPARING | Phase.STARTING | Phase.STOPPING:
             return Decision(State.STARTING, Reason.NONE, "Starting the engine", Rung.ONLINE)

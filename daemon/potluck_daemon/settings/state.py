@@ -43,6 +43,7 @@ class RememberedState:
     swarm: SwarmStatus | None = None
     port: int = 0  # the engine's, chosen once so that invites stay good; 0: not chosen yet
     questions: tuple[ProgramQuestion, ...] = ()  # all that were ever asked
+    codes_shown: tuple[str, ...] = ()  # keys of swarms whose recovery code was shown here, in hexadecimal
 
 
 class StateFile:

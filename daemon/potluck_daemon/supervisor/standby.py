@@ -25,14 +25,15 @@ log = logging.getLogger(__name__)
 
 STOP_TIMEOUT_S = 3.0
 
-OnMembers = Callable[[LaunchSpec, messages.Members | messages.Met], None]
+OnMembers = Callable[[LaunchSpec, messages.Members | messages.Met | messages.Joining | messages.Reachable], None]
+"""Called with what the node of a launch learned about the swarm's members, and when it has reached the swarm."""
 
 
 class Standby:
     """Holds at most one standby process.
 
     Args:
-        on_members: called with what the node learned about the members of its swarm, and where it found them.
+        on_members: see `OnMembers`.
     """
 
     def __init__(self, on_members: OnMembers) -> None:
@@ -116,6 +117,7 @@ class Standby:
             case messages.Reachable(_, addresses):
                 log.info("the standby node is in the swarm")
                 self.addresses = addresses
+                self._on_members(launch, message)
             case messages.Nearby():
                 self.nearby = message
             case messages.Members() | messages.Met():

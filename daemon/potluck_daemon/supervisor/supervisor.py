@@ -32,7 +32,6 @@ from potluck_control.launch_spec import LaunchSpec
 from potluck_control.network_report import NetworkCaps
 from potluck_control.schema import EngineStatus
 
-from potluck.membership.presentation import NOBODY_ONLINE
 from potluck.p2p.ports import tcp_ports
 from potluck.protocol.blocks import Span
 from potluck_daemon.policy.decide import EngineOrder, EngineView, Phase
@@ -80,7 +79,7 @@ class Supervisor:
     Args:
         on_change: called after everything that may change a decision.
         on_receipt: called with each message about receipts, and with None after an engine that may have left some.
-        on_members: called with what a node learned about the members of its swarm, and where it found them.
+        on_members: see `OnMembers`.
     """
 
     def __init__(
@@ -309,8 +308,6 @@ class Supervisor:
             self._failures = 1 if ran_s >= STABLE_S else self._failures + 1
             self._restarts += 1
             self._failure = diagnose(end)
-            is_waiting = end.failed is not None and NOBODY_ONLINE in end.failed.message
-            self._failures = 1 if is_waiting else self._failures  # somebody may come online at any time
             wait_s = delay_s(self._failures, explained=end.failed is not None)
             self._retry_at = self._clock() + wait_s
             log.error("%s; next try in %.0f s", self._failure, wait_s)
@@ -321,8 +318,6 @@ class Supervisor:
         if isinstance(message, messages.SignedReceipt | messages.Vouched):
             self._on_receipt(message)
             return
-        if isinstance(message, messages.Members | messages.Met) and self._launch is not None:
-            self._on_members(self._launch, message)
         is_news = True
         match message:
             case messages.Hello():
@@ -367,6 +362,8 @@ class Supervisor:
                 self.facts = replace(self.facts, changed_file=message if file else None)
                 if file and not is_served:
                     self._advance(dict.fromkeys((Phase.ONLINE, Phase.RESTORING), Phase.JOINING))
+        if isinstance(message, messages.Members | messages.Met | messages.Joining) and self._launch is not None:
+            self._on_members(self._launch, message)
         if self._phase not in (Phase.OFFLOADING, Phase.STOPPING, Phase.ENDED):  # these have deadlines of their own
             self._expect(SILENCE_S, "it stopped answering")
         if is_news:

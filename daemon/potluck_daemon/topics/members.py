@@ -5,128 +5,188 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 
-from potluck_control.engine_messages import Members
 from potluck_control.methods import members as methods
 
 from potluck.errors import UsageError
 from potluck.membership.identity import peer_id_of
-from potluck.membership.leadership import promote, recover, recovery_code, remove, remove_machine, withdraw
+from potluck.membership.leadership import (
+    confirm,
+    decisions,
+    dismiss,
+    effects,
+    guests_to_confirm,
+    promote,
+    recover,
+    recovery_code,
+    remove,
+    remove_machine,
+    require_leader,
+)
+from potluck.membership.members import Members, Person
 from potluck.membership.membership import Membership
-from potluck.membership.roster import Person, Roster
-from potluck.membership.statements import Rank, Statement
+from potluck.membership.records import Choose, Confirm, Content, EndInvite, Machine, Rank, Record, Remove, Seats
 from potluck_daemon.configuration import Configuration
+from potluck_daemon.settings.state import StateFile
 from potluck_daemon.supervisor.supervisor import Supervisor
+from potluck_daemon.swarms.keeping import MembersKeeper, what_matters
 from potluck_daemon.topics.topic import Topic, answers
 
 log = logging.getLogger(__name__)
 
 _ID_LETTERS = 8
-_RELIST_S = 3600  # somebody's probation may have ended
+_RELIST_S = 60  # somebody's probation, or the time of a computer that asks, may have ended
 _RANKS = {Rank.ADMIN: "an admin", Rank.ENROLLER: "an enroller", Rank.MEMBER: "an ordinary member"}
+_Decide = Callable[[Membership, Members], Sequence[Content]]
 
 
 class MembersTopic(Topic):
-    def __init__(self, configuration: Configuration, supervisor: Supervisor) -> None:
+    def __init__(
+        self, configuration: Configuration, supervisor: Supervisor, keeper: MembersKeeper, memory: StateFile
+    ) -> None:
         self._configuration = configuration
         self._supervisor = supervisor
+        self._keeper = keeper
+        self._memory = memory
         self._listed: tuple[tuple[object, ...], methods.MembersList] | None = None  # with what it was made of
 
     @answers(methods.LIST)
     async def _list(self, params: methods.SwarmParams) -> methods.MembersList:
-        membership = self._find(params.swarm)
-        return self._with_servers(await self._people(membership), membership)
+        membership = self._configuration.find(params.swarm)
+        return self._with_news(await self._people(membership), membership)
 
     async def _people(self, membership: Membership) -> methods.MembersList:
         if membership.swarm.is_open:
             return methods.MembersList(membership.swarm.name, (), (), may_lead=True, is_founder=False, is_open=True)
-        known = *_known_of(membership), int(time.time() // _RELIST_S)
+        known = *what_matters(membership), int(time.time() // _RELIST_S)
         if self._listed is None or self._listed[0] != known:
-            roster = await asyncio.to_thread(membership.roster, time.time())  # checks thousands of signatures
-            self._listed = known, _list_of(membership, roster)
+            self._listed = known, await asyncio.to_thread(_list_of, membership)  # there may be thousands of people
         return self._listed[1]
+
+    @answers(methods.CONFIRM)
+    async def _confirm(self, params: methods.MemberParams) -> methods.MembersChanged:
+        def decide(membership: Membership, members: Members) -> Sequence[Content]:
+            guest = find_person(members, params.name)
+            if not guest.is_guest:
+                raise UsageError(f"{guest.name} is a member already", hint="potluck members shows who is a guest")
+            if not members.is_public(guest.invite):
+                require_leader(membership)
+            return [confirm(guest)]
+
+        return await self._lead(params.swarm, decide, f"confirmed {params.name}")
 
     @answers(methods.REMOVE)
     async def _remove(self, params: methods.MemberParams) -> methods.MembersChanged:
-        membership = self._membership(params.swarm)
-        person = find_person(membership.roster(time.time()), params.name)
+        membership = self._configuration.find(params.swarm, has_members=True)
+        members = membership.members()
+        person = find_person(members, params.name)
+        is_you = person == membership.person(members)
+        if not params.machine and is_you:
+            raise UsageError("this is you", hint=f"potluck swarm leave {membership.swarm.name}")
         if not params.machine:
-            return self._publish(membership, remove(membership, person, time.time()), f"removed {person.name}")
-        machine = next(
-            (each for each in person.machines if params.machine in (each.name, peer_id_of(each.machine))), None
-        )
+            return await self._lead(params.swarm, lambda own, all_: remove(own, all_, person), f"removed {person.name}")
+        machine = next((each for each in person.machines if params.machine in (each.name, peer_id_of(each.key))), None)
         if machine is None:
             known = ", ".join(each.name for each in person.machines) or "none"
             raise UsageError(f"{person.name} has no computer named {params.machine}", hint=f"there are: {known}")
         done = f"removed {machine.name} of {person.name}"
-        return self._publish(membership, remove_machine(membership, machine.machine, time.time()), done)
+        if is_you:
+            return await self._remove_own(membership.swarm.name, machine, done)
+        return await self._lead(params.swarm, lambda own, _: remove_machine(own, person, machine.key), done)
+
+    async def _remove_own(self, swarm: str, machine: Machine, done: str) -> methods.MembersChanged:
+        swarms = self._configuration.swarms
+        if machine.key == swarms.machine().public_key:
+            raise UsageError("this is the computer that you are using", hint=f"potluck swarm leave {swarm}")
+        changed = await asyncio.to_thread(swarms.change, swarm, lambda own: own.without_machine(machine.key))
+        return methods.MembersChanged(swarm, done, self._keeper.publish(swarm, [changed.machines]))
 
     @answers(methods.PROMOTE)
     async def _promote(self, params: methods.PromoteParams) -> methods.MembersChanged:
-        membership = self._membership(params.swarm)
-        person = find_person(membership.roster(time.time()), params.name)
         rank = Rank.ADMIN if params.is_admin else Rank.ENROLLER if params.is_enroller else Rank.MEMBER
-        done = f"{person.name} is {_RANKS[rank]} now"
-        return self._publish(membership, promote(membership, person, rank, time.time()), done)
+        found: tuple[list[Person], list[Person]] = [], []
 
-    @answers(methods.WITHDRAW)
-    async def _withdraw(self, params: methods.WithdrawParams) -> methods.MembersChanged:
-        membership = self._membership(params.swarm)
-        found = [item for item in membership.roster(time.time()).invites if item.invite.hex().startswith(params.invite)]
-        if not params.invite or len(found) != 1:
-            raise UsageError(f"there is no invite {params.invite}", hint="potluck members shows the invites")
-        return self._publish(membership, withdraw(membership, found[0].invite, time.time()), "withdrew the invite")
+        def decide(membership: Membership, members: Members) -> Sequence[Content]:
+            nonlocal found
+            person = find_person(members, params.name)
+            contents = promote(membership, members, person, rank, seats=params.seats)
+            if rank is Rank.MEMBER:
+                contents = dismiss(members, person, keep=params.keep)
+            found = effects(members, membership, contents) if contents else found
+            return contents
+
+        if params.is_trial:
+            membership = self._configuration.find(params.swarm, has_members=True)
+            await asyncio.to_thread(decide, membership, membership.members())
+            changed = methods.MembersChanged(membership.swarm.name, "", is_known=False)
+        else:
+            changed = await self._lead(params.swarm, decide, f"{params.name} is {_RANKS[rank]} now")
+        lost, returned = (tuple(person.name for person in people) for people in found)
+        return replace(changed, lost=lost, returned=returned)
+
+    @answers(methods.DECISIONS)
+    async def _decisions(self, params: methods.MemberParams) -> methods.Decisions:
+        membership = self._configuration.find(params.swarm, has_members=True)
+        members = membership.members()
+        person = find_person(members, params.name)
+        names = {each.content.person: each.content.name for each in members if isinstance(each.content, Confirm)}
+        decided = tuple(_decision(record, names) for record in decisions(members, person))
+        return methods.Decisions(membership.swarm.name, person.name, decided)
+
+    @answers(methods.END_INVITE)
+    async def _end_invite(self, params: methods.EndInviteParams) -> methods.MembersChanged:
+        def decide(membership: Membership, members: Members) -> Sequence[Content]:
+            require_leader(membership)
+            found = [invite for invite in members.invites if invite.hex().startswith(params.invite)]
+            if not params.invite or len(found) != 1:
+                raise UsageError(f"there is no invite {params.invite}", hint="potluck members shows the invites")
+            return [EndInvite(found[0])]
+
+        return await self._lead(params.swarm, decide, "ended the invite")
 
     @answers(methods.RECOVERY_CODE)
     async def _recovery_code(self, params: methods.SwarmParams) -> methods.RecoveryCode:
-        membership = self._membership(params.swarm)
-        return methods.RecoveryCode(membership.swarm.name, recovery_code(membership))
+        membership = self._configuration.find(params.swarm, has_members=True)
+        swarm, code = membership.swarm, recovery_code(membership)
+        assert swarm.founder_key is not None
+        shown = dict.fromkeys((*self._memory.state.codes_shown, swarm.founder_key.hex()))
+        self._memory.state = replace(self._memory.state, codes_shown=tuple(shown))
+        self._memory.try_to_save()
+        return methods.RecoveryCode(swarm.name, code)
 
     @answers(methods.RECOVER)
     async def _recover(self, params: methods.RecoverParams) -> methods.MembersChanged:
-        membership = recover(self._membership(params.swarm), params.code)
-        self._configuration.swarms.keep(membership)
+        name = self._configuration.find(params.swarm, has_members=True).swarm.name
+        self._configuration.swarms.change(name, lambda membership: recover(membership, params.code))
         self._configuration.reload()
-        return methods.MembersChanged(membership.swarm.name, "this computer has the founder's key again", is_known=True)
+        return methods.MembersChanged(name, "this computer has the founder's key again", is_known=True)
 
-    def _find(self, name: str) -> Membership:
-        served = self._configuration.membership
-        if not name and served is not None:
-            name = served.swarm.name
-        return self._configuration.swarms.find(name or None)
-
-    def _with_servers(self, found: methods.MembersList, membership: Membership) -> methods.MembersList:
-        """Add who serves the swarm, if this computer's engine has looked at it."""
+    def _with_news(self, found: methods.MembersList, membership: Membership) -> methods.MembersList:
+        """Add what this computer's node has seen, if it is in that swarm."""
         seen, served = self._supervisor.facts.servers, self._configuration.swarm
-        if seen is None or served is None or served.name != membership.swarm.name:
+        if served is None or served.name != membership.swarm.name:
+            return found
+        found = replace(found, leader_heard_at=self._keeper.leader_heard_at)
+        if seen is None:
             return found
         at = round(time.time() - self._supervisor.servers_age_s)
         return replace(found, servers=seen.servers, servers_at=float(at))
 
-    def _membership(self, name: str) -> Membership:
-        membership = self._find(name)
-        if membership.swarm.is_open:
-            raise UsageError(f"{membership.swarm.name} is open to everybody, so it has no members")
-        return membership
-
-    def _publish(self, membership: Membership, statements: Sequence[Statement], done: str) -> methods.MembersChanged:
-        """Keep statements, and have a running engine tell the others."""
-        swarm, data = membership.swarm, tuple(statement.data for statement in statements)
-        self._configuration.learn_members(swarm, data)
-        log.info("members of %s: %s", swarm.name, done)
-        served = self._configuration.swarm
-        is_known = served is not None and served.name == swarm.name and self._supervisor.is_joined
-        if is_known:
-            self._supervisor.tell(Members(data))
-        return methods.MembersChanged(swarm.name, done, is_known)
+    async def _lead(self, swarm: str, decide: _Decide, done: str) -> methods.MembersChanged:
+        """Write a leader's decision, and have a running node tell the others."""
+        name = self._configuration.find(swarm, has_members=True).swarm.name
+        _, _, is_known = await self._keeper.lead(name, lambda membership: decide(membership, membership.members()))
+        log.info("members of %s: %s", name, done)
+        return methods.MembersChanged(name, done, is_known)
 
 
-def find_person(roster: Roster, name: str) -> Person:
-    """Return the member of a name or of an id's beginning. Raises UsageError for none and for several."""
-    by_id = [person for person in roster.people if len(name) >= 4 and person.id.startswith(name.lower())]
-    by_name = [person for person in roster.people if person.name.casefold() == name.casefold()]
+def find_person(members: Members, name: str) -> Person:
+    """Return the member or guest of a name or of an id's beginning. Raises UsageError for none and for several."""
+    people = (*members.people.values(), *members.guests.values())
+    by_id = [person for person in people if len(name) >= 4 and person.id.startswith(name.lower())]
+    by_name = [person for person in people if person.name.casefold() == name.casefold()]
     # Nobody is mistaken for another person by taking that person's id as a name.
     found = by_id if len(name) >= _ID_LETTERS and by_id else by_name or by_id
     if len(found) == 1:
@@ -137,54 +197,63 @@ def find_person(roster: Roster, name: str) -> Person:
     raise UsageError(f"several people are called {name}", hint=f"use one of their ids: {ids}")
 
 
-def _known_of(membership: Membership) -> tuple[object, ...]:
-    """Return all that a list of members depends on."""
-    return membership.swarm.name, membership.statements, membership.person_seed, membership.founder_seed
-
-
-def _list_of(membership: Membership, roster: Roster) -> methods.MembersList:
-    you = _you(membership, roster)
+def _list_of(membership: Membership) -> methods.MembersList:
+    members = membership.members()
+    you = membership.person(members)
+    _, waiting = guests_to_confirm(membership, members)
+    people = (*members.people.values(), *members.guests.values())
+    has_key = membership.person_seed is not None
+    asking = members.request_to(membership.person_public, time.time()) if has_key else None
     return methods.MembersList(
         swarm=membership.swarm.name,
-        members=tuple(_member(person, roster, is_you=person == you) for person in roster.people),
-        invites=tuple(_invites(roster)),
-        may_lead=membership.founder_seed is not None
-        or (membership.person_seed is not None and you is not None and roster.may_lead(you.key)),
+        members=tuple(_member(each, members, is_you=each == you, waits=each in waiting) for each in people),
+        invites=tuple(_invites(members)),
+        may_lead=membership.founder_seed is not None or (has_key and you is not None and you.may_lead),
         is_founder=membership.founder_seed is not None,
-        has_key=membership.person_seed is not None,
+        has_key=has_key,
+        asking="" if asking is None or membership.has_machine(asking.key) else asking.name,
     )
 
 
-def _you(membership: Membership, roster: Roster) -> Person | None:
-    """Return the person whose computer this is; None while they are not enrolled."""
-    key = membership.signing_key
-    return None if key is None else roster.member_of_key(key.public_key().public_bytes_raw())
-
-
-def _member(person: Person, roster: Roster, *, is_you: bool) -> methods.Member:
-    rank = "founder" if person.invite == roster.swarm_key else str(person.rank)
-    machines = tuple(
-        methods.MemberMachine(machine.name, peer_id_of(machine.machine), float(machine.at_s))
-        for machine in person.machines
-    )
-    invite = "" if rank == "founder" else person.invite.hex()[:_ID_LETTERS]
-    inviter = None if rank == "founder" else roster.inviter(person.invite)
+def _member(person: Person, members: Members, *, is_you: bool, waits: bool) -> methods.Member:
+    rank = "founder" if person.is_founder else "guest" if person.is_guest else str(person.rank)
+    author = members.inviters.get(person.invite, b"")
+    inviter = members.founder if author == members.swarm_key else members.person(author)
     return methods.Member(
         person.name,
         person.id[:_ID_LETTERS],
         rank,
-        float(person.joined_s),
-        invite,
+        float(members.heard.get(person.key, 0)),
+        "" if person.is_founder else person.invite.hex()[:_ID_LETTERS],
         is_you,
-        person.is_on_probation(time.time()),
-        machines,
+        members.is_on_probation(person, time.time()),
+        tuple(methods.MemberMachine(machine.name, peer_id_of(machine.key)) for machine in person.machines),
         inviter.name if inviter is not None else "",
+        waits,
     )
 
 
-def _invites(roster: Roster) -> Iterable[methods.OpenInvite]:
-    for invite in sorted(roster.invites, key=lambda each: each.at_s):
-        used = roster.num_enrolled(invite.invite)
-        ident = invite.invite.hex()[:_ID_LETTERS]
-        is_public = invite.work_bits > 0
-        yield methods.OpenInvite(ident, float(invite.at_s), float(invite.expires_s), invite.max_people, used, is_public)
+def _invites(members: Members) -> Iterable[methods.OpenInvite]:
+    for key, seats in sorted(members.invites.items(), key=lambda each: (each[1].expires_s, each[0])):
+        used = seats.people - members.free_seats(key)
+        is_public = members.is_public(key)
+        yield methods.OpenInvite(key.hex()[:_ID_LETTERS], float(seats.expires_s), seats.people, used, is_public)
+
+
+def _decision(record: Record, names: dict[bytes, str]) -> methods.Decision:
+    def name(person: bytes) -> str:
+        return names.get(person, person.hex()[:_ID_LETTERS])
+
+    match record.content:
+        case Confirm() as confirmed:
+            return methods.Decision("confirm", confirmed.name)
+        case Remove(person, machine):
+            return methods.Decision("remove_machine" if machine else "remove", name(person))
+        case Seats(invite):
+            return methods.Decision("invite", invite.hex()[:_ID_LETTERS])
+        case EndInvite(invite):
+            return methods.Decision("end_invite", invite.hex()[:_ID_LETTERS])
+        case Choose(model):
+            return methods.Decision("model", model)
+        case _:
+            return methods.Decision("other", "")

@@ -10,23 +10,24 @@ from dataclasses import replace
 from pathlib import Path
 
 from potluck_control import schema
-from potluck_control.engine_messages import Members
 from potluck_control.method import Empty
 from potluck_control.methods import swarms
 
 from potluck.errors import CheckpointError, PotluckError, UsageError
 from potluck.manifest import Manifests
-from potluck.membership.invite import Invite, encode_invite, link_of
+from potluck.membership.invite import Invite, encode_invite, link_of, public_invite
 from potluck.membership.joined import free_name
-from potluck.membership.leadership import DAY_S, choose_model, invite, open_door, public_invite, require_leader
+from potluck.membership.leadership import choose_model, public_seats, require_leader, seats
 from potluck.membership.membership import Membership
-from potluck.membership.statements import Statement
+from potluck.membership.records import Content, Rank
 from potluck.protocol.swarm import new_swarm
 from potluck.tasks import cancel_and_wait
 from potluck_daemon.configuration import Configuration
 from potluck_daemon.metering.meters import taken_bytes
+from potluck_daemon.settings.state import StateFile
 from potluck_daemon.supervisor.supervisor import Supervisor
 from potluck_daemon.swarms.contact import reach
+from potluck_daemon.swarms.keeping import MembersKeeper
 from potluck_daemon.swarms.new_model import NewModel, find_model
 from potluck_daemon.topics.topic import Topic, answers
 
@@ -36,9 +37,13 @@ _PINNED_AT_ONCE_BYTES = 4 << 30  # read in a few seconds; a larger model is pinn
 
 
 class SwarmsTopic(Topic):
-    def __init__(self, configuration: Configuration, supervisor: Supervisor) -> None:
+    def __init__(
+        self, configuration: Configuration, supervisor: Supervisor, keeper: MembersKeeper, memory: StateFile
+    ) -> None:
         self._configuration = configuration
         self._supervisor = supervisor
+        self._keeper = keeper
+        self._memory = memory
         self._change = swarms.ModelChange()
         self._task: asyncio.Task[None] | None = None
 
@@ -61,7 +66,7 @@ class SwarmsTopic(Topic):
             with contextlib.suppress(CheckpointError):  # some files are elsewhere, so members need copies of their own
                 membership = await self._pin(membership, model)
         if params.is_public:
-            membership = configuration.swarms.learn(swarm.name, [open_door(membership, time.time())])
+            membership, _, _ = await self._keeper.lead(swarm.name, lambda own: [public_seats(own, time.time())])
         return self._joined(membership)
 
     async def _find_model(self, wanted: str) -> NewModel:
@@ -74,9 +79,8 @@ class SwarmsTopic(Topic):
         if not self._change.is_done:
             raise UsageError("the swarm's model is being changed already", hint="wait until that is done")
         configuration = self._configuration
-        served = configuration.swarm
-        membership = configuration.swarms.find(params.swarm or (served.name if served is not None else None))
-        await asyncio.to_thread(require_leader, membership, time.time())
+        membership = configuration.find(params.swarm)
+        await asyncio.to_thread(require_leader, membership)
         model = await self._find_model(params.model)
         self._change = swarms.ModelChange(membership.swarm.name, model.name, is_done=False)
         self._task = asyncio.create_task(self._change_model(membership, model))
@@ -104,7 +108,8 @@ class SwarmsTopic(Topic):
         """Sign which model a swarm has, with its files if all of them are here. Raises PotluckError."""
         manifests = Manifests(self._configuration.places.state / "manifests")
         found = await asyncio.to_thread(model.pinned, manifests)
-        return self._learn(membership, choose_model(membership, found, time.time()))
+        pinned, _, _ = await self._keeper.lead(membership.swarm.name, lambda own: [choose_model(own, found)])
+        return pinned
 
     async def close(self) -> None:
         await cancel_and_wait(self._task)
@@ -117,28 +122,28 @@ class SwarmsTopic(Topic):
 
     @answers(schema.INVITE)
     async def _invite(self, params: schema.InviteParams) -> schema.SwarmInvite:
-        configuration = self._configuration
+        configuration, now_s = self._configuration, time.time()
         swarm = configuration.invited_swarm(self._supervisor.addresses)
         joined = configuration.swarms.find(swarm.name)
-        now_s = time.time()
         if params.is_public:
-            joined = self._learn(joined, open_door(joined, now_s))
+            joined, _, _ = await self._keeper.lead(swarm.name, lambda own: [public_seats(own, now_s)])
         if swarm.is_open:
             return schema.SwarmInvite(swarm.name, encode_invite(Invite(swarm)))
-        public = public_invite(joined, now_s)
+        public = public_invite(joined)
         if public is not None:
             return schema.SwarmInvite(swarm.name, encode_invite(replace(public, swarm=swarm)), link=link_of(swarm))
-        statement, made = invite(joined, now_s, people=params.people, days=params.days)
-        self._learn(joined, statement)
-        expires_at = now_s + params.days * DAY_S
-        encoded = encode_invite(replace(made, swarm=swarm))
-        return schema.SwarmInvite(swarm.name, encoded, expires_at, params.people, link_of(swarm))
+        offer, seed = seats(now_s, people=params.people, days=params.days)
 
-    def _learn(self, membership: Membership, statement: Statement) -> Membership:
-        """Keep a statement, and have the engine spread it."""
-        learned = self._configuration.swarms.learn(membership.swarm.name, [statement])
-        self._supervisor.tell(Members((statement.data,)))
-        return learned
+        def decide(membership: Membership) -> list[Content]:
+            require_leader(membership)
+            if offer.invite not in membership.writing([offer], now_s)[0].members().invites:
+                hint = "end one of your invites, or ask the founder for more seats"
+                raise UsageError("your open invites would let in more people than you may invite", hint=hint)
+            return [offer]
+
+        _, new, _ = await self._keeper.lead(swarm.name, decide)
+        encoded = encode_invite(Invite(swarm, seed, new[-1].data))
+        return schema.SwarmInvite(swarm.name, encoded, offer.expires_s, params.people, link_of(swarm))
 
     @answers(swarms.CONTACT)
     async def _contact(self, _: Empty) -> swarms.Contact:
@@ -158,6 +163,9 @@ class SwarmsTopic(Topic):
     async def _leave(self, params: swarms.LeaveParams) -> swarms.Left:
         """Forget a swarm. The swarm that was joined last is served instead, and the engine says goodbye."""
         configuration = self._configuration
+        membership = configuration.swarms.load().get(params.name)
+        if membership is not None and not params.is_sure:
+            self._require_other_leader(membership)
         configuration.swarms.remove(params.name)
         log.info("left the swarm %s", params.name)
         if configuration.settings.serve.swarm == params.name:
@@ -165,12 +173,24 @@ class SwarmsTopic(Topic):
         configuration.reload()
         return swarms.Left(params.name)
 
+    def _require_other_leader(self, membership: Membership) -> None:
+        """Raise UsageError if the swarm would have nobody to lead it once this computer forgets its keys."""
+        key, name = membership.swarm.founder_key, membership.swarm.name
+        if key is None or membership.founder_seed is None or key.hex() in self._memory.state.codes_shown:
+            return
+        if any(person.rank is Rank.ADMIN and not person.is_founder for person in membership.members().people.values()):
+            return
+        raise UsageError(
+            f"you founded {name}: if you leave, nobody can appoint admins, invite or confirm people, or remove them",
+            hint="first write down its recovery code (potluck members recovery-code) or appoint an admin",
+        )
+
 
 def _listed(membership: Membership, served: str | None) -> swarms.JoinedSwarm:
     swarm = membership.swarm
     may_lead = not swarm.is_open
     try:
-        require_leader(membership, time.time())
+        require_leader(membership)
     except UsageError:
         may_lead = False
     return swarms.JoinedSwarm(

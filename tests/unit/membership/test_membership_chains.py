@@ -8,7 +8,19 @@ from dataclasses import dataclass, replace
 import msgspec
 import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
-from helpers.members import NOW_S, among, appointed, compare, decided, enrolled, founded, invited, joined, people, shared
+from helpers.members import (
+    NOW_S,
+    among,
+    appointed,
+    compare,
+    decided,
+    enrolled,
+    founded,
+    invited,
+    joined,
+    people,
+    shared,
+)
 
 from potluck.errors import UsageError
 from potluck.membership import members as members_module
@@ -71,7 +83,8 @@ def swarm() -> Swarm:
     ana, bob = enrolled(ana, made, "Bob", Identity.generate())
     ana, cleo = enrolled(ana, made, "Cleo", Identity.generate())
     ana, bob = appointed(ana, bob)
-    return Swarm(*shared(ana, bob, cleo), made)
+    ana, bob, cleo = shared(ana, bob, cleo)
+    return Swarm(ana, bob, cleo, made)
 
 
 def entry(
@@ -79,7 +92,9 @@ def entry(
 ) -> Record:
     """Return an entry that continues a chain, or takes a place that is taken, without naming any heads."""
     assert author is not None
-    entries = next(each for key in (NOTHING, *members._appointments) for each in [members.chains_of(key).get(chain)] if each)  # noqa: E501
+    entries = next(
+        each for key in (NOTHING, *members._appointments) for each in [members.chains_of(key).get(chain)] if each
+    )
     number = len(entries) if place is None else place
     return sign(members.swarm_key, Entry(chain, number, entries[number - 1].hash, {}, raw_content(content)), author)
 
@@ -142,7 +157,9 @@ def test_two_entries_with_one_number_close_a_chain_until_the_founder_names_what_
             leader = decided(swarm.bob, somebody(invite, "Bea"))
             swarm.ana, _ = shared(swarm.ana, leader)
         chain, (one, other) = leader.chains[-1], (swarm.known, swarm.known)
-        branches = [[entry(node, author, chain, somebody(invite, name))] for node, name in ((one, "Dora"), (other, "Ed"))]
+        branches = [
+            [entry(node, author, chain, somebody(invite, name))] for node, name in ((one, "Dora"), (other, "Ed"))
+        ]
         for node, branch in zip((one, other), branches, strict=True):
             node.learn(branch, NOW_S)
             branch.append(entry(node, author, chain, somebody(invite, "Fay")))
@@ -309,7 +326,12 @@ def test_of_two_models_the_later_counts_then_the_founders_then_the_smaller_hash(
     last = [each.members().chains_of(NOTHING) for each in (one, other)]
     assert last
     chosen = {each.swarm.model for each in shared(ana, one, other)}
-    hashes = {item.hash: item.content.model for each in (one, other) for item in each.members() if isinstance(item.content, Choose)}  # noqa: E501
+    hashes = {
+        item.hash: item.content.model
+        for each in (one, other)
+        for item in each.members()
+        if isinstance(item.content, Choose)
+    }
     assert chosen == {hashes[min(hashes)]}
 
 

@@ -1,0 +1,124 @@
+"""Keeps what is known of the members of this user's swarms, and passes it on between the file and the running node.
+
+    the node heard news         ->  file  ->  the node's own swarm is tended
+    the node reached its swarm  ->  it gets what was decided since its launch, and the swarm is tended
+    somebody decides here       ->  file  ->  node, which tells the others
+
+To tend a swarm means to do what needs nobody's decision, such as confirming guests: see `JoinedSwarms.tend`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import Callable, Sequence
+
+from potluck_control.engine_messages import Joining, Members, Met, Reachable
+from potluck_control.launch_spec import LaunchSpec
+
+from potluck.errors import PotluckError
+from potluck.membership.membership import Membership
+from potluck.membership.records import Content, Record
+from potluck.tasks import BackgroundTasks
+from potluck_daemon.configuration import Configuration
+from potluck_daemon.supervisor.supervisor import Supervisor
+
+log = logging.getLogger(__name__)
+
+
+class MembersKeeper:
+    """Call `tend` every few seconds.
+
+    Attributes:
+        leader_heard_at: when this computer's node last compared with a leader's, in Unix seconds; None: not yet.
+    """
+
+    def __init__(self, configuration: Configuration, supervisor: Supervisor) -> None:
+        self.leader_heard_at: float | None = None
+        self._configuration = configuration
+        self._supervisor = supervisor
+        self._tasks = BackgroundTasks()
+        self._turns = asyncio.Lock()  # what a node says is kept in the order in which it says it
+        self._tended: object = None  # what mattered of the membership when it was tended
+
+    def hear(self, launch: LaunchSpec, message: Members | Met | Joining | Reachable) -> None:
+        """Listen to a node of this computer that was started with `launch`."""
+        match message:
+            case Met(addresses):
+                self._configuration.remember_met(launch.swarm, addresses)
+            case Members(records, heard_s):
+                self.leader_heard_at = self.leader_heard_at if heard_s is None else time.time() - heard_s
+                if records:
+                    self._tasks.start(self._learn(launch.swarm.name, records))
+            case _:
+                self._catch_up(launch)
+
+    async def lead(
+        self, name: str, decide: Callable[[Membership], Sequence[Content]]
+    ) -> tuple[Membership, list[Record], bool]:
+        """Write what a leader decides, see `JoinedSwarms.lead`. The last value is whether others are told now."""
+        membership, new = await asyncio.to_thread(self._configuration.swarms.lead, name, decide)
+        return membership, new, self.publish(name, [record.data for record in new])
+
+    def publish(self, name: str, records: Sequence[bytes]) -> bool:
+        """Have a running node tell others what is new in the file. Return whether one runs."""
+        self._configuration.reload_if_changed()
+        served = self._configuration.swarm
+        is_known = served is not None and served.name == name and self._supervisor.is_joined
+        if is_known and records:
+            self._supervisor.tell(Members(tuple(records)))
+        return is_known
+
+    def tend(self) -> None:
+        """Tend the served swarm if its membership has changed. Needs a node that has compared with others."""
+        if self._is_due:
+            self._tasks.start(self._tend())
+
+    async def close(self) -> None:
+        """Finish what was begun."""
+        await self._tasks.wait()
+
+    @property
+    def _is_due(self) -> bool:
+        membership = self._configuration.membership
+        return membership is not None and what_matters(membership) != self._tended and self._supervisor.is_joined
+
+    async def _learn(self, name: str, records: Sequence[bytes]) -> None:
+        async with self._turns:
+            try:
+                await asyncio.to_thread(self._configuration.swarms.learn, name, records)
+            except PotluckError as error:
+                log.warning("what the swarm learned about its members cannot be kept: %s", error)
+                return
+            self._configuration.reload_if_changed()  # it may say that this computer was let in or removed
+        self.tend()
+
+    def _catch_up(self, launch: LaunchSpec) -> None:
+        membership = self._configuration.membership
+        if membership is not None and membership.swarm.name == launch.swarm.name:
+            known = frozenset(launch.membership.records)
+            self.publish(launch.swarm.name, [record for record in membership.records if record not in known])
+        self.tend()
+
+    async def _tend(self) -> None:
+        async with self._turns:
+            membership = self._configuration.membership
+            if membership is None or not self._is_due:
+                return
+            name = membership.swarm.name
+            try:
+                _, new = await asyncio.to_thread(self._configuration.swarms.tend, name)
+            except PotluckError as error:
+                log.warning("guests of the swarm cannot be confirmed: %s", error)
+                return
+            self._tended = what_matters(membership)
+            if new:
+                log.info("%d decisions about the members of %s need nobody", len(new), name)
+                self.publish(name, new)
+
+
+def what_matters(membership: Membership) -> tuple[object, ...]:
+    """Return all of a membership on which the list of members depends."""
+    seeds = membership.person_seed, membership.founder_seed
+    return membership.swarm.name, membership.records, membership.machines, *seeds

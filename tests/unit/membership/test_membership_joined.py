@@ -1,0 +1,145 @@
+"""The file of memberships: what leaders decide is kept before it is told, by one process at a time."""
+
+import json
+import multiprocessing
+import os
+import time
+from pathlib import Path
+
+import pytest
+from helpers.members import people
+
+from potluck import files
+from potluck.errors import UsageError
+from potluck.membership.invite import Invite, encode_invite
+from potluck.membership.joined import JoinedSwarms, chosen_swarm
+from potluck.membership.leadership import seats
+from potluck.membership.membership import Membership
+from potluck.membership.records import Confirm, Seats, read_all
+from potluck.protocol.swarm import new_swarm
+
+_SPAWN = multiprocessing.get_context("spawn")
+
+
+def at(path: Path, name: str = "swarms") -> JoinedSwarms:
+    return JoinedSwarms(path / f"{name}.json", path / f"{name}.key")
+
+
+def inviting(joined: JoinedSwarms, name: str = "home") -> str:
+    """Have the founder make an invite; return its text."""
+    offer, seed = seats(time.time())
+    membership, (*_, record) = joined.lead(name, lambda membership: [offer])
+    return encode_invite(Invite(membership.swarm, seed, record.data))
+
+
+def confirm_many(path: Path, label: str, count: int) -> None:
+    for number in range(count):
+        at(path).lead(
+            "home", lambda membership, number=number: [Confirm(os.urandom(32), f"{label} {number}", b"\1" * 32)]
+        )  # type: ignore[misc]  # noqa: E501
+
+
+def test_what_a_leader_decides_is_in_the_file_before_anybody_hears_of_it(tmp_path: Path) -> None:
+    ana = at(tmp_path)
+    ana.create(new_swarm("home", "model", 4), name="Ana")
+    text = inviting(ana)
+    membership, nothing = ana.lead("home", lambda membership: [])
+    assert nothing == []
+    assert len(membership.members().invites) == 1
+    bob = at(tmp_path, "bob")
+    theirs = bob.join(text, name="Bob")
+    assert bob.join(text) == theirs, "joining again is no second person"
+    ana.learn("home", [theirs.application, theirs.machines])
+    _, new = ana.tend("home")
+    assert new
+    assert ana.tend("home")[1] == []
+    assert people(at(tmp_path).load()["home"].members()) == ["Ana", "Bob"]
+    with pytest.raises(UsageError, match="only the founder and admins"):
+        bob.lead("home", lambda membership: [seats(time.time())[0]])
+    with pytest.raises(UsageError, match="did not join a swarm named"):
+        ana.lead("work", lambda membership: [])
+    bob.learn("home", [record.data for record in ana.load()["home"].members()])
+    assert bob.load()["home"].is_confirmed(bob.machine().public_key)
+
+
+def test_two_processes_write_one_chain_without_a_fork(tmp_path: Path) -> None:
+    ana = at(tmp_path)
+    ana.create(new_swarm("home", "model", 4), name="Ana")
+    before = ana.load()["home"].members()
+    other = _SPAWN.Process(target=confirm_many, args=(tmp_path, "other", 15))
+    other.start()
+    confirm_many(tmp_path, "own", 15)
+    other.join()
+    assert other.exitcode == 0
+    members = ana.load()["home"].members()
+    assert len(members.people) == 1 + 30
+    assert len(members.chains_of(bytes(32))) == 1
+    assert len(before.learn(members, time.time())) == 30, "others take all of them"
+
+
+def test_a_restart_in_the_middle_of_a_write_leaves_all_or_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The computer stops at each step of a write; afterwards the chain goes on where it was or where it came to."""
+    for step in range(8):
+        folder = tmp_path / str(step)
+        ana = at(folder)
+        ana.create(new_swarm("home", "model", 4), name="Ana")
+        told = ana.load()["home"].members()
+        with monkeypatch.context() as patched:
+            left = [step]
+
+            def stop(work: object, left: list[int] = left) -> object:
+                def stopping(*args: object, **options: object) -> object:
+                    if left[0] == 0:
+                        raise KeyboardInterrupt
+                    left[0] -= 1
+                    return work(*args, **options)  # type: ignore[operator]
+
+                return stopping
+
+            for name in ("fsync", "replace", "write"):
+                patched.setattr(os, name, stop(getattr(os, name)))
+            try:
+                _, new = ana.lead("home", lambda membership: [seats(time.time())[0]])
+            except KeyboardInterrupt:
+                new = []
+        told.learn(new, time.time())
+        ana = at(folder)
+        _, new = ana.lead("home", lambda membership: [seats(time.time())[0]])
+        members = ana.load()["home"].members()
+        told.learn(members, time.time())
+        assert told.digest == members.digest, step
+        assert not told.forked(bytes(32))
+        assert set(told.invites) >= {record.content.invite for record in new if isinstance(record.content, Seats)}
+    assert files
+
+
+def test_swarms_of_older_versions_are_refused_with_one_sentence(tmp_path: Path) -> None:
+    for version in (1, 2):
+        old = at(tmp_path, f"old-{version}")
+        old.path.write_text(json.dumps({"version": version, "memberships": ["abcd"], "invites": ["potluck2:x"]}))
+        assert old.load() == {}
+        with pytest.raises(UsageError, match="made by an older version of Potluck") as caught:
+            old.find(None)
+        assert "settings" in (caught.value.hint or "")
+        _, (notice,) = chosen_swarm(old.path, "")
+        assert "made by an older version" in notice
+        old.create(new_swarm("home", "model", 4))
+        assert list(at(tmp_path, f"old-{version}").load()) == ["home"]
+    damaged = at(tmp_path, "damaged")
+    damaged.path.write_text('{"version": 3, "memberships": ["!"]}')
+    with pytest.raises(UsageError, match="is now called"):
+        damaged.load()
+
+
+def test_a_further_computer_signs_with_its_own_key_which_is_never_in_the_file(tmp_path: Path) -> None:
+    ana, laptop = at(tmp_path), at(tmp_path, "laptop")
+    ana.create(new_swarm("home", "model", 4), name="Ana")
+    laptop.adopt(ana.load()["home"].for_node())
+    loaded = laptop.load()["home"]
+    assert loaded.machine_seed == laptop.machine().private_key.private_bytes_raw()
+    laptop.learn("home", ())
+    assert laptop.read().memberships["home"].machine_seed is None
+    assert isinstance(loaded, Membership)
+    assert read_all(loaded.records)
