@@ -170,7 +170,7 @@ async def _fetch(
     if fetching.done():
         raise RuntimeError("the fetch was over before the member could be killed")
     _kill(members[0].process)
-    await fetching
+    assert await fetching
     assert not files.blamed
     return time.monotonic() - begin
 

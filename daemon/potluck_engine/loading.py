@@ -19,12 +19,12 @@ from potluck.checkpoint.source import open_folder
 from potluck.checkpoint.stored import packing_of
 from potluck.errors import CheckpointError, PotluckError, UsageError
 from potluck.manifest import Manifest, Manifests, make_manifest
-from potluck.model_folder import downloaded, has_model, hub_cache
+from potluck.model_folder import downloaded, has_model, hub_cache, pinned_folder
 from potluck.protocol.blocks import Span
 from potluck.protocol.swarm import Swarm
 from potluck_engine import fitting
 from potluck_engine.measure import Speed, measure_speed
-from potluck_engine.pinned_files import MemberSource, OwnFiles, PinnedFiles, other_weights
+from potluck_engine.pinned_files import MemberSource, PinnedFiles, other_weights
 from potluck_engine.weights_folder import manifests, own_folder
 
 log = logging.getLogger(__name__)
@@ -64,12 +64,14 @@ def _open_pinned(config: LaunchSpec, members: MemberSource | None) -> Checkpoint
     here = own_folder(config) or bundled_checkpoint(swarm.model)
     manifest = _manifest(swarm, here or downloaded(swarm, hub_cache()), known, members)
     if here is not None and (own_folder(config) or _is_whole(here, manifest, known)):
-        return open_folder(config.checkpoint, swarm.revision, here, OwnFiles(swarm, manifest, known, here))
-    files = PinnedFiles(swarm, manifest, known, hub_cache(), members)
+        members = None  # what isn't ours is read and never written
+    else:
+        here = pinned_folder(swarm, hub_cache())
+    files = PinnedFiles(swarm, manifest, known, here, members)
     for file in manifest.files:
-        if file.is_small:
+        if file.is_small and members is not None:
             files.download(file.name)
-    return open_folder(config.checkpoint, swarm.revision, files.folder, files)
+    return open_folder(config.checkpoint, swarm.revision, here, files)
 
 
 def _manifest(swarm: Swarm, here: Path | None, known: Manifests, members: MemberSource | None) -> Manifest:

@@ -21,7 +21,7 @@ from potluck.checkpoint.hub import HubFiles
 from potluck.errors import CheckpointError, PotluckError
 from potluck.files import alone
 from potluck.manifest import Manifest, ManifestFile, Manifests
-from potluck.model_folder import earlier_folder, inside, pinned_folder
+from potluck.model_folder import earlier_folder, inside
 from potluck.protocol.swarm import LOCAL_REVISION, Swarm
 from potluck_engine.member_files import MemberFiles
 
@@ -53,66 +53,56 @@ class MemberSource:
 
 
 @dataclass(frozen=True, slots=True)
-class OwnFiles:
-    """The files of a folder that the user chose, or that comes with Potluck. They are checked and never written.
+class PinnedFiles:
+    """Implements `potluck.checkpoint.source.Files`.
 
-    Implements `potluck.checkpoint.source.Files`.
+    Args:
+        folder: what has the files, or the one of the manifest's digest, into which they come.
+        members: None: files are checked, never fetched.
     """
 
     swarm: Swarm
     manifest: Manifest
     manifests: Manifests
     folder: Path
-
-    def download(self, file: str) -> Path:
-        """Return where a file is, after checking it. Raises CheckpointError."""
-        path = self.folder / file
-        if not path.is_file():
-            raise CheckpointError(f"{file} is missing from {self.folder}", hint="copy the whole checkpoint")
-        if not self.manifests.is_right(path, _pinned(self.manifest, file)):
-            raise other_weights(self.swarm, path)
-        return path
-
-
-@dataclass(frozen=True, slots=True)
-class PinnedFiles:
-    """The files in the folder of the manifest's digest in `cache`. Implements `potluck.checkpoint.source.Files`.
-
-    Args:
-        members: None: only what is on this computer.
-    """
-
-    swarm: Swarm
-    manifest: Manifest
-    manifests: Manifests
-    cache: Path
     members: MemberSource | None
-
-    @property
-    def folder(self) -> Path:
-        return pinned_folder(self.swarm, self.cache)
 
     def download(self, file: str) -> Path:
         """Return where a file is, after checking or fetching it. Raises CheckpointError."""
-        path, pinned = inside(self.folder, file), _pinned(self.manifest, file)
-        try:
-            with alone(self.folder):  # engines of one computer share the folder
-                if not self.manifests.is_right(path, pinned):
-                    self._set_aside(path)
-                    if not self._adopt(earlier_folder(self.swarm, self.cache) / file, path, pinned):
-                        self._obtain(path, pinned)
-        except OSError as error:
-            raise CheckpointError(f"cannot write {self.folder}: {error.strerror}") from error
+        path, pinned = self.folder / file, self.manifest.file(file)
+        if pinned is None:
+            raise CheckpointError(f"{file} is not a file of the swarm's model", hint="the folder has another model")
+        if self.members is None and not self.manifests.is_right(path, pinned):
+            raise other_weights(self.swarm, path)
+        if self.members is not None:
+            try:
+                with alone(self.folder):  # engines of one computer share the folder
+                    self._complete(inside(self.folder, file), pinned, self.members)
+            except OSError as error:
+                raise CheckpointError(f"cannot write {self.folder}: {error.strerror}") from error
         return path
 
-    def _set_aside(self, path: Path) -> None:
-        """Make way for the right file. Right pieces of a damaged one stay, unless the hub's library has it, too."""
+    def _complete(self, path: Path, file: ManifestFile, members: MemberSource) -> None:
+        if self.manifests.is_right(path, file):
+            return
         if path.exists():
-            log.warning("%s is damaged and is fetched again", path.name)
+            log.warning("%s is damaged and is fetched again", file.name)
             if path.stat().st_nlink == 1:
-                path.replace(inside(self.folder, f"{path.name}.partial"))
-            else:
-                path.unlink()
+                path.replace(inside(self.folder, f"{file.name}.partial"))  # its right pieces stay
+            path.unlink(missing_ok=True)  # the hub's library has it, too
+        swarm, is_on_hub = self.swarm, self.swarm.revision != LOCAL_REVISION
+        earlier = earlier_folder(swarm, self.folder.parents[2])
+        patience_s = _FIRST_S if is_on_hub else _LAST_S
+        if self._adopt(earlier / file.name, path, file):
+            return
+        if members.run(lambda files: files.fetch(file, self.folder, patience_s=patience_s)):
+            self.manifests.mark_right(path, file)
+            return
+        if not is_on_hub:
+            raise CheckpointError(f"no member sends {file.name}", hint="it goes on where it stopped")
+        found = HubFiles(swarm.model, swarm.revision, earlier, {file.name}, None, progress=False).download(file.name)
+        if not self._adopt(found, path, file):
+            raise CheckpointError(f"no member sends {file.name}, and the hub has another one than the swarm's founder")
 
     def _adopt(self, source: Path, path: Path, file: ManifestFile) -> bool:
         """Link a file that the hub's library or an earlier version downloaded. Return whether it is the right one."""
@@ -122,46 +112,16 @@ class PinnedFiles:
         try:
             os.link(source, path)
         except OSError:  # a disk without links
-            partial = inside(self.folder, f"{file.name}.partial")
-            shutil.copyfile(source, partial)
+            shutil.copyfile(source, partial := inside(self.folder, f"{file.name}.partial"))
             partial.replace(path)
         self.manifests.mark_right(path, file)
         return True
-
-    def _obtain(self, path: Path, file: ManifestFile) -> None:
-        if self.members is None:
-            raise CheckpointError(f"{file.name} is missing from {self.folder}", hint="start the engine again")
-        is_on_hub = self.swarm.revision != LOCAL_REVISION
-        patience_s = _FIRST_S if is_on_hub else _LAST_S
-        try:
-            self.members.run(lambda files: files.fetch(file, self.folder, patience_s=patience_s))
-            self.manifests.mark_right(path, file)
-        except CheckpointError:
-            raise
-        except PotluckError as error:
-            if not is_on_hub:
-                raise CheckpointError(error.message, hint=error.hint) from error
-            self._download(path, file)
-
-    def _download(self, path: Path, file: ManifestFile) -> None:
-        """Get a file that no member sends from the hub. Raises CheckpointError."""
-        swarm, folder = self.swarm, earlier_folder(self.swarm, self.cache)
-        hub = HubFiles(swarm.model, swarm.revision, folder, {file.name}, None, progress=False)
-        if not self._adopt(hub.download(file.name), path, file):
-            raise CheckpointError(f"no member sends {file.name}, and the hub has another one than the swarm's founder")
 
 
 def other_weights(swarm: Swarm, path: Path) -> CheckpointError:
     """Return the error for a file of the user's that the swarm's servers do not have."""
     return CheckpointError(
-        f"{path} differs from the file of {swarm.model} that the swarm {swarm.name} serves",
+        f"{path} is missing or differs from the file of {swarm.model} that the swarm {swarm.name} serves",
         hint="servers with other weights of the same name would compute nonsense together; take the swarm's files: "
         "potluck config set serve.checkpoint ''",
     )
-
-
-def _pinned(manifest: Manifest, file: str) -> ManifestFile:
-    pinned = manifest.file(file)
-    if pinned is None:
-        raise CheckpointError(f"{file} is not a file of the swarm's model", hint="the folder has another model")
-    return pinned

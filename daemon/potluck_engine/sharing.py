@@ -10,8 +10,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
-from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from pathlib import Path
 
 from potluck.errors import CheckpointError
@@ -31,11 +30,6 @@ _SEND_S = 30.0  # for a peer that does not read
 _RETRY_S = 10.0
 
 
-def admits(streams: Mapping[PersonId, int], person: PersonId) -> bool:
-    """Return whether one more stream of this person may open besides `streams`."""
-    return sum(streams.values()) < MAX_STREAMS and streams.get(person, 0) < MAX_STREAMS_OF_A_PERSON
-
-
 class SharedWeights:
     """The files of one swarm's model on this computer.
 
@@ -52,7 +46,7 @@ class SharedWeights:
         self._find = find
         self._manifests = manifests
         self._manifest: Manifest | None = None
-        self._streams: Counter[PersonId] = Counter()
+        self._streams: list[PersonId] = []
 
     async def serve(self) -> None:
         """Answer members from now on."""
@@ -63,9 +57,10 @@ class SharedWeights:
         person = self._host.person_of(peer)
         if person is None:
             raise RemoteError(Code.NOT_A_MEMBER, "only members get files")
-        if not self.may_share or not admits(self._streams, person):
+        num_theirs = self._streams.count(person)
+        if not self.may_share or len(self._streams) >= MAX_STREAMS or num_theirs >= MAX_STREAMS_OF_A_PERSON:
             raise RemoteError(Code.BUSY, "enough files are being sent", retry_after_s=_RETRY_S)
-        self._streams[person] += 1
+        self._streams.append(person)
         try:
             while (body := await stream.receive(timeout_s=_IDLE_S)) is not None:
                 data = memoryview(await asyncio.to_thread(self._read, decode_request(body)))
@@ -76,8 +71,7 @@ class SharedWeights:
         except TimeoutError:
             log.debug("a member stopped fetching files")
         finally:
-            self._streams[person] -= 1
-            self._streams += Counter()  # drops those at zero
+            self._streams.remove(person)
 
     def _read(self, request: PieceRequest) -> bytes:
         """Raises RemoteError NOT_SERVED if the piece is not here."""
