@@ -1153,6 +1153,15 @@ FIGURES = {
             "files, units, users and processes left after serving and a purge (all three ways in soak); needs root",
         ),
         Figure(
+            "outside_cache",
+            "files",
+            "lower",
+            0,
+            "outside_cache:count_outside",
+            "10,000 mutated invites, choices of a model, manifests and transfers between members (100,000 in soak): "
+            "files read or written outside the model's folder",
+        ),
+        Figure(
             "member_weights",
             "ratio",
             "lower",

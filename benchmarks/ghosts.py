@@ -84,7 +84,7 @@ def _join(swarm: Membership, folder: Path) -> tuple[float, int]:
 def _start_swarms(stack: ExitStack, folder: Path, place: Path) -> list[Membership]:
     joined, swarms = founder_of(place), []
     for number in range(2):
-        swarm = new_swarm(f"figures{number}", str(folder), _NUM_BLOCKS, "local")
+        swarm = new_swarm(f"figures{number}", folder.name, _NUM_BLOCKS, "local")
         membership = joined.create(swarm)
         for _ in range(_NUM_ENGINES):
             engine = stack.enter_context(child("children", swarm.name, str(place), str(folder)))

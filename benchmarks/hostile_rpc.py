@@ -77,7 +77,7 @@ def fuzz(soak: bool) -> Measured:
 async def _fuzz(place: Path, count: int) -> Measured:
     folder = checkpoint(_HIDDEN_SIZE, _NUM_BLOCKS)
     joined = founder_of(place)
-    membership = joined.create(new_swarm("figures", str(folder), _NUM_BLOCKS, "local"))
+    membership = joined.create(new_swarm("figures", folder.name, _NUM_BLOCKS, "local"))
     async with AsyncExitStack() as stack:
         engine = stack.enter_context(child("children", membership.swarm.name, str(place), str(folder), GENEROUS))
         address = await asyncio.to_thread(engine.wait_for, "online")

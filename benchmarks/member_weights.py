@@ -51,7 +51,7 @@ async def serve(folder: str, manifests: str, runtime_dir: str, *bootstrap_peers:
     path = Path(folder)
     host = await Libp2pHost.start(HostConfig(bootstrap_peers=bootstrap_peers, runtime_dir=Path(runtime_dir)))
     weights = make_or_find(path, Manifests(Path(manifests)))
-    await SharedWeights(host, weights, lambda: path, Manifests(Path(manifests))).serve()
+    await SharedWeights(host, weights, lambda name: path / name, Manifests(Path(manifests))).serve()
 
     async def send_raw(stream: Stream, _: PeerId) -> None:
         with (path / _FILE).open("rb") as file:
@@ -160,8 +160,8 @@ async def _fetch(
         return [member.peer for member in members]
 
     begin = time.monotonic()
-    files = MemberFiles(host, weights, Manifests(tmp / "newcomer"), peers)
-    fetching = asyncio.create_task(files.fetch(wanted, tmp / "fetched" / _FILE, patience_s=_PATIENCE_S))
+    files = MemberFiles(host, weights, peers)
+    fetching = asyncio.create_task(files.fetch(wanted, tmp / "fetched", patience_s=_PATIENCE_S))
     while not fetching.done():
         progress = FETCHING.progress()
         if progress is not None and progress[0] >= _KILLED_AT * wanted.size:
@@ -170,7 +170,7 @@ async def _fetch(
     if fetching.done():
         raise RuntimeError("the fetch was over before the member could be killed")
     _kill(members[0].process)
-    await fetching
+    assert await fetching
     assert not files.blamed
     return time.monotonic() - begin
 

@@ -10,7 +10,7 @@ import hashlib
 import json
 import os
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
@@ -19,7 +19,6 @@ import msgpack
 
 from potluck.errors import CheckpointError
 from potluck.files import write_atomically
-from potluck.protocol.swarm import LOCAL_REVISION, Swarm
 
 PIECE_BYTES = 4 << 20
 SMALL = (".json", ".txt", ".model", ".jinja")
@@ -55,10 +54,13 @@ class ManifestFile:
         start = piece * PIECE_BYTES
         return start, min(PIECE_BYTES, self.size - start)
 
+    def digest(self, piece: int) -> bytes:
+        """Return the SHA-256 of a piece, 32 bytes."""
+        return self.digests[piece * _DIGEST_BYTES : (piece + 1) * _DIGEST_BYTES]
+
     def holds(self, piece: int, data: bytes | memoryview) -> bool:
         """Return whether these are the bytes of a piece."""
-        wanted = self.digests[piece * _DIGEST_BYTES : (piece + 1) * _DIGEST_BYTES]
-        return len(data) == self.place(piece)[1] and hashlib.sha256(data).digest() == wanted
+        return len(data) == self.place(piece)[1] and hashlib.sha256(data).digest() == self.digest(piece)
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,13 +88,16 @@ def decode_manifest(data: bytes, weights: str) -> Manifest:
         raise ValueError("not the manifest that was signed")
     try:
         version, piece_bytes, fields = msgpack.unpackb(data)
-    except (TypeError, msgpack.UnpackException) as error:
+    except (TypeError, ValueError, msgpack.UnpackException) as error:
         raise ValueError("not a manifest") from error
     if version != _VERSION or piece_bytes != PIECE_BYTES:
         raise ValueError("a manifest of another version")
     if not isinstance(fields, list) or not 1 <= len(fields) <= _MAX_FILES:
         raise ValueError("not a manifest")
-    return Manifest(tuple(map(_file, fields)))
+    files = tuple(map(_file, fields))
+    if len({file.name.casefold() for file in files}) != len(files):
+        raise ValueError("two files of one name")  # some file systems ignore the case
+    return Manifest(files)
 
 
 def make_manifest(folder: Path) -> Manifest:
@@ -178,26 +183,6 @@ class Manifests:
         except (OSError, ValueError):
             return {}
         return found if isinstance(found, dict) else {}
-
-
-def hub_cache(environment: Mapping[str, str] = os.environ) -> Path:
-    """Return huggingface_hub's folder of downloads without importing it."""
-    named = environment.get("HF_HUB_CACHE")
-    if named:
-        return Path(named)
-    cache = environment.get("XDG_CACHE_HOME") or Path.home() / ".cache"
-    return Path(environment.get("HF_HOME") or Path(cache, "huggingface")) / "hub"
-
-
-def fetched_folder(swarm: Swarm, cache: Path) -> Path:
-    """Return where files of the swarm's model are that were fetched: a snapshot in the layout of huggingface_hub."""
-    version = swarm.weights[:40] if swarm.revision == LOCAL_REVISION else swarm.revision
-    return cache / f"models--{swarm.model.replace('/', '--')}" / "snapshots" / version
-
-
-def has_model(folder: Path) -> bool:
-    """Return whether a folder holds a checkpoint, as far as its configuration shows."""
-    return (folder / "config.json").is_file()
 
 
 def _described(path: Path) -> ManifestFile:

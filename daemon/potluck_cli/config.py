@@ -23,7 +23,7 @@ from potluck_daemon.settings.values import entry_of, shown, value_of
 
 from potluck.errors import PotluckError, UsageError
 from potluck_cli.connect import daemon, hello_or_none
-from potluck_cli.options import answer, check_folder
+from potluck_cli.options import answer, folder_or_name
 from potluck_cli.terminal import Terminal
 
 DESCRIPTION = """\
@@ -89,7 +89,7 @@ def run(args: argparse.Namespace) -> int:
         value = _typed(args.key, args.value) if args.action == "set" else None
         if value is not None and args.key in _FOLDERS:
             for folder in value.split(","):
-                check_folder(folder.strip())
+                folder_or_name(folder.strip())
         with _writing(path):
             change_settings(find_places(), {args.key: value})
     chosen = [] if args.action == "edit" else list(entries()) if args.action == "list" else [entry_of(args.key)]

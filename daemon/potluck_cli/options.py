@@ -15,7 +15,7 @@ from potluck_control.redaction import RedactingFormatter
 from potluck_control.resources import bundled_checkpoint
 
 from potluck.errors import UsageError
-from potluck.manifest import fetched_folder, has_model, hub_cache
+from potluck.model_folder import downloaded, hub_cache
 from potluck.p2p.ports import check_announced_address
 from potluck.protocol.blocks import Span
 from potluck.protocol.swarm import LOCAL_REVISION, Swarm
@@ -75,23 +75,27 @@ def add_node(parser: argparse.ArgumentParser, *, port: int) -> None:
     parser.add_argument("--verbose", action="store_true", help="log to standard error")
 
 
-def check_folder(given: str) -> None:
-    """Raise UsageError for a folder that does not exist. Hub names pass."""
-    if given.startswith(("/", ".")) and not Path(given).is_dir():
+def folder_or_name(given: str) -> str:
+    """Return the absolute path of a folder, or a hub name as it is. Raises UsageError for a folder that is missing."""
+    folder = Path(given).expanduser()
+    if folder.is_dir():
+        return str(folder.absolute())
+    if given.startswith(("/", ".", "~")):
         raise UsageError(f"there is no folder {given}", hint="name the folder of your copy, or one on the hub")
+    return given
 
 
 def model_of(given: str | None, swarm: Swarm) -> str:
     """Return the folder or hub name of the swarm's model. Raises UsageError if it is not there."""
     if given is not None:
-        check_folder(given)
-    if given is None and swarm.weights and has_model(fetched := fetched_folder(swarm, hub_cache())):
+        return folder_or_name(given)
+    if (fetched := downloaded(swarm, hub_cache())) is not None:
         return str(fetched)
-    if given is None and (bundled := bundled_checkpoint(swarm.model)) is not None:
+    if (bundled := bundled_checkpoint(swarm.model)) is not None:
         return str(bundled)
-    if given is None and swarm.revision == LOCAL_REVISION and not swarm.weights:
+    if swarm.revision == LOCAL_REVISION and not swarm.weights:
         raise UsageError(f"{swarm.name} serves {swarm.model}, which is on no hub", hint="give the folder of your copy")
-    return given or swarm.model
+    return swarm.model
 
 
 def span(text: str) -> Span:

@@ -36,7 +36,7 @@ from potluck_cli.interrupts import EXIT_INTERRUPTED, ending_at_once
 from potluck_cli.invites import add_swarm, swarm_of
 from potluck_cli.options import (
     add_node,
-    check_folder,
+    folder_or_name,
     listen_address,
     log_to_stderr,
     model_of,
@@ -143,7 +143,7 @@ def launch_spec(args: argparse.Namespace) -> LaunchSpec:
             hint="leave --blocks out to serve what the swarm lacks most",
         )
     for adapter in args.adapter:
-        check_folder(adapter)
+        folder_or_name(adapter)
     return LaunchSpec(
         membership=membership.for_client(),
         checkpoint=model_of(args.model, swarm),

@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import asyncio
 import contextlib
-import os
 import sys
 import time
 from dataclasses import dataclass, replace
@@ -35,7 +34,7 @@ from potluck.membership.leadership import invite as new_invite
 from potluck.membership.membership import Membership
 from potluck.membership.statements import Statement
 from potluck.open_swarms import default_prefix
-from potluck.protocol.swarm import check_swarm, new_swarm
+from potluck.protocol.swarm import check_revision, check_swarm, new_swarm
 from potluck_cli import page as web_page
 from potluck_cli.connect import daemon, follow, hello_or_none, with_own_daemon
 from potluck_cli.durations import parse_duration
@@ -48,7 +47,7 @@ from potluck_cli.invites import (
     read_invite,
     swarm_of,
 )
-from potluck_cli.options import answer, check_folder, positive
+from potluck_cli.options import answer, folder_or_name, positive
 from potluck_cli.overview import SwarmOverview, live_servers, overview, page
 from potluck_cli.terminal import Terminal
 
@@ -113,7 +112,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     create = actions.add_parser("create", help="create a swarm, join it, and print its invite")
     create.add_argument("name", metavar="NAME", help="letters, digits, dashes and underscores")
     create.add_argument("model", metavar="MODEL", help="a folder in the Hugging Face layout, or a name on the hub")
-    create.add_argument("--revision", help="branch, tag or commit on the hub (default: the current main)")
+    create.add_argument("--revision", help="commit, branch or tag on the hub, with no slash (default: main)")
     create.add_argument(
         "--bootstrap",
         action="append",
@@ -193,7 +192,8 @@ def _create(args: argparse.Namespace) -> int:
     joined = known_swarms()
     if args.name in joined.load():
         raise UsageError(f"you already have a swarm named {args.name}", hint=f"potluck swarm leave {args.name}")
-    check_folder(args.model)
+    check_revision(args.revision)
+    args.model = folder_or_name(args.model)
     from potluck.checkpoint import open_checkpoint
 
     checkpoint = open_checkpoint(_source(args.model), revision=args.revision, progress=True)
@@ -238,11 +238,10 @@ def _leave(args: argparse.Namespace) -> int:
 
 def _model(args: argparse.Namespace) -> int:
     """Have the daemon change the model, or sign the change here while none runs."""
-    check_folder(args.model)
+    args.model = folder_or_name(args.model)
     if hello_or_none() is not None:
-        wanted = os.path.abspath(args.model) if os.path.isdir(args.model) else args.model
         client = daemon()
-        change = client.call(swarms.CHOOSE_MODEL, swarms.ChooseModelParams(wanted, args.swarm or ""))
+        change = client.call(swarms.CHOOSE_MODEL, swarms.ChooseModelParams(args.model, args.swarm or ""))
         change = follow(client, swarms.MODEL_CHANGE, change, _reading, shows=not args.json)
     else:
         change = _sign_model(args)

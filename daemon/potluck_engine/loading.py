@@ -8,6 +8,7 @@ from pathlib import Path
 import torch
 from potluck_control.launch_spec import LaunchSpec
 from potluck_control.places import user_places
+from potluck_control.resources import bundled_checkpoint
 
 from potluck.blocks import BlockSpan, load_span
 from potluck.blocks.adapters import Adapters
@@ -17,13 +18,14 @@ from potluck.checkpoint.adapter_files import open_adapter
 from potluck.checkpoint.source import open_folder
 from potluck.checkpoint.stored import packing_of
 from potluck.errors import CheckpointError, PotluckError, UsageError
-from potluck.manifest import Manifest, Manifests, has_model, make_manifest
+from potluck.manifest import Manifest, Manifests, make_manifest
+from potluck.model_folder import downloaded, has_model, hub_cache, pinned_folder
 from potluck.protocol.blocks import Span
 from potluck.protocol.swarm import Swarm
 from potluck_engine import fitting
 from potluck_engine.measure import Speed, measure_speed
 from potluck_engine.pinned_files import MemberSource, PinnedFiles, other_weights
-from potluck_engine.weights_folder import fetched, manifests, own_folder, shared_folder
+from potluck_engine.weights_folder import manifests, own_folder
 
 log = logging.getLogger(__name__)
 
@@ -59,37 +61,39 @@ def open_for_swarm(config: LaunchSpec, members: MemberSource | None = None) -> C
 
 def _open_pinned(config: LaunchSpec, members: MemberSource | None) -> Checkpoint:
     swarm, known = config.swarm, manifests()
-    own = own_folder(config)
-    here = own or shared_folder(config)
-    manifest = _manifest(swarm, here, known, members)
-    if own is None and not _is_whole(here, manifest, known):
-        here = fetched(config)  # the one that comes with Potluck is of another version
-    files = PinnedFiles(swarm, manifest, known, here, is_ours=own is None, members=members)
-    if own is None:
-        for file in manifest.files:
-            if file.is_small:
-                files.download(file.name)
+    here = own_folder(config) or bundled_checkpoint(swarm.model)
+    manifest = _manifest(swarm, here or downloaded(swarm, hub_cache()), known, members)
+    if here is not None and (own_folder(config) or _is_whole(here, manifest, known)):
+        members = None  # what isn't ours is read and never written
+    else:
+        here = pinned_folder(swarm, hub_cache())
+    files = PinnedFiles(swarm, manifest, known, here, members)
+    for file in manifest.files:
+        if file.is_small and members is not None:
+            files.download(file.name)
     return open_folder(config.checkpoint, swarm.revision, here, files)
 
 
-def _manifest(swarm: Swarm, here: Path, known: Manifests, members: MemberSource | None) -> Manifest:
+def _manifest(swarm: Swarm, here: Path | None, known: Manifests, members: MemberSource | None) -> Manifest:
     """Return the manifest from this computer, from members, or made of the files here, if they are the right ones."""
     found = known.find(swarm.weights)
     if found is not None:
         return found
-    is_here, problem = has_model(here), PotluckError("the list of the model's files is missing")
+    is_here, problem = here is not None and has_model(here), PotluckError("the list of the model's files is missing")
     if members is not None:
+        patience_s = _MANIFEST_S if is_here else _LONG_S
         try:
-            return members.manifest(patience_s=_MANIFEST_S if is_here else _LONG_S)
+            found = members.run(lambda files: files.manifest(patience_s=patience_s))
         except PotluckError as error:
             problem = error
-    if is_here:
-        made = make_manifest(here)
-        if made.digest.hex() != swarm.weights:
+    if found is None and here is not None and is_here:
+        found = make_manifest(here)
+        if found.digest.hex() != swarm.weights:
             raise other_weights(swarm, here)
-        known.keep(made)
-        return made
-    raise CheckpointError(problem.message, hint=problem.hint)
+    if found is None:
+        raise CheckpointError(problem.message, hint=problem.hint)
+    known.keep(found)
+    return found
 
 
 def _is_whole(folder: Path, manifest: Manifest, known: Manifests) -> bool:

@@ -12,6 +12,7 @@ import logging
 import math
 import time
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from functools import partial
 from typing import Protocol
 
 from potluck_control.launch_spec import LaunchSpec
@@ -42,7 +43,7 @@ from potluck_engine.reachability import (
     start_reachable,
 )
 from potluck_engine.sharing import SharedWeights
-from potluck_engine.weights_folder import manifests, shared_folder
+from potluck_engine.weights_folder import file_of_model, manifests
 
 log = logging.getLogger(__name__)
 
@@ -134,11 +135,11 @@ class Node:
 
     async def _share_weights(self) -> None:
         """Give members the files of the model, and be able to get them from members."""
-        weights, known = self._config.swarm.weights, manifests()
-        self.sharing = SharedWeights(self.host, weights, lambda: shared_folder(self._config), known)
+        weights = self._config.swarm.weights
+        self.sharing = SharedWeights(self.host, weights, partial(file_of_model, self._config), manifests())
         await self.sharing.serve()
         self._member_files = self._member_files or asyncio.get_running_loop().create_future()
-        self._member_files.set_result(MemberFiles(self.host, weights, known, self._members))
+        self._member_files.set_result(MemberFiles(self.host, weights, self._members))
 
     async def _members(self) -> Iterable[PeerId]:
         """Return members' computers that may have files: servers, and standby nodes that this node has met."""

@@ -1,13 +1,15 @@
 """The files that a swarm pins by its manifest: checks those on the disk, and gets the others from members or the hub.
 
-Members come first, because they are often near. If nobody sends a file, the hub is asked, if the model is on one, and
-then members once more. Everything here blocks; run it in threads.
+What is fetched comes into one folder, named by the manifest's digest; nothing else is ever written. A file that the
+hub's library has already is linked from there. Members come before the hub, because they are often near. Everything
+here blocks; run it in threads.
 """
 
 from __future__ import annotations
 
 import asyncio
 import logging
+import os
 import shutil
 from collections.abc import Awaitable, Callable
 from concurrent.futures import CancelledError
@@ -17,7 +19,9 @@ from typing import TypeVar
 
 from potluck.checkpoint.hub import HubFiles
 from potluck.errors import CheckpointError, PotluckError
+from potluck.files import alone
 from potluck.manifest import Manifest, ManifestFile, Manifests
+from potluck.model_folder import earlier_folder, inside
 from potluck.protocol.swarm import LOCAL_REVISION, Swarm
 from potluck_engine.member_files import MemberFiles
 
@@ -26,7 +30,7 @@ log = logging.getLogger(__name__)
 T = TypeVar("T")
 
 _FIRST_S = 20.0  # without a piece, before the hub is asked
-_LAST_S = 120.0  # for members, if the hub has no answer
+_LAST_S = 120.0  # for members, if the model is on no hub
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,15 +40,9 @@ class MemberSource:
     files: Callable[[], Awaitable[MemberFiles]]
     loop: asyncio.AbstractEventLoop
 
-    def manifest(self, *, patience_s: float) -> Manifest:
-        """Raises PotluckError."""
-        return self._run(lambda files: files.manifest(patience_s=patience_s))
+    def run(self, work: Callable[[MemberFiles], Awaitable[T]]) -> T:
+        """Return what `work` returns. Raises PotluckError."""
 
-    def fetch(self, file: ManifestFile, path: Path, *, patience_s: float) -> None:
-        """Raises PotluckError."""
-        self._run(lambda files: files.fetch(file, path, patience_s=patience_s))
-
-    def _run(self, work: Callable[[MemberFiles], Awaitable[T]]) -> T:
         async def run() -> T:
             return await work(await self.files())
 
@@ -59,8 +57,7 @@ class PinnedFiles:
     """Implements `potluck.checkpoint.source.Files`.
 
     Args:
-        folder: where the files are, or come.
-        is_ours: Potluck fetched the folder, so a wrong file in it is replaced; a user's own is refused.
+        folder: what has the files, or the one of the manifest's digest, into which they come.
         members: None: files are checked, never fetched.
     """
 
@@ -68,7 +65,6 @@ class PinnedFiles:
     manifest: Manifest
     manifests: Manifests
     folder: Path
-    is_ours: bool
     members: MemberSource | None
 
     def download(self, file: str) -> Path:
@@ -76,57 +72,56 @@ class PinnedFiles:
         path, pinned = self.folder / file, self.manifest.file(file)
         if pinned is None:
             raise CheckpointError(f"{file} is not a file of the swarm's model", hint="the folder has another model")
-        if path.is_file():
-            if self.manifests.is_right(path, pinned):
-                return path
-            if not self.is_ours:
-                raise other_weights(self.swarm, path)
-            log.warning("%s is damaged and is fetched again", file)
-            path.replace(path.with_name(f"{file}.partial"))  # its right pieces stay
-        self._obtain(pinned, path)
+        if self.members is None and not self.manifests.is_right(path, pinned):
+            raise other_weights(self.swarm, path)
+        if self.members is not None:
+            try:
+                with alone(self.folder):  # engines of one computer share the folder
+                    self._complete(inside(self.folder, file), pinned, self.members)
+            except OSError as error:
+                raise CheckpointError(f"cannot write {self.folder}: {error.strerror}") from error
         return path
 
-    def _obtain(self, file: ManifestFile, path: Path) -> None:
-        if self.members is None:
-            raise CheckpointError(f"{file.name} is missing from {self.folder}", hint="start the engine again")
-        is_on_hub = self.swarm.revision != LOCAL_REVISION and self.is_ours
-        try:
-            self.members.fetch(file, path, patience_s=_FIRST_S if is_on_hub else _LAST_S)
+    def _complete(self, path: Path, file: ManifestFile, members: MemberSource) -> None:
+        if self.manifests.is_right(path, file):
             return
-        except CheckpointError:
-            raise
-        except PotluckError as error:
-            if not is_on_hub:
-                raise CheckpointError(error.message, hint=error.hint) from error
-        try:
-            self._download(file, path)
-        except CheckpointError as error:
-            log.info("the hub does not help either: %s", error.message)
-            try:
-                self.members.fetch(file, path, patience_s=_LAST_S)
-            except CheckpointError:
-                raise
-            except PotluckError:
-                message = f"no member sends {file.name}, and {error.message}"
-                raise CheckpointError(message, hint=error.hint) from error
+        if path.exists():
+            log.warning("%s is damaged and is fetched again", file.name)
+            if path.stat().st_nlink == 1:
+                path.replace(inside(self.folder, f"{file.name}.partial"))  # its right pieces stay
+            path.unlink(missing_ok=True)  # the hub's library has it, too
+        swarm, is_on_hub = self.swarm, self.swarm.revision != LOCAL_REVISION
+        earlier = earlier_folder(swarm, self.folder.parents[2])
+        patience_s = _FIRST_S if is_on_hub else _LAST_S
+        if self._adopt(earlier / file.name, path, file):
+            return
+        if members.run(lambda files: files.fetch(file, self.folder, patience_s=patience_s)):
+            self.manifests.mark_right(path, file)
+            return
+        if not is_on_hub:
+            raise CheckpointError(f"no member sends {file.name}", hint="it goes on where it stopped")
+        found = HubFiles(swarm.model, swarm.revision, earlier, {file.name}, None, progress=False).download(file.name)
+        if not self._adopt(found, path, file):
+            raise CheckpointError(f"no member sends {file.name}, and the hub has another one than the swarm's founder")
 
-    def _download(self, file: ManifestFile, path: Path) -> None:
-        """Get a file from the hub. Raises CheckpointError if it does not answer or has other bytes."""
-        swarm = self.swarm
-        hub = HubFiles(swarm.model, swarm.revision, self.folder, {file.name}, None, progress=False)
-        found = hub.download(file.name)
-        if found != path:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            shutil.copyfile(found, path)
-        if not self.manifests.is_right(path, file):
-            path.unlink()
-            raise CheckpointError(f"the hub has another {file.name} than the swarm's founder had")
+    def _adopt(self, source: Path, path: Path, file: ManifestFile) -> bool:
+        """Link a file that the hub's library or an earlier version downloaded. Return whether it is the right one."""
+        source = source.resolve()
+        if not source.is_relative_to(self.folder.parents[1]) or not self.manifests.is_right(source, file):
+            return False
+        try:
+            os.link(source, path)
+        except OSError:  # a disk without links
+            shutil.copyfile(source, partial := inside(self.folder, f"{file.name}.partial"))
+            partial.replace(path)
+        self.manifests.mark_right(path, file)
+        return True
 
 
 def other_weights(swarm: Swarm, path: Path) -> CheckpointError:
     """Return the error for a file of the user's that the swarm's servers do not have."""
     return CheckpointError(
-        f"{path} differs from the file of {swarm.model} that the swarm {swarm.name} serves",
+        f"{path} is missing or differs from the file of {swarm.model} that the swarm {swarm.name} serves",
         hint="servers with other weights of the same name would compute nonsense together; take the swarm's files: "
         "potluck config set serve.checkpoint ''",
     )

@@ -1,8 +1,8 @@
 """Serves pieces of the model's files to members who lack them, behind everything else that this computer sends.
 
-Any node of a member does it, engine or standby node, from the files that it has anyway. It sends nothing that the
-swarm's manifest does not name, and checks nothing: receivers do. The caps on uploads hold, because all streams keep to
-them. While the engine computes for somebody, a part of a piece goes out only every now and then.
+Any node of a member does it, engine or standby node, from the files that it has anyway. It sends nothing but bytes that
+the swarm's manifest names by their digest. The caps on uploads hold, because all streams keep to them. While the engine
+computes for somebody, a part of a piece goes out only every now and then.
 """
 
 from __future__ import annotations
@@ -10,37 +10,24 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
-from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from pathlib import Path
 
-from potluck.manifest import Manifest, ManifestFile, Manifests
+from potluck.errors import CheckpointError
+from potluck.manifest import Manifest, Manifests
 from potluck.p2p.network import Host, Stream
 from potluck.protocol.blocks import PeerId, PersonId
 from potluck.protocol.codes import Code, RemoteError
-from potluck.wire.protocols import WEIGHTS, WEIGHTS_HELD
-from potluck.wire.weights import (
-    MANIFEST,
-    MAX_REQUEST_BYTES,
-    PART_BYTES,
-    Held,
-    PieceRequest,
-    decode_request,
-    encode_held,
-)
+from potluck.wire.protocols import WEIGHTS
+from potluck.wire.weights import MANIFEST, MAX_REQUEST_BYTES, PART_BYTES, PieceRequest, decode_request
 
 log = logging.getLogger(__name__)
 
-MAX_STREAMS, MAX_STREAMS_OF_A_PERSON = 8, 2
+MAX_STREAMS, MAX_STREAMS_OF_A_PERSON = 8, 4
 BUSY_PAUSE_S = 0.25  # between two parts while the engine computes: 1 MB/s
 _IDLE_S = 60.0  # of a stream that asks for nothing
 _SEND_S = 30.0  # for a peer that does not read
 _RETRY_S = 10.0
-
-
-def admits(streams: Mapping[PersonId, int], person: PersonId) -> bool:
-    """Return whether one more stream of this person may open besides `streams`."""
-    return sum(streams.values()) < MAX_STREAMS and streams.get(person, 0) < MAX_STREAMS_OF_A_PERSON
 
 
 class SharedWeights:
@@ -51,44 +38,29 @@ class SharedWeights:
         may_share: False: nothing is sent, as when the day's cap is near.
     """
 
-    def __init__(self, host: Host, weights: str, folder: Callable[[], Path], manifests: Manifests) -> None:
+    def __init__(self, host: Host, weights: str, find: Callable[[str], Path], manifests: Manifests) -> None:
         self.is_busy: Callable[[], bool] = lambda: False
         self.may_share = True
         self._host = host
         self._weights = weights
-        self._folder = folder
+        self._find = find
         self._manifests = manifests
         self._manifest: Manifest | None = None
-        self._streams: Counter[PersonId] = Counter()
+        self._streams: list[PersonId] = []
 
     async def serve(self) -> None:
         """Answer members from now on."""
-        await self._host.serve_unary(WEIGHTS_HELD, self._answer_held)
         await self._host.serve_stream(WEIGHTS, self._send, max_frame_bytes=MAX_REQUEST_BYTES)
-
-    async def _answer_held(self, body: bytes, _: PeerId) -> bytes:
-        manifest = await asyncio.to_thread(self._known)
-        if body.hex() != self._weights or manifest is None or not self.may_share:
-            return encode_held(Held())
-        return encode_held(await asyncio.to_thread(self._look, manifest))
-
-    def _known(self) -> Manifest | None:
-        self._manifest = self._manifest or self._manifests.find(self._weights)
-        return self._manifest
-
-    def _look(self, manifest: Manifest) -> Held:
-        folder = self._folder()
-        here = tuple(file.name for file in manifest.files if _has(folder / file.name, file))
-        return Held(len(manifest.encode()), here)
 
     async def _send(self, stream: Stream, peer: PeerId) -> None:
         """Send one piece after the other as they are asked for. Raises RemoteError."""
         person = self._host.person_of(peer)
         if person is None:
             raise RemoteError(Code.NOT_A_MEMBER, "only members get files")
-        if not self.may_share or not admits(self._streams, person):
+        num_theirs = self._streams.count(person)
+        if not self.may_share or len(self._streams) >= MAX_STREAMS or num_theirs >= MAX_STREAMS_OF_A_PERSON:
             raise RemoteError(Code.BUSY, "enough files are being sent", retry_after_s=_RETRY_S)
-        self._streams[person] += 1
+        self._streams.append(person)
         try:
             while (body := await stream.receive(timeout_s=_IDLE_S)) is not None:
                 data = memoryview(await asyncio.to_thread(self._read, decode_request(body)))
@@ -99,32 +71,24 @@ class SharedWeights:
         except TimeoutError:
             log.debug("a member stopped fetching files")
         finally:
-            self._streams[person] -= 1
-            self._streams += Counter()  # drops those at zero
+            self._streams.remove(person)
 
     def _read(self, request: PieceRequest) -> bytes:
         """Raises RemoteError NOT_SERVED if the piece is not here."""
-        manifest = self._known()
-        if manifest is None or request.weights.hex() != self._weights:
+        self._manifest = self._manifest or self._manifests.find(self._weights)
+        if self._manifest is None or request.weights.hex() != self._weights:
             raise RemoteError(Code.NOT_SERVED, "these weights are not here")
         if request.file == MANIFEST:
-            return manifest.encode()
-        file = manifest.file(request.file)
+            return self._manifest.encode()
+        file = self._manifest.file(request.file)
         if file is None or request.piece >= file.num_pieces:
             raise RemoteError(Code.NOT_SERVED, "the swarm's model has no such piece")
         start, size = file.place(request.piece)
         try:
-            with (self._folder() / file.name).open("rb") as opened:
+            with self._find(file.name).open("rb") as opened:
                 data = os.pread(opened.fileno(), size, start)
-        except OSError as error:
+        except (OSError, CheckpointError) as error:
             raise RemoteError(Code.NOT_SERVED, "this file is not here") from error
-        if len(data) != size:
-            raise RemoteError(Code.NOT_SERVED, "this file is not whole here")
+        if not file.holds(request.piece, data):
+            raise RemoteError(Code.NOT_SERVED, "this piece is not here")
         return data
-
-
-def _has(path: Path, file: ManifestFile) -> bool:
-    try:
-        return path.stat().st_size == file.size
-    except OSError:
-        return False

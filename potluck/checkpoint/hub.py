@@ -30,6 +30,7 @@ from potluck.checkpoint.fetching import FETCHING
 from potluck.checkpoint.tensors import disk_full
 from potluck.errors import CheckpointError
 from potluck.manifest import SMALL
+from potluck.protocol.swarm import is_revision
 
 _SEARCH_TIMEOUT_S = 15.0
 
@@ -106,10 +107,11 @@ class HubFiles:
         endpoint, headers = _endpoint(), build_hf_headers(token=self.token)
         url = hf_hub_url(self.name, file, revision=self.revision, endpoint=endpoint)
         found = get_hf_file_metadata(url, token=self.token, endpoint=endpoint)
-        if found.etag is None or Path(found.etag).name != found.etag:
+        if not is_revision(found.etag):
             raise CheckpointError(f"the hub sends no valid etag for {file}", hint="try again later")
-        blob = self.folder.parent.parent / "blobs" / found.etag
-        blob.parent.mkdir(parents=True, exist_ok=True)
+        blob = self.folder.parent.parent / "blobs" / str(found.etag)
+        for folder in (blob.parent, self.folder):
+            folder.mkdir(parents=True, exist_ok=True)
         partial = blob.with_name(f"{blob.name}.partial")
         with WeakFileLock(blob.with_name(f"{blob.name}.lock")):
             if not blob.exists():
@@ -210,11 +212,15 @@ def _explained(error: Exception, name: str, file: str) -> CheckpointError | None
 
 
 def local_folder(model: str) -> Path | None:
-    """Return the folder that a user named, or None for a name on the hub. Raises CheckpointError for other paths."""
+    """Return the folder that a user named, or None for a name on the hub. Raises CheckpointError for other paths.
+
+    A folder begins with `/`, `.` or `~`. The model of a swarm can't, so its leaders choose no folder here.
+    """
     folder = Path(model).expanduser()
-    if folder.is_dir():
+    is_path = model.startswith((".", "/", "~"))
+    if is_path and folder.is_dir():
         return folder
-    if model.startswith((".", "/", "~")) or model.count("/") > 1:
+    if is_path or model.count("/") > 1:
         raise CheckpointError(f"there is no folder {model}", hint="give a folder with a config.json, or a hub name")
     return None
 

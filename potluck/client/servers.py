@@ -57,7 +57,6 @@ from potluck.routing import (
     shortlist,
 )
 from potluck.routing.latency import between_servers
-from potluck.routing.weights import with_other_weights
 from potluck.tasks import BackgroundTasks, cancel_and_wait
 
 _log = logging.getLogger(__name__)
@@ -431,7 +430,8 @@ class Servers:
         self._read_at_s = boot_s()
         try:
             self._columns = ServerColumns.of((await self._directory.fetch(thorough=thorough)).servers, self._columns)
-            self._strays = with_other_weights(self._columns.servers, self._swarm.weights)
+            pinned, servers = self._swarm.weights, self._columns.servers
+            self._strays = frozenset(each.peer_id for each in servers if pinned and each.record.weights != pinned)
             self._has_met_servers = self._has_met_servers or bool(self._columns.servers)
         except NetworkError as error:
             _log.warning("the directory does not answer: %s", error)

@@ -15,6 +15,7 @@ from functools import lru_cache
 
 from potluck.protocol.blocks import PeerId, Span
 from potluck.protocol.records import Heartbeat, NumberFormat, ServerRecord, ServerState
+from potluck.protocol.swarm import is_revision
 
 TAG_BYTES = 8
 _DIGEST_BYTES = 8
@@ -108,7 +109,7 @@ def record_from_fields(peer_id: PeerId, fields: Mapping[object, object], *, num_
     return ServerRecord(
         peer_id=peer_id,
         span=Span(start, end),
-        revision=_text(fields.get("revision"), 200),
+        revision=_revision(fields.get("revision")),
         format=_format(fields),
         block_digests=tuple(digests[at : at + _DIGEST_BYTES].hex() for at in range(0, len(digests), _DIGEST_BYTES)),
         max_batch_tokens=_count(fields, "max_batch_tokens"),
@@ -229,6 +230,12 @@ def _text(value: object, max_letters: int) -> str:
     if not isinstance(value, str) or not 0 < len(value) <= max_letters or not value.isprintable():
         raise BadFieldError("a text")
     return value
+
+
+def _revision(value: object) -> str:
+    if not is_revision(value):
+        raise BadFieldError("a revision")
+    return str(value)
 
 
 def _flag(value: object) -> bool:

@@ -7,6 +7,7 @@ Petals peers too, and none of the protections for members hold there.
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TypeGuard
 
@@ -20,12 +21,23 @@ _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,39}")
 _PREFIX = re.compile(r"[A-Za-z0-9_/-]{1,160}")  # no dot and no space: they separate block uids
 _BOOTSTRAP = re.compile(r"(?:/[A-Za-z0-9.:%_-]{1,120}){2,16}/p2p/[1-9A-HJ-NP-Za-km-z]{40,64}")
 _DIGEST = re.compile(r"[0-9a-f]{64}")
-_FIELD_HINTS = {"bootstrap address": "copy it as `potluck bootstrap` prints it, with the id after /p2p/"}
+_REVISION = re.compile(r"(?!\.)[A-Za-z0-9._-]{1,200}")
+_MODEL = re.compile(r"(?![.~-])[^/\\]+(?:/(?![.~-])[^/\\]+)?")  # a name, or owner/name; neither can be taken for a path
+_MAX_MODEL_BYTES = 240  # a file system takes 255 for the name of a folder
+_FIELD_HINTS = {
+    "bootstrap address": "copy it as `potluck bootstrap` prints it, with the id after /p2p/",
+    "model": "a model has a name on the hub, such as owner/name, or that of its folder, which begins with a letter",
+    "revision": "name a commit by its hash, or a branch or tag without slashes",
+}
 
 
 @dataclass(frozen=True, slots=True)
 class Swarm:
-    """What everybody may know of a swarm."""
+    """What everybody may know of a swarm.
+
+    Raises:
+        UsageError: the model, its revision or the digest of its files could be taken for a path.
+    """
 
     name: str
     model: str  # hub name, or the name under which a local checkpoint is known
@@ -35,6 +47,16 @@ class Swarm:
     bootstrap_peers: tuple[str, ...] = ()  # full multiaddrs ending in /p2p/<peer id>
     founder_key: bytes | None = None  # Ed25519 public key, 32 bytes; None: open
     weights: str = ""  # SHA-256 of the manifest of the model's files, hexadecimal; empty: any files of that name
+
+    def __post_init__(self) -> None:
+        # Leaders change these three without a new invite, so no swarm may exist with others.
+        _check(
+            {
+                "model": is_model_name(self.model),
+                "revision": is_revision(self.revision),
+                "weights": isinstance(self.weights, str) and (not self.weights or _DIGEST.fullmatch(self.weights)),
+            }
+        )
 
     @property
     def is_open(self) -> bool:
@@ -74,19 +96,19 @@ def check_swarm(swarm: Swarm) -> Swarm:
     key, peers = swarm.founder_key, swarm.bootstrap_peers
     rules = {
         "name": isinstance(swarm.name, str) and _NAME.fullmatch(swarm.name),
-        "model": is_text(swarm.model, 300),
         "number of blocks": type(swarm.num_blocks) is int and 1 <= swarm.num_blocks <= MAX_BLOCKS,
         "prefix": is_prefix(swarm.prefix),
-        "revision": is_text(swarm.revision, 200),
         "bootstrap address": len(peers) <= MAX_BOOTSTRAP_PEERS
         and all(isinstance(peer, str) and _BOOTSTRAP.fullmatch(peer) for peer in peers),
-        "weights": isinstance(swarm.weights, str) and (not swarm.weights or _DIGEST.fullmatch(swarm.weights)),
         "key": key is None or (isinstance(key, bytes) and len(key) == _FOUNDER_KEY_BYTES),
     }
-    for field, holds in rules.items():
-        if not holds:
-            raise UsageError(f"a swarm cannot have this {field}", hint=_FIELD_HINTS.get(field))
+    _check(rules)
     return swarm
+
+
+def check_revision(revision: str | None) -> None:
+    """Raise UsageError for a revision that a user named and that is no plain name."""
+    _check({"revision": revision is None or is_revision(revision)})
 
 
 def is_bootstrap_address(address: str) -> bool:
@@ -99,6 +121,24 @@ def is_prefix(value: object) -> TypeGuard[str]:
     return isinstance(value, str) and _PREFIX.fullmatch(value) is not None
 
 
+def is_revision(value: object) -> bool:
+    """Return whether this is a plain name: letters, digits, dots, dashes and underscores, with no dot at its start."""
+    return isinstance(value, str) and _REVISION.fullmatch(value) is not None
+
+
+def is_model_name(value: object) -> bool:
+    """Return whether this can name a model, and neither a folder of somebody's computer nor a way out of one."""
+    is_name = isinstance(value, str) and is_text(value, _MAX_MODEL_BYTES) and _MODEL.fullmatch(value) is not None
+    return is_name and len(str(value).encode(errors="replace")) <= _MAX_MODEL_BYTES
+
+
 def is_text(value: object, max_letters: int) -> bool:
     """Return whether this is a printable text without spaces around it, of 1 to `max_letters` letters."""
     return isinstance(value, str) and 0 < len(value) <= max_letters and value.isprintable() and value == value.strip()
+
+
+def _check(rules: Mapping[str, object]) -> None:
+    """Raise UsageError that names the first field whose rule does not hold."""
+    for field, holds in rules.items():
+        if not holds:
+            raise UsageError(f"a swarm cannot have this {field}", hint=_FIELD_HINTS.get(field))

@@ -14,4 +14,3 @@ QUOTE: Final = "Potluck.quote"
 SETTLE: Final = "Potluck.settle"
 DIAL_BACK: Final = "Potluck.dial_back"
 WEIGHTS: Final = "Potluck.weights"  # stream: requests for pieces of the model's files, each answered by its bytes
-WEIGHTS_HELD: Final = "Potluck.weights_held"  # unary: which of the model's files this member has

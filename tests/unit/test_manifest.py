@@ -13,11 +13,9 @@ from potluck.manifest import (
     Manifests,
     check_file,
     decode_manifest,
-    fetched_folder,
     files_of,
     make_manifest,
 )
-from potluck.protocol.swarm import Swarm
 
 WEIGHTS = "model.safetensors"
 
@@ -91,9 +89,3 @@ def test_a_kept_manifest_that_was_damaged_is_not_used(folder: Path, tmp_path: Pa
     assert manifests.find(manifest.digest.hex()) == manifest
     (tmp_path / "kept" / f"{manifest.digest.hex()}.manifest").write_bytes(b"else")
     assert manifests.find(manifest.digest.hex()) is None
-
-
-@pytest.mark.parametrize(("revision", "version"), [("local", "ab" * 20), ("1" * 40, "1" * 40)])
-def test_fetched_files_lie_where_the_hub_would_put_them(revision: str, version: str) -> None:
-    swarm = Swarm("home", "owner/model", 4, "_home", revision, weights="ab" * 32)
-    assert fetched_folder(swarm, Path("/cache")) == Path("/cache/models--owner--model/snapshots") / version

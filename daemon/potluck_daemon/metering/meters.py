@@ -122,12 +122,14 @@ def free_bytes(folder: Path) -> int | None:
 
 
 def taken_bytes(folder: Path) -> int:
-    total = 0
+    total, seen = 0, set[tuple[int, int]]()
     for root, _, names in os.walk(folder):
         for name in names:
             try:
                 found = os.lstat(os.path.join(root, name))
             except OSError:  # deleted while we looked
                 continue
-            total += found.st_blocks * 512
+            if (found.st_dev, found.st_ino) not in seen:  # one file may have two names
+                seen.add((found.st_dev, found.st_ino))
+                total += found.st_blocks * 512
     return total

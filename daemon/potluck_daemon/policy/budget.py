@@ -10,7 +10,7 @@ from pathlib import Path
 from potluck_control.schema import UseStatus
 
 from potluck.errors import PotluckError
-from potluck.manifest import hub_cache
+from potluck.model_folder import hub_cache
 from potluck_daemon.metering.energy import Power
 from potluck_daemon.metering.meters import DiskMeter, UseMeter
 from potluck_daemon.metering.usage import DayUse, on

@@ -17,8 +17,8 @@ from potluck_control.schema import AuditStatus, Transition
 from potluck_control.states import Reason, State
 
 from potluck.errors import UsageError
-from potluck.manifest import fetched_folder, has_model
 from potluck.membership.membership import Membership
+from potluck.model_folder import downloaded
 from potluck.tasks import BackgroundTasks
 from potluck_daemon.configuration import Configuration
 from potluck_daemon.gateway_keys import GatewayKeys
@@ -135,9 +135,8 @@ class GatewayTopic(Topic):
             raise UsageError(f"the swarm {swarm.name} cannot be found", hint="serve it, or ask a member for an invite")
         settings = configuration.settings
         folder = chosen_checkpoint(settings.serve.checkpoint, swarm) if is_served else ""
-        fetched = fetched_folder(swarm, configuration.models_folder)
-        if not folder and swarm.weights and has_model(fetched):
-            folder = str(fetched)
+        if not folder and (found := downloaded(swarm, configuration.models_folder)) is not None:
+            folder = str(found)
         return GatewayOpening(
             membership=replace(membership.for_client(), swarm=swarm),
             token=token,

@@ -13,7 +13,7 @@ from potluck_control.methods import models
 from potluck_control.methods.models import ModelsFolder, StoredModel
 
 from potluck.errors import PotluckError, UsageError
-from potluck.manifest import hub_cache
+from potluck.model_folder import hub_cache
 from potluck.tasks import cancel_and_wait
 from potluck_daemon.configuration import Configuration
 from potluck_daemon.metering.meters import free_bytes, taken_bytes

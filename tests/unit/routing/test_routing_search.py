@@ -13,7 +13,6 @@ from potluck.protocol.blocks import PeerId, Span
 from potluck.protocol.records import LiveServer, NumberFormat, ServerState
 from potluck.routing import Needs, NoRouteError, Route, RouteHop, ServerColumns, Vantage, choose_adapter
 from potluck.routing import find_route as find_in_columns
-from potluck.routing.weights import with_other_weights
 
 ALL = Span(0, 8)
 
@@ -264,26 +263,7 @@ def test_a_server_of_another_number_format_replaces_nobody_though_its_weights_ar
     assert replacement([stranger("a", 0, 8, "")], lost).hops
 
 
-RIGHT = "ab" * 32
-OTHER_BLOCKS = tuple(f"{block:015x}f" for block in range(4))
-
-
-def test_an_older_server_counts_unless_its_blocks_differ_from_checked_ones() -> None:
-    servers = [
-        server_of("checked", 0, 4, weights=RIGHT),
-        server_of("older", 2, 6),
-        server_of("elsewhere", 4, 6),
-        server_of("demo of another version", 0, 4, block_digests=OTHER_BLOCKS),
-    ]
-    assert with_other_weights(servers, RIGHT) == {"demo of another version"}
-    assert with_other_weights(servers, "") == frozenset(), "a swarm that pins no files"
-
-
-def test_a_server_that_checked_its_files_by_another_manifest_is_left_out() -> None:
-    assert with_other_weights([server_of("a", 0, 4, weights="cd" * 32)], RIGHT) == {"a"}
-
-
-def test_people_read_why_such_a_server_is_not_used() -> None:
+def test_people_read_why_a_server_with_other_weights_is_not_used() -> None:
     stray = server_of("a", 0, 4, weights="cd" * 32)
     with pytest.raises(NoRouteError) as error:
         find_route([stray], Span(0, 4), banned={stray.peer_id}, strays={stray.peer_id})
