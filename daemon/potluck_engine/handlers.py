@@ -35,6 +35,7 @@ from potluck.wire.questions import (
     encode_info,
     encode_quote,
 )
+from potluck_engine.admission import Room
 from potluck_engine.compute.call_scheduler import Pieces, Priority
 from potluck_engine.hearings import Hearings
 from potluck_engine.in_thread import in_thread_if_large
@@ -123,7 +124,7 @@ class Handlers:
                 raise RemoteError(Code.BAD_REQUEST, "the adapter is not whole")
             upload = await self.in_thread_if_large(joiner.num_bytes, joiner.upload)
             held.adapter = PrivateAdapter(upload.layout, upload.values.to(state.blocks.whole.device))
-        await stream.send(ACCEPTED, timeout_s=state.limits.send_timeout_s)
+        await stream.send(ACCEPTED)
 
     def _room_for(self, joiner: UploadJoiner, peer: PeerId) -> AbstractContextManager[HeldAdapter]:
         """Check what an upload says of itself, and reserve memory for it. Raises RemoteError."""
@@ -176,6 +177,7 @@ class Handlers:
     async def answer_call(self, stream: Stream, peer: PeerId, coding: CallCoding) -> None:
         """Read one stateless call, compute it, and send the answer. Raises RemoteError."""
         limits, is_large = self.state.limits, False
+        room = Room(self.state.admission.budgets, peer)
         try:
             async with asyncio.timeout(limits.request_timeout_s):
                 is_first = True
@@ -183,6 +185,7 @@ class Handlers:
                     is_whole = coding.add(frame)
                     if is_first:  # before a stranger makes us keep the rest
                         self.state.admission.check(*coding.target())
+                        await room.take(coding.num_bytes, timeout_s=limits.request_timeout_s)
                         is_first = False
                     if is_whole:
                         break
@@ -192,10 +195,11 @@ class Handlers:
             request = await self.in_thread_if_large(coding.num_bytes, coding.request)
             reply = await _unless_gone(stream, self.compute(request, peer))
             for pieces in coding.encode_reply(reply):
-                await stream.send(*pieces, timeout_s=limits.send_timeout_s)
+                await stream.send(*pieces)
         except TimeoutError:
             raise RemoteError(Code.BAD_REQUEST, "the stream stood still for too long") from None
         finally:
+            room.close()
             self._large_calls -= is_large
 
     async def compute(self, request: CallRequest, peer: PeerId) -> TensorReply:

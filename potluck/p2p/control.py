@@ -285,9 +285,9 @@ class P2pdClient:
             if not self._gate.may_call(caller, info.proto):
                 handler = _refuse_stranger
             self._keep(stream, caller)
-            self._run(self._serve(stream, caller, handler, refuse)).add_done_callback(
-                lambda _: self._budgets.end(lease)
-            )
+            stream.hold = partial(self._budgets.hold, lease)
+            task = self._run(self._serve(stream, caller, handler, refuse))
+            task.add_done_callback(lambda _: stream.lost.add_done_callback(lambda _: self._budgets.end(lease)))
         elif lease is Refused.FOR_NOW and self._refusing < MAX_REFUSED:
             self._run(self._say_why(stream, encode_refusal(_beyond_budget())))
         else:
