@@ -20,6 +20,7 @@ from potluck_cli.invites import add_invite, read_invite
 from potluck_cli.options import answer
 from potluck_cli.setup import lacks_engine, make_engine
 from potluck_cli.start import ensure_started
+from potluck_cli.terminal import say
 
 DESCRIPTION = """\
 Join a swarm and serve it. The command asks for the invite, the line that a member gave you; where it can't ask, it
@@ -77,7 +78,7 @@ def _watch_work(joined: schema.Joined) -> None:
     try:
         follow(daemon(), schema.STATUS, daemon().call(schema.STATUS), step, shows=True)
     except KeyboardInterrupt:
-        print(f"Joining goes on in the background. To give up: potluck swarm leave {joined.name}", file=sys.stderr)
+        say(f"Joining goes on in the background. To give up: potluck swarm leave {joined.name}", file=sys.stderr)
         raise
 
 

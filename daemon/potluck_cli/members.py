@@ -20,7 +20,7 @@ from potluck_cli.connect import daemon
 from potluck_cli.options import answer
 from potluck_cli.setup import lacks_engine, make_engine
 from potluck_cli.start import ensure_started
-from potluck_cli.terminal import Terminal
+from potluck_cli.terminal import Terminal, say
 
 _LOOK_S = 1.0
 _MAX_FILE_BYTES = 64 * 1024
@@ -208,7 +208,7 @@ def _add_computer(args: argparse.Namespace) -> int:
         f"On the other computer, run `potluck join --code` and enter:\n\n  {shown.code}",
         f"It works once, until {until}.",
     )
-    print(*said, sep="\n\n", file=sys.stderr if args.json else sys.stdout, flush=True)
+    say(*said, sep="\n\n", file=sys.stderr if args.json else sys.stdout, flush=True)
     try:
         while not shown.added and not shown.problem:
             time.sleep(_LOOK_S)

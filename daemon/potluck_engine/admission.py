@@ -29,23 +29,26 @@ class Room:
     def __init__(self, budgets: Budgets, caller: PeerId) -> None:
         self._budgets = budgets
         self._lease = budgets.holder(caller, asyncio.get_running_loop().time())
+        self._num_bytes = 0
 
     async def take(self, input_bytes: int, *, timeout_s: float) -> int:
         """Wait until there is room for an input and an answer as large; return what to `free`. Raises RemoteError."""
         num_bytes = 2 * input_bytes if input_bytes > _SMALL_BYTES else 0
         try:
             async with asyncio.timeout(timeout_s):
-                while not self._budgets.hold(self._lease, num_bytes):  # noqa: ASYNC110 (the budgets tell nobody)
+                while not self._budgets.work_on(self._lease, num_bytes):  # noqa: ASYNC110 (the budgets tell nobody)
                     await asyncio.sleep(_PAUSE_S)
         except TimeoutError:
             raise RemoteError(Code.BUSY, "your other requests hold too much here", retry_after_s=1.0) from None
+        self._num_bytes += num_bytes
         return num_bytes
 
     def free(self, num_bytes: int) -> None:
-        self._budgets.hold(self._lease, -num_bytes)
+        self._num_bytes -= num_bytes
+        self._budgets.work_on(self._lease, -num_bytes)
 
     def close(self) -> None:
-        self.free(self._lease.held_bytes)
+        self.free(self._num_bytes)
 
 
 class Admission:

@@ -203,6 +203,7 @@ class SessionStream:
         """Free everything, whatever still runs; unless the engine steps aside and the client may come back."""
         for timer in self._timers:
             timer.cancel()
+        self._held.clear()
         self._room.close()
         self._state.tabs.close_tab(self._tab)
         self._pushes.close()

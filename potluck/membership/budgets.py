@@ -35,7 +35,7 @@ class Allowance:
     unit_bytes: int
     max_request_bytes: int
     requests: int  # that are being answered at a time
-    held_bytes: int  # of these, and of streams: input that is being worked on, answers that have not left
+    held_bytes: int  # of these and half of it of streams' input; as much of what is worked on and of unsent answers
     streams: int  # open at a time
     log_lines: int  # that it may cause in a minute; a session has one, and another at its end
     dials: int  # that it may ask for in a minute; each costs a process
@@ -112,6 +112,7 @@ class _Account:
     streams: int = 0
     requests: int = 0
     held_bytes: int = 0
+    work_bytes: int = 0
     refusals: int = 0  # in a row
     log_lines: _Minute = field(init=False)
     dials: _Minute = field(init=False)
@@ -148,7 +149,7 @@ class _Account:
 
     @property
     def is_idle(self) -> bool:
-        return not self.streams and not self.requests
+        return not self.streams and not self.requests and not self.work_bytes
 
 
 @dataclass(slots=True)
@@ -204,20 +205,32 @@ class Budgets:
         return self._take(peer, 0, 1, now)
 
     def hold(self, lease: Lease, num_bytes: int) -> bool:
-        """Count bytes that a stream holds, or no longer holds if negative; False: there is no room for them now.
+        """Count input that came over a stream and nobody took, or forget it if negative; False: no room for it now.
 
         A person who holds nothing has room for any message, because a step may be larger than the budget.
         """
         own = lease.accounts[0]
-        if num_bytes > 0 and own.held_bytes and own.held_bytes + num_bytes > own.limits.held_bytes:
+        if num_bytes > 0 and own.held_bytes and own.held_bytes + num_bytes > own.limits.held_bytes // 2:
             return False
         for account in lease.accounts:
             account.held_bytes += num_bytes
         lease.held_bytes += num_bytes
         return True
 
+    def work_on(self, lease: Lease, num_bytes: int) -> bool:
+        """Count input that is worked on and its answer until that has left, as `hold` does what came before.
+
+        They are counted apart, or work could wait for the room of input that waits for work.
+        """
+        own = lease.accounts[0]
+        if num_bytes > 0 and own.work_bytes and own.work_bytes + num_bytes > own.limits.held_bytes:
+            return False
+        for account in lease.accounts:
+            account.work_bytes += num_bytes
+        return True
+
     def holder(self, peer: PeerId, now: float) -> Lease:
-        """Return a lease without a stream of its own, for what a stream's handler holds; end it with `hold`."""
+        """Return a lease for what a stream's handler works on (`work_on`)."""
         return Lease(self._payers(peer, now), 0, 0)
 
     def end(self, lease: Lease) -> None:

@@ -3,7 +3,7 @@
 The framing is hivemind's (marker 0: message; marker 1: error, or the end of the caller's side). A frame's size is
 checked before its body is read, memory grows only with bytes that truly came, and reading stops while nobody takes the
 frames. Written on asyncio's transport interface, not its streams: one write a small frame, one wake-up a received one.
-A callee counts what it holds for a caller, and aborts a stream whose caller reads nothing for `UNREAD_S`.
+A callee counts the input that nobody took, and aborts a stream whose caller reads nothing for `UNREAD_S`.
 """
 
 from __future__ import annotations
@@ -62,7 +62,6 @@ class FrameStream(asyncio.Protocol):
         self._needed_bytes = 1  # do not look again before this many bytes are here
         self._reserved_bytes = 0  # for the frame that is coming
         self._frames: deque[tuple[bytes, int]] = deque()  # with the bytes counted for each
-        self._unsent_bytes = 0  # counted for a frame that has not left
         self._last: RemoteError | bool | None = False  # what every later receive says; False: still open
         self._receiver: asyncio.Future[None] | None = None
         self._writable: asyncio.Future[None] | None = None
@@ -155,8 +154,6 @@ class FrameStream(asyncio.Protocol):
         if self._writable is not None and not self._writable.done():
             self._writable.set_result(None)
         self._writable = None
-        self.hold(-self._unsent_bytes)
-        self._unsent_bytes = 0
 
     # -- inside --------------------------------------------------------------------------------------------------------
 
@@ -269,11 +266,6 @@ class FrameStream(asyncio.Protocol):
 
     async def _write(self, header: bytes, pieces: tuple[Buffer, ...], size: int) -> None:
         transport = self._open_transport()
-        if size > JOIN_BELOW_BYTES:
-            while not self.hold(size):  # other streams of the peer's person hold too much
-                await asyncio.sleep(_ROOM_PAUSE_S)
-                self._open_transport()
-            self._unsent_bytes += size
         if size <= JOIN_BELOW_BYTES:
             transport.write(b"".join((header, *pieces)))
         else:
@@ -282,8 +274,6 @@ class FrameStream(asyncio.Protocol):
             await asyncio.shield(self._writable)
             if transport.is_closing():
                 raise _gone("the connection broke")
-        elif self._unsent_bytes:
-            self.resume_writing()
 
     def _open_transport(self) -> asyncio.Transport:
         if self._transport is None or self._transport.is_closing():

@@ -18,6 +18,7 @@ from potluck.protocol.codes import Code
 from potluck.protocol.messages import Caller
 from potluck.protocol.receipts import SWARM_BYTES
 from potluck.protocol.records import NumberFormat
+from potluck.protocol.texts import is_printable
 from potluck.wire import fields as read
 from potluck.wire.errors import WireError, refusing
 from potluck.wire.fields import MAX_ID_CHARS, MAX_NAME_CHARS, Field, Fields, target_fields
@@ -117,13 +118,13 @@ def decode_attestation(body: Buffer) -> bytes:
 
 def _read_terms(fields: Fields, span: Span, caller: Caller) -> Terms:
     form = fields.get(Field.FORMAT)
-    if not isinstance(form, list) or len(form) != 3 or not all(isinstance(each, str) for each in form):
+    if not isinstance(form, list) or len(form) != 3 or not all(is_printable(each, MAX_ID_CHARS) for each in form):
         raise WireError("FORMAT must be three texts")
     return Terms(
         swarm=_blob(fields, Field.SWARM, SWARM_BYTES),
         span=span,
         weights=caller.revision_digest or "",
-        format=NumberFormat(*(str(each)[:MAX_ID_CHARS] for each in form)),
+        format=NumberFormat(*form),
         adapter=(caller.adapter or "")[:MAX_NAME_CHARS],
         is_exact=read.flag(fields, Field.EXACT),
         packs=read.integer(fields, Field.CODEC) == CODEC,

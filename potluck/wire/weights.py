@@ -10,6 +10,7 @@ from dataclasses import dataclass
 import msgpack
 
 from potluck.protocol.codes import Code, RemoteError
+from potluck.protocol.texts import is_printable
 
 PART_BYTES = 256 << 10  # of one frame: a small answer of another stream waits for no more than this
 MAX_REQUEST_BYTES = 512
@@ -62,7 +63,7 @@ def decode_held(body: bytes, *, max_manifest_bytes: int) -> Held:
             type(size) is int
             and 0 <= size <= max_manifest_bytes
             and len(files) <= _MAX_FILES
-            and all(isinstance(file, str) and len(file) <= _MAX_NAME for file in files)
+            and all(is_printable(file, _MAX_NAME) for file in files)
         ):
             return Held(size, tuple(files))
     raise RemoteError(Code.BAD_REPLY, "not an answer about files")
