@@ -235,9 +235,10 @@ async def _misuse_sessions(kind: str, invite: str, seconds: float) -> None:
 
     from benchmarks.sessions import random_states
 
-    membership = JoinedSwarms().join(invite, name=kind)
     hidden = random_states(_UNREAD_TOKENS, HIDDEN_SIZE, torch.float32)
     with contextlib.suppress(TimeoutError), tempfile.TemporaryDirectory(prefix="pl-") as folder:
+        joined = JoinedSwarms(Path(folder) / "swarms.json", Path(folder) / "identity.key")
+        membership = joined.join(invite, name=kind)
         async with asyncio.timeout(seconds):
             while True:
                 config = HostConfig(

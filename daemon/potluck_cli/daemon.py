@@ -45,6 +45,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         drop_root(places)
         make_private(places.state)
+        if not places.is_system:  # root's folder is as it should be
+            make_private(places.config)
         logs.set_up(places.log_file, is_verbose=args.verbose, to_stderr=args.log_to_stderr)
         asyncio.run(_run(Daemon(places, group=SYSTEM_GROUP if args.system else None), versions))
     except AlreadyRunningError as error:

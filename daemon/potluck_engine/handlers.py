@@ -15,6 +15,7 @@ from typing import Any, TypeVar
 import torch
 
 from potluck.blocks.adapters import PrivateAdapter
+from potluck.blocks.heap import trim_heap
 from potluck.foreign import CallCoding, ForeignPeers, SessionCoding
 from potluck.membership.gate import MembersGate
 from potluck.p2p.network import Host, Stream
@@ -49,6 +50,7 @@ from potluck_engine.span_state import SpanState
 
 T = TypeVar("T")
 
+_TRIM_AFTER_S = 5.0
 _MAX_LARGE_CALLS = 16  # calls of several frames at a time: each may hold one whole message
 
 
@@ -62,6 +64,7 @@ class Handlers:
     foreign: ForeignPeers | None = None
     members: MembersGate | None = None  # None: nobody accuses anybody in an open swarm
     _large_calls: int = field(default=0, init=False)
+    _will_trim: bool = field(default=False, init=False)
     _pushes: Pushes = field(init=False)
     _rounding: torch.Generator = field(default_factory=torch.Generator, init=False)
 
@@ -169,7 +172,10 @@ class Handlers:
         self.state.admission.check_served(prefix, span)
 
     async def serve_session(self, stream: Stream, peer: PeerId, coding: SessionCoding) -> None:
-        await serve_session(self.state, self._pushes, stream, peer, coding)
+        try:
+            await serve_session(self.state, self._pushes, stream, peer, coding)
+        finally:
+            self._trim_later()
 
     async def in_thread_if_large(self, num_bytes: int, code: Callable[[], T]) -> T:
         return await in_thread_if_large(num_bytes, code)
@@ -200,6 +206,8 @@ class Handlers:
             raise RemoteError(Code.BAD_REQUEST, "the stream stood still for too long") from None
         finally:
             room.close()
+            if is_large:
+                self._trim_later()
             self._large_calls -= is_large
 
     async def compute(self, request: CallRequest, peer: PeerId) -> TensorReply:
@@ -254,6 +262,16 @@ class Handlers:
         return Priority.BACKWARD, lambda: blocks.adapted(
             adapter, blocks.backward(span, hidden, grad, prompts, private, kept_as=key)
         )
+
+    def _trim_later(self) -> None:
+        """Give memory back after a session, once for all that end in some seconds: glibc would keep 200 MB and more."""
+        if not self._will_trim:
+            self._will_trim = True
+            asyncio.get_running_loop().call_later(_TRIM_AFTER_S, self._trim)
+
+    def _trim(self) -> None:
+        self._will_trim = False
+        asyncio.get_running_loop().run_in_executor(None, trim_heap)
 
     def _begin_large_call(self) -> None:
         if self._large_calls >= _MAX_LARGE_CALLS:

@@ -115,6 +115,7 @@ def _open(state: SpanState, request: StepRequest, peer: PeerId, held: ExitStack)
         is_alone=opening.exact or not state.is_ragged or private is not None,
         adapter=adapter,
         private=private,
+        sharing=opening.sharing or "",
     )
     alloc_timeout_s = min(opening.alloc_timeout_s, state.limits.alloc_timeout_s)
     session = ServedSession(opening.session_id, opening.max_length, alloc_timeout_s, memory)

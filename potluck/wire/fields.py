@@ -33,6 +33,7 @@ class Field(IntEnum):
     ALLOC_TIMEOUT_S = 10
     EXACT = 11
     RESUME = 12
+    SHARING = 14  # its beginnings are shared with sessions of the same client and the same text only
     SPARE = 13  # with every step of a session that yields to all others
     # receipts
     DELEGATION = 16
