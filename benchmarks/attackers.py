@@ -1,8 +1,9 @@
 """Peers that mean harm, each set in a process of its own: `python -m benchmarks.attackers KIND SECONDS ADDRESS`.
 
 Strangers hold no key. They know every call of a node by name, send it what its callers would send, noise and messages
-as large as the network carries, hold streams open, and come back under a new name when they are thrown out. The hog is
-a member that opens sessions for as long as it runs.
+as large as the network carries, hold streams open, put records into p2pd's own Kademlia where it is served, and come
+back under a new name when they are thrown out. The hog is a member that opens sessions for as long as it runs. Two
+other members never read an answer, or vanish in the middle of a prefill.
 """
 
 from __future__ import annotations
@@ -12,12 +13,14 @@ import contextlib
 import itertools
 import os
 import random
+import signal
 import subprocess
 import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 from hivemind.dht.routing import DHTID
 from hivemind.proto import dht_pb2
@@ -28,16 +31,23 @@ from potluck_engine.network_speed import BANDWIDTH
 from potluck.directory import exchange
 from potluck.directory.coding import encode_compare, encode_fetch, encode_push, encode_report
 from potluck.errors import NetworkError, PotluckError
+from potluck.membership.identity import base58_decode
 from potluck.membership.joined import JoinedSwarms
 from potluck.p2p.addresses import split_peer
+from potluck.p2p.config import HostConfig
 from potluck.p2p.control import P2pdClient
 from potluck.p2p.frames import FrameStream
+from potluck.p2p.libp2p import Libp2pHost
 from potluck.p2p.nameless import nameless_node
 from potluck.p2p.rules import MAX_UNARY_BODY_BYTES
-from potluck.protocol.blocks import PeerId
+from potluck.p2p.varint import encode_varint
+from potluck.protocol.blocks import PeerId, Span
 from potluck.protocol.codes import Code, RemoteError
+from potluck.protocol.messages import Caller, SessionOpening, StepRequest
+from potluck.protocol.swarm import Swarm
 from potluck.wire import protocols
 from potluck.wire.dial_back import DialBack, encode_dial_back
+from potluck.wire.sessions import encode_step
 
 _PING, _STORE, _FIND = (f"DHTProtocol.rpc_{name}" for name in ("ping", "store", "find"))
 _DHT = (_PING, _STORE, _FIND)
@@ -64,6 +74,11 @@ _HUGE_EVERY = 50  # calls
 _MAX_FRAME_BYTES = 1 << 20
 _RECORD_BYTES = 15_000
 _RECORDS_A_STORE = 8
+_KADEMLIA = "/ipfs/kad/1.0.0"
+_PROVIDERS_A_STREAM = 1000
+_UNREAD_TOKENS = 1024  # of a step whose answer nobody reads: 2 MB
+_UNREAD_STEPS = 8
+_VANISH_AFTER_S = 0.5
 
 
 @contextlib.contextmanager
@@ -150,6 +165,7 @@ class _Stranger:
                 group.create_task(self._call_for_ever())
             for _ in range(_OPENERS):
                 group.create_task(self._open_for_ever())
+            group.create_task(self._provide_for_ever())
 
     async def _call_for_ever(self) -> None:
         for count in itertools.count(1):
@@ -174,6 +190,21 @@ class _Stranger:
             except (RemoteError, TimeoutError) as error:
                 await self._come_back(error)
 
+    async def _provide_for_ever(self) -> None:
+        """Say in p2pd's own Kademlia, if it is served, that this peer has things that nobody asks for."""
+        me, _ = await self._control.identify(timeout_s=_CALL_TIMEOUT_S)
+        while True:
+            try:
+                stream = await self._control.open_stream(
+                    self._peer, _KADEMLIA, timeout_s=_CALL_TIMEOUT_S, max_frame_bytes=_MAX_FRAME_BYTES
+                )
+                for _ in range(_PROVIDERS_A_STREAM):
+                    stream.write_raw(_provided(base58_decode(me)))
+                    await asyncio.sleep(0)
+                await stream.close()
+            except (RemoteError, TimeoutError):
+                await asyncio.sleep(0.1)
+
     async def _come_back(self, error: Exception) -> None:
         """Dial again after being thrown out."""
         if isinstance(error, RemoteError) and error.code is not Code.UNREACHABLE:
@@ -187,6 +218,77 @@ class _Stranger:
     async def _dial(self) -> None:
         with contextlib.suppress(NetworkError):
             await self._control.connect(self._peer, [self._way], timeout_s=_DIAL_TIMEOUT_S)
+
+
+def _provided(peer: bytes) -> bytes:
+    """Build a message ADD_PROVIDER of Kademlia (type 2, key, provider), with its length."""
+    address = b"\x04\x7f\x00\x00\x01\x06\x00\x01"
+    provider = b"\x0a" + bytes((len(peer),)) + peer + b"\x12" + bytes((len(address),)) + address
+    key = b"\x12\x20" + os.urandom(32)
+    body = b"\x08\x02\x12" + bytes((len(key),)) + key + b"\x4a" + bytes((len(provider),)) + provider
+    return encode_varint(len(body)) + body
+
+
+async def _misuse_sessions(kind: str, invite: str, seconds: float) -> None:
+    """Open sessions as a member; never read an answer, or vanish while the first one is computed."""
+    import torch
+
+    from benchmarks.sessions import random_states
+
+    hidden = random_states(_UNREAD_TOKENS, HIDDEN_SIZE, torch.float32)
+    with contextlib.suppress(TimeoutError), tempfile.TemporaryDirectory(prefix="pl-") as folder:
+        joined = JoinedSwarms(Path(folder) / "swarms.json", Path(folder) / "identity.key")
+        membership = joined.join(invite, name=kind)
+        async with asyncio.timeout(seconds):
+            while True:
+                config = HostConfig(
+                    membership=membership.for_client(),
+                    bootstrap_peers=membership.swarm.bootstrap_peers,
+                    dht_client=True,
+                    runtime_dir=Path(folder),
+                )
+                host = await Libp2pHost.start(config)
+                try:
+                    async with asyncio.timeout(_VANISH_AFTER_S if kind == "vanishing" else None):
+                        await _open_unread(host, membership.swarm, hidden)
+                except TimeoutError:
+                    os.kill(host.p2pd_pid, signal.SIGKILL)
+                finally:
+                    await host.close()
+
+
+async def _open_unread(host: Libp2pHost, swarm: Swarm, hidden: Any) -> None:
+    server = await _server_of(host, swarm)
+    print("opening", flush=True)
+    opening = SessionOpening(swarm.prefix, Span(0, swarm.num_blocks), 8192, None, 60.0, Caller())
+    frames = [
+        encode_step(StepRequest(hidden, opening)),
+        *itertools.repeat(encode_step(StepRequest(hidden, start_from_position=0)), _UNREAD_STEPS - 1),
+    ]
+
+    async def keep_opening() -> None:
+        while True:
+            with contextlib.suppress(RemoteError, TimeoutError):
+                stream = await host.open_stream(
+                    server, protocols.SESSION, timeout_s=_CALL_TIMEOUT_S, max_frame_bytes=_MAX_FRAME_BYTES
+                )
+                assert isinstance(stream, FrameStream)
+                stream._pause_reading()
+                for frame in frames:
+                    await stream.send(*frame, timeout_s=_CALL_TIMEOUT_S)
+            await asyncio.sleep(0.05)
+
+    await asyncio.gather(*(keep_opening() for _ in range(_CALLERS)))
+
+
+async def _server_of(host: Libp2pHost, swarm: Swarm) -> PeerId:
+    """Return the first connected peer that answers as an engine does."""
+    while True:
+        for peer in await host.neighbours():
+            with contextlib.suppress(RemoteError):
+                await host.call(peer, protocols.INFO, b"", timeout_s=_CALL_TIMEOUT_S)
+                return peer
+        await asyncio.sleep(0.1)
 
 
 def _noise() -> bytes:
@@ -231,6 +333,8 @@ BODIES: dict[str, tuple[Callable[[], bytes], ...]] = {
 def _main(kind: str, seconds: float, *targets: str) -> None:
     if kind == "hog":
         _hog(targets[0], seconds)
+    elif kind in ("unread", "vanishing"):
+        asyncio.run(_misuse_sessions(kind, targets[0], seconds))
     else:
         asyncio.run(_attack(kind, seconds, targets))
 

@@ -584,9 +584,18 @@ FIGURES = {
             "stranger_memory",
             "MB",
             "lower",
-            16,
+            32,
             "strangers:memory",
-            "60 s of strangers' stores, streams and calls at full speed: growth of an engine and a bootstrap node",
+            "60 s of strangers' stores, streams and calls at full speed: growth of an engine and a bootstrap node, "
+            "with p2pd",
+        ),
+        Figure(
+            "unread",
+            "MB",
+            "lower",
+            32,
+            "strangers:unread",
+            "60 s (soak: 600) of clients that never read, and that vanish in a prefill: growth of an engine",
         ),
         Figure(
             "stranger_cpu",

@@ -1,7 +1,8 @@
-"""What strangers cost, and what one member takes from the others: `stranger_memory`, `stranger_cpu` and `hog`."""
+"""What strangers cost, and what one member takes from others: `stranger_memory`, `stranger_cpu`, `hog`, `unread`."""
 
 from __future__ import annotations
 
+import asyncio
 import statistics
 import time
 from dataclasses import dataclass
@@ -24,6 +25,10 @@ _ATTACK_S = 60.0
 _WARM_UP_ROUNDS = 10
 _SETTLE_S = 3.0
 _CPU_WINDOW_S = 20.0
+_UNREAD_S = 60.0
+_FORGET_S = 60.0
+_FILLING_SESSIONS, _FILLING_TOKENS, _FILLING_ROUNDS = 24, 1024, 1
+_MAX_FILES = 4  # of the engine's own, which come and go
 _REFUSED_S = 60.0  # counts as: never
 
 
@@ -35,6 +40,10 @@ class _Cost:
     p2pd_bytes: int
     own_cpu_s: float
     p2pd_cpu_s: float
+
+    @property
+    def all_bytes(self) -> int:
+        return self.own_bytes + self.p2pd_bytes
 
     @classmethod
     def of(cls, node: LocalProcess) -> _Cost:
@@ -64,13 +73,13 @@ def memory(soak: bool) -> Measured:
             while process.poll() is None:
                 under_ms.append(_decode_ms(client))
                 for name, node in nodes.items():
-                    most[name] = max(most[name], _Cost.of(node), key=lambda cost: cost.own_bytes)
+                    most[name] = max(most[name], _Cost.of(node), key=lambda cost: cost.all_bytes)
         time.sleep(_SETTLE_S)
         after = {name: _Cost.of(node) for name, node in nodes.items()}
-    growth = {name: _mb(after[name].own_bytes - before[name].own_bytes) for name in nodes}
+    growth = {name: _mb(after[name].all_bytes - before[name].all_bytes) for name in nodes}
     detail = {
         **{f"{name}_mb": grown for name, grown in growth.items()},
-        **{f"{name}_peak_mb": _mb(most[name].own_bytes - before[name].own_bytes) for name in nodes},
+        **{f"{name}_peak_mb": _mb(most[name].all_bytes - before[name].all_bytes) for name in nodes},
         **{f"{name}_p2pd_mb": _mb(after[name].p2pd_bytes - before[name].p2pd_bytes) for name in nodes},
         "decode_speed": round(statistics.median(before_ms) / statistics.median(under_ms), 2),
     }
@@ -108,6 +117,50 @@ def hog(soak: bool) -> Measured:
                 break
         is_hogging = process.poll() is None
     return Measured(max(waits), {"waits_s": [round(wait, 3) for wait in waits]}, holds=is_hogging)
+
+
+def unread(soak: bool) -> Measured:
+    """Growth of an engine, in MB, after clients that never read and clients that vanish in a prefill."""
+    with _swarm() as swarm, client_of(swarm) as client:
+        engine = swarm.engines[0]
+        _fill(client)
+        process, before = psutil.Process(engine.pid), _Cost.of(engine)
+        files, most = process.num_fds(), before
+        seconds = _UNREAD_S * (10 if soak else 1)
+        with attack("unread", seconds, swarm.invite) as one, attack("vanishing", seconds, swarm.invite) as other:
+            while one.poll() is None or other.poll() is None:
+                time.sleep(0.5)
+                most = max(most, _Cost.of(engine), key=lambda cost: cost.all_bytes)
+        time.sleep(_SETTLE_S)
+        after = _Cost.of(engine)
+        time.sleep(_FORGET_S - _SETTLE_S)
+        later = _Cost.of(engine)
+        kept = process.num_fds() - files
+        step_ms = _decode_ms(client)
+    detail = {
+        "peak_mb": _mb(most.all_bytes - before.all_bytes),
+        "own_peak_mb": _mb(most.own_bytes - before.own_bytes),
+        "p2pd_mb": _mb(after.p2pd_bytes - before.p2pd_bytes),
+        "after_a_minute_mb": _mb(later.all_bytes - before.all_bytes),
+        "files_kept": kept,
+        "step_ms": round(step_ms, 1),
+    }
+    return Measured(_mb(after.own_bytes - before.own_bytes), detail, holds=kept <= _MAX_FILES)
+
+
+def _fill(client: SwarmClient) -> None:
+    """Have honest sessions use what there is, so that the cache's pages and the memory of full steps don't count."""
+    decoders = [
+        Decoder(client, HIDDEN_SIZE, torch.float32, prompt_tokens=_FILLING_TOKENS, seed=seed)
+        for seed in range(_FILLING_SESSIONS)
+    ]
+
+    async def answer_all() -> None:
+        await asyncio.gather(*(each.start() for each in decoders))
+        await asyncio.gather(*(each.close() for each in decoders))
+
+    for _ in range(_FILLING_ROUNDS):
+        client.run(answer_all())
 
 
 def _swarm() -> LocalSwarm:

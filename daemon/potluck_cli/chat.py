@@ -18,7 +18,7 @@ from potluck.errors import NetworkError, PotluckError, UsageError
 from potluck_cli.connect import daemon, follow, wait_until_found
 from potluck_cli.durations import parse_duration
 from potluck_cli.options import add_max_wait, positive, print_json, show_wait
-from potluck_cli.terminal import Terminal
+from potluck_cli.terminal import Terminal, say
 
 DESCRIPTION = """\
 Talk to a swarm's model. Starts the gateway if needed; requests spend your points. The servers you use can read what you
@@ -120,7 +120,7 @@ def _talk(ready: GatewayStatus, start: tuple[ChatMessage, ...], limits: AnswerLi
         try:
             text = input("> ").strip()
         except EOFError:
-            print()
+            say()
             return
         if text == "/new":
             messages = start
@@ -136,7 +136,7 @@ def _continued(
     try:
         _answer(ready, messages, limits, parts, shows=True)
     except KeyboardInterrupt:  # it closed the connection, so the gateway stops, too
-        print()
+        say()
         if not parts:
             return messages[:-1]
     return (*messages, ChatMessage("assistant", "".join(parts)))
@@ -149,6 +149,6 @@ def _answer(
     for part in ask(ready, messages, max_tokens=limits.max_tokens, max_wait_s=limits.max_wait_s, on_wait=show_wait):
         parts.append(part)
         if shows:
-            print(part, end="", flush=True)
+            say(part, end="", flush=True)
     if shows:
-        print()
+        say()

@@ -24,7 +24,7 @@ from potluck_daemon.settings.values import entry_of, shown, value_of
 from potluck.errors import PotluckError, UsageError
 from potluck_cli.connect import daemon, hello_or_none
 from potluck_cli.options import answer, folder_or_name
-from potluck_cli.terminal import Terminal
+from potluck_cli.terminal import Terminal, say
 
 DESCRIPTION = """\
 Show and change the settings: what to serve, and when to step aside. A running daemon applies changes at once. You may
@@ -105,7 +105,7 @@ def run(args: argparse.Namespace) -> int:
     answer(args, ConfigPage(str(path), found, loaded.problems), lines)
     if not args.json:
         for words in loaded.problems + loaded.notices:
-            print(f"potluck: {words}", file=sys.stderr)
+            say(f"potluck: {words}", file=sys.stderr)
     return 0
 
 
@@ -143,7 +143,7 @@ def _edit(path: Path) -> None:
             loaded = parse(copy.read_bytes(), path.name, {})
             if loaded.is_valid:
                 break
-            print(*loaded.problems, sep="\n", file=sys.stderr)
+            say(*loaded.problems, sep="\n", file=sys.stderr)
             if not sys.stdin.isatty() or input("Edit again? [Y/n] ").strip().lower().startswith("n"):
                 raise UsageError(f"{path} is as it was", hint="nothing was changed because of the mistakes above")
         if loaded.data != there:

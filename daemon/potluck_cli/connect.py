@@ -28,7 +28,7 @@ from potluck_daemon.settings.store import load
 
 from potluck.errors import PotluckError, UsageError
 from potluck.membership.membership import Membership
-from potluck_cli.terminal import Terminal
+from potluck_cli.terminal import Terminal, say
 
 START_TIMEOUT_S = 20.0
 END_TIMEOUT_S = 30.0
@@ -134,7 +134,7 @@ def wait_until_found(client: ControlClient, poll_s: float = 0.2) -> None:
             client.call(swarms.CONTACT)
             return
         if not is_told:
-            print("waiting for this machine's engine to start", file=sys.stderr)
+            say("waiting for this machine's engine to start", file=sys.stderr)
             is_told = True
         time.sleep(poll_s)
 

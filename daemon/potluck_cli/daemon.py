@@ -20,6 +20,7 @@ from potluck_daemon.updates.versions import PROVED_S, Versions, own_versions
 from potluck.errors import PotluckError
 from potluck.files import make_private
 from potluck.processes import confine
+from potluck_cli.terminal import say
 
 if TYPE_CHECKING:
     from potluck_daemon.daemon import Daemon
@@ -35,7 +36,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     versions = own_versions()
     if versions is not None and not versions.note_start():
         program = versions.root / "current" / "bin" / "potluckd"
-        print("potluckd: the new version failed; using the previous one again", file=sys.stderr)
+        say("potluckd: the new version failed; using the previous one again", file=sys.stderr)
         os.execv(program, [str(program), *(sys.argv[1:] if argv is None else argv)])
     from potluck_daemon.daemon import Daemon
 
@@ -44,16 +45,18 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         drop_root(places)
         make_private(places.state)
+        if not places.is_system:  # root's folder is as it should be
+            make_private(places.config)
         logs.set_up(places.log_file, is_verbose=args.verbose, to_stderr=args.log_to_stderr)
         asyncio.run(_run(Daemon(places, group=SYSTEM_GROUP if args.system else None), versions))
     except AlreadyRunningError as error:
-        print(f"potluckd: {error.message}", file=sys.stderr)
+        say(f"potluckd: {error.message}", file=sys.stderr)
         return EXIT_ALREADY_RUNNING
     except PotluckError as error:
-        print(f"potluckd: {error}", file=sys.stderr)
+        say(f"potluckd: {error}", file=sys.stderr)
         return EXIT_FAILED
     except OSError as error:  # an error of a write has no file name
-        print(f"potluckd: {error.strerror or error}: {error.filename or places.state}", file=sys.stderr)
+        say(f"potluckd: {error.strerror or error}: {error.filename or places.state}", file=sys.stderr)
         return EXIT_FAILED
     return 0
 

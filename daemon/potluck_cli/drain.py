@@ -16,6 +16,7 @@ from potluck_cli.connect import daemon, hello_or_none, wait_until_ended
 from potluck_cli.durations import parse_duration
 from potluck_cli.options import answer
 from potluck_cli.stop import ENDED, NOT_RUNNING
+from potluck_cli.terminal import say
 
 DESCRIPTION = """\
 Accept no new work, let open sessions end, then end the daemon: before an update, or before you switch the machine off.
@@ -74,7 +75,7 @@ def _wait(client: ControlClient, *, shows: bool) -> int:
             if shows and text != shown:
                 shown = text
                 at_most = f", at most {duration(event.until - time.time())} more" if event.until else ""
-                print(f"{text}{at_most}", flush=True)
+                say(f"{text}{at_most}", flush=True)
     except DaemonAwayError:
         pass  # it ended
     return sessions

@@ -28,6 +28,7 @@ from potluck_cli.interrupts import ending_at_once
 from potluck_cli.invites import add_swarm, brings_invite, is_service_user, swarm_of
 from potluck_cli.options import add_max_wait, model_of, positive, print_json, show_wait
 from potluck_cli.overview import short_id
+from potluck_cli.terminal import say
 
 DESCRIPTION = """\
 Let a swarm complete a prompt. The model's embeddings and head run here, its blocks in the swarm. A running daemon keeps
@@ -99,7 +100,7 @@ def run(args: argparse.Namespace) -> int:
     if args.json:
         print_json(generated)
     else:
-        print(generated.completion[len(show.text) if show.is_live else 0 :])
+        say(generated.completion[len(show.text) if show.is_live else 0 :])
     return 0
 
 
@@ -113,7 +114,7 @@ class _Shown:
     def __call__(self, part: str) -> None:
         self.text += part
         if self.is_live:
-            print(part, end="", flush=True)
+            say(part, end="", flush=True)
 
 
 def _daemon_for(args: argparse.Namespace, membership: Membership) -> ControlClient | None:

@@ -19,6 +19,7 @@ from potluck.errors import UsageError
 from potluck.membership.invite import decode_invite, is_invite
 from potluck.membership.joined import JoinedSwarms
 from potluck.membership.membership import Membership
+from potluck_cli.terminal import say
 
 _FILE = "--invite-file"
 _MAX_LETTERS = 1 << 15  # more than an invite has; it must also fit into a pipe
@@ -36,7 +37,7 @@ def read_invite(args: argparse.Namespace) -> str:
     if args.invite is not None:
         invite = str(args.invite)
         if not decode_invite(invite).is_public:
-            print(_WARNING, "leave it out and paste it when you are asked", file=sys.stderr)
+            say(_WARNING, "leave it out and paste it when you are asked", file=sys.stderr)
     elif args.file is not None:
         invite = _content(args.file)
     elif sys.stdin.isatty():
@@ -63,7 +64,7 @@ def swarm_of(args: argparse.Namespace) -> Membership:
     if args.invite_file is not None:
         return joined.join(_content(args.invite_file))
     if args.swarm is not None and is_invite(args.swarm):
-        print(_WARNING, f"use {_FILE}, or join the swarm and give its name", file=sys.stderr)
+        say(_WARNING, f"use {_FILE}, or join the swarm and give its name", file=sys.stderr)
     elif find_places().is_system and not is_service_user() and not joined.load():
         raise UsageError("you joined no swarm yet; this machine's service has its own", hint="use sudo")
     return joined.find(args.swarm)

@@ -21,6 +21,7 @@ from potluck_cli.invites import add_invite, read_invite
 from potluck_cli.options import answer
 from potluck_cli.setup import lacks_engine, make_engine
 from potluck_cli.start import ensure_started
+from potluck_cli.terminal import say
 
 DESCRIPTION = """\
 Join a swarm and serve it. The command asks for the invite, the line that a member gave you; where it can't ask, it

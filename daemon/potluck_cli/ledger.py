@@ -20,6 +20,7 @@ from potluck_daemon.ledger.backup import back_up, restore
 from potluck.errors import UsageError
 from potluck_cli.connect import daemon
 from potluck_cli.options import answer
+from potluck_cli.terminal import say
 
 DESCRIPTION = """\
 The ledger records where each point came from; every entry follows from a receipt that the other side signed. A backup
@@ -81,7 +82,7 @@ def _export(args: argparse.Namespace) -> int:
     except OSError as error:
         raise UsageError(f"cannot write {args.file}: {error.strerror}", hint="choose another place") from error
     if not args.json:
-        print(f"Wrote {args.file}.")
+        say(f"Wrote {args.file}.")
     return 0
 
 
@@ -102,7 +103,7 @@ def _write(entries: Iterator[Entry], file: TextIO, *, as_json: bool) -> None:
         writer.writerows(map(astuple, entries))
         return
     for entry in entries:
-        print(json.dumps(to_json(entry)), file=file)
+        say(json.dumps(to_json(entry)), file=file)
 
 
 def _check(args: argparse.Namespace) -> int:

@@ -20,6 +20,7 @@ from potluck.errors import NetworkError, PotluckError, SwarmError, UsageError
 from potluck.protocol.codes import RemoteError
 from potluck_cli.interrupts import EXIT_INTERRUPTED, end_at_once, end_in_order
 from potluck_cli.parser import Parser, actions_of
+from potluck_cli.terminal import say
 
 COMMANDS = {
     "start": "start the daemon, which serves when nobody needs the machine",
@@ -121,14 +122,14 @@ def main(argv: Sequence[str] | None = None) -> int:
         name = top_parser().parse_args(arguments[:1] or ["--help"]).command
         return _run(name, arguments[1:])
     except KeyboardInterrupt:
-        print(file=sys.stderr)
+        say(file=sys.stderr)
         return EXIT_INTERRUPTED
     except BrokenPipeError:  # the reader of our output left, as `| head` does
         _forget_output()
         return EXIT_FAILED
     except Exception as error:
         if was_interrupted(error):
-            print(file=sys.stderr)
+            say(file=sys.stderr)
             return EXIT_INTERRUPTED
         if isinstance(error, ModuleNotFoundError) and argv is None:
             _go_on_in_the_engines_environment(arguments)
@@ -136,7 +137,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             raise
         if _is_full(error):
             _forget_output()
-        print(describe(error), file=sys.stderr)
+        say(describe(error), file=sys.stderr)
         return exit_code(error)
 
 

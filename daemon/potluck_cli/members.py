@@ -26,7 +26,7 @@ from potluck_cli.connect import daemon
 from potluck_cli.options import answer, between
 from potluck_cli.setup import lacks_engine, make_engine
 from potluck_cli.start import ensure_started
-from potluck_cli.terminal import Terminal
+from potluck_cli.terminal import Terminal, say
 
 _LOOK_S = 1.0
 _MAX_NAME, _MAX_DECISIONS = 64, 1_000_000

@@ -19,12 +19,12 @@ from potluck.model_folder import downloaded, hub_cache
 from potluck.p2p.ports import check_announced_address
 from potluck.protocol.blocks import Span
 from potluck.protocol.swarm import LOCAL_REVISION, Swarm
-from potluck_cli.terminal import Terminal
+from potluck_cli.terminal import Terminal, say
 
 
 def print_json(value: object) -> None:
     """Print a dataclass as one line of JSON."""
-    print(json.dumps(to_json(value)), flush=True)
+    say(json.dumps(to_json(value)), flush=True)
 
 
 def add_max_wait(parser: argparse.ArgumentParser) -> None:
@@ -38,7 +38,7 @@ def add_max_wait(parser: argparse.ArgumentParser) -> None:
 
 def show_wait(sentence: str) -> None:
     """Tell the user on standard error why no words come, in the middle of a line of the answer or not."""
-    print(f"\n{sentence}", file=sys.stderr, flush=True)
+    say(f"\n{sentence}", file=sys.stderr, flush=True)
 
 
 def answer(args: argparse.Namespace, result: object, lines: Iterable[str]) -> int:

@@ -43,7 +43,7 @@ from potluck_cli.options import (
     positive,
     span,
 )
-from potluck_cli.terminal import Style, Terminal
+from potluck_cli.terminal import Style, Terminal, say
 
 DESCRIPTION = """\
 Serve blocks of a model to a swarm until Ctrl-C. The weights come from a local checkpoint or from the hub, and only the
@@ -182,7 +182,7 @@ def max_memory(text: str) -> str:
 
 def _print_json(event: EngineEvent) -> None:
     """Print `{"event": "online", ...}` with the fields of the event."""
-    print(json.dumps({"event": type(event).__name__.lower(), **to_json(event)}), flush=True)
+    say(json.dumps({"event": type(event).__name__.lower(), **to_json(event)}), flush=True)
 
 
 def _show(terminal: Terminal, event: EngineEvent) -> None:
@@ -194,7 +194,7 @@ def _show(terminal: Terminal, event: EngineEvent) -> None:
         case Joining(peer_id, span):
             terminal.line(f"Joined the swarm as {peer_id}; loading blocks {span}")
         case Loading(done, total) if total and terminal.is_interactive:
-            terminal.write(f"\r  {part_size(done, total)}" + ("\n" if done >= total else ""))
+            terminal.control(f"\r  {part_size(done, total)}" + ("\n" if done >= total else ""))
         case Placed(streamed_blocks=streamed, summary=summary) if streamed:
             terminal.line(summary[0].upper() + summary[1:])
         case Measured(inference_tps, forward_tps, packing_error):

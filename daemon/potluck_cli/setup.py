@@ -25,7 +25,7 @@ from potluck_daemon.settings.store import load
 from potluck.errors import UsageError
 from potluck_cli.doctor import lines
 from potluck_cli.options import answer
-from potluck_cli.terminal import Terminal
+from potluck_cli.terminal import Terminal, shown
 
 DESCRIPTION = """\
 Make the environment that the engine runs in: the build of torch that fits this machine's GPU and driver, and its other
@@ -148,6 +148,6 @@ class _ProgressLine:
         if not self._terminal.can_move:
             self._terminal.line(text)
             return
-        self._terminal.write(f"{chr(10) if is_new else chr(13) + chr(27) + '[K'}{text}")
+        self._terminal.control(f"{chr(10) if is_new else chr(13) + chr(27) + '[K'}{shown(text)}")
         if progress.step is Step.SWITCH:
             self._terminal.line()

@@ -49,7 +49,7 @@ from potluck_cli.invites import (
 )
 from potluck_cli.options import answer, folder_or_name, positive
 from potluck_cli.overview import SwarmOverview, live_servers, overview, page
-from potluck_cli.terminal import Terminal
+from potluck_cli.terminal import Terminal, say
 
 if TYPE_CHECKING:
     from potluck.checkpoint import Checkpoint
@@ -216,8 +216,8 @@ def _create(args: argparse.Namespace) -> int:
             who = "open to Petals peers, with none of the protections of members"
         elif args.public:
             who = "public: anybody may join with this invite, which is no secret"
-        print(f"Swarm {swarm.name}: {model}, {swarm.num_blocks} blocks; {who}.", file=sys.stderr)
-        print(f"Next: potluck serve {args.model} --swarm {swarm.name}", file=sys.stderr)
+        say(f"Swarm {swarm.name}: {model}, {swarm.num_blocks} blocks; {who}.", file=sys.stderr)
+        say(f"Next: potluck serve {args.model} --swarm {swarm.name}", file=sys.stderr)
     return answer(args, CreatedSwarm(swarm.name, swarm.prefix, swarm.num_blocks, invite), [invite])
 
 
@@ -318,7 +318,7 @@ def _warn_of_reach(prefix: str = "") -> None:
     except PotluckError:  # no daemon, or it serves nothing
         return
     if contact.reach in _NOT_REACHED and prefix in ("", contact.prefix):
-        print(f"potluck: {_NOT_REACHED[contact.reach]}", file=sys.stderr)
+        say(f"potluck: {_NOT_REACHED[contact.reach]}", file=sys.stderr)
 
 
 def _new_invite(joined: JoinedSwarms, membership: Membership, people: int, days: float) -> str:

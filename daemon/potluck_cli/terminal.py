@@ -1,5 +1,7 @@
 """Writes what commands print: lines, tables, the strip of blocks, and colours on a terminal.
 
+Names, refusals and answers come from other computers, so all of it passes `shown`.
+
 Knows nothing of swarms or networks.
 """
 
@@ -14,10 +16,27 @@ from enum import Enum
 from typing import TextIO
 
 _STYLE = re.compile(r"\x1b\[[0-9;]*m")
+_UNSAFE = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")  # and bidi controls
 _WORD = re.compile(r"\s*\S+\s*")  # with the spaces around it
 _GAP, _ONE, _MORE = "·", "▒", "█"  # nobody, one server, several
 _ASCII = str.maketrans({_GAP: ".", _ONE: "+", _MORE: "#", "✓": "+", "✗": "x", "→": ">"})
 _NARROWEST = 30  # columns; below that, a terminal breaks the lines itself
+
+
+def shown(text: str) -> str:
+    """Return a text without what controls a terminal or reverses letters; lines and tabs stay."""
+    return _UNSAFE.sub("", text)
+
+
+def shown_in_style(text: str) -> str:
+    """Return what can be shown of a text of ours, with its colours."""
+    parts = zip(_STYLE.split(text), (*_STYLE.findall(text), ""), strict=True)
+    return "".join(shown(part) + style for part, style in parts)
+
+
+def say(*texts: object, sep: str = " ", end: str = "\n", file: TextIO | None = None, flush: bool = False) -> None:
+    """Print texts as `print` does, but only what can be shown."""
+    print(shown(sep.join(map(str, texts))), end=end, file=file, flush=flush)
 
 
 class Style(Enum):
@@ -57,7 +76,11 @@ class Terminal:
         return [self.styled(heading, Style.BOLD), *lines]
 
     def write(self, text: str) -> None:
-        """Write at once, and replace characters that the terminal cannot show."""
+        """Write what can be shown of a text at once."""
+        self.control(shown_in_style(text))
+
+    def control(self, text: str) -> None:
+        """Write at once what also moves the cursor, and replace characters that the terminal cannot show."""
         if not self.has_unicode:
             text = (
                 text.translate(_ASCII)

@@ -23,7 +23,7 @@ from potluck.errors import PotluckError
 from potluck_cli.connect import daemon
 from potluck_cli.options import positive, print_json
 from potluck_cli.status import page, room, row
-from potluck_cli.terminal import Terminal
+from potluck_cli.terminal import Terminal, shown_in_style
 
 DESCRIPTION = """\
 Show the page of `potluck status` with queue, pages and temperatures, and update it until Ctrl-C. A line shows the speed
@@ -67,7 +67,7 @@ def run(args: argparse.Namespace) -> int:
     client = daemon()
     shows_page = terminal.can_move and not args.json
     if shows_page:
-        terminal.write(_ENTER)
+        terminal.control(_ENTER)
     try:
         speeds: list[float] = []
         for number, sample in enumerate(samples(client), 1):
@@ -82,7 +82,7 @@ def run(args: argparse.Namespace) -> int:
                 break
     finally:
         if shows_page:
-            terminal.write(_LEAVE)
+            terminal.control(_LEAVE)
     return 0
 
 
@@ -160,4 +160,4 @@ def _paint(sample: TopSample, speeds: list[float], terminal: Terminal) -> None:
     live = [line for name, text in rows for line in row(name, text, terminal)]
     lines = page(sample.status, terminal, time.time())
     lines = [*lines[: max(height - 1 - len(live), 1)], *live][: max(height - 1, 1)]
-    terminal.write(_HOME + "".join(f"{line}{_CLEAR_LINE}\n" for line in lines) + _CLEAR_BELOW)
+    terminal.control(_HOME + "".join(f"{shown_in_style(line)}{_CLEAR_LINE}\n" for line in lines) + _CLEAR_BELOW)

@@ -28,6 +28,7 @@ from potluck_daemon.updates.versions import Versions, not_ours, own_versions
 
 from potluck.errors import PotluckError, UsageError
 from potluck_cli.options import answer
+from potluck_cli.terminal import say
 
 DESCRIPTION = """\
 Look for a newer version at the address in the setting updates.url, show what changes, and switch to it. The new version
@@ -105,7 +106,7 @@ class _ProgressNotes:
         tenth = done * 10 // total if total else 0
         if self.shows and (text, tenth) != self._last:
             self._last = (text, tenth)
-            print(f"{text}  {part_size(done, total)}" if total else text, flush=True)
+            say(f"{text}  {part_size(done, total)}" if total else text, flush=True)
 
 
 def _update(versions: Versions | None, places: Places, progress: _ProgressNotes, *, check_only: bool) -> Updated:
@@ -119,7 +120,7 @@ def _update(versions: Versions | None, places: Places, progress: _ProgressNotes,
     newer = is_newer(offer.version, running)
     if progress.shows and newer:
         changes = "".join(f"\n  - {line}" for line in offer.changes)
-        print(f"Version {offer.version} is available, {running} is running. What changes:{changes}", flush=True)
+        say(f"Version {offer.version} is available, {running} is running. What changes:{changes}", flush=True)
     if check_only or not newer:
         return Updated(running, offer.version, newer, offer.changes)
     if versions is None:

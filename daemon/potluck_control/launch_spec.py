@@ -43,7 +43,6 @@ class ServingLimits:
     session_timeout_s: float = 12 * 3600.0  # age of a session; stock servers allow 1800 s
     request_timeout_s: float = 180.0  # a whole forward or backward call, or the compute of one step
     alloc_timeout_s: float = 600.0  # longest wait for cache that a caller may ask for
-    send_timeout_s: float = 30.0  # for a peer that does not read
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,6 +6,7 @@ not `kept` are about to go: no new call is admitted to them, and sessions that u
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
 
 from potluck.membership.budgets import Budgets
@@ -15,6 +16,37 @@ from potluck.protocol.codes import Code, RemoteError
 from potluck.protocol.messages import Caller
 from potluck.protocol.records import span_digest
 from potluck.protocol.swarm import Swarm
+
+_SMALL_BYTES = 65_536  # of a step; the number of streams bounds such steps
+_PAUSE_S = 0.05
+
+
+class Room:
+    """Counts for a caller's person what the handler of a stream holds: input that is worked on, unsent answers."""
+
+    def __init__(self, budgets: Budgets, caller: PeerId) -> None:
+        self._budgets = budgets
+        self._lease = budgets.holder(caller, asyncio.get_running_loop().time())
+        self._num_bytes = 0
+
+    async def take(self, input_bytes: int, *, timeout_s: float) -> int:
+        """Wait until there is room for an input and an answer as large; return what to `free`. Raises RemoteError."""
+        num_bytes = 2 * input_bytes if input_bytes > _SMALL_BYTES else 0
+        try:
+            async with asyncio.timeout(timeout_s):
+                while not self._budgets.work_on(self._lease, num_bytes):  # noqa: ASYNC110 (the budgets tell nobody)
+                    await asyncio.sleep(_PAUSE_S)
+        except TimeoutError:
+            raise RemoteError(Code.BUSY, "your other requests hold too much here", retry_after_s=1.0) from None
+        self._num_bytes += num_bytes
+        return num_bytes
+
+    def free(self, num_bytes: int) -> None:
+        self._num_bytes -= num_bytes
+        self._budgets.work_on(self._lease, -num_bytes)
+
+    def close(self) -> None:
+        self.free(self._num_bytes)
 
 
 class Admission:

@@ -15,6 +15,7 @@ from typing import Any, TypeVar
 import torch
 
 from potluck.blocks.adapters import PrivateAdapter
+from potluck.blocks.heap import trim_heap
 from potluck.foreign import CallCoding, ForeignPeers, SessionCoding
 from potluck.p2p.network import Host, Stream
 from potluck.protocol.blocks import PeerId, PersonId, Span
@@ -34,6 +35,7 @@ from potluck.wire.questions import (
     encode_info,
     encode_quote,
 )
+from potluck_engine.admission import Room
 from potluck_engine.compute.call_scheduler import Pieces, Priority
 from potluck_engine.in_thread import in_thread_if_large
 from potluck_engine.inference import serve_session
@@ -46,6 +48,7 @@ from potluck_engine.span_state import SpanState
 
 T = TypeVar("T")
 
+_TRIM_AFTER_S = 5.0
 _MAX_LARGE_CALLS = 16  # calls of several frames at a time: each may hold one whole message
 
 
@@ -58,6 +61,7 @@ class Handlers:
     version: str
     foreign: ForeignPeers | None = None
     _large_calls: int = field(default=0, init=False)
+    _will_trim: bool = field(default=False, init=False)
     _pushes: Pushes = field(init=False)
     _rounding: torch.Generator = field(default_factory=torch.Generator, init=False)
 
@@ -117,7 +121,7 @@ class Handlers:
                 raise RemoteError(Code.BAD_REQUEST, "the adapter is not whole")
             upload = await self.in_thread_if_large(joiner.num_bytes, joiner.upload)
             held.adapter = PrivateAdapter(upload.layout, upload.values.to(state.blocks.whole.device))
-        await stream.send(ACCEPTED, timeout_s=state.limits.send_timeout_s)
+        await stream.send(ACCEPTED)
 
     def _room_for(self, joiner: UploadJoiner, peer: PeerId) -> AbstractContextManager[HeldAdapter]:
         """Check what an upload says of itself, and reserve memory for it. Raises RemoteError."""
@@ -162,7 +166,10 @@ class Handlers:
         self.state.admission.check_served(prefix, span)
 
     async def serve_session(self, stream: Stream, peer: PeerId, coding: SessionCoding) -> None:
-        await serve_session(self.state, self._pushes, stream, peer, coding)
+        try:
+            await serve_session(self.state, self._pushes, stream, peer, coding)
+        finally:
+            self._trim_later()
 
     async def in_thread_if_large(self, num_bytes: int, code: Callable[[], T]) -> T:
         return await in_thread_if_large(num_bytes, code)
@@ -170,6 +177,7 @@ class Handlers:
     async def answer_call(self, stream: Stream, peer: PeerId, coding: CallCoding) -> None:
         """Read one stateless call, compute it, and send the answer. Raises RemoteError."""
         limits, is_large = self.state.limits, False
+        room = Room(self.state.admission.budgets, peer)
         try:
             async with asyncio.timeout(limits.request_timeout_s):
                 is_first = True
@@ -177,6 +185,7 @@ class Handlers:
                     is_whole = coding.add(frame)
                     if is_first:  # before a stranger makes us keep the rest
                         self.state.admission.check(*coding.target())
+                        await room.take(coding.num_bytes, timeout_s=limits.request_timeout_s)
                         is_first = False
                     if is_whole:
                         break
@@ -186,10 +195,13 @@ class Handlers:
             request = await self.in_thread_if_large(coding.num_bytes, coding.request)
             reply = await _unless_gone(stream, self.compute(request, peer))
             for pieces in coding.encode_reply(reply):
-                await stream.send(*pieces, timeout_s=limits.send_timeout_s)
+                await stream.send(*pieces)
         except TimeoutError:
             raise RemoteError(Code.BAD_REQUEST, "the stream stood still for too long") from None
         finally:
+            room.close()
+            if is_large:
+                self._trim_later()
             self._large_calls -= is_large
 
     async def compute(self, request: CallRequest, peer: PeerId) -> TensorReply:
@@ -244,6 +256,16 @@ class Handlers:
         return Priority.BACKWARD, lambda: blocks.adapted(
             adapter, blocks.backward(span, hidden, grad, prompts, private, kept_as=key)
         )
+
+    def _trim_later(self) -> None:
+        """Give memory back after a session, once for all that end in some seconds: glibc would keep 200 MB and more."""
+        if not self._will_trim:
+            self._will_trim = True
+            asyncio.get_running_loop().call_later(_TRIM_AFTER_S, self._trim)
+
+    def _trim(self) -> None:
+        self._will_trim = False
+        asyncio.get_running_loop().run_in_executor(None, trim_heap)
 
     def _begin_large_call(self) -> None:
         if self._large_calls >= _MAX_LARGE_CALLS:

@@ -30,6 +30,7 @@ from potluck.protocol.buffers import Buffer
 from potluck.protocol.codes import Code, RemoteError
 from potluck.protocol.messages import StepReply, StepRequest, Timing
 from potluck.wire.packing import can_pack, pack
+from potluck_engine.admission import Room
 from potluck_engine.in_thread import in_thread_if_large, is_large
 from potluck_engine.memory.session_memory import SessionMemory, SessionStep
 from potluck_engine.pushing import Pushes, SessionPushes
@@ -110,6 +111,7 @@ def _open(state: SpanState, request: StepRequest, peer: PeerId, held: ExitStack)
         is_alone=opening.exact or not state.is_ragged or private is not None,
         adapter=adapter,
         private=private,
+        sharing=opening.sharing or "",
     )
     alloc_timeout_s = min(opening.alloc_timeout_s, state.limits.alloc_timeout_s)
     session = ServedSession(opening.session_id, opening.max_length, alloc_timeout_s, memory)
@@ -135,10 +137,12 @@ class SessionStream:
         self._stream = stream
         self._running: tuple[SessionStep, StepRequest, StepRange] | None = None
         self._answers: deque[tuple[Buffer, ...]] = deque()  # that have not left
+        self._room = Room(state.admission.budgets, session.memory.client)
+        self._held: deque[int] = deque()  # bytes in the room of each step that came, until its answer has left
         self._sending: asyncio.Task[None] | None = None  # sends them
         self._packing: asyncio.Task[None] | None = None  # a large output, whose step counts as running
-        self._room = asyncio.Event()  # the client may send more
-        self._room.set()
+        self._may_send = asyncio.Event()  # the client may send more
+        self._may_send.set()
         self._task: asyncio.Task[object] | None = None
         self._why: RemoteError | _Over | None = None  # it ends
         self._end_after_step: RemoteError | None = None
@@ -174,6 +178,7 @@ class SessionStream:
         if request.opening is not None:
             self._tab = self._state.tabs.open(self.session.memory.client, request.opening.span, request.opening.caller)
         try:
+            await self._hold(request)
             self._begin(request)
             await self._read()
             await asyncio.get_running_loop().create_future()  # the closing message waits for steps before it
@@ -193,6 +198,8 @@ class SessionStream:
         """Free everything, whatever still runs; unless the engine steps aside and the client may come back."""
         for timer in self._timers:
             timer.cancel()
+        self._held.clear()
+        self._room.close()
         self._state.tabs.close_tab(self._tab)
         self._pushes.close()
         for task in (self._packing, self._sending):
@@ -223,13 +230,25 @@ class SessionStream:
                     self._pushes.give_up(request.awaited.number)
                     self._advance()
                 continue
-            await self._room.wait()
+            await self._may_send.wait()
+            if not request.is_closing:
+                await self._hold(request)
             self.session.waiting.append(request)
             if len(self.session.waiting) >= MAX_WAITING:
-                self._room.clear()
+                self._may_send.clear()
             self._advance()
             if request.is_closing:
                 return
+
+    async def _hold(self, request: StepRequest) -> None:
+        """Wait until the client's person has room for a step and its answer. Raises RemoteError."""
+        num_bytes = 0 if request.hidden is None else request.hidden.nbytes
+        self._held.append(await self._room.take(num_bytes, timeout_s=self._state.limits.request_timeout_s))
+
+    def _let_go(self) -> None:
+        """Note that the answer to the oldest step has left."""
+        if self._held:
+            self._room.free(self._held.popleft())
 
     def _advance(self) -> None:
         """Begin the next step if none runs and the answers before it are on their way."""
@@ -244,7 +263,7 @@ class SessionStream:
             if request is None:
                 return
             self.session.waiting.popleft()
-            self._room.set()
+            self._may_send.set()
             if request.is_closing:
                 self._finish(_Over())
             else:
@@ -339,7 +358,9 @@ class SessionStream:
         try:
             if self._sending is not None:
                 self._answers.append(pieces)
-            elif not self._stream.send_now(*pieces):
+            elif self._stream.send_now(*pieces):
+                self._let_go()
+            else:
                 self._answers.append(pieces)
                 self._sending = asyncio.create_task(self._send_slowly())
         except RemoteError:
@@ -348,11 +369,12 @@ class SessionStream:
     async def _send_slowly(self) -> None:
         try:
             while self._answers:
-                await self._stream.send(*self._answers[0], timeout_s=self._state.limits.send_timeout_s)
+                await self._stream.send(*self._answers[0])
                 self._answers.popleft()
+                self._let_go()
                 if self._answers:
                     self._advance()
-        except (TimeoutError, RemoteError):  # the client is gone, or does not read
+        except RemoteError:  # the client is gone, or does not read
             self._finish(_Over())
         finally:
             self._sending = None

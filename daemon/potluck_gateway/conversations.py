@@ -1,6 +1,7 @@
 """Keeps sessions between the turns of conversations, so that servers compute only what is new in a turn.
 
-A request brings a whole conversation. Its session is found by the tokens that it begins with. Few sessions are kept,
+A request brings a whole conversation. Its session is found by the tokens that it begins with, among those of the same
+key: a quick answer would tell one user what another has asked. Few sessions are kept,
 and not for long, because servers hold memory for each; one that a server ended is made again by the library.
 """
 
@@ -25,6 +26,7 @@ class Conversation:
 
     session: Session
     opened: AbstractContextManager[Session]
+    owner: str  # whose it is
     room: int  # tokens
     max_wait_s: float | None
     tokens: list[int]
@@ -45,23 +47,24 @@ class Conversations:
         self._lock = threading.Lock()
         self._is_tended = False  # a timer will close old sessions
 
-    def begin(self, prompt: list[int], num_tokens: int, max_wait_s: float | None) -> Conversation:
+    def begin(self, prompt: list[int], num_tokens: int, max_wait_s: float | None, owner: str) -> Conversation:
         """Return a session that has seen as much as possible of `prompt`, but not its last token.
 
         Args:
             num_tokens: how many prompt and answer may have together.
             max_wait_s: for blocks that nobody serves; None takes the model's.
+            owner: names the key that asks.
         """
         with self._lock:
-            found, shared = self._find(prompt, num_tokens, max_wait_s)
+            found, shared = self._find(prompt, num_tokens, max_wait_s, owner)
             if found is not None:
                 self._kept.remove(found)
         if found is not None:
             found.session.rewind(min(shared, len(prompt) - 1))
             return found
         room = max(num_tokens, min(2 * num_tokens, self._model.longest_session()))
-        opened = self._model.session(max_length=room, max_wait_s=max_wait_s, together=True)
-        return Conversation(opened.__enter__(), opened, room, max_wait_s, [])
+        opened = self._model.session(max_length=room, max_wait_s=max_wait_s, together=True, sharing=owner)
+        return Conversation(opened.__enter__(), opened, owner, room, max_wait_s, [])
 
     def keep(self, conversation: Conversation, tokens: list[int]) -> None:
         """Keep a session for the next turn. `tokens`: the prompt and the answer, of which it may lack the end."""
@@ -98,13 +101,17 @@ class Conversations:
         self._is_tended = False
         self._tend_later()
 
-    def _find(self, prompt: list[int], num_tokens: int, max_wait_s: float | None) -> tuple[Conversation | None, int]:
-        """Return the kept conversation that goes on with `prompt`, and how many tokens they share.
+    def _find(
+        self, prompt: list[int], num_tokens: int, max_wait_s: float | None, owner: str
+    ) -> tuple[Conversation | None, int]:
+        """Return the kept conversation of `owner` that goes on with `prompt`, and how many tokens they share.
 
         It must share at least half of what it has seen: another one with the same first words is left alone.
         """
         best, most = None, _MIN_SHARED - 1
         for one in self._kept:
+            if one.owner != owner:
+                continue
             shared = shared_tokens(one.tokens, prompt)
             is_fit = one.room >= num_tokens and one.max_wait_s == max_wait_s and 2 * shared >= len(one.tokens)
             if is_fit and shared > most:

@@ -89,7 +89,7 @@ class SwarmChat:
     ) -> Iterator[Session]:
         """Lend the session of this conversation, and keep it unless the swarm fails."""
         tokens: list[int] = prompt[0].tolist()
-        conversation = self._conversations.begin(tokens, len(tokens) + max_tokens, request.max_wait_s)
+        conversation = self._conversations.begin(tokens, len(tokens) + max_tokens, request.max_wait_s, request.owner)
         is_whole = False
         try:
             yield conversation.session

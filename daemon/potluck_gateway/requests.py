@@ -6,7 +6,7 @@ A field that would change the answer is refused, unless it has the value that ch
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from potluck_control.codec import CodecError, loads
@@ -131,6 +131,7 @@ class ChatRequest:
     num_top: int | None = None  # most likely tokens beside the score of each token; None: no scores
     bias: tuple[tuple[int, float], ...] = ()  # token -> what is added to its score
     ignored: tuple[str, ...] = ()  # the names of fields that were given and have no effect here
+    owner: str = field(default="", compare=False)  # names the key with which it came, for as long as the gateway runs
 
 
 def parse_object(body: bytes) -> dict[str, Any]:

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import socket
 import time
 from collections.abc import Callable, Iterator
 from contextlib import aclosing, contextmanager
+from dataclasses import replace
+from hashlib import blake2b
 from typing import Any, cast
 
 import uvicorn
@@ -48,6 +51,7 @@ _TEND_S = 0.5
 _ADDRESS, _BACKLOG = "127.0.0.1", 128
 _MAX_HEAD_BYTES = 1 << 16
 _MAX_LENGTH_DIGITS = 12
+_OWNER_BYTES = 16
 
 
 class GatewayServer:
@@ -80,6 +84,7 @@ class GatewayServer:
         self._open = 0  # requests
         self._told_at = 0.0
         self.door = Door()
+        self._secret = os.urandom(_OWNER_BYTES)  # servers see the names of owners, and may guess keys
         self._guard = Guard(self.door, is_key)
         self._app = Starlette(
             routes=[
@@ -237,7 +242,9 @@ class GatewayServer:
 
     def _reply(self, request: Request, asked: ChatRequest, form: AnswerFormat) -> Reply:
         self._check_model(asked.model)
-        parts = self._counted(self._answering.parts(asked), request.scope["key"])
+        key = request.scope["key"]
+        owner = blake2b(key.encode(), key=self._secret, digest_size=_OWNER_BYTES).hexdigest()
+        parts = self._counted(self._answering.parts(replace(asked, owner=owner)), key)
         return Reply(parts, form, is_streamed=asked.is_streamed, headers=_named(asked.ignored))
 
     async def _counted(self, parts: Parts, key: str) -> Parts:

@@ -53,6 +53,7 @@ class RemoteCache(Cache):  # type: ignore[misc]
         max_wait_s: float | None = None,
         prefix: Cache | None = None,
         is_together: bool = False,
+        sharing: str = "",
     ) -> None:
         """Store the settings; the first step opens the sessions.
 
@@ -61,13 +62,14 @@ class RemoteCache(Cache):  # type: ignore[misc]
             span: the blocks; None takes all.
             may_grow: whether the sessions are opened again, larger, when they are full.
             is_deferred: whether sessions wait for the second step, while the first one is computed without them.
-            exact, max_wait_s: as in `SwarmClient.new_session`.
+            exact, max_wait_s, sharing: as in `SwarmClient.new_session`.
             prefix: trained keys and values before the first token, of all blocks of the model.
             is_together: whether generations are decoded together with those of other such caches (`together.py`).
         """
         super().__init__(layers=[])
         self._exact = exact
         self._max_wait_s = max_wait_s
+        self._sharing = sharing
         self.max_length = max_length
         self.span = span or Span(0, client.swarm.num_blocks)
         self._may_grow = may_grow or max_length is None
@@ -256,6 +258,7 @@ class RemoteCache(Cache):  # type: ignore[misc]
                 exact=self._exact,
                 max_wait_s=self._max_wait_s,
                 adapter=adapter,
+                sharing=self._sharing,
             )
             for group in groups
         ]

@@ -206,7 +206,13 @@ class SwarmModel:
 
     @contextmanager
     def session(
-        self, *, max_length: int, exact: bool | None = None, max_wait_s: float | None = None, together: bool = False
+        self,
+        *,
+        max_length: int,
+        exact: bool | None = None,
+        max_wait_s: float | None = None,
+        together: bool = False,
+        sharing: str = "",
     ) -> Iterator[Session]:
         """Open a session over several calls, of at most `max_length` tokens per row.
 
@@ -216,8 +222,11 @@ class SwarmModel:
             max_wait_s: for blocks that nobody serves; None takes the model's.
             together: decode drafting generations of several threads in common steps of the model's ends. That is
                 faster from two threads on, and any of them then calls the others' processors and streamers.
+            sharing: for whom it is; servers share beginnings only among sessions with the same text.
         """
-        made = RemoteCache(self._client, max_length, exact=exact, max_wait_s=max_wait_s, is_together=together)
+        made = RemoteCache(
+            self._client, max_length, exact=exact, max_wait_s=max_wait_s, is_together=together, sharing=sharing
+        )
         self._routes = made.routes
         try:
             yield Session(made)

@@ -65,6 +65,7 @@ class InferenceSession:
         *,
         may_grow: bool = False,
         adapter: OwnAdapter | None = None,
+        sharing: str = "",
     ) -> None:
         self.max_length = max_length  # tokens a row; servers reserve memory for as many
         self._may_grow = may_grow
@@ -76,6 +77,7 @@ class InferenceSession:
         self._prefix = prefix
         self._span = span
         self._adapter = adapter
+        self._sharing = sharing
         self._hops: list[Hop] = []
         self._ring = Ring()
         self._successions = Successions(self._prepare_successors)
@@ -465,6 +467,7 @@ class InferenceSession:
             alloc_timeout_s=self._config.alloc_timeout_s,
             exact=self._config.exact,
             packs=packs,
+            sharing=self._sharing,
             caller=replace(self._calls.caller_for(record, part.span), private=None if own is None else own.id),
         )
         hop = Hop(self._calls, part, opening, history, self._is_replaceable, own, is_fed_rounded=is_fed_rounded)

@@ -109,6 +109,7 @@ class SwarmClient:
         exact: bool | None = None,
         max_wait_s: float | None = None,
         adapter: OwnAdapter | None = None,
+        sharing: str = "",
     ) -> InferenceSession:
         """Return a session of at most `max_length` tokens a row; its first step opens it.
 
@@ -118,6 +119,7 @@ class SwarmClient:
             exact: whether servers must not batch it with other sessions; None takes the configuration.
             max_wait_s: for servers of blocks that nobody serves; None takes the configuration.
             adapter: the caller's own, of this moment.
+            sharing: servers share beginnings only among sessions with the same text.
         """
         span = span or Span(0, self.swarm.num_blocks)
         config = replace(
@@ -135,6 +137,7 @@ class SwarmClient:
             self.audits,
             may_grow=may_grow,
             adapter=adapter,
+            sharing=sharing,
         )
 
     def close(self) -> None:

@@ -250,5 +250,5 @@ def _decode(body: bytes, most: int, read: Callable[[list[object]], T], code: Cod
         if not isinstance(values, list):
             raise ValueError("not a list")
         return read(values)
-    except (ValueError, TypeError, msgpack.UnpackException) as error:
+    except (ValueError, TypeError, LookupError, msgpack.UnpackException) as error:
         raise RemoteError(code, f"the directory of a peer is not understood: {error}") from error

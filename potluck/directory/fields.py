@@ -16,6 +16,7 @@ from functools import lru_cache
 from potluck.protocol.blocks import PeerId, Span
 from potluck.protocol.records import Heartbeat, NumberFormat, ServerRecord, ServerState
 from potluck.protocol.swarm import is_revision
+from potluck.protocol.texts import is_printable
 
 TAG_BYTES = 8
 _DIGEST_BYTES = 8
@@ -227,7 +228,7 @@ def _rate(value: object) -> float:
 
 
 def _text(value: object, max_letters: int) -> str:
-    if not isinstance(value, str) or not 0 < len(value) <= max_letters or not value.isprintable():
+    if not is_printable(value, max_letters) or not value:
         raise BadFieldError("a text")
     return value
 

@@ -1,9 +1,10 @@
 """Decides what one person, and all strangers together, may take of this node. Pure: no clock, no I/O.
 
 A peer belongs to a person, or is a stranger. Requests and openings of streams cost units, which come back with time;
-streams, and requests that are being answered, are counted while they last. Persons who exceed their budget are refused.
-A stranger has a small budget of its own and a part in that of all strangers; one that keeps asking is to be thrown out,
-which costs less than refusing it again and again. Presentations are paid for by the address they come from, too.
+streams, what they hold, and requests that are being answered are counted while they last. Persons who exceed their
+budget are refused. A stranger has a small budget of its own and a part in that of all strangers; one that keeps asking
+is to be thrown out, which costs less than refusing it again and again. Presentations are paid for by the address they
+come from, too.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ class Allowance:
     unit_bytes: int
     max_request_bytes: int
     requests: int  # that are being answered at a time
-    held_bytes: int  # of these
+    held_bytes: int  # of these and half of it of streams' input; as much of what is worked on and of unsent answers
     streams: int  # open at a time
     log_lines: int  # that it may cause in a minute; a session has one, and another at its end
     dials: int  # that it may ask for in a minute; each costs a process
@@ -111,6 +112,7 @@ class _Account:
     streams: int = 0
     requests: int = 0
     held_bytes: int = 0
+    work_bytes: int = 0
     refusals: int = 0  # in a row
     log_lines: _Minute = field(init=False)
     dials: _Minute = field(init=False)
@@ -151,10 +153,10 @@ class _Account:
 
     @property
     def is_idle(self) -> bool:
-        return not self.streams and not self.requests
+        return not self.streams and not self.requests and not self.work_bytes
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Lease:
     """What a request or a stream holds until `Budgets.end`; its peer may become a member meanwhile."""
 
@@ -205,6 +207,35 @@ class Budgets:
     def open_stream(self, peer: PeerId, now: float) -> Lease | Refused:
         """Decide on a stream that `peer` opens; its lease ends with it."""
         return self._take(peer, 0, 1, now)
+
+    def hold(self, lease: Lease, num_bytes: int) -> bool:
+        """Count input that came over a stream and nobody took, or forget it if negative; False: no room for it now.
+
+        A person who holds nothing has room for any message, because a step may be larger than the budget.
+        """
+        own = lease.accounts[0]
+        if num_bytes > 0 and own.held_bytes and own.held_bytes + num_bytes > own.limits.held_bytes // 2:
+            return False
+        for account in lease.accounts:
+            account.held_bytes += num_bytes
+        lease.held_bytes += num_bytes
+        return True
+
+    def work_on(self, lease: Lease, num_bytes: int) -> bool:
+        """Count input that is worked on and its answer until that has left, as `hold` does what came before.
+
+        They are counted apart, or work could wait for the room of input that waits for work.
+        """
+        own = lease.accounts[0]
+        if num_bytes > 0 and own.work_bytes and own.work_bytes + num_bytes > own.limits.held_bytes:
+            return False
+        for account in lease.accounts:
+            account.work_bytes += num_bytes
+        return True
+
+    def holder(self, peer: PeerId, now: float) -> Lease:
+        """Return a lease for what a stream's handler works on (`work_on`)."""
+        return Lease(self._payers(peer, now), 0, 0)
 
     def end(self, lease: Lease) -> None:
         self._streams -= lease.streams

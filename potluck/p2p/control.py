@@ -10,10 +10,10 @@ import asyncio
 import contextlib
 import logging
 import os
-from collections.abc import AsyncIterator, Callable, Coroutine, Iterable
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterable
 from functools import lru_cache, partial
 from pathlib import Path
-from typing import Any, NoReturn, cast
+from typing import Any, NoReturn, TypeVar, cast
 
 from hivemind.proto import p2pd_pb2 as pb
 from hivemind.utils.multiaddr import Multiaddr
@@ -39,12 +39,15 @@ from potluck.wire.refusals import decode_refusal, encode_refusal
 
 log = logging.getLogger(__name__)
 
+T = TypeVar("T")
+
 MAX_REFUSED = 64  # streams at a time that are told why they end; further ones end without a word
 _WHOLE_BYTES = 2 * MAX_PRESENTATION_BYTES  # a message above it is not kept before it is known who calls
 _MAX_UNACCEPTED = 4096  # streams that wait while the loop is busy; p2pd resets those that find no room (default: 100)
 _CALL_ID_BYTES = 16
 _RETRY_S = 1.0  # for callers beyond their budget
 _UNKNOWN_PROTOCOL = "protocols not supported"  # p2pd's words
+_NOT_DIALLED = ("failed to dial", "failed to find any peer", "routing: not found")  # likewise
 _PRESENT_S = 2.0  # for a stranger to present itself
 _LAST_WORDS_S = 1.0  # for an error frame to reach a caller that does not hang up
 
@@ -53,6 +56,7 @@ class P2pdClient:
     """A node's connection to its p2pd. Create, `await start()`, finally `await close()`.
 
     All bytes of calls and streams pass `uploads` or `downloads`; `gate` says who may call, and `budgets` how much.
+    `find` connects to a peer that p2pd knows no way to, or raises RemoteError UNREACHABLE.
     """
 
     def __init__(
@@ -68,6 +72,7 @@ class P2pdClient:
         self._uploads, self._downloads = uploads or Pacer(), downloads or Pacer()
         self._budgets = budgets or Budgets()
         self._connections = Connections()
+        self.find: Callable[[PeerId], Awaitable[None]] = _find_nobody
         self._control_path = str(control_path)
         self._listen_path = str(listen_path)
         self._unary: UnaryConnection | None = None
@@ -144,18 +149,12 @@ class P2pdClient:
         """Return the address that a connected peer comes from, see `Origins.of`."""
         return await self._origins.of(peer)
 
-    async def find_peer(self, peer: PeerId, *, timeout_s: float) -> tuple[str, ...]:
-        """Return where a peer says that it listens (without /p2p/). Raises NetworkError if p2pd does not know it."""
-        find = pb.DHTRequest(type=pb.DHTRequest.FIND_PEER, peer=_raw_peer(peer), timeout=_whole_seconds(timeout_s))
-        response = await self.request(pb.Request(type=pb.Request.DHT, dht=find), timeout_s=timeout_s)
-        return tuple(str(Multiaddr(raw)) for raw in response.dht.peer.addrs)
-
     async def call(self, peer: PeerId, protocol: str, body: bytes, *, timeout_s: float) -> bytes:
         """Call a peer, after this node has presented itself. Raises RemoteError: the peer's own, or UNREACHABLE."""
         async with within(timeout_s):
             await self._present(peer, protocol)
             try:
-                return await self.call_directly(peer, protocol, body, timeout_s=timeout_s)
+                return await self._dialled(peer, lambda: self.call_directly(peer, protocol, body, timeout_s=timeout_s))
             except RemoteError as error:
                 if error.code is not Code.NOT_A_MEMBER or not self._gate.is_presented(peer, protocol):
                     raise
@@ -171,7 +170,17 @@ class P2pdClient:
 
     async def _present(self, peer: PeerId, protocol: str) -> None:
         if not self._gate.is_presented(peer, protocol):
-            await self._gate.present(peer)
+            await self._dialled(peer, lambda: self._gate.present(peer))
+
+    async def _dialled(self, peer: PeerId, attempt: Callable[[], Awaitable[T]]) -> T:
+        """Make an attempt, and once more if p2pd knew no way to the peer and `find` has one."""
+        try:
+            return await attempt()
+        except RemoteError as error:
+            if error.code is not Code.UNREACHABLE or not any(words in error.message for words in _NOT_DIALLED):
+                raise
+        await self.find(peer)
+        return await attempt()
 
     async def add_unary_handler(
         self, protocol: str, handler: UnaryHandler, *, timeout_s: float, refuse: Refusal = encode_refusal
@@ -183,6 +192,9 @@ class P2pdClient:
         """Open a stream, after this node has presented itself. Raises RemoteError: UNREACHABLE, or NOT_A_MEMBER."""
         async with within(timeout_s):
             await self._present(peer, protocol)
+            return await self._dialled(peer, lambda: self._open_stream(peer, protocol, timeout_s, max_frame_bytes))
+
+    async def _open_stream(self, peer: PeerId, protocol: str, timeout_s: float, max_frame_bytes: int) -> FrameStream:
         opening = pb.StreamOpenRequest(peer=_raw_peer(peer), proto=[protocol], timeout=_whole_seconds(timeout_s))
         message = pb.Request(type=pb.Request.STREAM_OPEN, streamOpen=opening)
         answered: asyncio.Future[bytes] = asyncio.get_running_loop().create_future()
@@ -273,9 +285,9 @@ class P2pdClient:
             if not self._gate.may_call(caller, info.proto):
                 handler = _refuse_stranger
             self._keep(stream, caller)
-            self._run(self._serve(stream, caller, handler, refuse)).add_done_callback(
-                lambda _: self._budgets.end(lease)
-            )
+            stream.hold = partial(self._budgets.hold, lease)
+            task = self._run(self._serve(stream, caller, handler, refuse))
+            task.add_done_callback(lambda _: stream.lost.add_done_callback(lambda _: self._budgets.end(lease)))
         elif lease is Refused.FOR_NOW and self._refusing < MAX_REFUSED:
             self._run(self._say_why(stream, encode_refusal(_beyond_budget())))
         else:
@@ -520,6 +532,10 @@ class UnaryConnection(asyncio.Protocol):
     def _send(self, message: pb.PersistentConnectionRequest) -> None:
         if self._transport is not None and not self._transport.is_closing():
             self._transport.write(_delimited(message.SerializeToString()))
+
+
+async def _find_nobody(peer: PeerId) -> NoReturn:
+    raise RemoteError(Code.UNREACHABLE, "nobody knows where the peer is")
 
 
 async def _refuse_unknown(stream: object, caller: PeerId) -> NoReturn:

@@ -3,6 +3,7 @@
 The framing is hivemind's (marker 0: message; marker 1: error, or the end of the caller's side). A frame's size is
 checked before its body is read, memory grows only with bytes that truly came, and reading stops while nobody takes the
 frames. Written on asyncio's transport interface, not its streams: one write a small frame, one wake-up a received one.
+A callee counts the input that nobody took, and aborts a stream whose caller reads nothing for `UNREAD_S`.
 """
 
 from __future__ import annotations
@@ -23,6 +24,8 @@ HEADER_BYTES = 9
 MESSAGE, ERROR = 0, 1
 MAX_ERROR_BYTES = 16_384
 JOIN_BELOW_BYTES = 65_536  # up to here one copy is cheaper than a gathering write
+UNREAD_S = 30.0  # a window of p2pd's (256 KB) passes in this time over a line of 70 kbit/s
+_ROOM_PAUSE_S = 0.05
 _MAX_QUEUED_FRAMES = 8  # as hivemind, which prefetches 5
 _MAX_PROLOGUE_BYTES = 65_536
 
@@ -48,6 +51,7 @@ class FrameStream(asyncio.Protocol):
         self.lost: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self.max_frame_bytes = 0  # set by the prologue's reader
         self.on_stranger: Callable[[], None] = lambda: None  # called when the peer does not know us
+        self.hold: Callable[[int], bool] = lambda num_bytes: True  # counts what is held for the peer; False: no room
         self._on_prologue: Prologue | None = on_prologue
         self._uploads, self._downloads = uploads or Pacer(), downloads or Pacer()
         self._is_held = False  # nothing is read for a moment, because of the cap on downloads
@@ -56,7 +60,8 @@ class FrameStream(asyncio.Protocol):
         self._chunks: deque[bytes] = deque()
         self._chunk_bytes = 0
         self._needed_bytes = 1  # do not look again before this many bytes are here
-        self._frames: deque[bytes | RemoteError | None] = deque()
+        self._reserved_bytes = 0  # for the frame that is coming
+        self._frames: deque[tuple[bytes, int]] = deque()  # with the bytes counted for each
         self._last: RemoteError | bool | None = False  # what every later receive says; False: still open
         self._receiver: asyncio.Future[None] | None = None
         self._writable: asyncio.Future[None] | None = None
@@ -67,7 +72,8 @@ class FrameStream(asyncio.Protocol):
     async def send(self, *pieces: Buffer, timeout_s: float | None = None) -> None:
         size = _size_of(pieces)
         await self._uploads.wait(size)
-        await self._write(_message_header(size), pieces, size, timeout_s)
+        async with asyncio.timeout(timeout_s):
+            await self._write(_message_header(size), pieces, size)
 
     def send_now(self, *pieces: Buffer) -> bool:
         transport, size = self._open_transport(), _size_of(pieces)
@@ -83,14 +89,14 @@ class FrameStream(asyncio.Protocol):
         if not self._frames and self._last is False:
             await self._wait_for_frame(timeout_s, silence_s)
         if self._frames:
-            frame = self._frames.popleft()
+            frame, counted = self._frames.popleft()
+            self.hold(-counted)
             if not self._reading and not self._is_held and len(self._frames) < _MAX_QUEUED_FRAMES // 2:
                 self._resume_reading()
-        else:
-            frame = self._last  # type: ignore[assignment]  # not False any more
-        if isinstance(frame, RemoteError):
-            raise frame
-        return frame
+            return frame
+        if isinstance(self._last, RemoteError):
+            raise self._last
+        return None
 
     async def end(self) -> None:
         if self._is_caller:
@@ -103,6 +109,7 @@ class FrameStream(asyncio.Protocol):
         self._finish(_gone("this side closed the stream"))
         if self._transport is not None:
             self._transport.close()
+            self._watch_reader()  # what was written before is still sent
 
     def write_raw(self, data: bytes) -> None:
         """Bytes before the first frame: p2pd's own."""
@@ -120,17 +127,9 @@ class FrameStream(asyncio.Protocol):
             return
         self._chunks.append(data)
         self._chunk_bytes += len(data)
-        if self._chunk_bytes < self._needed_bytes:
-            return
-        buffer = self._chunks[0] if len(self._chunks) == 1 else b"".join(self._chunks)
-        rest = self._read_frames(buffer)
-        self._chunks.clear()
-        if rest:
-            self._chunks.append(rest)
-        self._chunk_bytes = len(rest)
+        if self._chunk_bytes >= self._needed_bytes:
+            self._read_chunks()
         self._hold(self._downloads.owe(len(data)))
-        if len(self._frames) >= _MAX_QUEUED_FRAMES:
-            self._pause_reading()
 
     def eof_received(self) -> bool:
         return False  # p2pd has no half-closed streams
@@ -149,6 +148,7 @@ class FrameStream(asyncio.Protocol):
     def pause_writing(self) -> None:
         if self._writable is None:
             self._writable = asyncio.get_running_loop().create_future()
+            self._watch_reader()
 
     def resume_writing(self) -> None:
         if self._writable is not None and not self._writable.done():
@@ -156,6 +156,16 @@ class FrameStream(asyncio.Protocol):
         self._writable = None
 
     # -- inside --------------------------------------------------------------------------------------------------------
+
+    def _read_chunks(self) -> None:
+        buffer = self._chunks[0] if len(self._chunks) == 1 else b"".join(self._chunks)
+        rest = self._read_frames(buffer)
+        self._chunks.clear()
+        if rest:
+            self._chunks.append(rest)
+        self._chunk_bytes = len(rest)
+        if len(self._frames) >= _MAX_QUEUED_FRAMES:
+            self._pause_reading()
 
     def _read_frames(self, buffer: bytes) -> bytes:
         """Queue every whole frame of `buffer`; returns what is left of it."""
@@ -173,6 +183,7 @@ class FrameStream(asyncio.Protocol):
                 return b""
             if end > available:
                 self._needed_bytes = end - offset
+                self._reserve(size)
                 return buffer[offset:] if offset else buffer
             self._queue(marker, buffer[offset + HEADER_BYTES : end])
             offset = end
@@ -193,7 +204,11 @@ class FrameStream(asyncio.Protocol):
 
     def _queue(self, marker: int, body: bytes) -> None:
         if marker == MESSAGE:
-            self._frames.append(body)
+            counted = self._reserved_bytes or (len(body) if self.hold(len(body)) else 0)
+            self._reserved_bytes = 0
+            self._frames.append((body, counted))
+            if not counted and body:
+                self._pause_reading()
         elif not body and not self._is_caller:
             self._last = None
         else:
@@ -249,17 +264,14 @@ class FrameStream(asyncio.Protocol):
             if timer is not None:
                 timer.cancel()
 
-    async def _write(
-        self, header: bytes, pieces: tuple[Buffer, ...], size: int, timeout_s: float | None = None
-    ) -> None:
+    async def _write(self, header: bytes, pieces: tuple[Buffer, ...], size: int) -> None:
         transport = self._open_transport()
         if size <= JOIN_BELOW_BYTES:
             transport.write(b"".join((header, *pieces)))
         else:
             transport.writelines([header, *pieces])
         if self._writable is not None:  # a large frame waits until the transport holds none of the caller's buffers
-            async with asyncio.timeout(timeout_s):
-                await asyncio.shield(self._writable)
+            await asyncio.shield(self._writable)
             if transport.is_closing():
                 raise _gone("the connection broke")
 
@@ -267,6 +279,28 @@ class FrameStream(asyncio.Protocol):
         if self._transport is None or self._transport.is_closing():
             raise _gone("the connection is closed")
         return self._transport
+
+    def _reserve(self, size: int) -> None:
+        """Count a frame that is coming before the rest of it is read; without room, look again in a moment."""
+        if not self._reserved_bytes:
+            if self.hold(size):
+                self._reserved_bytes = size
+            else:
+                self._needed_bytes = HEADER_BYTES
+                self._hold(_ROOM_PAUSE_S)
+
+    def _watch_reader(self) -> None:
+        """Abort the stream if its caller reads nothing for a while of what is on its way."""
+        if not self._is_caller and self._transport is not None and (left := self._transport.get_write_buffer_size()):
+            asyncio.get_running_loop().call_later(UNREAD_S, self._look_at_reader, left)
+
+    def _look_at_reader(self, left_before: int) -> None:
+        assert self._transport is not None
+        if self._transport.get_write_buffer_size() < left_before:
+            self._watch_reader()
+        else:
+            self._finish(_gone("the caller does not read"))
+            self._transport.abort()
 
     def _hold(self, seconds: float) -> None:
         if seconds > 0 and not self._is_held:
@@ -276,7 +310,9 @@ class FrameStream(asyncio.Protocol):
 
     def _let_go(self) -> None:
         self._is_held = False
-        if not self._reading and len(self._frames) < _MAX_QUEUED_FRAMES:
+        if self._last is False and self._chunk_bytes >= self._needed_bytes:
+            self._read_chunks()
+        if not self._is_held and not self._reading and len(self._frames) < _MAX_QUEUED_FRAMES:
             self._resume_reading()
 
     def _pause_reading(self) -> None:

@@ -16,7 +16,7 @@ import itertools
 import logging
 import os
 import resource
-from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -34,6 +34,7 @@ from potluck.p2p.contention import stretched
 from potluck.p2p.control import P2pdClient
 from potluck.p2p.daemon_process import DaemonProcess
 from potluck.p2p.dht_node import DhtNode, StoredValue
+from potluck.p2p.finding import WHERE, Finder, order
 from potluck.p2p.joining import TryAgainError, any_of, delays_s, patiently
 from potluck.p2p.meeting import greet, keep_meeting, met_before, ways_in
 from potluck.p2p.nameless import nameless_node
@@ -63,8 +64,7 @@ _IDENTITY_CHECKS, _IDENTITY_PAUSE_S = 6, 0.5  # a peer needs a moment to notice 
 _VOUCH_S = 1.5  # p2pd asks whoever connects at once, and the dial back takes milliseconds; nothing tells when it did
 _OWN_IDENTITY_HINT = "stop the other one, or start this one with an identity file of its own"
 _GREETING_PAUSE_S = 5.0  # between rounds, however many announcements come
-_EMPTY_TABLE = "failed to find any peer in table"  # p2pd's words
-_ROUTE_ATTEMPTS, _ROUTE_PAUSE_S, _ROUTE_ANSWER_S = 40, 0.02, 0.5
+_WHERE_TIMEOUT_S = 2.0
 _SEEN: Final = "PotluckNode.rpc_seen"  # unary: how many connections the peer has from the caller
 _RELAY_LIMITS = {  # of one relayed connection; the defaults end it after 4 GiB or 30 minutes and hold 32 MiB for it
     "relayMaxCircuits": 512,
@@ -93,6 +93,7 @@ class Libp2pHost:
         self._bootstrap = [(peer, addr) for peer, addr in split if peer != identity.peer_id]
         self.members = self._members_gate(config)
         self._gate: Gate = self.members or OpenGate()
+        self._finder = Finder(self.addresses, self._ask_where, self._acquaintances, self._dial)
         self._identity_lock: int | None = None
         self._directory: RuntimeDir | None = None
         self._process: DaemonProcess | None = None
@@ -300,6 +301,7 @@ class Libp2pHost:
             return
         self._closing = True
         await cancel_and_wait(self._rejoining, self._meeting, self._looking, self._greeting)
+        await self._finder.close()
         if self._nearby is not None:
             await self._nearby.close()
         if self.members is not None:
@@ -353,11 +355,9 @@ class Libp2pHost:
         """Dial the bootstrap peers side by side. Raises TryAgainError if there are some and none can be reached."""
         if not self._bootstrap:
             return
-        control, timeout_s = self._running(), stretched(_DIAL_TIMEOUT_S)
         ways = (*self._bootstrap, *self._neighbours().items())
-        dials = (control.connect(peer, [addr], timeout_s=timeout_s) for peer, addr in ways)
+        dials = (self._dial(peer, [addr]) for peer, addr in ways)
         await any_of(dials, grace_s=stretched(_OTHERS_S))
-        await _wait_for_routes(control)
 
     async def _go_behind(self, relays: tuple[str, ...]) -> None:
         """Start p2pd anew, which is told only at its start that it needs relays."""
@@ -397,11 +397,13 @@ class Libp2pHost:
         self._process = process = await DaemonProcess.start(arguments, timeout_s=stretched(_P2PD_START_S))
         process.exited.add_done_callback(lambda _: self._note_end(process))
         self._control = P2pdClient(control_path, listen_path, self.uploads, self.downloads, self.budgets, self._gate)
+        self._control.find = self._finder.find
         await self._control.start(timeout_s=stretched(_CONTROL_TIMEOUT_S))
         for add in self._handlers.values():
             await add(self._control)
         if not self._handlers:
             await self.serve_unary(_SEEN, self._answer_seen)
+            await self.serve_unary(WHERE, self._finder.answer)
             if self.members is not None:
                 await self.serve_unary(PRESENT, self.members.answer_present)
                 await self.serve_unary(ROSTER, self.members.answer_roster)
@@ -438,7 +440,7 @@ class Libp2pHost:
             self.identity,
             call,
             outsiders=[addresses.split_peer(addr)[0] for addr in config.bootstrap_peers],
-            calls_of_outsiders=[DIAL_BACK],
+            calls_of_outsiders=[DIAL_BACK, WHERE],
             on_news=config.on_news,
             on_leader=config.on_leader,
             on_admitted=lambda peer: self._running().keep_connected(peer),
@@ -465,15 +467,9 @@ class Libp2pHost:
         if members is None:
             return
 
-        async def find(peer: PeerId) -> tuple[str, ...]:
-            return await self._running().find_peer(peer, timeout_s=stretched(_CONTROL_TIMEOUT_S))
-
-        async def dial(peer: PeerId, addr: str) -> None:
-            await self._running().connect(peer, [addr], timeout_s=stretched(_DIAL_TIMEOUT_S))
-
         if not self._bootstrap:
-            await greet(met_before(self._config), dial, members.meet)
-        await keep_meeting(members.computers, find, self._config.on_met)
+            await greet(met_before(self._config), self._dial, members.meet)
+        await keep_meeting(members.computers, self._finder.where, self._config.on_met)
 
     async def _greet_neighbours(self, nearby: NearbySearch) -> None:
         """Enter the DHT of members that appear on the local network, unless they are connected already."""
@@ -483,7 +479,7 @@ class Libp2pHost:
             for peer, addr in nearby.found.addresses.items():
                 try:
                     if peer not in await self.neighbours():
-                        await self._running().connect(peer, [addr], timeout_s=stretched(_DIAL_TIMEOUT_S))
+                        await self._dial(peer, [addr])
                         if self._dht is not None:
                             await self._dht.greet(peer)
                             nearby.is_joined = True
@@ -515,6 +511,20 @@ class Libp2pHost:
     async def _answer_seen(self, body: bytes, peer: PeerId) -> bytes:
         return min(len((await self.neighbours()).get(peer, ())), 0xFFFF).to_bytes(2)
 
+    async def _dial(self, peer: PeerId, addrs: Iterable[str]) -> None:
+        await self._running().connect(peer, addrs, timeout_s=stretched(_DIAL_TIMEOUT_S))
+
+    async def _ask_where(self, peer: PeerId, body: bytes) -> bytes:
+        """Ask a peer that p2pd has a way to. Raises RemoteError."""
+        if not self._gate.is_presented(peer, WHERE):
+            await self._gate.present(peer)
+        return await self._running().call_directly(peer, WHERE, body, timeout_s=stretched(_WHERE_TIMEOUT_S))
+
+    async def _acquaintances(self) -> list[PeerId]:
+        """Return the connected peers that accept this node's questions, bootstrap peers first."""
+        asked = [peer for peer in await self.neighbours() if self._gate.is_presented(peer, WHERE)]
+        return order(asked, (peer for peer, _ in self._bootstrap))
+
     def _running(self) -> P2pdClient:
         if self._control is None or self._closing:
             raise RemoteError(Code.UNREACHABLE, "this node is closed")
@@ -540,7 +550,6 @@ def _p2pd_arguments(config: HostConfig, identity_path: Path | None, control_path
     relays = serves and config.relays_for_others and not config.relays
     arguments: dict[str, object] = {
         "listen": f"/unix{control_path}",
-        "dhtClient" if config.dht_client or config.relays else "dhtServer": 1,
         "connManager": 1,
         "connGrace": "20s",  # beyond 512 connections it closes those of strangers that are older, see `keep_connected`
         "idleTimeout": "30s",
@@ -549,6 +558,8 @@ def _p2pd_arguments(config: HostConfig, identity_path: Path | None, control_path
         "autonat": int(serves),  # which is also what makes p2pd try to punch holes
         "natPortMap": int(serves),
     }
+    if config.membership is None or config.membership.swarm.is_open:  # stock peers find each other by p2pd's own DHT
+        arguments["dhtClient" if config.dht_client or config.relays else "dhtServer"] = 1
     if relays:
         arguments |= _RELAY_LIMITS
     if identity_path is not None:
@@ -563,21 +574,6 @@ def _p2pd_arguments(config: HostConfig, identity_path: Path | None, control_path
         arguments |= {"autoRelay": 1, "relayDiscovery": 0, "forceReachabilityPrivate": 1}
         arguments["trustedRelays"] = ",".join(config.relays)
     return [f"-{name}={value}" for name, value in arguments.items()]
-
-
-async def _wait_for_routes(control: P2pdClient) -> None:
-    """Wait until p2pd's own table knows a peer to ask for others; dialling by peer id fails until then.
-
-    It learns of a peer some milliseconds after dialling it. If it never does, calls will say so.
-    """
-    nobody = Identity.generate().peer_id
-    for _ in range(_ROUTE_ATTEMPTS):
-        try:
-            await control.connect(nobody, timeout_s=_ROUTE_ANSWER_S)
-        except NetworkError as error:
-            if _EMPTY_TABLE not in error.message:
-                return  # somebody was asked, or still is
-        await asyncio.sleep(_ROUTE_PAUSE_S)
 
 
 def _max_streams() -> int:

@@ -1,7 +1,7 @@
 """Notices where members are found, so that a node can come back through any of them.
 
-p2pd knows of each connected peer where it says that it listens. What a peer says is dialled later, and the peer proves
-its id then, so a wrong address costs one failed dial.
+Each connected peer is asked where it listens. What it says is dialled later, and the peer proves its id then, so a
+wrong address costs one failed dial.
 """
 
 from __future__ import annotations
@@ -36,14 +36,14 @@ def met_before(config: HostConfig) -> tuple[str, ...]:
 
 async def greet(
     addrs: Iterable[str],
-    dial: Callable[[PeerId, str], Awaitable[None]],
+    dial: Callable[[PeerId, list[str]], Awaitable[None]],
     meet: Callable[[list[PeerId]], Awaitable[object]],
 ) -> None:
     """Dial members and present this node to those that answer, so that they know where it is now."""
     for addr in addrs:
         peer, where = split_peer(addr)
         try:
-            await dial(peer, where)
+            await dial(peer, [where])
             await meet([peer])
         except PotluckError:
             continue  # it is away

@@ -27,7 +27,7 @@ async def nameless_node(folder: Path, name: str, *, announce: str = "") -> Async
             dial arrives (AutoNAT), which p2pd only asks peers with public addresses.
     """
     control_path, listen_path = folder / f"{name}.sock", folder / f"{name}-node.sock"
-    arguments = [f"-listen=/unix{control_path}", "-dhtClient=1", "-noListenAddrs=1", "-relay=0", "-idleTimeout=30s"]
+    arguments = [f"-listen=/unix{control_path}", "-noListenAddrs=1", "-relay=0", "-idleTimeout=30s"]
     if announce:
         arguments += ["-autonat=1", f"-announceAddrs={announce}"]
     process = await DaemonProcess.start(arguments, timeout_s=stretched(_START_TIMEOUT_S))

@@ -74,13 +74,16 @@ def read_varint(data: Buffer, position: int, end: int) -> tuple[int, int]:
 
 
 def read_text(data: Buffer, start: int, end: int, *, max_bytes: int) -> str:
-    """A string field; raises WireError if it is too long or not UTF-8."""
+    """A string field; raises WireError if it is too long, not UTF-8 or not printable."""
     if end - start > max_bytes:
         raise WireError(f"a text of {end - start} bytes, at most {max_bytes} allowed")
     try:
-        return str(data[start:end], "utf-8")
+        text = str(data[start:end], "utf-8")
     except UnicodeDecodeError:
         raise WireError("protobuf: text is not UTF-8") from None
+    if not text.isprintable():
+        raise WireError("protobuf: text is not printable")
+    return text
 
 
 def varint(value: int) -> bytes:

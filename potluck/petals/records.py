@@ -13,6 +13,7 @@ from typing import Final, TypeVar
 
 from potluck.protocol.blocks import PeerId, Span
 from potluck.protocol.records import Heartbeat, ServerRecord, ServerState
+from potluck.protocol.texts import is_printable
 from potluck.wire.errors import WireError
 
 MAX_TEXT_CHARS: Final = 256
@@ -130,7 +131,7 @@ def _optional(extra: Mapping[object, object], key: str, read: Callable[[object],
 
 
 def _text(item: object) -> str:
-    if not isinstance(item, str) or len(item) > MAX_TEXT_CHARS:
+    if not is_printable(item, MAX_TEXT_CHARS):
         raise WireError("bad text")
     return item
 
@@ -163,6 +164,6 @@ def _pings(item: object) -> dict[PeerId, float]:
     if not isinstance(item, dict) or len(item) > MAX_PINGS:
         raise WireError("bad pings")
     for peer, ping in item.items():
-        if not isinstance(peer, str) or len(peer) > MAX_TEXT_CHARS or type(ping) is not float or not ping >= 0:
+        if not is_printable(peer, MAX_TEXT_CHARS) or type(ping) is not float or not ping >= 0:
             raise WireError("bad ping")
     return dict(item)

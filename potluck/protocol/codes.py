@@ -5,6 +5,9 @@ from __future__ import annotations
 from enum import StrEnum
 
 from potluck.errors import PotluckError
+from potluck.protocol.texts import printable
+
+_MAX_TEXT_CHARS = 500
 
 
 class Code(StrEnum):
@@ -24,10 +27,10 @@ class Code(StrEnum):
 
 
 class RemoteError(PotluckError):
-    """What a peer said, or failed to say, in answer to a call."""
+    """What a peer said, or failed to say, in answer to a call; one printable line, whoever wrote it."""
 
     def __init__(self, code: Code, message: str, *, retry_after_s: float | None = None) -> None:
-        super().__init__(message)
+        super().__init__(printable(message, _MAX_TEXT_CHARS))
         self.code = code
         self.retry_after_s = retry_after_s
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import TypeGuard
 
 from potluck.errors import UsageError
+from potluck.protocol.texts import is_printable
 
 LOCAL_REVISION = "local"  # of a checkpoint in a folder, which is on no hub
 MAX_BLOCKS = 10_000  # the largest public models have about 130
@@ -134,7 +135,7 @@ def is_model_name(value: object) -> bool:
 
 def is_text(value: object, max_letters: int) -> bool:
     """Return whether this is a printable text without spaces around it, of 1 to `max_letters` letters."""
-    return isinstance(value, str) and 0 < len(value) <= max_letters and value.isprintable() and value == value.strip()
+    return is_printable(value, max_letters) and value != "" and value == value.strip()
 
 
 def _check(rules: Mapping[str, object]) -> None:

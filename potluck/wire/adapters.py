@@ -14,6 +14,7 @@ from potluck.protocol.blocks import Span
 from potluck.protocol.buffers import Buffer
 from potluck.protocol.codes import Code
 from potluck.protocol.messages import AdapterUpload, Caller
+from potluck.protocol.texts import is_printable
 from potluck.wire import fields as read
 from potluck.wire.errors import WireError, refusing
 from potluck.wire.fields import MAX_NAME_CHARS, Field, Fields, target_fields
@@ -86,7 +87,7 @@ def _read_layout(fields: Fields, span: Span) -> AdapterLayout:
     names, rows = fields.get(Field.NAMES), fields.get(Field.PLACES)
     if not isinstance(names, list) or len(names) > _MAX_NAMES:
         raise WireError("NAMES must be a list of layers")
-    if any(not isinstance(name, str) or not 0 < len(name) <= MAX_NAME_CHARS for name in names):
+    if any(not is_printable(name, MAX_NAME_CHARS) or not name for name in names):
         raise WireError("the name of a layer must be a short text")
     if not isinstance(rows, list) or not 0 < len(rows) <= _MAX_PLACES:
         raise WireError(f"PLACES must be a list of at most {_MAX_PLACES}")

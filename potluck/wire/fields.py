@@ -15,6 +15,7 @@ from potluck.protocol.adapters import PrivateId
 from potluck.protocol.blocks import Span
 from potluck.protocol.messages import Caller
 from potluck.protocol.receipts import DELEGATION_BYTES, RECEIPT_BYTES, VOUCHER_BYTES
+from potluck.protocol.texts import is_printable
 from potluck.wire.errors import WireError
 
 
@@ -32,6 +33,7 @@ class Field(IntEnum):
     ALLOC_TIMEOUT_S = 10
     EXACT = 11
     RESUME = 12
+    SHARING = 14  # its beginnings are shared with sessions of the same client and the same text only
     SPARE = 13  # with every step of a session that yields to all others
     # receipts
     DELEGATION = 16
@@ -87,12 +89,12 @@ _MAX_VOUCHERS: Final = 8
 
 
 def text(fields: Mapping[Any, object], key: Field | str, max_chars: int) -> str | None:
-    """Return a text, or None if it is missing. Raises WireError."""
+    """Return a printable text, or None if it is missing. Raises WireError."""
     value = fields.get(key)
     if value is None:
         return None
-    if not isinstance(value, str) or len(value) > max_chars:
-        raise WireError(f"{_name(key)} must be a text of at most {max_chars} characters")
+    if not is_printable(value, max_chars):
+        raise WireError(f"{_name(key)} must be a printable text of at most {max_chars} characters")
     return value
 
 

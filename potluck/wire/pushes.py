@@ -15,6 +15,7 @@ from potluck.protocol.blocks import PeerId
 from potluck.protocol.buffers import Buffer
 from potluck.protocol.codes import Code
 from potluck.protocol.messages import Awaited, PushLink, StepRequest
+from potluck.protocol.texts import is_printable
 from potluck.wire import fields as read
 from potluck.wire.errors import WireError, refusing
 from potluck.wire.fields import MAX_ID_CHARS, Field, Fields
@@ -118,7 +119,7 @@ def _read_link(fields: Fields, key: Field) -> PushLink | None:
     if not isinstance(value, list) or len(value) != 2:
         raise WireError(f"{key.name} must be a peer and a secret")
     peer, secret = value
-    if not isinstance(peer, str) or not 0 < len(peer) <= MAX_ID_CHARS:
+    if not is_printable(peer, MAX_ID_CHARS) or not peer:
         raise WireError(f"{key.name} must name a peer")
     if not isinstance(secret, bytes) or len(secret) != SECRET_BYTES:
         raise WireError(f"a secret has {SECRET_BYTES} bytes")

@@ -13,11 +13,9 @@ from potluck.wire.errors import WireError
 from potluck.wire.fields import Field
 from potluck.wire.message import VERSION, read_message, write_message
 
-_MAX_TEXT_CHARS = 500
-
 
 def encode_refusal(error: RemoteError) -> bytes:
-    fields: dict[int, object] = {Field.CODE: str(error.code), Field.TEXT: error.message[:_MAX_TEXT_CHARS]}
+    fields: dict[int, object] = {Field.CODE: str(error.code), Field.TEXT: error.message}
     if error.retry_after_s is not None:
         fields[Field.RETRY_AFTER_S] = float(error.retry_after_s)
     return b"".join(write_message((), fields))
@@ -26,11 +24,12 @@ def encode_refusal(error: RemoteError) -> bytes:
 def decode_refusal(body: Buffer) -> RemoteError:
     """Read what any peer sent as a refusal; never raises. An unknown code reads as INTERNAL."""
     if body[:1] != bytes((VERSION,)):
-        text = bytes(body).decode(errors="replace")[:_MAX_TEXT_CHARS]
-        return RemoteError(Code.INTERNAL, "".join(filter(str.isprintable, text)))
+        return RemoteError(Code.INTERNAL, bytes(body).decode(errors="replace"))
     try:
         fields = read_message(body).fields
-        code, text = fields.get(Field.CODE), read.text(fields, Field.TEXT, _MAX_TEXT_CHARS) or ""
+        code, text = fields.get(Field.CODE), fields.get(Field.TEXT, "")
+        if not isinstance(text, str):
+            raise WireError("TEXT must be a text")
         after = read.number(fields, Field.RETRY_AFTER_S)
     except WireError as error:
         return RemoteError(Code.INTERNAL, f"an unreadable refusal: {error}")

@@ -133,6 +133,7 @@ def _opening_fields(opening: SessionOpening) -> dict[int, object]:
         Field.ALLOC_TIMEOUT_S: float(opening.alloc_timeout_s),
         Field.EXACT: opening.exact,
         Field.CODEC: CODEC if opening.packs else None,
+        Field.SHARING: opening.sharing,
         Field.RESUME: opening.resume,
     }
     return fields | {key: value for key, value in optional.items() if value}
@@ -151,6 +152,7 @@ def _read_opening(fields: Fields, limits: Limits) -> SessionOpening:
         alloc_timeout_s=read.number(fields, Field.ALLOC_TIMEOUT_S) or 0.0,
         exact=read.flag(fields, Field.EXACT),
         packs=read.integer(fields, Field.CODEC) == CODEC,
+        sharing=read.text(fields, Field.SHARING, MAX_ID_CHARS),
         resume=read.flag(fields, Field.RESUME),
         caller=caller,
     )

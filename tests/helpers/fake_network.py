@@ -21,6 +21,7 @@ import msgpack
 from potluck.errors import NetworkError
 from potluck.membership.budgets import Budgets
 from potluck.membership.identity import Identity
+from potluck.p2p import frames
 from potluck.p2p.config import RecordCheck
 from potluck.p2p.network import DhtKey, DhtSubkey, Refusal, Stream, StreamHandler, UnaryHandler
 from potluck.p2p.pacing import Pacer
@@ -302,9 +303,17 @@ class FakeStream:
         assert self._other is not None
         async with asyncio.timeout(timeout_s):
             await self._host.thawed()
-            await self._other._room.wait()
+            await self._wait_for_reader()
         self._require_open()
         self._other._deliver(body, self._delay_s)
+
+    async def _wait_for_reader(self) -> None:
+        assert self._other is not None
+        try:
+            async with asyncio.timeout(None if self._is_caller else frames.UNREAD_S):
+                await self._other._room.wait()
+        except TimeoutError:
+            await self.close()
 
     def send_now(self, *pieces: Buffer) -> bool:
         self._require_open()

@@ -29,10 +29,11 @@ from potluck.membership.identity import Identity
 from potluck.p2p import control, silence
 from potluck.p2p.addresses import split_peer
 from potluck.p2p.config import HostConfig, RecordCheck
+from potluck.p2p.finding import WHERE
 from potluck.p2p.libp2p import Libp2pHost
 from potluck.p2p.nameless import nameless_node
 from potluck.protocol.blocks import PeerId
-from potluck.protocol.codes import Code
+from potluck.protocol.codes import Code, RemoteError
 from tests.helpers.fork_server import start_python
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
@@ -226,6 +227,26 @@ async def test_a_stranger_that_says_nothing_is_disconnected_and_a_members_client
     assert await stream.receive(timeout_s=WAIT_S) == b"still here"
     await client.close()
     await private.close()
+
+
+async def test_members_find_each_other_and_strangers_get_no_kademlia(folder: Path) -> None:
+    founder = founded(Identity.generate(), now_s=time.time())
+    config = HostConfig(membership=founder, runtime_dir=folder / "private")
+    middle = await Libp2pHost.start(config)
+    (address,) = await middle.addresses()
+    one, other = [await Libp2pHost.start(replace(config, bootstrap_peers=(address,))) for _ in range(2)]
+    await other.serve_unary("test.size", size_of)
+    assert await one.call(other.peer_id, "test.size", b"12345", timeout_s=WAIT_S) == b"5"
+
+    async with nameless_node(folder, "kademlia") as stranger:
+        peer, where = split_peer(address)
+        await stranger.connect(peer, [where], timeout_s=WAIT_S)
+        with pytest.raises(RemoteError, match="protocols not supported"):
+            await stranger.open_stream(peer, "/ipfs/kad/1.0.0", timeout_s=WAIT_S, max_frame_bytes=1)
+        with pytest.raises(RemoteError, match="present yourself"):
+            await stranger.call(peer, WHERE, other.peer_id.encode(), timeout_s=WAIT_S)
+    for node in (one, other, middle):
+        await node.close()
 
 
 async def test_a_stranger_that_calls_on_and_on_is_thrown_out_and_a_member_is_not(

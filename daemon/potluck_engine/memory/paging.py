@@ -431,4 +431,4 @@ def _owner_of(step: SessionStep) -> bytes:
     memory, prompts = step.memory, step.prompts
     given = b"" if prompts is None else prompts.contiguous().view(torch.uint8).numpy().tobytes()
     digest = blake2b(given, digest_size=16).hexdigest()
-    return f"{memory.client} {memory.span} {memory.adapter} {step.hidden.dtype} {digest}".encode()
+    return f"{memory.client} {memory.sharing!r} {memory.span} {memory.adapter} {step.hidden.dtype} {digest}".encode()

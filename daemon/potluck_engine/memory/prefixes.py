@@ -4,7 +4,8 @@ A server knows tokens by their hidden states. Pages are keyed by a hash over all
 adapter and the deep prompts; the outputs of the tokens are kept with them, because the client needs them, too. Only
 full pages are kept, and they stay until a session needs their memory.
 
-Beginnings are shared within one client (peer) only: a quick answer would tell a stranger what others have asked.
+Beginnings are shared within one client (peer) only, and there among those whom it names as one: a quick answer would
+tell a stranger, or another user of a gateway, what others have asked.
 
 Source: vLLM's automatic prefix caching (a chain of hashes a page).
 """

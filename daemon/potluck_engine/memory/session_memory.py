@@ -40,6 +40,7 @@ class SessionMemory:
     rows: int
     is_alone: bool
     adapter: str | None = None
+    sharing: str = ""  # see `SessionOpening.sharing`
     private: PrivateAdapter | None = None  # such a session runs alone
     sequences: list[KvSequence] = field(default_factory=list)
     spilled: Spilled | None = None

@@ -11,6 +11,7 @@ from helpers.fake_network import FakeHost
 from potluck_control.launch_spec import ServingLimits
 from potluck_engine.sessions import QUIET_S, SessionTable, session_to_end
 
+from potluck.p2p import frames
 from potluck.protocol.blocks import PersonId, Span
 from potluck.protocol.codes import Code, RemoteError
 from potluck.protocol.messages import StepRequest
@@ -206,8 +207,9 @@ async def test_session_that_is_too_old_is_told_to_replay_elsewhere(network, bloc
         assert await refusal(client) is Code.ROLLBACK
 
 
-async def test_client_that_does_not_read_is_dropped_and_blocks_nobody(network, blocks, host):
-    async with serve(network, blocks=blocks, limits=ServingLimits(send_timeout_s=0.5)) as server:
+async def test_client_that_does_not_read_is_dropped_and_blocks_nobody(network, blocks, host, monkeypatch):
+    monkeypatch.setattr(frames, "UNREAD_S", 0.5)
+    async with serve(network, blocks=blocks) as server:
         deaf = await first_step(host, server, StepRequest(hidden_states(1, 1), opening()))
         server_end = asyncio.create_task(flood(deaf))
         other = await first_step(network.start(), server, StepRequest(hidden_states(1, 1), opening()))

@@ -32,14 +32,18 @@ class FakeSession:
 class FakeModel:
     def __init__(self) -> None:
         self.opened: list[FakeSession] = []
+        self.sharing: list[str] = []
 
     def longest_session(self) -> int:
         return 1000
 
     @contextmanager
-    def session(self, *, max_length: int, max_wait_s: float | None, together: bool) -> Iterator[FakeSession]:
+    def session(
+        self, *, max_length: int, max_wait_s: float | None, together: bool, sharing: str
+    ) -> Iterator[FakeSession]:
         made = FakeSession(max_length)
         self.opened.append(made)
+        self.sharing.append(sharing)
         yield made
         made.closed.set()
 
@@ -49,9 +53,11 @@ def model() -> FakeModel:
     return FakeModel()
 
 
-def turn(kept: Conversations, prompt: list[int], *, max_wait_s: float | None = None) -> tuple[Conversation, int]:
+def turn(
+    kept: Conversations, prompt: list[int], *, max_wait_s: float | None = None, owner: str = "ana"
+) -> tuple[Conversation, int]:
     """A whole turn; returns how many tokens of the prompt were not computed again."""
-    conversation = kept.begin(prompt, len(prompt) + 10, max_wait_s)
+    conversation = kept.begin(prompt, len(prompt) + 10, max_wait_s, owner)
     reused = conversation.session.position
     tokens = prompt + ANSWER
     conversation.session.position = len(tokens) - 1  # type: ignore[misc]
@@ -66,6 +72,14 @@ def test_a_turn_computes_only_what_is_new(model: FakeModel) -> None:
     assert turn(kept, FIRST)[1] == len(FIRST) - 1, "the same question again computes its last token"
     assert turn(kept, [*FIRST, 1, 9, 9, 9])[1] == len(FIRST) + 1, "a changed answer goes back to where it differs"
     assert len(model.opened) == 1
+
+
+def test_a_session_answers_the_key_that_opened_it_and_no_other(model: FakeModel) -> None:
+    kept = Conversations(model)
+    turn(kept, FIRST)
+    assert turn(kept, FIRST, owner="ben")[1] == 0
+    assert turn(kept, FIRST)[1] == len(FIRST) - 1
+    assert model.sharing == ["ana", "ben"], "servers don't share the beginnings either"
 
 
 @pytest.mark.parametrize("prompt", [[*SYSTEM, 300, 301], [7] * 50])
@@ -88,8 +102,8 @@ def test_a_session_that_is_too_small_or_waits_otherwise_is_not_taken(model: Fake
 def test_nobody_takes_a_session_that_answers(model: FakeModel) -> None:
     kept = Conversations(model)
     turn(kept, FIRST)
-    kept.begin(FIRST, 110, None)
-    assert kept.begin(FIRST, 110, None).session.position == 0
+    kept.begin(FIRST, 110, None, "ana")
+    assert kept.begin(FIRST, 110, None, "ana").session.position == 0
 
 
 def test_few_sessions_are_kept_and_not_for_long(model: FakeModel) -> None:

@@ -13,6 +13,7 @@ class Pipe(asyncio.Transport):
         self.writes: list[Any] = []
         self.is_reading = True
         self.is_closed = False
+        self.unsent_bytes = 0
 
     def write(self, data: Any) -> None:
         self.writes.append(data)
@@ -21,6 +22,9 @@ class Pipe(asyncio.Transport):
         self.writes += list_of_data
 
     def set_write_buffer_limits(self, high: int | None = None, low: int | None = None) -> None: ...
+
+    def get_write_buffer_size(self) -> int:
+        return self.unsent_bytes
 
     def is_closing(self) -> bool:
         return self.is_closed

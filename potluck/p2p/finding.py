@@ -1,0 +1,127 @@
+"""Finds where a peer listens, by asking members that may be connected to it.
+
+A peer tells where it listens; a member that it has met passes that on. So p2pd needs no table of its own that
+strangers could fill or poison. What is answered is dialled, and the peer proves its id then.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections.abc import Awaitable, Callable, Iterable
+from typing import Final
+
+from potluck.errors import NetworkError
+from potluck.membership.identity import base58_decode
+from potluck.p2p.addresses import checked
+from potluck.p2p.joining import any_of
+from potluck.protocol.blocks import PeerId
+from potluck.protocol.codes import Code, RemoteError
+
+WHERE: Final = "PotluckNode.rpc_where"  # unary: where a peer listens whose id is sent; the peer itself if it is empty
+_MAX_ASKED = 8
+_PAUSE_S = 10.0  # before a peer that nobody knew is looked for again
+_MAX_MISSED = 1024
+_MAX_ADDRESSES, _MAX_ADDRESS_CHARS = 16, 256
+_MAX_ID_CHARS = 64
+
+
+class Finder:
+    """The questions of one node and its answers.
+
+    Args:
+        own: returns where this node listens. Raises NetworkError.
+        ask: asks a peer that can be dialled (`WHERE`). Raises RemoteError.
+        known: returns whom to ask, those that know most first. Raises NetworkError.
+        dial: dials a peer at addresses without /p2p/. Raises NetworkError.
+    """
+
+    def __init__(
+        self,
+        own: Callable[[], Awaitable[Iterable[str]]],
+        ask: Callable[[PeerId, bytes], Awaitable[bytes]],
+        known: Callable[[], Awaitable[list[PeerId]]],
+        dial: Callable[[PeerId, list[str]], Awaitable[None]],
+    ) -> None:
+        self._own, self._ask, self._known, self._dial = own, ask, known, dial
+        self._finding: dict[PeerId, asyncio.Task[object]] = {}
+        self._missed: dict[PeerId, float] = {}  # when
+
+    async def find(self, peer: PeerId) -> None:
+        """Connect to a peer whose addresses p2pd does not know. Raises RemoteError UNREACHABLE."""
+        now = asyncio.get_running_loop().time()
+        if self._missed.get(peer, -_PAUSE_S) + _PAUSE_S > now:
+            raise _nowhere()
+        task = self._finding.get(peer)
+        if task is None:
+            task = self._finding[peer] = asyncio.create_task(self._find(peer))
+            task.add_done_callback(lambda ended: self._note_end(peer, ended))
+        try:
+            await asyncio.shield(task)
+        except NetworkError as error:
+            raise _nowhere() from error
+
+    async def where(self, peer: PeerId) -> list[str]:
+        """Return where a peer says that it listens (without /p2p/). Raises RemoteError."""
+        return _read(await self._ask(peer, b""))
+
+    async def answer(self, body: bytes, caller: PeerId) -> bytes:
+        """Answer `WHERE`. Raises RemoteError, NetworkError."""
+        if body:
+            return "\n".join(await self.where(_peer(body))).encode()
+        addrs = [addr.rpartition("/p2p/")[0] for addr in await self._own()]
+        return "\n".join(addrs[:_MAX_ADDRESSES]).encode()
+
+    async def close(self) -> None:
+        for task in self._finding.values():
+            task.cancel()
+
+    async def _find(self, peer: PeerId) -> None:
+        known = [other for other in await self._known() if other != peer]
+        if not known:
+            raise _nowhere()
+        await any_of([self._dial_through(other, peer) for other in known[:_MAX_ASKED]], grace_s=0.0)
+
+    async def _dial_through(self, other: PeerId, peer: PeerId) -> None:
+        await self._dial(peer, _read(await self._ask(other, peer.encode())))
+
+    def _note_end(self, peer: PeerId, task: asyncio.Task[object]) -> None:
+        del self._finding[peer]
+        if task.cancelled() or task.exception() is None:
+            return
+        if len(self._missed) >= _MAX_MISSED:
+            self._missed.clear()
+        self._missed[peer] = asyncio.get_running_loop().time()
+
+
+def order(neighbours: Iterable[PeerId], first: Iterable[PeerId]) -> list[PeerId]:
+    """Return whom to ask: those of `first` that are connected, then others by chance."""
+    connected = set(neighbours)
+    best = [peer for peer in first if peer in connected]
+    others = sorted(connected.difference(best))
+    random.shuffle(others)
+    return list(dict.fromkeys((*best, *others)))
+
+
+def _peer(body: bytes) -> PeerId:
+    try:
+        peer = body[: _MAX_ID_CHARS + 1].decode("ascii")
+        base58_decode(peer)
+    except ValueError as error:
+        raise RemoteError(Code.BAD_REQUEST, "not a peer id") from error
+    if len(peer) > _MAX_ID_CHARS:
+        raise RemoteError(Code.BAD_REQUEST, "not a peer id")
+    return PeerId(peer)
+
+
+def _read(body: bytes) -> list[str]:
+    """Return the addresses of an answer that are some."""
+    try:
+        addrs = body[: _MAX_ADDRESSES * _MAX_ADDRESS_CHARS].decode("ascii").split("\n")[:_MAX_ADDRESSES]
+        return [checked(addr) for addr in addrs]
+    except (ValueError, NetworkError) as error:
+        raise RemoteError(Code.BAD_REPLY, "not addresses") from error
+
+
+def _nowhere() -> RemoteError:
+    return RemoteError(Code.UNREACHABLE, "nobody who is connected knows where the peer is")
