@@ -1,17 +1,17 @@
 """A backup of a person's keys: what comes back, and what is refused before it costs anything."""
 
-import time
 from pathlib import Path
 
 import pytest
-from helpers.members import founded
+from helpers.members import NOW_S, decided, founded
 from potluck_control.methods.computers import MIN_PASSWORD_CHARS
 
 from potluck.errors import UsageError
 from potluck.membership import sealing
-from potluck.membership.backup import back_up, read_backup
+from potluck.membership.backup import MAX_BACKUP_BYTES, back_up, read_backup
 from potluck.membership.identity import Identity
 from potluck.membership.joined import JoinedSwarms
+from potluck.membership.records import NOTHING, Confirm, EndInvite
 from potluck.membership.sealing import seal, unseal
 from potluck.protocol.swarm import new_swarm
 
@@ -30,12 +30,29 @@ def test_a_backup_on_another_computer_is_the_same_person_with_a_further_computer
     old.create(new_swarm("all", "model", 4), is_open=True)  # has no keys
     for membership in read_backup(back_up(old.load().values(), PASSWORD), PASSWORD):
         new.adopt(membership)
-    new.certify_machine()
+    new.tend("home")
     (restored,) = new.load().values()
     assert restored.founder_seed == old.load()["home"].founder_seed is not None
-    (ana,) = restored.roster(time.time()).people
+    (ana,) = restored.members().people.values()
     assert ana.name == "Ana"
     assert restored.has_machine(new.machine().public_key)
+    decision = [EndInvite(bytes(32))]
+    for computer in (old, new):
+        computer.lead("home", lambda membership: decision)
+    assert old.load()["home"].chains != new.load()["home"].chains, "each computer writes a chain of its own"
+    old.learn("home", new.load()["home"].records)
+    assert not old.load()["home"].members().forked(NOTHING)
+
+
+def test_a_backup_of_a_large_swarm_holds_its_keys_alone() -> None:
+    membership = founded(Identity.generate())
+    for number in range(90):
+        membership = decided(membership, Confirm(number.to_bytes(32, "big"), "Somebody", bytes(32)))
+    sealed = back_up([membership], PASSWORD)
+    (restored,) = read_backup(sealed, PASSWORD)
+    assert len(sealed) < MAX_BACKUP_BYTES
+    assert (restored.records, restored.person_seed) == ((), membership.person_seed)
+    assert restored.with_records(membership.members(), NOW_S).members().digest == membership.members().digest
 
 
 def test_keys_are_not_brought_over_those_of_somebody_else(tmp_path: Path) -> None:

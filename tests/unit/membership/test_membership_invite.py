@@ -1,18 +1,31 @@
 """Invites as text: what they hold, and what is refused."""
 
 import base64
+import contextlib
 import hashlib
 import random
 from dataclasses import replace
 
-import msgpack
+import msgspec
 import pytest
-from helpers.members import NOW_S, founded, invited, joined
+from helpers.members import NOW_S, decided, founded, invited, joined
 
 from potluck.errors import UsageError
 from potluck.membership.identity import Identity
-from potluck.membership.invite import Invite, accept, decode_invite, encode_invite, link_of, read_link
-from potluck.protocol.swarm import new_swarm
+from potluck.membership.invite import (
+    Invite,
+    accept,
+    decode_invite,
+    encode_invite,
+    link_of,
+    machine_invite,
+    public_invite,
+    read_link,
+    renewed,
+)
+from potluck.membership.leadership import public_seats
+from potluck.membership.records import read_all
+from potluck.protocol.swarm import new_swarm, to_fields
 
 PEER = "/ip4/192.0.2.7/tcp/31330/p2p/12D3KooWPjceQrSwdWXPyLLeABRXmuqt69Rg3sBYbU1Nft9HyQ6X"
 ANA, BOB = Identity.generate(), Identity.generate()
@@ -22,20 +35,17 @@ OPEN = Invite(new_swarm("all", "org/model", 80, prefix="model-hf"))
 TEXT = encode_invite(PRIVATE)
 
 
-def packed(fields: object, version: int = 2) -> str:
-    """An invite with a right checksum around anything."""
-    body = msgpack.packb(fields)
+def packed(fields: object, version: int = 4) -> str:
+    """Return an invite with a right checksum around anything."""
+    body = msgspec.msgpack.encode(fields)
     raw = hashlib.sha256(body).digest()[:4] + body
     return f"potluck{version}:" + base64.urlsafe_b64encode(raw).decode().rstrip("=")
 
 
 def fields(**changes: object) -> list[object]:
-    swarm = {
-        "name": "home", "model": "m", "num_blocks": 8, "prefix": "_home-1",
-        "revision": "main", "bootstrap_peers": [PEER], "founder_key": bytes(32), **changes,
-    }  # fmt: skip
-    seed, proof = swarm.pop("seed", bytes(32)), swarm.pop("proof", [])
-    return [list(swarm.values()), seed, proof]
+    swarm, seed, proof = to_fields(PRIVATE.swarm), changes.pop("seed", MADE.seed), changes.pop("proof", MADE.proof)
+    names = ("name", "model", "num_blocks", "prefix", "revision", "bootstrap_peers", "founder_key", "weights")
+    return [[changes.get(name, value) for name, value in zip(names, swarm, strict=True)], seed, proof]
 
 
 @pytest.mark.parametrize("invite", [PRIVATE, OPEN], ids=["private", "open"])
@@ -54,7 +64,7 @@ def test_every_truncated_or_mistyped_invite_is_refused_with_a_hint() -> None:
     broken = [TEXT[:length] for length in range(len(TEXT))]
     broken += [TEXT[:-1] + letter for letter in letters.replace(TEXT[-1], "")]
     for _ in range(200):
-        place = rng.randrange(len("potluck2:"), len(TEXT))
+        place = rng.randrange(len("potluck4:"), len(TEXT))
         broken.append(TEXT[:place] + rng.choice(letters.replace(TEXT[place], "")) + TEXT[place + 1 :])
     for text in broken:
         with pytest.raises(UsageError) as caught:
@@ -62,49 +72,73 @@ def test_every_truncated_or_mistyped_invite_is_refused_with_a_hint() -> None:
         assert caught.value.hint
 
 
-@pytest.mark.parametrize(("version", "word"), [(1, "older"), (4, "newer")])
-def test_an_invite_of_another_version_says_what_to_do(version: int, word: str) -> None:
-    with pytest.raises(UsageError, match=word) as caught:
-        decode_invite(packed(fields(), version=version))
-    assert "update" in (caught.value.hint or "")
+def test_an_invite_of_another_version_says_what_to_do() -> None:
+    assert decode_invite(packed(fields())).swarm.name == "home"
+    for version, word, hint in ((2, "older", "create the swarm anew"), (3, "older", "anew"), (5, "newer", "update")):
+        with pytest.raises(UsageError, match=word) as caught:
+            decode_invite(packed(fields(), version=version))
+        assert hint in (caught.value.hint or "")
 
 
-@pytest.mark.parametrize(
-    "change",
-    [
+def test_impossible_fields_are_refused() -> None:
+    _, other = invited(founded(ANA))
+    changes: list[dict[str, object]] = [
         {"name": "two words"}, {"name": 3}, {"model": ""}, {"model": "a\nb"}, {"num_blocks": 0}, {"num_blocks": True},
         {"num_blocks": 10**9}, {"prefix": "a.b"}, {"revision": ""}, {"bootstrap_peers": ["here"]},
         {"bootstrap_peers": [PEER] * 17}, {"founder_key": b"short"}, {"seed": b"short"}, {"seed": None},
-        {"proof": [1]}, {"proof": [b""] * 17},
-    ],
-    ids=lambda change: "-".join(change),
-)  # fmt: skip
-def test_impossible_fields_are_refused(change: dict[str, object]) -> None:
-    with pytest.raises(UsageError):
-        decode_invite(packed(fields(**change)))
+        {"seed": bytes(32)}, {"proof": b""}, {"proof": [1]}, {"proof": b"noise"}, {"proof": bytes(9000)},
+        {"proof": other.proof}, {"proof": FOUNDER.records[0]}, {"founder_key": other.swarm.founder_key},
+        {"founder_key": None},
+    ]  # fmt: skip
+    for change in changes:
+        with pytest.raises(UsageError):
+            decode_invite(packed(fields(**change)))
+    for content in (None, 1, [], {}, [1, 2, 3], b"x"):
+        with pytest.raises(UsageError):
+            decode_invite(packed(content))
 
 
-@pytest.mark.parametrize("content", [None, 1, [], {}, [1, 2, 3], b"x"], ids=repr)
-def test_other_content_is_refused(content: object) -> None:
-    with pytest.raises(UsageError):
-        decode_invite(packed(content))
+def test_changed_bytes_with_a_right_checksum_never_do_more_than_a_usage_error() -> None:
+    rng, body = random.Random(0), base64.urlsafe_b64decode(TEXT.partition(":")[2] + "==")[4:]
+    for _ in range(500):
+        changed = bytearray(body)
+        for _ in range(rng.randrange(1, 4)):
+            changed[rng.randrange(len(changed))] = rng.randrange(256)
+        raw = hashlib.sha256(changed).digest()[:4] + changed
+        with contextlib.suppress(UsageError):
+            invite = decode_invite("potluck4:" + base64.urlsafe_b64encode(raw).decode().rstrip("="))
+            assert (invite.seed, invite.proof) == (MADE.seed, MADE.proof), "only the swarm's own fields may differ"
 
 
-def test_an_invite_that_nobody_was_allowed_to_make_is_refused_at_once() -> None:
-    with pytest.raises(UsageError, match="may invite"):
-        joined(replace(MADE, seed=bytes(32)), "Bob", BOB)
+def test_an_invite_that_has_expired_is_refused_at_once() -> None:
     with pytest.raises(UsageError, match="expired"):
         accept(MADE, "Bob", BOB, "laptop", NOW_S + 15 * 86_400)
 
 
+def test_an_invite_for_one_machine_and_a_public_one_are_told_apart() -> None:
+    machine = decode_invite(encode_invite(machine_invite(FOUNDER, NOW_S)))
+    assert machine.ticket is not None
+    assert machine.ticket.person == FOUNDER.person_public
+    public = public_invite(decided(FOUNDER, public_seats(FOUNDER, NOW_S)))
+    assert public is not None
+    assert [each.is_public for each in (public, MADE, machine)] == [True, False, False]
+    assert MADE.ticket is None
+
+
+def test_somebody_whose_invite_ended_applies_with_another_one_and_stays_the_same_person() -> None:
+    bob, (_, other) = joined(MADE, "Bob", BOB), invited(FOUNDER)
+    again = renewed(bob, other)
+    assert again.person_public == bob.person_public
+    assert (again.invite, bob.invite) == (other.proof, MADE.proof)
+    assert renewed(FOUNDER, other) == FOUNDER
+    assert FOUNDER.with_records(read_all([again.application]), NOW_S).members().guests == {}, "it needs that invite"
+
+
 def test_a_link_names_the_swarm_and_its_public_key_only() -> None:
     assert read_link(link_of(FOUNDER.swarm)) == ("home", FOUNDER.swarm.founder_key)
-
-
-@pytest.mark.parametrize("text", ["", "home", "potluck:home", "potluck:home:abc", "potluck:a b:" + "0" * 64])
-def test_what_is_no_link_is_refused(text: str) -> None:
-    with pytest.raises(UsageError, match="not the link"):
-        read_link(text)
+    for text in ("", "home", "potluck:home", "potluck:home:abc", "potluck:a b:" + "0" * 64):
+        with pytest.raises(UsageError, match="not the link"):
+            read_link(text)
 
 
 def test_secrets_do_not_show_in_logs() -> None:
