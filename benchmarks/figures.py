@@ -824,6 +824,14 @@ FIGURES = {
             "two colluding members, then a tenth of 100, against 10 honest servers: readers that miss one after 60 s",
         ),
         Figure(
+            "members_hold",
+            "faults",
+            "lower",
+            0,
+            "members_hold:hold",
+            "15 attacks and mishaps against real gates: confirmed people lost, removed ones back, nodes that disagree",
+        ),
+        Figure(
             "ghosts",
             "ratio",
             "lower",
