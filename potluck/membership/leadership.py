@@ -6,6 +6,7 @@ Each function returns what to write; `Membership.writing` signs it. No I/O.
 from __future__ import annotations
 
 import base64
+import bisect
 import hashlib
 import secrets
 from dataclasses import dataclass, replace
@@ -108,15 +109,18 @@ def guests_to_confirm(membership: Membership, members: Members) -> tuple[list[Pe
     may_lead = membership.founder_seed is not None or (own is not None and own.may_lead)
     welcome: list[Person] = []
     held: list[Person] = []
+    times: dict[bytes, list[int]] = {}
+    for each in (*members.people.values(), *members.guests.values()):
+        bisect.insort(times.setdefault(each.invite, []), members.heard.get(each.key, 0))
     free = {invite: offer.people - members.num_confirmed(invite) for invite, offer in members.invites.items()}
     for guest in sorted(members.guests.values(), key=lambda each: (members.heard.get(each.key, 0), each.key)):
         is_public = members.is_public(guest.invite)
         if guest.invite not in members.invites or not (may_lead or (is_public and own is not None and own.may_enrol)):
             continue
         at_s = members.heard.get(guest.key, 0)
-        known = (*members.people.values(), *members.guests.values())
-        times = [members.heard.get(each.key, 0) for each in known if each.invite == guest.invite]
-        is_crowd = not is_public and sum(at_s - _CROWD_S < each <= at_s for each in times) > _CROWD
+        beside = times[guest.invite]
+        num_lately = bisect.bisect_right(beside, at_s) - bisect.bisect_right(beside, at_s - _CROWD_S)
+        is_crowd = not is_public and num_lately > _CROWD
         if at_s > members.expires_s(guest.invite) or is_crowd:
             held.append(guest)
         elif free[guest.invite] > 0:
@@ -168,9 +172,9 @@ def dismiss(members: Members, person: Person, *, keep: int | None = None) -> lis
 
 
 def decisions(members: Members, person: Person) -> list[Record]:
-    """Return what a leader decided under appointments that last, chain by chain."""
+    """Return what a leader decided under appointments that last, chain by chain as they became known here."""
     chains = [each for key in members.appointments_of(person.key) for each in members.chains_of(key).items()]
-    return [record for _, entries in sorted(chains) for record in entries[1:]]
+    return [record for _, entries in chains for record in entries[1:]]
 
 
 def effects(members: Members, membership: Membership, contents: list[Content]) -> tuple[list[Person], list[Person]]:

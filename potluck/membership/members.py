@@ -160,6 +160,7 @@ class Members:
         self._taken: Counter[bytes] = Counter()  # seats, by invite
         self._owners: dict[bytes, Person] = {}  # by machine
         self._places: dict[bytes, tuple[bytes, int]] = {}  # of entries by hash: chain and number
+        self._pasts: dict[bytes, dict[bytes, int]] = {}  # see `_past`
         if records:
             self._load(map(read_record, records))
 
@@ -548,6 +549,7 @@ class Members:
         return now_s > self._met_s.get(guest, self.heard.get(guest, now_s)) + GUEST_LIVES_S
 
     def _note_places(self) -> None:
+        self._pasts = {}
         self._places = {
             record.hash: (key, number)
             for key, chain in self._chains.items()
@@ -725,8 +727,11 @@ class Members:
 
     def _past(self, record: Record) -> dict[bytes, int]:
         """Return up to which number the author of an entry had seen each chain."""
-        seen: dict[bytes, int] = {}
         waiting = [self._places[record.hash]] if record.hash in self._places else []
+        chain, last = waiting[0] if waiting else (b"", 0)
+        seen = dict(self._pasts.get(chain, {}))  # of another entry of the chain, to go on from there
+        if seen.get(chain, 0) > last:
+            seen = {}
         while waiting:
             key, number = waiting.pop()
             before = seen.get(key, -1)
@@ -735,6 +740,7 @@ class Members:
                 for item in self._chains[key].entries[before + 1 : number + 1]:
                     heads: Mapping[bytes, bytes] = item.body.heads  # type: ignore[union-attr]
                     waiting += [self._places[head] for head in heads.values() if head in self._places]
+        self._pasts[chain] = seen
         return seen
 
     def _latest(self, records: Sequence[Record]) -> Record:

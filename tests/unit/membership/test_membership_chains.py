@@ -412,3 +412,16 @@ def test_all_who_heard_the_same_agree_in_whatever_order_it_came(swarm: Swarm) ->
         assert [each.name for each in node.guests.values()] == ["Guest"]
         read_anew = Members(swarm.key, [record.data for record in node])
         assert (read_anew.digest, read_anew.people) == (node.digest, node.people)
+
+
+def test_what_a_leader_decided_is_listed_as_it_became_known_however_chains_are_named(swarm: Swarm) -> None:
+    """Else a bad leader opens chains until one comes before the honest decisions, and `keep` counts into it."""
+    bob = decided(swarm.bob, somebody(invite_of(swarm.made), "Dora"))
+    known = shared(swarm.ana, bob)[0].members()
+    for number in range(6):
+        chain = opened(swarm, bob.person_key, appointment_of(swarm, bob), somebody(b"\1" * 32, f"Ghost {number}"))
+        known.learn(chain, NOW_S)
+    listed = [item.content.name for item in decisions(known, among(known, "Bob"))]  # type: ignore[union-attr]
+    assert listed == ["Dora", *(f"Ghost {number}" for number in range(6))]
+    after = decided(swarm.ana.knowing(known), *dismiss(known, among(known, "Bob"), keep=1))
+    assert people(after.members()) == ["Ana", "Bob", "Cleo", "Dora"]
