@@ -598,6 +598,14 @@ FIGURES = {
             "60 s (soak: 600) of clients that never read, and that vanish in a prefill: growth of an engine",
         ),
         Figure(
+            "flood",
+            "s/s",
+            "lower",
+            0.05,
+            "flooding:cost",
+            "a member and a newcomer send worthless things at full speed: a victim's CPU time over theirs",
+        ),
+        Figure(
             "stranger_cpu",
             "s",
             "lower",
