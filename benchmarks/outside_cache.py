@@ -110,7 +110,7 @@ class _Home:
 
     def __init__(self, root: Path) -> None:
         self.cache, self.state = root / "home/.cache/huggingface/hub", root / "state"
-        other = self.cache / "models--owner--other/snapshots" / "cd" * 20
+        other = self.cache / "models--owner--other/snapshots" / ("cd" * 20)
         folders = (root, root / "home", root / "home/.config", self.cache, other, other.parents[1] / "blobs")
         self.canaries = [folder / name for folder in folders for name in ("secret.json", *_NAMES)]
         self.hook, self.tally, self.works = _Hook(root), Counter[str](), set[str]()
@@ -137,7 +137,8 @@ class _Home:
         self._stack.close()
 
     async def run(self, count: int) -> None:
-        await self._use(_PLAIN, _manifest(_NAMES), _NAMES, is_plain=True)
+        plain = _manifest(_NAMES)
+        await self._use(replace(_PLAIN, weights=plain.digest.hex()), plain, _NAMES, is_plain=True)
         for number in range(count):
             kind = ("invite", "choice", "manifest", "transfer")[number % 4]
             try:
@@ -158,8 +159,8 @@ class _Home:
         manifest = decode_manifest(made.encode(), made.digest.hex())
         fields: list[Any] = to_fields(_PLAIN)
         if kind == "invite":
-            for place in self._rng.sample(range(5), self._rng.randint(1, 2)):
-                fields[place] = self._hostile()
+            for field_number in self._rng.sample(range(5), self._rng.randint(1, 2)):
+                fields[field_number] = self._hostile()
         swarm = replace(from_fields(fields), weights=manifest.digest.hex())
         if kind == "choice":
             place = self._rng.choice(("model", "revision", "weights"))
@@ -220,6 +221,8 @@ class _Home:
         for host in (here, hostile):
             await host.close()
         for folder in self.hook.allowed:
+            with suppress(OSError, ValueError):
+                os.unlink(folder)  # a planted link
             shutil.rmtree(folder, ignore_errors=True)
 
     async def _fetch(self, pinned: PinnedFiles, files: MemberFiles) -> None:

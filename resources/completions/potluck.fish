@@ -345,7 +345,7 @@ complete -c potluck -n '_shtab_potluck_using; and test $_shtab_potluck_npos -eq 
 complete -c potluck -n '_shtab_potluck_using swarm' -s h -l help -d 'show this help message and exit'
 complete -c potluck -n '_shtab_potluck_using swarm; and test $_shtab_potluck_npos -eq 0' -a create -d 'create a swarm, join it, and print its invite'
 complete -c potluck -n '_shtab_potluck_using swarm create' -s h -l help -d 'show this help message and exit'
-complete -c potluck -n '_shtab_potluck_using swarm create' -l revision -x -d 'branch, tag or commit on the hub (default: the current main)'
+complete -c potluck -n '_shtab_potluck_using swarm create' -l revision -x -d 'commit, branch or tag on the hub, with no slash (default: main)'
 complete -c potluck -n '_shtab_potluck_using swarm create' -l bootstrap -x -d 'where members find the swarm: an address printed by `potluck bootstrap`; repeatable'
 complete -c potluck -n '_shtab_potluck_using swarm create' -l public -d 'let anybody become a member without an invite, for a minute of work, and on probation at first'
 complete -c potluck -n '_shtab_potluck_using swarm create' -l open -d 'open to Petals peers, with none of the protections of members'

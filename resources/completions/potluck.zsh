@@ -774,7 +774,7 @@ _shtab_potluck_swarm_defaults_added=0
 
 _shtab_potluck_swarm_create_options=(
   "(- : *)"{-h,--help}"[show this help message and exit]"
-  "--revision[branch, tag or commit on the hub (default\: the current main)]:revision:"
+  "--revision[commit, branch or tag on the hub, with no slash (default\: main)]:revision:"
   "*--bootstrap[where members find the swarm\: an address printed by \`potluck bootstrap\`\; repeatable]:ADDRESS:"
   "--public[let anybody become a member without an invite, for a minute of work, and on probation at first]"
   "--open[open to Petals peers, with none of the protections of members]"

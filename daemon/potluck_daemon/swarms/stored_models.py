@@ -91,6 +91,7 @@ class ModelMover:
         self._source = source
         self._target = target
         self._stopped = threading.Event()
+        self._copied: dict[tuple[int, int], str] = {}  # inode -> its copy, in the folder that is being copied
         self.state = Move(str(target), Progress(0, total_bytes), is_done=False)
 
     def stop(self) -> None:
@@ -127,6 +128,7 @@ class ModelMover:
     def _copy(self, path: Path, target: Path) -> None:
         half = target.with_name(f".{target.name}.moving")
         shutil.rmtree(half, ignore_errors=True)
+        self._copied.clear()
         try:
             shutil.copytree(path, half, symlinks=True, copy_function=self._copy_file)
             half.rename(target)
@@ -137,8 +139,13 @@ class ModelMover:
     def _copy_file(self, source: str, target: str) -> str:
         if self._stopped.is_set():
             raise InterruptedError
+        found = os.lstat(source)
+        first = self._copied.setdefault((found.st_dev, found.st_ino), target)
+        if first != target:  # a second name of a file, as pinned files have
+            os.link(first, target)
+            return target
         copied = shutil.copy2(source, target)
-        self._add(os.lstat(source).st_blocks * 512)
+        self._add(found.st_blocks * 512)
         return str(copied)
 
     def _add(self, num_bytes: int) -> None:
