@@ -121,4 +121,4 @@ def _content(path: Path) -> str:
     except OSError as error:
         raise UsageError(f"cannot read the invite in {path}: {error.strerror}") from error
     except UnicodeDecodeError:
-        raise UsageError(f"{path} holds no invite", hint="it is one line that begins with `potluck2:`") from None
+        raise UsageError(f"{path} holds no invite", hint="it is one line that begins with `potluck4:`") from None

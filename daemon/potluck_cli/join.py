@@ -8,6 +8,7 @@ import time
 from dataclasses import dataclass
 
 from potluck_control import schema
+from potluck_control.client import ControlClient
 from potluck_control.methods import members, swarms
 from potluck_control.places import find_places
 from potluck_control.states import Reason, State
@@ -36,6 +37,7 @@ EXAMPLES = """\
   potluck join    (your second computer; `potluck members add-computer` shows the invite on the first)"""
 
 _PATIENCE_S = 30.0  # for members that just come online
+_SETTLE_S = 5.0  # for a daemon that turns to another swarm
 _CONFIRM_S = 10.0  # for a leader's computer that is online
 
 
@@ -61,40 +63,61 @@ def run(args: argparse.Namespace) -> int:
     if lacks_engine(find_places()):
         make_engine(quiet=args.json)
     ensure_started()
-    made = daemon().call(schema.JOIN, schema.JoinParams(secret))
-    patience_s = _PATIENCE_S
+    made, patience_s = daemon().call(schema.JOIN, schema.JoinParams(secret)), _PATIENCE_S
     if decode_invite(secret).ticket is not None:
         patience_s = TICKET_LIVES_S
-        print(f"On your other computer, confirm the name of this one: {machine_name()}", file=sys.stderr)
+        say(f"On your other computer, confirm the name of this one: {machine_name()}", file=sys.stderr)
     joined, why = _follow(made, patience_s, shows=not args.json)
     if joined.is_joined:
         lines = [f"Joined {joined.name}, which runs {joined.model}. See: potluck status"]
         if not joined.is_confirmed:
             lines.append("You are not confirmed yet: that happens when a leader's computer is online.")
     else:
-        lines = [f"Not in {joined.name} yet. {why}.", "Joining goes on in the background. See: potluck status"]
+        lines = [f"Not in {joined.name} yet. {why}", "Joining goes on in the background. See: potluck status"]
     if enable_system_service():
         lines.append(f"The service runs. {STARTS_WITH_MACHINE}")
     return answer(args, joined, lines)
 
 
 def _follow(made: schema.Joined, patience_s: float, *, shows: bool) -> tuple[JoinedSwarm, str]:
-    """Wait until somebody lets this computer in and a leader confirms it. Return what came of it, and what it lacks.
+    """Wait until somebody lets this computer in and a leader confirms its person; return also what it waits for.
 
     Raises:
-        PotluckError: the swarm refuses the invite, or the engine failed.
+        PotluckError: the swarm refuses this computer, or the engine failed.
     """
     client = daemon()
     served = next((each.name for each in client.call(swarms.LIST).swarms if each.is_served), made.name)
     if served != made.name:
-        return _found(made), f"This computer serves {served}: potluck config set serve.swarm {made.name}"
-    now, entered_at = time.monotonic(), None
+        why = f"This computer serves {served}; to change that: potluck config set serve.swarm {made.name}"
+        return JoinedSwarm(made.name, made.model, is_joined=False, is_confirmed=False), why
+    stuck_at = time.monotonic()
 
-    def step(status: schema.Status) -> str | None:
-        ...
+    def enter(status: schema.Status) -> str | None:
+        nonlocal stuck_at
+        now = time.monotonic()
+        if status.state is State.STARTING or status.reason is Reason.START_UP:
+            stuck_at = now
+        has_patience = now - stuck_at < (patience_s if status.state is State.JOINING else _SETTLE_S)
+        return status.text if has_patience and not _is_in(client, made.name) else None
+
+    def be_confirmed(status: schema.Status) -> str | None:
+        waits = not status.is_confirmed and time.monotonic() - entered_at < _CONFIRM_S
+        return "Waiting for a leader's computer to confirm you" if waits else None
+
+    try:
+        status = follow(client, schema.STATUS, client.call(schema.STATUS), enter, shows=shows)
+        is_in, entered_at = _is_in(client, made.name), time.monotonic()
+        if is_in:
+            status = follow(client, schema.STATUS, status, be_confirmed, shows=shows)
+    except KeyboardInterrupt:
+        say(f"Joining goes on in the background. To give up: potluck leave {made.name}", file=sys.stderr)
+        raise
+    if not is_in and status.state is State.ERROR:
+        raise PotluckError(status.text, hint=f"it will be tried again; to give up: potluck leave {made.name}")
+    return JoinedSwarm(made.name, made.model, is_in, is_in and status.is_confirmed), f"{status.text}."
 
 
-def _is_in(name: str) -> bool:
-    """Return whether this computer belongs to the swarm, as a guest or member."""
-    found = daemon().call(members.LIST, members.SwarmParams(name))
+def _is_in(client: ControlClient, name: str) -> bool:
+    """Return whether this computer belongs to a swarm, as a guest or member."""
+    found = client.call(members.LIST, members.SwarmParams(name))
     return found.is_open or any(member.is_you for member in found.members)

@@ -14,7 +14,8 @@ from potluck_cli.options import answer
 
 DESCRIPTION = """\
 Leave a swarm and forget your key in it; only a new invite brings you back. If you joined another swarm, it is served
-next. Your ledger keeps what you earned. To stop for a while, use `potluck pause`."""
+next. Your ledger keeps what you earned. A founder who leaves loses the founder's key as well; `potluck members
+recovery-code` shows what brings it back. To stop for a while, use `potluck pause`."""
 EXAMPLES = """\
   potluck leave
   potluck leave friends"""
@@ -23,6 +24,7 @@ RESULT = Left
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("name", metavar="SWARM", nargs="?", help="a swarm you joined (default: the one you serve)")
+    parser.add_argument("--yes", action="store_true", help="even if the founder's key is lost by it")
 
 
 def run(args: argparse.Namespace) -> int:
@@ -30,7 +32,7 @@ def run(args: argparse.Namespace) -> int:
     name = args.name or _served(client)
     if name is None:
         raise UsageError("you serve no swarm", hint="potluck join")
-    left = client.call(swarms.LEAVE, LeaveParams(name))
+    left = client.call(swarms.LEAVE, LeaveParams(name, is_sure=args.yes))
     now = _served(client)
     return answer(args, left, [f"Left {name}." + (f" {now} is served now." if now is not None else "")])
 

@@ -119,7 +119,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--keep",
         type=between(0, _MAX_DECISIONS),
         metavar="N",
-        help="only their first N decisions go on to count (default: all of them)"
+        help="only their first N decisions go on to count (default: all of them)",
     )
     demoted.add_argument("--yes", action="store_true", help="don't ask, even if people lose their place by it")
     demoted.set_defaults(act=_demote)
@@ -139,7 +139,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     recovered.set_defaults(act=_recover)
 
     added = actions.add_parser("add-computer", help="show an invite with which another computer becomes yours")
-    added.add_argument("--confirm", type=_name, metavar="NAME", help="confirm the computer of this name, which used the invite")
+    added.add_argument(
+        "--confirm", type=_person, metavar="NAME", help="confirm the computer of this name, which used the invite"
+    )
     added.set_defaults(act=_add_computer)
 
     backup = actions.add_parser("backup", help="write your keys to a file, encrypted with a password")
@@ -162,13 +164,20 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _add_person(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("name", type=_name, metavar="PERSON", help="the person's name or id, as the list shows it")
+    parser.add_argument("name", type=_person, metavar="PERSON", help="the person's name or id, as the list shows it")
 
 
 def _name(text: str) -> str:
-    if not 1 <= len(text) <= _MAX_NAME:
-        raise argparse.ArgumentTypeError(f"names have between 1 and {_MAX_NAME} letters")
+    """Read a name, or the empty default."""
+    if len(text) > _MAX_NAME:
+        raise argparse.ArgumentTypeError(f"names have at most {_MAX_NAME} letters")
     return text
+
+
+def _person(text: str) -> str:
+    if not text:
+        raise argparse.ArgumentTypeError("expected a name")
+    return _name(text)
 
 
 def _list(args: argparse.Namespace) -> int:
@@ -211,14 +220,14 @@ def _rank(member: methods.Member) -> str:
 def _to_confirm(found: methods.MembersList) -> list[str]:
     """Return lines about those for whom the user has to do something."""
     waiting = [member.name for member in found.members if member.waits]
-    lines = [f"To let in {', '.join(waiting)}: potluck members confirm NAME"] if waiting and found.may_lead else []
+    lines = [f"To let in {', '.join(waiting)}: potluck members confirm NAME"] if waiting else []
     if found.asking:
-        lines.append(f'{found.asking} asks to be a computer of yours: {_confirming(found.asking)}')
+        lines.append(f"{found.asking} asks to be a computer of yours: {_confirming(found.asking)}")
     return ["", *lines] if lines else []
 
 
 def _day(at: float) -> str:
-    return time.strftime("%d %b %Y", time.localtime(at))
+    return time.strftime("%d %b %Y", time.localtime(at)) if at else ""
 
 
 def _confirm(args: argparse.Namespace) -> int:
@@ -239,7 +248,7 @@ def _demote(args: argparse.Namespace) -> int:
     client, params = daemon(), methods.PromoteParams(args.name, is_admin=False, swarm=args.swarm, keep=args.keep)
     effects = _effects(client.call(methods.PROMOTE, replace(params, is_trial=True)))
     if effects and not args.yes:
-        print(*effects, sep="\n", file=sys.stderr)
+        say(*effects, sep="\n", file=sys.stderr)
         if args.json or not sys.stdin.isatty():
             raise UsageError("nothing was changed, because people would lose or regain their place", hint="add --yes")
         if not _agrees(f"Make {args.name} an ordinary member?"):
@@ -297,7 +306,7 @@ def _add_computer(args: argparse.Namespace) -> int:
     if not asking:
         raise UsageError("no computer used the invite in time", hint="make another one: potluck members add-computer")
     if not _agrees(f"{asking} asks to be one of your computers. Does it show this name?"):
-        print("It was not added.")
+        say("It was not added.")
         return 1
     return _changed(args, client.call(computers.CONFIRM, computers.ConfirmParams(asking, made.swarm)))
 

@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from potluck_control.formatting import rounded
+from potluck_control.formatting import duration, rounded
 from potluck_control.schema import SwarmOutlook
 
 from potluck.membership.invite import link_of
@@ -58,6 +58,7 @@ class SwarmOverview:
     replicas: tuple[int, ...]
     gaps: tuple[int, ...]
     outlook: SwarmOutlook | None
+    leader_heard_at: float | None = None  # when this computer last heard of a leader's; null: not known
 
 
 def replicas(swarm: Swarm, servers: Sequence[LiveServer]) -> list[int]:
@@ -103,6 +104,11 @@ def page(swarm: Swarm, servers: Sequence[LiveServer], terminal: Terminal) -> lis
         lines.append(terminal.styled("Every block is served.", Style.GREEN))
     seen = _outlook(swarm, servers)
     return lines if seen is None else [*lines, *outlook_lines(seen)]
+
+
+def leader_heard(at: float, now: float) -> str:
+    """Return a sentence about when a computer of the founder or an admin was last heard."""
+    return f"A leader's computer was last heard {duration(now - at)} ago."
 
 
 def outlook_lines(seen: SwarmOutlook) -> list[str]:

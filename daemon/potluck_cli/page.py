@@ -88,7 +88,7 @@ class _Page:
 
     def __init__(self, membership: Membership, *, is_public: bool) -> None:
         swarm = membership.swarm
-        is_everybodys = swarm.is_open or membership.roster(time.time()).door is not None
+        is_everybodys = swarm.is_open or membership.members().public_invite is not None
         self.membership = membership
         self.readers = Readers(is_public, names=is_everybodys or not is_public)
         self._file = kept_page((find_places() if is_service_user() else user_places()).state, swarm.prefix)

@@ -17,7 +17,7 @@ from potluck_control.states import State
 from potluck_cli.connect import daemon
 from potluck_cli.durations import clock
 from potluck_cli.options import answer
-from potluck_cli.overview import outlook_lines
+from potluck_cli.overview import leader_heard, outlook_lines
 from potluck_cli.terminal import STRIP_LEGEND, Style, Terminal, strip, wrapped
 
 DESCRIPTION = """\
@@ -70,6 +70,7 @@ def room(terminal: Terminal) -> int | None:
 def _rows(status: Status, terminal: Terminal, now: float) -> Iterator[tuple[str, str]]:
     if status.swarm is not None:
         yield from _swarm_rows(status.swarm, terminal, now)
+        yield from (("members" if number == 0 else "", line) for number, line in enumerate(_membership(status, now)))
     people = f"{status.sessions} session{'' if status.sessions == 1 else 's'}"
     yield "speed", f"{status.tokens_per_s:.1f} tokens/s, {people}, {status.tokens_today:,} tokens today"
     load = status.load
@@ -130,6 +131,13 @@ def _swarm_rows(swarm: SwarmStatus, terminal: Terminal, now: float) -> Iterator[
         yield "", terminal.styled(f"nobody serves {gaps} of {swarm.num_blocks} blocks", Style.YELLOW)
     if swarm.outlook is not None:
         yield from (("", line) for line in outlook_lines(swarm.outlook))
+
+
+def _membership(status: Status, now: float) -> Iterator[str]:
+    if not status.is_confirmed:
+        yield "you are not confirmed yet: that happens when a leader's computer is online"
+    if status.leader_heard_at is not None:
+        yield leader_heard(status.leader_heard_at, now)
 
 
 def _strip_rows(swarm: SwarmStatus, terminal: Terminal, now: float) -> Iterator[tuple[str, str]]:

@@ -19,24 +19,23 @@ from potluck_daemon.swarms.new_model import NewModel
 
 from potluck.errors import CheckpointError, PotluckError, UsageError
 from potluck.manifest import Manifests
-from potluck.membership.invite import Invite, encode_invite, link_of
+from potluck.membership.invite import Invite, encode_invite, link_of, public_invite
 from potluck.membership.joined import JoinedSwarms
 from potluck.membership.leadership import (
     DAY_S,
     DEFAULT_DAYS,
     DEFAULT_PEOPLE,
     choose_model,
-    open_door,
-    public_invite,
+    public_seats,
     require_leader,
+    seats,
 )
-from potluck.membership.leadership import invite as new_invite
 from potluck.membership.membership import Membership
-from potluck.membership.statements import Statement
+from potluck.membership.records import MAX_PEOPLE_OF_INVITE
 from potluck.open_swarms import default_prefix
 from potluck.protocol.swarm import check_revision, check_swarm, new_swarm
 from potluck_cli import page as web_page
-from potluck_cli.connect import daemon, follow, hello_or_none, with_own_daemon
+from potluck_cli.connect import daemon, follow, hello_or_none, status_or_reason, with_own_daemon
 from potluck_cli.durations import parse_duration
 from potluck_cli.invites import (
     add_invite,
@@ -47,8 +46,8 @@ from potluck_cli.invites import (
     read_invite,
     swarm_of,
 )
-from potluck_cli.options import answer, folder_or_name, positive
-from potluck_cli.overview import SwarmOverview, live_servers, overview, page
+from potluck_cli.options import answer, between, folder_or_name
+from potluck_cli.overview import SwarmOverview, leader_heard, live_servers, overview, page
 from potluck_cli.terminal import Terminal, say
 
 if TYPE_CHECKING:
@@ -56,7 +55,7 @@ if TYPE_CHECKING:
 
 DESCRIPTION = """\
 A swarm is one model and the people who share it. Only its members can serve and use it; the founder and admins invite.
-With --public, anybody can become a member by about a minute of work, done by their computer.
+With --public, anybody can join, and is on probation at first.
 To start one: run `potluck bootstrap` on a machine that the others can reach, create the swarm with the address it
 prints, serve some blocks, and send an invite to friends over a channel you trust. Some people can join with it until it
 expires. `potluck members` shows and removes people."""
@@ -124,7 +123,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     kind.add_argument(
         "--public",
         action="store_true",
-        help="let anybody become a member without an invite, for a minute of work, and on probation at first",
+        help="let anybody become a member without being invited, on probation at first",
     )
     kind.add_argument(
         "--open", action="store_true", help="open to Petals peers, with none of the protections of members"
@@ -142,7 +141,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     invite = actions.add_parser("invite", help="print the invite to a swarm you joined")
     _add_name(invite)
     invite.add_argument("--bootstrap", action="append", default=[], metavar="ADDRESS", help="add this address")
-    invite.add_argument("--people", type=positive, default=DEFAULT_PEOPLE, help="who may use it (default: %(default)s)")
+    invite.add_argument(
+        "--people",
+        type=between(1, MAX_PEOPLE_OF_INVITE),
+        default=DEFAULT_PEOPLE,
+        help="who may use it (default: %(default)s)",
+    )
     invite.add_argument("--expires", metavar="TIME", default=f"{DEFAULT_DAYS}d", help="default: %(default)s")
     invite.add_argument(
         "--public", action="store_true", help="make the swarm public, or let another 10,000 people into a public one"
@@ -168,6 +172,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
     leave = actions.add_parser("leave", help="forget a swarm and your key in it")
     leave.add_argument("name", metavar="SWARM", help="a swarm you joined")
+    leave.add_argument("--yes", action="store_true", help="even if the founder's key is lost by it")
     leave.set_defaults(act=_leave)
 
 
@@ -206,9 +211,9 @@ def _create(args: argparse.Namespace) -> int:
     membership = joined.create(swarm, is_open=args.open)
     if not args.open:
         with contextlib.suppress(CheckpointError):  # some files are elsewhere, so members need copies of their own
-            membership = joined.learn(membership.swarm.name, [_choice(membership, checkpoint)])
+            membership = _choose(joined, membership, checkpoint)
     if args.public:
-        membership = joined.learn(membership.swarm.name, [open_door(membership, time.time())])
+        membership = _make_public(joined, membership)
     swarm, invite = membership.swarm, _new_invite(joined, membership, DEFAULT_PEOPLE, DEFAULT_DAYS)
     if not args.json:
         who = f"{DEFAULT_PEOPLE} people may join with this invite"
@@ -232,7 +237,14 @@ def _join(args: argparse.Namespace) -> int:
 def _leave(args: argparse.Namespace) -> int:
     if is_service_user():
         raise UsageError("the machine's service would not notice", hint=f"potluck leave {args.name}")
-    JoinedSwarms().remove(args.name)
+    joined = JoinedSwarms()
+    membership = joined.load().get(args.name)
+    if membership is not None and membership.founder_seed is not None and not args.yes:
+        raise UsageError(
+            f"you founded {args.name}, and leaving it deletes the founder's key",
+            hint="write down its recovery code (potluck members recovery-code), then add --yes",
+        )
+    joined.remove(args.name)
     return answer(args, LeftSwarm(args.name), [f"Left {args.name}."])
 
 
@@ -256,12 +268,12 @@ def _model(args: argparse.Namespace) -> int:
 def _sign_model(args: argparse.Namespace) -> ModelChange:
     joined = known_swarms()
     membership = joined.find(args.swarm)
-    require_leader(membership, time.time())
+    require_leader(membership)
     from potluck.checkpoint import open_checkpoint
 
     checkpoint = open_checkpoint(_source(args.model), progress=True)
-    learned = joined.learn(membership.swarm.name, [_choice(membership, checkpoint)])
-    return ModelChange(membership.swarm.name, learned.swarm.model, is_pinned=bool(learned.swarm.weights))
+    changed = _choose(joined, membership, checkpoint)
+    return ModelChange(membership.swarm.name, changed.swarm.model, is_pinned=bool(changed.swarm.weights))
 
 
 def _source(model: str) -> str:
@@ -269,12 +281,16 @@ def _source(model: str) -> str:
     return str(bundled_checkpoint(model) or model)
 
 
-def _choice(membership: Membership, checkpoint: Checkpoint) -> Statement:
-    """Return the statement that a swarm has this model, with its files if all of them are here."""
+def _choose(joined: JoinedSwarms, membership: Membership, checkpoint: Checkpoint) -> Membership:
+    """Give the swarm this model, with its files if all of them are here. Raises CheckpointError."""
     name = checkpoint.folder.resolve().name if checkpoint.is_local else checkpoint.name
-    folder = str(checkpoint.folder)
-    model = NewModel(name, checkpoint.num_blocks, checkpoint.revision, files=folder)
-    return choose_model(membership, model.pinned(Manifests(find_places().state / "manifests")), time.time())
+    model = NewModel(name, checkpoint.num_blocks, checkpoint.revision, files=str(checkpoint.folder))
+    pinned = model.pinned(Manifests(find_places().state / "manifests"))
+    return joined.lead(membership.swarm.name, lambda leader: [choose_model(leader, pinned)])[0]
+
+
+def _make_public(joined: JoinedSwarms, membership: Membership) -> Membership:
+    return joined.lead(membership.swarm.name, lambda leader: [public_seats(leader, time.time())])[0]
 
 
 def _reading(change: ModelChange) -> str | None:
@@ -294,7 +310,7 @@ def _invite(args: argparse.Namespace) -> int:
             "nobody could find the swarm with this invite", hint="let the daemon serve it, or add --bootstrap"
         )
     if args.public:
-        membership = joined.learn(swarm.name, [open_door(membership, time.time())])
+        membership = _make_public(joined, membership)
     membership = replace(membership, swarm=check_swarm(replace(swarm, bootstrap_peers=peers)))
     invite = _new_invite(joined, membership, args.people, parse_duration(args.expires) / DAY_S)
     if not args.bootstrap:
@@ -322,18 +338,17 @@ def _warn_of_reach(prefix: str = "") -> None:
 
 
 def _new_invite(joined: JoinedSwarms, membership: Membership, people: int, days: float) -> str:
-    """Return an invite, and keep the statement that makes it valid; the next node of this computer spreads it.
+    """Return an invite, and keep what makes it valid; the next node of this computer spreads it.
 
-    The invite of an open or public swarm is no secret and needs no new statement.
+    The invite of an open or public swarm is no secret and needs nothing new.
     """
-    if membership.swarm.is_open:
-        return encode_invite(Invite(membership.swarm))
-    public = public_invite(membership, time.time())
-    if public is not None:
-        return encode_invite(public)
-    statement, invite = new_invite(membership, time.time(), people=people, days=days)
-    joined.learn(membership.swarm.name, [statement])
-    return encode_invite(invite)
+    swarm = membership.swarm
+    made = Invite(swarm) if swarm.is_open else public_invite(membership)
+    if made is None:
+        offer, seed = seats(time.time(), people=people, days=days)
+        _, entries = joined.lead(swarm.name, lambda _: [offer])
+        made = Invite(swarm, seed, entries[-1].data)
+    return encode_invite(made)
 
 
 def _list(args: argparse.Namespace) -> int:
@@ -363,4 +378,15 @@ def _list(args: argparse.Namespace) -> int:
 def _show(args: argparse.Namespace) -> int:
     membership = with_own_daemon(swarm_of(args))
     swarm, servers = membership.swarm, asyncio.run(live_servers(membership))
-    return answer(args, overview(swarm, servers), page(swarm, servers, Terminal()))
+    heard_at = _leader_heard_at(swarm.name)
+    seen = replace(overview(swarm, servers), leader_heard_at=heard_at)
+    lines = page(swarm, servers, Terminal())
+    return answer(args, seen, lines if heard_at is None else [*lines, leader_heard(heard_at, time.time())])
+
+
+def _leader_heard_at(swarm: str) -> float | None:
+    """Return when the daemon last heard of a leader's computer; None: it has not, or it does not serve this swarm."""
+    status = status_or_reason()
+    if not isinstance(status, schema.Status) or status.swarm is None or status.swarm.name != swarm:
+        return None
+    return status.leader_heard_at

@@ -5,31 +5,30 @@ from pathlib import Path
 
 import pytest
 from helpers.members import founded
-from potluck_cli.bootstrap import KeptRoster
+from potluck_cli.bootstrap import KeptMembers
 from potluck_cli.main import main
 
 from potluck.membership.identity import Identity
 from potluck.membership.invite import link_of
-from potluck.membership.membership import read_all
 
 FOUNDER = founded(Identity.generate(), now_s=time.time())
 LINK = link_of(FOUNDER.swarm)
 
 
-def people(kept: KeptRoster) -> list[str]:
-    return [person.name for person in kept.load().roster(time.time()).people]
+def people(kept: KeptMembers) -> list[str]:
+    return [person.name for person in kept.load().members().people.values()]
 
 
 def test_a_meeting_point_knows_after_a_restart_who_belongs_to_the_swarm_unless_its_list_is_damaged(
     tmp_path: Path,
 ) -> None:
-    kept = KeptRoster(LINK, tmp_path)
+    kept = KeptMembers(LINK, tmp_path)
     assert people(kept) == []
-    kept.learn(read_all(kept.membership.swarm.founder_key or b"", FOUNDER.statements))
-    assert people(KeptRoster(LINK, tmp_path)) == ["Ana"]
+    kept.learn(FOUNDER.records)
+    assert people(KeptMembers(LINK, tmp_path)) == ["Ana"]
     for path in tmp_path.glob("bootstrap-*"):
         path.write_bytes(b"damaged")
-    assert people(KeptRoster(LINK, tmp_path)) == []
+    assert people(KeptMembers(LINK, tmp_path)) == []
     assert list(tmp_path.glob("*.broken-*")), "it is set aside"
 
 

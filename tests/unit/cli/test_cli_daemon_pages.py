@@ -111,6 +111,13 @@ def test_the_page_of_a_serving_machine_has_everything_on_it(monkeypatch: pytest.
 LARGE = schema.SwarmStatus("friends", "a-model-with-a-name", 80, (34, 42), (1, 2) * 40, NOW - 300)
 
 
+def test_the_page_says_of_a_guest_what_is_missing_and_when_a_leader_was_last_heard() -> None:
+    guest = lines(replace(SERVING, is_confirmed=False, leader_heard_at=NOW - 7200))
+    assert "you are not confirmed yet: that happens when a leader's computer is online" in guest
+    assert "A leader's computer was last heard 2 h 0 min ago." in guest
+    assert "leader" not in lines(SERVING)
+
+
 def test_the_page_keeps_to_the_width_of_the_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TERM", "xterm")
     notice = "a notice that is longer than a narrow terminal"

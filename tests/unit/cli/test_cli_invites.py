@@ -41,7 +41,7 @@ def test_an_invite_comes_from_a_file_standard_input_a_hidden_question_or_an_argu
 
 
 def test_a_file_without_an_invite_is_a_usage_error(tmp_path: Path) -> None:
-    for content in (b"", b"\xff\xfe", b"potluck2:AAAA", b"A" * 100_000):
+    for content in (b"", b"\xff\xfe", b"potluck4:AAAA", b"A" * 100_000):
         (tmp_path / "invite").write_bytes(content)
         with pytest.raises(UsageError):
             read("--file", str(tmp_path / "invite"))
@@ -52,7 +52,7 @@ def test_another_program_reads_the_swarm_from_a_pipe_instead_of_its_arguments() 
     add_swarm(parser)
     for words in (["--swarm", INVITE], [f"--swarm={INVITE}"], [INVITE]):
         given = passed_on(words)
-        assert "potluck2:" not in " ".join(given)
+        assert "potluck4:" not in " ".join(given)
         assert re.fullmatch(r"--invite-file /dev/fd/\d+", " ".join(given))
         assert swarm_of(parser.parse_args(given)).swarm == SWARM
 

@@ -1,0 +1,200 @@
+"""`potluck members` and `potluck join`: what they show, ask and wait for, with a daemon that answers as told."""
+
+import io
+import json
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from helpers.members import founded
+from potluck_cli import join, members
+from potluck_cli.main import main
+from potluck_cli.terminal import Terminal
+from potluck_control import schema
+from potluck_control.methods import computers, swarms
+from potluck_control.methods import members as methods
+from potluck_control.states import Reason, State
+from test_cli_top import Screen
+
+from potluck.membership.identity import Identity
+from potluck.membership.invite import Invite, encode_invite, machine_invite
+from potluck.membership.leadership import seats
+
+ANA = methods.Member("Ana", "aa11aa11", "founder", 1.0, "", True, False, ())
+BOB = methods.Member("Bob", "bb22bb22", "guest", 1.0, "3fa9c2d1", False, True, (), "Ana")
+EVE = replace(BOB, name="Eve", waits=True)
+PEOPLE = methods.MembersList("friends", (ANA, BOB, EVE), (), may_lead=True, is_founder=True, asking="old laptop")
+DONE = methods.MembersChanged("friends", "done", is_known=True)
+WAITING = schema.Status(State.JOINING, Reason.NOT_ADMITTED, "Waiting until a member is online", 0.0, "1")
+SERVING = schema.Status(State.SERVING, Reason.NONE, "Serving blocks 0:4 of tiny", 0.0, "1", is_confirmed=False)
+
+
+class Daemon:
+    """Answers each method with its result, the last one again and again, and keeps what it was asked."""
+
+    def __init__(self, **answers: object) -> None:
+        self.answers = {name.replace("__", "."): value for name, value in answers.items()}
+        self.asked: list[Any] = []
+
+    def call(self, method: schema.Method[Any, Any], params: object = None) -> Any:
+        self.asked.append(params)
+        found = self.answers[method.name]
+        if isinstance(found, list):
+            return found.pop(0) if len(found) > 1 else found[0]
+        return found(params) if callable(found) else found
+
+
+@pytest.fixture
+def daemon(monkeypatch: pytest.MonkeyPatch) -> Callable[..., Daemon]:
+    def install(**answers: object) -> Daemon:
+        made = Daemon(**answers)
+        for module in (members, join):
+            monkeypatch.setattr(module, "daemon", lambda: made)
+        return made
+
+    return install
+
+
+def test_guests_and_what_the_user_may_do_about_them_are_listed(
+    daemon: Callable[..., Daemon], capsys: pytest.CaptureFixture[str]
+) -> None:
+    daemon(members__list=PEOPLE)
+    assert main(["members"]) == 0
+    said = capsys.readouterr().out
+    for words in (
+        "not confirmed yet",
+        "waits to be let in",
+        "To let in Eve: potluck members confirm NAME",
+        "old laptop asks to be a computer of yours: potluck members add-computer --confirm 'old laptop'",
+    ):
+        assert words in said
+
+
+def test_demoting_says_who_loses_a_place_and_goes_on_only_if_the_user_agrees(
+    daemon: Callable[..., Daemon], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def promote(params: methods.PromoteParams) -> methods.MembersChanged:
+        return replace(DONE, lost=("Kim",), returned=("Max",))
+
+    for answer, options, code, asked in (
+        (None, (), 2, [True]),  # a script
+        (None, ("--yes",), 0, [True, False]),
+        ("n", (), 1, [True]),
+        ("y", (), 0, [True, False]),
+    ):
+        made = daemon(members__promote=promote)
+        monkeypatch.setattr(sys, "stdin", Screen() if answer else io.StringIO())
+        monkeypatch.setattr("builtins.input", lambda _, said=answer: said)
+        assert main(["members", "demote", "Eve", "--keep", "3", *options]) == code
+        assert [params.is_trial for params in made.asked] == asked
+        assert {params.keep for params in made.asked} == {3}
+        if code != 0:
+            assert "Not confirmed any more: Kim.\nMembers again: Max." in capsys.readouterr().err
+    assert main(["members", "demote", "Eve", "--keep", "-1"]) == 2
+
+
+def test_a_leaders_decisions_are_numbered_for_keep(
+    daemon: Callable[..., Daemon], capsys: pytest.CaptureFixture[str]
+) -> None:
+    found = (methods.Decision("confirm", "Bob"), methods.Decision("end_invite", "3fa9c2d1"))
+    daemon(members__decisions=methods.Decisions("friends", "Eve", found))
+    assert main(["members", "decisions", "Eve"]) == 0
+    assert capsys.readouterr().out.splitlines() == ["    1  confirmed Bob", "    2  ended the invite 3fa9c2d1"]
+
+
+def test_a_computer_is_confirmed_by_the_name_it_shows(
+    daemon: Callable[..., Daemon], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    invite = computers.MachineInvite("friends", "potluck4:abc", time.time() + 600)
+    made = daemon(computers__add=invite, members__list=[replace(PEOPLE, asking=""), PEOPLE], computers__confirm=DONE)
+    monkeypatch.setattr(members, "_LOOK_S", 0.0)
+    assert main(["members", "add-computer"]) == 0, "a script goes on"
+    assert "potluck4:abc" in capsys.readouterr().out
+    assert len(made.asked) == 1
+    monkeypatch.setattr(sys, "stdin", Screen())
+    monkeypatch.setattr("builtins.input", lambda question: "y" if question.startswith("old laptop asks") else "n")
+    assert main(["members", "add-computer"]) == 0
+    assert main(["members", "add-computer", "--confirm", "attic"]) == 0
+    confirmed = [params.name for params in made.asked if isinstance(params, computers.ConfirmParams)]
+    assert confirmed == ["old laptop", "attic"]
+
+
+def test_a_qr_code_is_drawn_where_it_fits(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    assert len(members._qr_code("potluck4:" + "a" * 100, Terminal(Screen()))) > 20
+    assert members._qr_code("potluck4:" + "a" * 900, Terminal(Screen())) == []
+    assert members._qr_code("potluck4:", Terminal(io.StringIO())) == []
+
+
+# -- joining -----------------------------------------------------------------------------------------------------------
+
+FOUNDER = founded(Identity.generate(), now_s=time.time())
+
+
+def invite() -> str:
+    offer, seed = seats(time.time())
+    leader, entries = FOUNDER.writing([offer], time.time())
+    return encode_invite(Invite(leader.swarm, seed, entries[-1].data))
+
+
+@pytest.fixture
+def joining(
+    daemon: Callable[..., Daemon], monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> Callable[..., tuple[int, str, str]]:
+    """Joins with a daemon that answers like this; returns the exit code, and what was printed."""
+    for name, value in (
+        ("lacks_engine", lambda _: False),
+        ("ensure_started", lambda: ""),
+        ("enable_system_service", lambda: False),
+        ("_PATIENCE_S", 0.0),
+        ("_SETTLE_S", 0.0),
+        ("_CONFIRM_S", 0.0),
+        ("TICKET_LIVES_S", 0.0),
+    ):
+        monkeypatch.setattr(join, name, value)
+
+    def go(secret: str, *options: str, **answers: object) -> tuple[int, str, str]:
+        served = swarms.Swarms((swarms.JoinedSwarm("home", "model", 12, False, True),))
+        daemon(**{"join": schema.Joined("home", "model"), "swarms__list": served, **answers})
+        (tmp_path / "invite").write_text(secret)
+        code = main(["join", "--file", str(tmp_path / "invite"), *options])
+        return (code, *capsys.readouterr())
+
+    return go
+
+
+YOU, NOBODY = PEOPLE, replace(PEOPLE, members=())
+
+
+def test_only_somebody_who_was_let_in_has_joined(joining: Callable[..., tuple[int, str, str]]) -> None:
+    for found, status, words in (
+        (YOU, SERVING, "Joined home, which runs model. See: potluck status\nYou are not confirmed yet"),
+        (YOU, replace(SERVING, is_confirmed=True), "Joined home, which runs model. See: potluck status\n"),
+        (NOBODY, WAITING, "Not in home yet. Waiting until a member is online.\nJoining goes on in the background."),
+        (NOBODY, replace(WAITING, state=State.PAUSED, text="Paused by you"), "Not in home yet. Paused by you."),
+    ):
+        code, out, _ = joining(invite(), members__list=found, status=status)
+        assert (code, out[: len(words)]) == (0, words)
+    _, out, _ = joining(invite(), "--json", members__list=YOU, status=SERVING)
+    assert json.loads(out) == {"name": "home", "model": "model", "is_joined": True, "is_confirmed": False}
+
+
+def test_a_refused_invite_is_an_error_and_another_swarm_that_is_served_is_named(
+    joining: Callable[..., tuple[int, str, str]],
+) -> None:
+    refused = replace(WAITING, state=State.ERROR, text="The invite has expired")
+    code, _, err = joining(invite(), members__list=NOBODY, status=refused)
+    assert (code, "The invite has expired (it will be tried again" in err) == (1, True)
+    other = swarms.Swarms((swarms.JoinedSwarm("work", "model", 12, False, True),))
+    code, out, _ = joining(invite(), swarms__list=other)
+    assert (code, "potluck config set serve.swarm home" in out) == (0, True)
+
+
+def test_a_further_computer_says_which_name_to_confirm(joining: Callable[..., tuple[int, str, str]]) -> None:
+    secret = encode_invite(machine_invite(FOUNDER, time.time()))
+    _, _, err = joining(secret, members__list=NOBODY, status=WAITING)
+    assert f"confirm the name of this one: {join.machine_name()}" in err
