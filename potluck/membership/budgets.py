@@ -20,9 +20,8 @@ from potluck.protocol.blocks import PeerId, PersonId, each_for_itself
 Key = TypeVar("Key")
 Value = TypeVar("Value")
 
-_MAX_REFUSALS = 4  # in a row of one stranger, each with an answer; then it is thrown out
 _THROWN_OUT_S = 30.0
-_MAX_REMEMBERED = 4096  # accounts, and strangers that were thrown out
+_MAX_REMEMBERED = 4096  # accounts
 _MINUTE_S = 60.0
 
 
@@ -39,6 +38,7 @@ class Allowance:
     streams: int  # open at a time
     log_lines: int  # that it may cause in a minute; a session has one, and another at its end
     dials: int  # that it may ask for in a minute; each costs a process
+    refusals: int  # with an answer in a minute; then it is thrown out
 
 
 PERSON = Allowance(
@@ -51,9 +51,10 @@ PERSON = Allowance(
     streams=512,  # a stream costs a file descriptor here and one in p2pd
     log_lines=60,
     dials=6,
+    refusals=600,  # whoever is refused waits for a second before the next try
 )
 NEWCOMER = replace(  # somebody on probation: enough for one server, or for one reader and one session at a time or two
-    PERSON, units_s=40.0, burst=400.0, requests=64, held_bytes=8 << 20, streams=32, log_lines=10, dials=2
+    PERSON, units_s=40.0, burst=400.0, requests=64, held_bytes=8 << 20, streams=32, log_lines=10, dials=2, refusals=60
 )
 STRANGERS = Allowance(
     units_s=40.0,
@@ -65,6 +66,7 @@ STRANGERS = Allowance(
     streams=16,  # to be told that they are not open to strangers
     log_lines=4,
     dials=1,
+    refusals=4,
 )
 ADDRESS = replace(STRANGERS, units_s=20.0, burst=100.0, requests=4, held_bytes=4 * MAX_PRESENTATION_BYTES)
 ONE_STRANGER = replace(
@@ -113,16 +115,20 @@ class _Account:
     requests: int = 0
     held_bytes: int = 0
     work_bytes: int = 0
-    refusals: int = 0  # in a row
+    out_until: float = 0.0  # thrown out
     log_lines: _Minute = field(init=False)
     dials: _Minute = field(init=False)
+    refusals: _Minute = field(init=False)
 
     def __post_init__(self) -> None:
-        self.log_lines, self.dials = _Minute(self.limits.log_lines), _Minute(self.limits.dials)
+        limits = self.limits
+        self.log_lines, self.dials = _Minute(limits.log_lines), _Minute(limits.dials)
+        self.refusals = _Minute(limits.refusals)
 
     def follow(self, limits: Allowance) -> None:
         """Take other limits, as of a newcomer whose probation has ended."""
-        self.limits, self.log_lines.most, self.dials.most = limits, limits.log_lines, limits.dials
+        self.limits, self.refusals.most = limits, limits.refusals
+        self.log_lines.most, self.dials.most = limits.log_lines, limits.dials
 
     def has_room(self, num_bytes: int, streams: int) -> bool:
         """Return whether so many streams more may open or, if none, a request of so many bytes be answered."""
@@ -182,7 +188,6 @@ class Budgets:
     _each: dict[PeerId, _Account] = field(default_factory=dict)
     _addresses: dict[str, _Account] = field(default_factory=dict)
     _strangers: _Account = field(default_factory=lambda: _Account(STRANGERS, STRANGERS.burst, 0.0))
-    _thrown_out: dict[PeerId, float] = field(default_factory=dict)
     _streams: int = 0
 
     def is_stranger(self, peer: PeerId) -> bool:
@@ -249,7 +254,7 @@ class Budgets:
         accounts = self._payers(peer, now)
         for account in accounts:
             account.refill(now)
-            account.units -= units
+            account.units = max(account.units - units, -account.limits.burst)
         return accounts[0].units >= 0
 
     def may_log(self, peer: PeerId, now: float) -> bool:
@@ -263,11 +268,13 @@ class Budgets:
     def _take(self, peer: PeerId, num_bytes: int, streams: int, now: float) -> Lease | Refused:
         accounts = self._payers(peer, now)
         own, is_stranger = accounts[0], len(accounts) > 1
-        if is_stranger and self._thrown_out.get(peer, now) > now:
+        if own.out_until > now:
             return Refused.THROW_OUT
         if not (own.has_room(num_bytes, streams) and own.spend(num_bytes, now)):
-            return self._refuse_stranger(peer, own, now) if is_stranger else Refused.FOR_NOW
-        own.refusals = 0
+            if own.refusals.may(now):
+                return Refused.FOR_NOW
+            own.out_until = now + _THROWN_OUT_S
+            return Refused.THROW_OUT
         if streams and self._streams >= self.max_streams and own.streams >= self._share():
             return Refused.FOR_NOW
         if is_stranger and not (self._strangers.has_room(num_bytes, streams) and self._strangers.spend(num_bytes, now)):
@@ -281,15 +288,6 @@ class Budgets:
         """Return how many streams each person gets when all are open, one more included."""
         holders = sum(account.streams > 0 for account in self._persons.values())
         return self.max_streams // (holders + 1)
-
-    def _refuse_stranger(self, peer: PeerId, own: _Account, now: float) -> Refused:
-        """Refuse a stranger that exceeds its own budget, or throw it out for doing so again."""
-        own.refusals += 1
-        if own.refusals <= _MAX_REFUSALS:
-            return Refused.FOR_NOW
-        _forget(self._thrown_out, lambda until: until <= now)
-        self._thrown_out[peer] = now + _THROWN_OUT_S
-        return Refused.THROW_OUT
 
     def _payers(self, peer: PeerId, now: float) -> tuple[_Account, ...]:
         """Return the account of the peer's person, or the stranger's own and that of all strangers."""
