@@ -1,7 +1,7 @@
 """What a member and a newcomer cost who send worthless things as fast as they can: `flood`.
 
-Both run in a process of their own, capped to one core: `python -m benchmarks.flooding SECONDS FOLDER SWARM VICTIM`. The victim is an
-engine. Its processor time and that of its p2pd are divided by the processor time of theirs.
+Both run in a process of their own, capped to one core: `python -m benchmarks.flooding SECONDS FOLDER SWARM VICTIM`.
+What the victim, an engine, and its p2pd spend beyond what honest calls cost is divided by what the attackers spend.
 """
 
 from __future__ import annotations
@@ -28,6 +28,7 @@ from benchmarks.local_swarm import LocalSwarm
 from benchmarks.models import checkpoint
 from potluck.directory import exchange
 from potluck.directory.coding import encode_push, encode_report
+from potluck.errors import NetworkError
 from potluck.membership.gate import PRESENT, ROSTER
 from potluck.membership.joined import JoinedSwarms
 from potluck.membership.membership import Membership
@@ -43,6 +44,7 @@ from potluck.membership.records import (
     read_record,
     sign,
 )
+from potluck.p2p.addresses import split_peer
 from potluck.p2p.config import HostConfig
 from potluck.p2p.libp2p import Libp2pHost
 from potluck.protocol.blocks import PeerId, Span
@@ -51,8 +53,10 @@ from potluck.wire.protocols import INFO
 
 _NUM_BLOCKS, _HIDDEN_SIZE = 2, 512
 _ATTACK_S, _SOAK_S = 30.0, 300.0
-_CALLERS = 8
+_IDLE_S = 10.0
+_CALLERS = 64
 _CALL_S = 5.0
+_ANSWER_S = 0.2  # for which an attacker waits
 _PAUSE_S = 0.02  # between two honest calls
 _VARIANTS = 200
 _BATCH = 30  # records of a message
@@ -71,18 +75,21 @@ def cost(soak: bool) -> Measured:
         victim = psutil.Process(engine.pid)
         for process in (victim, *victim.children(recursive=True)):
             process.cpu_affinity([last])
-        idle = asyncio.run(_honest_calls(swarm.membership, engine.peer_id, 5.0))
-        attackers = stack.enter_context(
-            _attackers([str(swarm.folder), mallory.swarm.name, engine.peer_id], first, seconds)
-        )
+        began_s = _cpu_s(victim)
+        idle = asyncio.run(_honest_calls(swarm.membership, engine.peer_id, _IDLE_S))
+        usual = (_cpu_s(victim) - began_s) / _IDLE_S
+        place = [str(swarm.folder), mallory.swarm.name, str(engine.wait_online()["addresses"][0])]
+        attackers = stack.enter_context(_attackers(place, first, seconds))
         before = _cpu_s(victim), _cpu_s(psutil.Process(attackers.pid))
+        began = time.monotonic()
         busy = asyncio.run(_honest_calls(swarm.membership, engine.peer_id, seconds - 2.0))
         theirs = _cpu_s(psutil.Process(attackers.pid)) - before[1]
-        spent = _cpu_s(victim) - before[0]
+        spent = _cpu_s(victim) - before[0] - usual * (time.monotonic() - began)
         output, _ = attackers.communicate(timeout=60)
     ratio = _p95(busy) / _p95(idle)
     detail = {
         "victim_cpu_s": round(spent, 2),
+        "victim_usual_cpu_s": round(usual * seconds, 2),
         "attackers_cpu_s": round(theirs, 2),
         "honest_p95_over_idle": round(ratio, 2),
         "honest_p95_ms": [round(_p95(each) * 1e3, 2) for each in (idle, busy)],
@@ -144,7 +151,8 @@ def _config(membership: Membership) -> HostConfig:
     return HostConfig(membership=membership.for_client(), bootstrap_peers=peers, patience_s=20.0)
 
 
-async def _attack(seconds: float, folder: Path, name: str, victim: PeerId) -> None:
+async def _attack(seconds: float, folder: Path, name: str, address: str) -> None:
+    victim, way = split_peer(address)
     answers: Counter[str] = Counter()
     async with contextlib.AsyncExitStack() as stack:
         hosts = []
@@ -161,23 +169,23 @@ async def _attack(seconds: float, folder: Path, name: str, victim: PeerId) -> No
                 assert host.members is not None
                 calls = itertools.cycle(_worthless(membership, host))
                 for _ in range(_CALLERS):
-                    group.create_task(_send_for_ever(host, victim, calls, end, answers))
+                    group.create_task(_send_for_ever(host, victim, way, calls, end, answers))
     print(dict(answers))
 
 
 async def _send_for_ever(
-    host: Libp2pHost, victim: PeerId, calls: Iterator[tuple[str, bytes]], end: float, answers: Counter[str]
+    host: Libp2pHost, victim: PeerId, way: str, calls: Iterator[tuple[str, bytes]], end: float, answers: Counter[str]
 ) -> None:
     while time.monotonic() < end:
         protocol, body = next(calls)
         try:
-            await host._running().call_directly(victim, protocol, body, timeout_s=_CALL_S)
+            await host._running().call_directly(victim, protocol, body, timeout_s=_ANSWER_S)
             answers["taken"] += 1
         except RemoteError as error:
             answers[error.code.name.lower()] += 1
             if error.code is Code.UNREACHABLE:  # thrown out
-                with contextlib.suppress(RemoteError):
-                    await host.call(victim, INFO, b"", timeout_s=_CALL_S)
+                with contextlib.suppress(NetworkError):
+                    await host._running().connect(victim, [way], timeout_s=_ANSWER_S)
 
 
 def _worthless(membership: Membership, host: Libp2pHost) -> list[tuple[str, bytes]]:
@@ -228,4 +236,4 @@ def _worthless(membership: Membership, host: Libp2pHost) -> list[tuple[str, byte
 
 
 if __name__ == "__main__":
-    asyncio.run(_attack(float(sys.argv[1]), Path(sys.argv[2]), sys.argv[3], PeerId(sys.argv[4])))
+    asyncio.run(_attack(float(sys.argv[1]), Path(sys.argv[2]), sys.argv[3], sys.argv[4]))
