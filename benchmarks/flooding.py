@@ -81,14 +81,17 @@ def cost(soak: bool) -> Measured:
         place = [str(swarm.folder), mallory.swarm.name, str(engine.wait_online()["addresses"][0])]
         attackers = stack.enter_context(_attackers(place, first, seconds))
         before = _cpu_s(victim), _cpu_s(psutil.Process(attackers.pid))
+        own_s = sum(victim.cpu_times()[:2])
         began = time.monotonic()
         busy = asyncio.run(_honest_calls(swarm.membership, engine.peer_id, seconds - 2.0))
         theirs = _cpu_s(psutil.Process(attackers.pid)) - before[1]
         spent = _cpu_s(victim) - before[0] - usual * (time.monotonic() - began)
+        own_s = sum(victim.cpu_times()[:2]) - own_s
         output, _ = attackers.communicate(timeout=60)
     ratio = _p95(busy) / _p95(idle)
     detail = {
         "victim_cpu_s": round(spent, 2),
+        "victim_without_p2pd_cpu_s": round(own_s, 2),
         "victim_usual_cpu_s": round(usual * seconds, 2),
         "attackers_cpu_s": round(theirs, 2),
         "honest_p95_over_idle": round(ratio, 2),
