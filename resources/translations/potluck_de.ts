@@ -165,6 +165,22 @@
         <translation>Ein Freund ist beigetreten</translation>
     </message>
     <message>
+        <source>Waiting to be let into the swarm “{swarm}”: {names}. Decide on the page People.</source>
+        <translation>Warten auf Aufnahme in den Schwarm „{swarm}“: {names}. Entscheide auf der Seite Leute.</translation>
+    </message>
+    <message>
+        <source>Somebody waits to be let in</source>
+        <translation>Jemand wartet auf Aufnahme</translation>
+    </message>
+    <message>
+        <source>{name} asks to be one of your computers. Confirm it on the page People.</source>
+        <translation>{name} möchte einer deiner Computer werden. Bestätige ihn auf der Seite Leute.</translation>
+    </message>
+    <message>
+        <source>Another computer of yours?</source>
+        <translation>Noch ein Computer von dir?</translation>
+    </message>
+    <message>
         <source>Potluck {version} is available.</source>
         <translation>Potluck {version} ist verfügbar.</translation>
     </message>
@@ -301,10 +317,6 @@
         <translation>Lädt Blöcke</translation>
     </message>
     <message>
-        <source>Doing the work that joining this swarm costs: {tries} of about {average} tries</source>
-        <translation>Leistet die Arbeit, die der Beitritt zu diesem Schwarm kostet: {tries} von etwa {average} Versuchen</translation>
-    </message>
-    <message>
         <source>Can&apos;t join the swarm yet: {why}</source>
         <translation>Der Schwarm ist noch nicht erreichbar: {why}</translation>
     </message>
@@ -431,10 +443,6 @@
     <message>
         <source>when the right file is back</source>
         <translation>wenn die richtige Datei wieder da ist</translation>
-    </message>
-    <message>
-        <source>when the swarm tries it again</source>
-        <translation>wenn der Schwarm es wieder versucht</translation>
     </message>
     <message>
         <source>when the computer wakes up</source>
@@ -749,6 +757,10 @@
         <translation>Prüft, ob du den Computer brauchst</translation>
     </message>
     <message>
+        <source>Waiting for you to confirm this computer on your other one</source>
+        <translation>Wartet, bis du diesen Computer auf deinem anderen bestätigst</translation>
+    </message>
+    <message>
         <source>The computer is going to sleep</source>
         <translation>Der Computer geht in den Ruhezustand</translation>
     </message>
@@ -1013,6 +1025,10 @@
         <translation>Macht gerade Platz</translation>
     </message>
     <message>
+        <source>You are not confirmed yet: that happens when a leader&apos;s computer is online.</source>
+        <translation>Du bist noch nicht bestätigt: Das geschieht, sobald ein Computer des Gründers oder eines Admins online ist.</translation>
+    </message>
+    <message>
         <source>Not known yet</source>
         <translation>Noch nicht bekannt</translation>
     </message>
@@ -1175,6 +1191,10 @@
         <translation>Im Einsatz mit {percent} %</translation>
     </message>
     <message>
+        <source>Waiting to be let in</source>
+        <translation>Wartet auf Aufnahme</translation>
+    </message>
+    <message>
         <source>Finishing</source>
         <translation>Kommt zum Ende</translation>
     </message>
@@ -1224,10 +1244,6 @@
     <message>
         <source>Removed from the swarm</source>
         <translation>Aus dem Schwarm entfernt</translation>
-    </message>
-    <message>
-        <source>Waiting for a member</source>
-        <translation>Wartet auf ein Mitglied</translation>
     </message>
     <message>
         <source>{left}. Shuts down by {time}.</source>
@@ -1750,38 +1766,6 @@
         <translation>starten mit: potluck start; warum, sagt: potluck logs</translation>
     </message>
     <message>
-        <source>this is not a code for a computer</source>
-        <translation>das ist kein Code für einen Computer</translation>
-    </message>
-    <message>
-        <source>it has five groups of four letters</source>
-        <translation>er hat fünf Gruppen zu vier Buchstaben</translation>
-    </message>
-    <message>
-        <source>the code has a wrong letter in it</source>
-        <translation>der Code hat einen falschen Buchstaben</translation>
-    </message>
-    <message>
-        <source>compare it with the one on the other computer</source>
-        <translation>vergleiche ihn mit dem auf dem anderen Computer</translation>
-    </message>
-    <message>
-        <source>the computer that showed the code refuses it</source>
-        <translation>der Computer, der den Code gezeigt hat, lehnt ihn ab</translation>
-    </message>
-    <message>
-        <source>the code is wrong, or it was used already: get a new one</source>
-        <translation>der Code ist falsch oder wurde schon benutzt: lass dir einen neuen zeigen</translation>
-    </message>
-    <message>
-        <source>the computer that showed the code cannot be reached</source>
-        <translation>der Computer, der den Code gezeigt hat, ist nicht erreichbar</translation>
-    </message>
-    <message>
-        <source>both computers have to be in one network; otherwise use a backup: potluck members backup</source>
-        <translation>beide Computer müssen im selben Netzwerk sein; sonst hilft eine Sicherung: potluck members backup</translation>
-    </message>
-    <message>
         <source>this computer cannot add others to your name</source>
         <translation>dieser Computer kann keine anderen in deinem Namen hinzufügen</translation>
     </message>
@@ -1790,20 +1774,8 @@
         <translation>tu es auf dem Computer, der dem Schwarm zuerst beigetreten ist</translation>
     </message>
     <message>
-        <source>no member has let you in yet</source>
-        <translation>noch hat dich kein Mitglied aufgenommen</translation>
-    </message>
-    <message>
         <source>try again when another member is online</source>
         <translation>versuche es wieder, wenn ein anderes Mitglied online ist</translation>
-    </message>
-    <message>
-        <source>nobody used the code in time</source>
-        <translation>niemand hat den Code rechtzeitig benutzt</translation>
-    </message>
-    <message>
-        <source>somebody tried wrong codes</source>
-        <translation>jemand hat falsche Codes ausprobiert</translation>
     </message>
     <message>
         <source>this is not a backup of Potluck, or it is damaged</source>
@@ -1838,28 +1810,12 @@
         <translation>diese Einladung stammt aus einer älteren Version</translation>
     </message>
     <message>
-        <source>ask its founder to update Potluck and to send a new one</source>
-        <translation>bitte den Gründer, Potluck zu aktualisieren und eine neue zu schicken</translation>
-    </message>
-    <message>
-        <source>this invite was not made by somebody who may invite</source>
-        <translation>diese Einladung stammt von jemandem, der nicht einladen darf</translation>
-    </message>
-    <message>
         <source>this invite has expired</source>
         <translation>diese Einladung ist abgelaufen</translation>
     </message>
     <message>
         <source>ask for another one</source>
         <translation>bitte um eine neue</translation>
-    </message>
-    <message>
-        <source>your swarm was made by an older version of Potluck</source>
-        <translation>dein Schwarm stammt aus einer älteren Version von Potluck</translation>
-    </message>
-    <message>
-        <source>its founder creates it anew and sends you an invite</source>
-        <translation>sein Gründer legt ihn neu an und schickt dir eine Einladung</translation>
     </message>
     <message>
         <source>the swarm does not admit this computer: {why}</source>
@@ -1906,20 +1862,12 @@
         <translation>aus deinem Teil des Netzes sind heute zu viele Leute beigetreten; versuche es morgen wieder</translation>
     </message>
     <message>
-        <source>the application is older than a day; leave the swarm and join it again</source>
-        <translation>der Antrag ist älter als ein Tag; verlasse den Schwarm und tritt ihm wieder bei</translation>
-    </message>
-    <message>
         <source>the invite has expired</source>
         <translation>die Einladung ist abgelaufen</translation>
     </message>
     <message>
         <source>the invite has been used up</source>
         <translation>die Einladung ist aufgebraucht</translation>
-    </message>
-    <message>
-        <source>the invite was withdrawn, or it was not made by somebody who may invite</source>
-        <translation>die Einladung wurde zurückgezogen oder stammt von jemandem, der nicht einladen darf</translation>
     </message>
     <message>
         <source>ask the person who invited you for a new invite</source>
@@ -2218,6 +2166,34 @@
         <translation>dieser Computer hat kein Netz</translation>
     </message>
     <message>
+        <source>ask its founder to create the swarm anew</source>
+        <translation>bitte den Gründer, den Schwarm neu anzulegen</translation>
+    </message>
+    <message>
+        <source>your swarm was made by an older version of Potluck, so its founder has to create it anew and invite you</source>
+        <translation>dein Schwarm stammt aus einer älteren Version von Potluck, daher muss der Gründer ihn neu anlegen und dich einladen</translation>
+    </message>
+    <message>
+        <source>your credits, downloads, settings and names stay</source>
+        <translation>deine Punkte, Downloads, Einstellungen und Namen bleiben</translation>
+    </message>
+    <message>
+        <source>the invite was ended, or it was not made by somebody who may invite</source>
+        <translation>die Einladung wurde beendet, oder sie stammt von jemandem, der nicht einladen darf</translation>
+    </message>
+    <message>
+        <source>this node lets nobody in</source>
+        <translation>dieser Knoten lässt niemanden ein</translation>
+    </message>
+    <message>
+        <source>the peer does not show that it belongs to the swarm</source>
+        <translation>die Gegenstelle zeigt nicht, dass sie zum Schwarm gehört</translation>
+    </message>
+    <message>
+        <source>the peer knows too little of the swarm; try again when it has met others</source>
+        <translation>die Gegenstelle weiß zu wenig über den Schwarm; versuche es wieder, wenn sie andere getroffen hat</translation>
+    </message>
+    <message>
         <source>only {free} are free at {path}</source>
         <translation>nur {free} sind frei unter {path}</translation>
     </message>
@@ -2420,8 +2396,16 @@
         <translation>lässt Neue herein</translation>
     </message>
     <message>
-        <source>joined {day}</source>
-        <translation>beigetreten am {day}</translation>
+        <source>waits to be let in</source>
+        <translation>wartet auf Aufnahme</translation>
+    </message>
+    <message>
+        <source>not confirmed yet</source>
+        <translation>noch nicht bestätigt</translation>
+    </message>
+    <message>
+        <source>known since {day}</source>
+        <translation>bekannt seit {day}</translation>
     </message>
     <message>
         <source>invited by {name}</source>
@@ -3094,10 +3078,6 @@
         <translation>erstelle einen anderen Schwarm: potluck swarm create</translation>
     </message>
     <message>
-        <source>the swarm cannot name this model: {why}</source>
-        <translation>der Schwarm kann dieses Modell nicht nennen: {why}</translation>
-    </message>
-    <message>
         <source>the swarm&apos;s model is being changed already</source>
         <translation>das Modell des Schwarms wird schon gewechselt</translation>
     </message>
@@ -3216,14 +3196,6 @@
     <message>
         <source>only a public swarm has enrollers</source>
         <translation>nur öffentliche Schwärme haben Personen, die andere einlassen</translation>
-    </message>
-    <message>
-        <source>ask an admin or the founder for a new invite, and join with it</source>
-        <translation>bitte um eine neue Einladung und tritt damit bei</translation>
-    </message>
-    <message>
-        <source>you have added {number} computers to this swarm, which is all that one person may</source>
-        <translation>du hast diesem Schwarm {number} Computer hinzugefügt, mehr darf eine Person nicht</translation>
     </message>
     <message>
         <source>cannot listen on {host} port {number}: {why}</source>
@@ -3358,12 +3330,64 @@
         <translation>das ist nicht der Wiederherstellungscode von {name}</translation>
     </message>
     <message>
-        <source>the code is wrong</source>
-        <translation>der Code ist falsch</translation>
+        <source>{name} is not confirmed yet</source>
+        <translation>{name} ist noch nicht bestätigt</translation>
     </message>
     <message>
-        <source>the other computer is not a member of the swarm</source>
-        <translation>der andere Computer ist kein Mitglied des Schwarms</translation>
+        <source>{name} is a member already</source>
+        <translation>{name} ist schon Mitglied</translation>
+    </message>
+    <message>
+        <source>this is you</source>
+        <translation>das bist du selbst</translation>
+    </message>
+    <message>
+        <source>this is the computer that you are using</source>
+        <translation>das ist der Computer, den du gerade benutzt</translation>
+    </message>
+    <message>
+        <source>you are a guest yourself</source>
+        <translation>du bist selbst noch nicht bestätigt</translation>
+    </message>
+    <message>
+        <source>try again when a leader&apos;s computer has been online</source>
+        <translation>versuche es wieder, wenn ein Computer des Gründers oder eines Admins online war</translation>
+    </message>
+    <message>
+        <source>no computer named {name} asks to be yours</source>
+        <translation>kein Computer namens {name} möchte deiner werden</translation>
+    </message>
+    <message>
+        <source>join the swarm there with an invite for one machine: potluck members add-computer</source>
+        <translation>tritt dort dem Schwarm mit einer Einladung für einen Computer bei: potluck members add-computer</translation>
+    </message>
+    <message>
+        <source>you founded {name}: if you leave, nobody can appoint admins, invite or confirm people, or remove them</source>
+        <translation>du hast {name} gegründet: Wenn du gehst, kann niemand mehr Admins ernennen, Leute einladen, bestätigen oder entfernen</translation>
+    </message>
+    <message>
+        <source>first write down its recovery code (potluck members recovery-code) or appoint an admin</source>
+        <translation>schreibe zuerst den Wiederherstellungscode auf (potluck members recovery-code) oder ernenne einen Admin</translation>
+    </message>
+    <message>
+        <source>your open invites would let in more people than you may invite</source>
+        <translation>mit deinen offenen Einladungen kämen mehr Leute herein, als du einladen darfst</translation>
+    </message>
+    <message>
+        <source>you have {number} computers in this swarm, which is all that one person may</source>
+        <translation>du hast {number} Computer in diesem Schwarm, mehr darf eine Person nicht haben</translation>
+    </message>
+    <message>
+        <source>remove one that you don&apos;t use: potluck members remove NAME --machine COMPUTER</source>
+        <translation>entferne einen, den du nicht benutzt: potluck members remove NAME --machine COMPUTER</translation>
+    </message>
+    <message>
+        <source>your key is on another computer</source>
+        <translation>dein Schlüssel ist auf einem anderen Computer</translation>
+    </message>
+    <message>
+        <source>this cannot be decided: {why}</source>
+        <translation>das lässt sich nicht entscheiden: {why}</translation>
     </message>
     <message>
         <source>join again: potluck join</source>
@@ -4576,24 +4600,36 @@
         <translation>bis {day}</translation>
     </message>
     <message>
-        <source>Withdraw…</source>
-        <translation>Zurückziehen…</translation>
+        <source>Open to everybody</source>
+        <translation>Offen für alle</translation>
+    </message>
+    <message>
+        <source>End…</source>
+        <translation>Beenden …</translation>
+    </message>
+    <message>
+        <source>End: {invite}</source>
+        <translation>Beenden: {invite}</translation>
+    </message>
+    <message>
+        <source>End this invite?</source>
+        <translation>Diese Einladung beenden?</translation>
+    </message>
+    <message>
+        <source>End the invite</source>
+        <translation>Einladung beenden</translation>
+    </message>
+    <message>
+        <source>Nobody can join with it any more. People who joined with it and are confirmed stay members. The others have to ask for another invite.</source>
+        <translation>Niemand kann mehr damit beitreten. Wer damit beigetreten und schon bestätigt ist, bleibt Mitglied. Die anderen brauchen eine neue Einladung.</translation>
+    </message>
+    <message>
+        <source>The invite has ended.</source>
+        <translation>Die Einladung ist beendet.</translation>
     </message>
     <message>
         <source>Invite {id}</source>
         <translation>Einladung {id}</translation>
-    </message>
-    <message>
-        <source>Withdraw {invite}</source>
-        <translation>{invite} zurückziehen</translation>
-    </message>
-    <message>
-        <source>Made {day}</source>
-        <translation>Erstellt am {day}</translation>
-    </message>
-    <message>
-        <source>Open to everybody, for some work</source>
-        <translation>Offen für alle, gegen etwas Rechenarbeit</translation>
     </message>
     <message>
         <source>Invite copied. Anybody can join with it, so it&apos;s no secret.</source>
@@ -4606,32 +4642,12 @@
             <numerusform>Einladung kopiert. Bis {day} können %n Leute damit beitreten.</numerusform>
         </translation>
     </message>
-    <message>
-        <source>Withdraw this invite?</source>
-        <translation>Diese Einladung zurückziehen?</translation>
-    </message>
-    <message>
-        <source>Withdraw</source>
-        <translation>Zurückziehen</translation>
-    </message>
-    <message>
-        <source>Nobody can join with it any more. People who joined with it stay members.</source>
-        <translation>Niemand kann mehr damit beitreten. Wer damit beigetreten ist, bleibt Mitglied.</translation>
-    </message>
-    <message>
-        <source>The invite was withdrawn.</source>
-        <translation>Die Einladung ist zurückgezogen.</translation>
-    </message>
 </context>
 <context>
     <name>JoinForm</name>
     <message>
         <source>Join this swarm</source>
         <translation>Diesem Schwarm beitreten</translation>
-    </message>
-    <message>
-        <source>Anybody may join, for about a minute of their computer&apos;s work</source>
-        <translation>Alle dürfen beitreten, für etwa eine Minute Arbeit ihres Computers</translation>
     </message>
     <message>
         <source>Choose a model</source>
@@ -4664,6 +4680,10 @@
     <message>
         <source>I have an invite</source>
         <translation>Ich habe eine Einladung</translation>
+    </message>
+    <message>
+        <source>Anybody may join, on probation at first</source>
+        <translation>Jeder darf beitreten, zunächst auf Probe</translation>
     </message>
     <message>
         <source>Invite</source>
@@ -4949,6 +4969,14 @@
         <translation>{name} (du)</translation>
     </message>
     <message>
+        <source>Let in</source>
+        <translation>Aufnehmen</translation>
+    </message>
+    <message>
+        <source>Let {name} in</source>
+        <translation>{name} aufnehmen</translation>
+    </message>
+    <message>
         <source>Make ordinary member</source>
         <translation>Admin-Rechte nehmen</translation>
     </message>
@@ -4973,6 +5001,10 @@
         <translation>{name} entfernen</translation>
     </message>
     <message>
+        <source>{name} is a member now.</source>
+        <translation>{name} ist jetzt Mitglied.</translation>
+    </message>
+    <message>
         <source>{name} is an admin now.</source>
         <translation>{name} ist jetzt Admin.</translation>
     </message>
@@ -4993,8 +5025,8 @@
         <translation>Nach höchstens einer Minute bedienen ihre Computer hier niemanden mehr, und niemand bedient sie. Das lässt sich nicht rückgängig machen. Zurück geht es nur mit einer Einladung.</translation>
     </message>
     <message>
-        <source>Also withdraw the invite they used, which still lets people in</source>
-        <translation>Auch die benutzte Einladung zurückziehen, mit der noch jemand beitreten kann</translation>
+        <source>Also end the invite they used, which still lets people in</source>
+        <translation>Auch die benutzte Einladung beenden, mit der noch andere hereinkommen</translation>
     </message>
     <message>
         <source>{name} was removed.</source>
@@ -5324,24 +5356,16 @@
 <context>
     <name>OtherComputer</name>
     <message>
-        <source>Add this computer</source>
-        <translation>Diesen Computer hinzufügen</translation>
-    </message>
-    <message>
         <source>Restore backup…</source>
         <translation>Sicherung einspielen…</translation>
-    </message>
-    <message>
-        <source>Code from the other computer</source>
-        <translation>Code vom anderen Computer</translation>
     </message>
     <message>
         <source>Password of the backup</source>
         <translation>Passwort der Sicherung</translation>
     </message>
     <message>
-        <source>There, People has “Add a computer…”, which shows a code.</source>
-        <translation>Dort zeigt die Seite Leute unter „Computer hinzufügen…“ einen Code.</translation>
+        <source>There, People has “Add a computer…”, which shows an invite to enter above. If that computer is gone, restore the backup of your keys.</source>
+        <translation>Dort gibt es unter Leute „Computer hinzufügen…“: Das zeigt eine Einladung, die du hier oben eingibst. Gibt es den Computer nicht mehr, spiele die Sicherung deiner Schlüssel ein.</translation>
     </message>
     <message>
         <source>My other computer</source>
@@ -5359,20 +5383,8 @@
         <translation>Computer hinzufügen…</translation>
     </message>
     <message>
-        <source>Code for the other computer</source>
-        <translation>Code für den anderen Computer</translation>
-    </message>
-    <message>
-        <source>Cancel</source>
-        <translation>Abbrechen</translation>
-    </message>
-    <message>
         <source>Your computers</source>
         <translation>Deine Computer</translation>
-    </message>
-    <message>
-        <source>On the other computer, choose “I use Potluck on another computer” and enter this code. Both must be in one network. It works once, until {time}.</source>
-        <translation>Wähle auf dem anderen Computer „Ich nutze Potluck auf einem anderen Computer“ und gib diesen Code ein. Beide müssen im selben Netzwerk sein. Er gilt einmal, bis {time}.</translation>
     </message>
     <message>
         <source>{name} is one of your computers now.</source>
@@ -5387,8 +5399,40 @@
         <translation>{name} entfernen</translation>
     </message>
     <message>
-        <source>Added {day}</source>
-        <translation>Dazugekommen am {day}</translation>
+        <source>Invite for the other computer</source>
+        <translation>Einladung für den anderen Computer</translation>
+    </message>
+    <message>
+        <source>Copy the invite</source>
+        <translation>Die Einladung kopieren</translation>
+    </message>
+    <message>
+        <source>Invite for the other computer as a QR code</source>
+        <translation>Einladung für den anderen Computer als QR-Code</translation>
+    </message>
+    <message>
+        <source>Hide</source>
+        <translation>Ausblenden</translation>
+    </message>
+    <message>
+        <source>On the other computer, enter this invite under “I have an invite”. Then confirm the computer here. The invite works once, until {time}.</source>
+        <translation>Gib diese Einladung auf dem anderen Computer unter „Ich habe eine Einladung“ ein. Bestätige den Computer danach hier. Die Einladung gilt einmal, bis {time}.</translation>
+    </message>
+    <message>
+        <source>Confirm</source>
+        <translation>Bestätigen</translation>
+    </message>
+    <message>
+        <source>Confirm {name}</source>
+        <translation>{name} bestätigen</translation>
+    </message>
+    <message>
+        <source>{name} asks to be one of your computers</source>
+        <translation>{name} möchte einer deiner Computer werden</translation>
+    </message>
+    <message>
+        <source>Confirm it only if it is yours and you have just entered the invite there.</source>
+        <translation>Bestätige ihn nur, wenn er dir gehört und du die Einladung gerade dort eingegeben hast.</translation>
     </message>
     <message>
         <source>Remove {name}?</source>
@@ -5847,6 +5891,14 @@
     <message>
         <source>You need a new invite to come back. You keep your points.</source>
         <translation>Zum Zurückkehren brauchst du eine neue Einladung. Deine Punkte behältst du.</translation>
+    </message>
+    <message>
+        <source>You founded this swarm, and the founder&apos;s key on this computer is deleted. Without its recovery code (page People), nobody can ever appoint admins again.</source>
+        <translation>Du hast diesen Schwarm gegründet, und der Gründerschlüssel auf diesem Computer wird gelöscht. Ohne den Wiederherstellungscode (Seite Leute) kann nie wieder jemand Admins ernennen.</translation>
+    </message>
+    <message>
+        <source>It has no admin, so nobody can invite, confirm or remove people either.</source>
+        <translation>Es gibt keinen Admin, daher kann auch niemand mehr Leute einladen, bestätigen oder entfernen.</translation>
     </message>
 </context>
 <context>

@@ -165,6 +165,22 @@
         <translation>Se ha unido un amigo</translation>
     </message>
     <message>
+        <source>Waiting to be let into the swarm “{swarm}”: {names}. Decide on the page People.</source>
+        <translation>Esperan entrar en el enjambre «{swarm}»: {names}. Decide en la página Personas.</translation>
+    </message>
+    <message>
+        <source>Somebody waits to be let in</source>
+        <translation>Alguien espera entrar</translation>
+    </message>
+    <message>
+        <source>{name} asks to be one of your computers. Confirm it on the page People.</source>
+        <translation>{name} pide ser uno de tus ordenadores. Confírmalo en la página Personas.</translation>
+    </message>
+    <message>
+        <source>Another computer of yours?</source>
+        <translation>¿Otro ordenador tuyo?</translation>
+    </message>
+    <message>
         <source>Potluck {version} is available.</source>
         <translation>Potluck {version} está disponible.</translation>
     </message>
@@ -301,10 +317,6 @@
         <translation>Cargando bloques</translation>
     </message>
     <message>
-        <source>Doing the work that joining this swarm costs: {tries} of about {average} tries</source>
-        <translation>Haciendo el trabajo que cuesta entrar en este enjambre: {tries} de unos {average} intentos</translation>
-    </message>
-    <message>
         <source>Can&apos;t join the swarm yet: {why}</source>
         <translation>Aún no se puede entrar en el enjambre: {why}</translation>
     </message>
@@ -431,10 +443,6 @@
     <message>
         <source>when the right file is back</source>
         <translation>cuando vuelva el archivo correcto</translation>
-    </message>
-    <message>
-        <source>when the swarm tries it again</source>
-        <translation>cuando el enjambre lo pruebe de nuevo</translation>
     </message>
     <message>
         <source>when the computer wakes up</source>
@@ -749,6 +757,10 @@
         <translation>Comprueba si necesitas el ordenador</translation>
     </message>
     <message>
+        <source>Waiting for you to confirm this computer on your other one</source>
+        <translation>Esperando a que confirmes este ordenador en el otro</translation>
+    </message>
+    <message>
         <source>The computer is going to sleep</source>
         <translation>El ordenador se va a suspender</translation>
     </message>
@@ -1013,6 +1025,10 @@
         <translation>Haciéndose a un lado</translation>
     </message>
     <message>
+        <source>You are not confirmed yet: that happens when a leader&apos;s computer is online.</source>
+        <translation>Aún no estás confirmado: ocurre cuando está en línea un ordenador de quien fundó el enjambre o de un administrador.</translation>
+    </message>
+    <message>
         <source>Not known yet</source>
         <translation>Aún no se sabe</translation>
     </message>
@@ -1175,6 +1191,10 @@
         <translation>Sirviendo al {percent} %</translation>
     </message>
     <message>
+        <source>Waiting to be let in</source>
+        <translation>Esperando entrar</translation>
+    </message>
+    <message>
         <source>Finishing</source>
         <translation>Terminando</translation>
     </message>
@@ -1224,10 +1244,6 @@
     <message>
         <source>Removed from the swarm</source>
         <translation>Fuera del enjambre</translation>
-    </message>
-    <message>
-        <source>Waiting for a member</source>
-        <translation>Esperando a un miembro</translation>
     </message>
     <message>
         <source>{left}. Shuts down by {time}.</source>
@@ -1750,38 +1766,6 @@
         <translation>inícielo con: potluck start; vea por qué con: potluck logs</translation>
     </message>
     <message>
-        <source>this is not a code for a computer</source>
-        <translation>esto no es un código para un ordenador</translation>
-    </message>
-    <message>
-        <source>it has five groups of four letters</source>
-        <translation>tiene cinco grupos de cuatro letras</translation>
-    </message>
-    <message>
-        <source>the code has a wrong letter in it</source>
-        <translation>el código tiene una letra equivocada</translation>
-    </message>
-    <message>
-        <source>compare it with the one on the other computer</source>
-        <translation>compáralo con el del otro ordenador</translation>
-    </message>
-    <message>
-        <source>the computer that showed the code refuses it</source>
-        <translation>el ordenador que mostró el código lo rechaza</translation>
-    </message>
-    <message>
-        <source>the code is wrong, or it was used already: get a new one</source>
-        <translation>el código es incorrecto o ya se usó: pide uno nuevo</translation>
-    </message>
-    <message>
-        <source>the computer that showed the code cannot be reached</source>
-        <translation>no se llega al ordenador que mostró el código</translation>
-    </message>
-    <message>
-        <source>both computers have to be in one network; otherwise use a backup: potluck members backup</source>
-        <translation>ambos ordenadores deben estar en la misma red; si no, usa una copia de seguridad: potluck members backup</translation>
-    </message>
-    <message>
         <source>this computer cannot add others to your name</source>
         <translation>este ordenador no puede añadir otros a tu nombre</translation>
     </message>
@@ -1790,20 +1774,8 @@
         <translation>hazlo en el ordenador que se unió primero al enjambre</translation>
     </message>
     <message>
-        <source>no member has let you in yet</source>
-        <translation>ningún miembro te ha admitido todavía</translation>
-    </message>
-    <message>
         <source>try again when another member is online</source>
         <translation>inténtalo cuando otro miembro esté en línea</translation>
-    </message>
-    <message>
-        <source>nobody used the code in time</source>
-        <translation>nadie usó el código a tiempo</translation>
-    </message>
-    <message>
-        <source>somebody tried wrong codes</source>
-        <translation>alguien probó códigos incorrectos</translation>
     </message>
     <message>
         <source>this is not a backup of Potluck, or it is damaged</source>
@@ -1838,28 +1810,12 @@
         <translation>esta invitación es de una versión anterior</translation>
     </message>
     <message>
-        <source>ask its founder to update Potluck and to send a new one</source>
-        <translation>pide a quien fundó el enjambre que actualice Potluck y envíe una nueva</translation>
-    </message>
-    <message>
-        <source>this invite was not made by somebody who may invite</source>
-        <translation>esta invitación es de alguien que no puede invitar</translation>
-    </message>
-    <message>
         <source>this invite has expired</source>
         <translation>esta invitación ha caducado</translation>
     </message>
     <message>
         <source>ask for another one</source>
         <translation>pide otra</translation>
-    </message>
-    <message>
-        <source>your swarm was made by an older version of Potluck</source>
-        <translation>tu enjambre es de una versión anterior de Potluck</translation>
-    </message>
-    <message>
-        <source>its founder creates it anew and sends you an invite</source>
-        <translation>quien lo fundó lo crea de nuevo y te envía una invitación</translation>
     </message>
     <message>
         <source>the swarm does not admit this computer: {why}</source>
@@ -1906,20 +1862,12 @@
         <translation>hoy ha entrado demasiada gente desde tu parte de la red; vuelve a intentarlo mañana</translation>
     </message>
     <message>
-        <source>the application is older than a day; leave the swarm and join it again</source>
-        <translation>la solicitud tiene más de un día; sal del enjambre y vuelve a entrar</translation>
-    </message>
-    <message>
         <source>the invite has expired</source>
         <translation>la invitación ha caducado</translation>
     </message>
     <message>
         <source>the invite has been used up</source>
         <translation>la invitación está agotada</translation>
-    </message>
-    <message>
-        <source>the invite was withdrawn, or it was not made by somebody who may invite</source>
-        <translation>la invitación fue retirada o es de alguien que no puede invitar</translation>
     </message>
     <message>
         <source>ask the person who invited you for a new invite</source>
@@ -2218,6 +2166,34 @@
         <translation>este equipo no tiene red</translation>
     </message>
     <message>
+        <source>ask its founder to create the swarm anew</source>
+        <translation>pide a quien fundó el enjambre que lo cree de nuevo</translation>
+    </message>
+    <message>
+        <source>your swarm was made by an older version of Potluck, so its founder has to create it anew and invite you</source>
+        <translation>tu enjambre es de una versión anterior de Potluck, así que quien lo fundó tiene que crearlo de nuevo e invitarte</translation>
+    </message>
+    <message>
+        <source>your credits, downloads, settings and names stay</source>
+        <translation>conservas tus puntos, descargas, ajustes y nombres</translation>
+    </message>
+    <message>
+        <source>the invite was ended, or it was not made by somebody who may invite</source>
+        <translation>la invitación se anuló o no la hizo alguien que pueda invitar</translation>
+    </message>
+    <message>
+        <source>this node lets nobody in</source>
+        <translation>este nodo no deja entrar a nadie</translation>
+    </message>
+    <message>
+        <source>the peer does not show that it belongs to the swarm</source>
+        <translation>el otro nodo no demuestra que pertenece al enjambre</translation>
+    </message>
+    <message>
+        <source>the peer knows too little of the swarm; try again when it has met others</source>
+        <translation>el otro nodo sabe muy poco del enjambre; inténtalo cuando haya encontrado a otros</translation>
+    </message>
+    <message>
         <source>only {free} are free at {path}</source>
         <translation>solo hay {free} libres en {path}</translation>
     </message>
@@ -2420,8 +2396,16 @@
         <translation>deja entrar a los nuevos</translation>
     </message>
     <message>
-        <source>joined {day}</source>
-        <translation>miembro desde el {day}</translation>
+        <source>waits to be let in</source>
+        <translation>espera entrar</translation>
+    </message>
+    <message>
+        <source>not confirmed yet</source>
+        <translation>aún sin confirmar</translation>
+    </message>
+    <message>
+        <source>known since {day}</source>
+        <translation>desde el {day}</translation>
     </message>
     <message>
         <source>invited by {name}</source>
@@ -3094,10 +3078,6 @@
         <translation>crea otro enjambre: potluck swarm create</translation>
     </message>
     <message>
-        <source>the swarm cannot name this model: {why}</source>
-        <translation>el enjambre no puede nombrar este modelo: {why}</translation>
-    </message>
-    <message>
         <source>the swarm&apos;s model is being changed already</source>
         <translation>el modelo del enjambre ya se está cambiando</translation>
     </message>
@@ -3216,14 +3196,6 @@
     <message>
         <source>only a public swarm has enrollers</source>
         <translation>solo un enjambre público tiene personas que admiten a otras</translation>
-    </message>
-    <message>
-        <source>ask an admin or the founder for a new invite, and join with it</source>
-        <translation>pide una invitación nueva y únete con ella</translation>
-    </message>
-    <message>
-        <source>you have added {number} computers to this swarm, which is all that one person may</source>
-        <translation>has añadido {number} ordenadores a este enjambre, el máximo por persona</translation>
     </message>
     <message>
         <source>cannot listen on {host} port {number}: {why}</source>
@@ -3358,12 +3330,64 @@
         <translation>no es el código de recuperación de {name}</translation>
     </message>
     <message>
-        <source>the code is wrong</source>
-        <translation>el código es incorrecto</translation>
+        <source>{name} is not confirmed yet</source>
+        <translation>{name} aún no tiene confirmación</translation>
     </message>
     <message>
-        <source>the other computer is not a member of the swarm</source>
-        <translation>el otro ordenador no es miembro del enjambre</translation>
+        <source>{name} is a member already</source>
+        <translation>{name} ya es miembro</translation>
+    </message>
+    <message>
+        <source>this is you</source>
+        <translation>eres tú</translation>
+    </message>
+    <message>
+        <source>this is the computer that you are using</source>
+        <translation>este es el ordenador que estás usando</translation>
+    </message>
+    <message>
+        <source>you are a guest yourself</source>
+        <translation>tú tampoco tienes confirmación todavía</translation>
+    </message>
+    <message>
+        <source>try again when a leader&apos;s computer has been online</source>
+        <translation>inténtalo cuando haya estado en línea un ordenador de quien fundó el enjambre o de un administrador</translation>
+    </message>
+    <message>
+        <source>no computer named {name} asks to be yours</source>
+        <translation>ningún ordenador llamado {name} pide ser tuyo</translation>
+    </message>
+    <message>
+        <source>join the swarm there with an invite for one machine: potluck members add-computer</source>
+        <translation>únete allí al enjambre con una invitación para un solo ordenador: potluck members add-computer</translation>
+    </message>
+    <message>
+        <source>you founded {name}: if you leave, nobody can appoint admins, invite or confirm people, or remove them</source>
+        <translation>fundaste {name}: si sales, nadie podrá nombrar administradores ni invitar, confirmar o quitar a nadie</translation>
+    </message>
+    <message>
+        <source>first write down its recovery code (potluck members recovery-code) or appoint an admin</source>
+        <translation>antes anota su código de recuperación (potluck members recovery-code) o nombra a un administrador</translation>
+    </message>
+    <message>
+        <source>your open invites would let in more people than you may invite</source>
+        <translation>con tus invitaciones abiertas entraría más gente de la que puedes invitar</translation>
+    </message>
+    <message>
+        <source>you have {number} computers in this swarm, which is all that one person may</source>
+        <translation>tienes {number} ordenadores en este enjambre, el máximo por persona</translation>
+    </message>
+    <message>
+        <source>remove one that you don&apos;t use: potluck members remove NAME --machine COMPUTER</source>
+        <translation>quita uno que no uses: potluck members remove NAME --machine COMPUTER</translation>
+    </message>
+    <message>
+        <source>your key is on another computer</source>
+        <translation>tu clave está en otro ordenador</translation>
+    </message>
+    <message>
+        <source>this cannot be decided: {why}</source>
+        <translation>esto no se puede decidir: {why}</translation>
     </message>
     <message>
         <source>join again: potluck join</source>
@@ -4576,24 +4600,36 @@
         <translation>hasta el {day}</translation>
     </message>
     <message>
-        <source>Withdraw…</source>
-        <translation>Retirar…</translation>
+        <source>Open to everybody</source>
+        <translation>Abierta a todos</translation>
+    </message>
+    <message>
+        <source>End…</source>
+        <translation>Anular…</translation>
+    </message>
+    <message>
+        <source>End: {invite}</source>
+        <translation>Anular: {invite}</translation>
+    </message>
+    <message>
+        <source>End this invite?</source>
+        <translation>¿Anular esta invitación?</translation>
+    </message>
+    <message>
+        <source>End the invite</source>
+        <translation>Anular la invitación</translation>
+    </message>
+    <message>
+        <source>Nobody can join with it any more. People who joined with it and are confirmed stay members. The others have to ask for another invite.</source>
+        <translation>Ya nadie podrá unirse con ella. Quien se unió con ella y ya está confirmado sigue siendo miembro. Los demás tendrán que pedir otra.</translation>
+    </message>
+    <message>
+        <source>The invite has ended.</source>
+        <translation>La invitación está anulada.</translation>
     </message>
     <message>
         <source>Invite {id}</source>
         <translation>Invitación {id}</translation>
-    </message>
-    <message>
-        <source>Withdraw {invite}</source>
-        <translation>Retirar: {invite}</translation>
-    </message>
-    <message>
-        <source>Made {day}</source>
-        <translation>Creada el {day}</translation>
-    </message>
-    <message>
-        <source>Open to everybody, for some work</source>
-        <translation>Abierto a todos, por un poco de trabajo</translation>
     </message>
     <message>
         <source>Invite copied. Anybody can join with it, so it&apos;s no secret.</source>
@@ -4606,32 +4642,12 @@
             <numerusform>Invitación copiada. %n personas pueden unirse con ella hasta el {day}.</numerusform>
         </translation>
     </message>
-    <message>
-        <source>Withdraw this invite?</source>
-        <translation>¿Retirar esta invitación?</translation>
-    </message>
-    <message>
-        <source>Withdraw</source>
-        <translation>Retirar</translation>
-    </message>
-    <message>
-        <source>Nobody can join with it any more. People who joined with it stay members.</source>
-        <translation>Nadie más podrá unirse con ella. Quienes ya se unieron siguen siendo miembros.</translation>
-    </message>
-    <message>
-        <source>The invite was withdrawn.</source>
-        <translation>La invitación se ha retirado.</translation>
-    </message>
 </context>
 <context>
     <name>JoinForm</name>
     <message>
         <source>Join this swarm</source>
         <translation>Unirse a este enjambre</translation>
-    </message>
-    <message>
-        <source>Anybody may join, for about a minute of their computer&apos;s work</source>
-        <translation>Cualquiera puede unirse a cambio de un minuto de trabajo de su ordenador, más o menos</translation>
     </message>
     <message>
         <source>Choose a model</source>
@@ -4664,6 +4680,10 @@
     <message>
         <source>I have an invite</source>
         <translation>Tengo una invitación</translation>
+    </message>
+    <message>
+        <source>Anybody may join, on probation at first</source>
+        <translation>Cualquiera puede unirse, al principio a prueba</translation>
     </message>
     <message>
         <source>Invite</source>
@@ -4949,6 +4969,14 @@
         <translation>{name} (tú)</translation>
     </message>
     <message>
+        <source>Let in</source>
+        <translation>Dejar entrar</translation>
+    </message>
+    <message>
+        <source>Let {name} in</source>
+        <translation>Dejar entrar a {name}</translation>
+    </message>
+    <message>
         <source>Make ordinary member</source>
         <translation>Quitar administración</translation>
     </message>
@@ -4973,6 +5001,10 @@
         <translation>Quitar a {name}</translation>
     </message>
     <message>
+        <source>{name} is a member now.</source>
+        <translation>{name} ya es miembro.</translation>
+    </message>
+    <message>
         <source>{name} is an admin now.</source>
         <translation>{name} ya administra el enjambre.</translation>
     </message>
@@ -4993,8 +5025,8 @@
         <translation>En menos de un minuto sus ordenadores dejan de servir aquí y nadie los atiende. No se puede deshacer. Solo pueden volver con una invitación.</translation>
     </message>
     <message>
-        <source>Also withdraw the invite they used, which still lets people in</source>
-        <translation>Retirar también la invitación que usaron, que todavía sirve para unirse</translation>
+        <source>Also end the invite they used, which still lets people in</source>
+        <translation>Anular también la invitación que usó, que aún deja entrar a otros</translation>
     </message>
     <message>
         <source>{name} was removed.</source>
@@ -5324,24 +5356,16 @@
 <context>
     <name>OtherComputer</name>
     <message>
-        <source>Add this computer</source>
-        <translation>Añadir este ordenador</translation>
-    </message>
-    <message>
         <source>Restore backup…</source>
         <translation>Restaurar copia…</translation>
-    </message>
-    <message>
-        <source>Code from the other computer</source>
-        <translation>Código del otro ordenador</translation>
     </message>
     <message>
         <source>Password of the backup</source>
         <translation>Contraseña de la copia</translation>
     </message>
     <message>
-        <source>There, People has “Add a computer…”, which shows a code.</source>
-        <translation>Allí, Personas tiene «Añadir un ordenador…», que muestra un código.</translation>
+        <source>There, People has “Add a computer…”, which shows an invite to enter above. If that computer is gone, restore the backup of your keys.</source>
+        <translation>Allí, en Personas, «Añadir un ordenador…» muestra una invitación para introducir aquí arriba. Si ya no tienes ese ordenador, restaura la copia de tus claves.</translation>
     </message>
     <message>
         <source>My other computer</source>
@@ -5359,20 +5383,8 @@
         <translation>Añadir un ordenador…</translation>
     </message>
     <message>
-        <source>Code for the other computer</source>
-        <translation>Código para el otro ordenador</translation>
-    </message>
-    <message>
-        <source>Cancel</source>
-        <translation>Cancelar</translation>
-    </message>
-    <message>
         <source>Your computers</source>
         <translation>Tus ordenadores</translation>
-    </message>
-    <message>
-        <source>On the other computer, choose “I use Potluck on another computer” and enter this code. Both must be in one network. It works once, until {time}.</source>
-        <translation>En el otro ordenador, elige «Uso Potluck en otro ordenador» y escribe este código. Ambos deben estar en la misma red. Vale una vez, hasta las {time}.</translation>
     </message>
     <message>
         <source>{name} is one of your computers now.</source>
@@ -5387,8 +5399,40 @@
         <translation>Quitar a {name}</translation>
     </message>
     <message>
-        <source>Added {day}</source>
-        <translation>Desde el {day}</translation>
+        <source>Invite for the other computer</source>
+        <translation>Invitación para el otro ordenador</translation>
+    </message>
+    <message>
+        <source>Copy the invite</source>
+        <translation>Copiar la invitación</translation>
+    </message>
+    <message>
+        <source>Invite for the other computer as a QR code</source>
+        <translation>Invitación para el otro ordenador como código QR</translation>
+    </message>
+    <message>
+        <source>Hide</source>
+        <translation>Ocultar</translation>
+    </message>
+    <message>
+        <source>On the other computer, enter this invite under “I have an invite”. Then confirm the computer here. The invite works once, until {time}.</source>
+        <translation>En el otro ordenador, introduce esta invitación en «Tengo una invitación». Después confírmalo aquí. La invitación sirve una vez, hasta las {time}.</translation>
+    </message>
+    <message>
+        <source>Confirm</source>
+        <translation>Confirmar</translation>
+    </message>
+    <message>
+        <source>Confirm {name}</source>
+        <translation>Confirmar {name}</translation>
+    </message>
+    <message>
+        <source>{name} asks to be one of your computers</source>
+        <translation>{name} pide ser uno de tus ordenadores</translation>
+    </message>
+    <message>
+        <source>Confirm it only if it is yours and you have just entered the invite there.</source>
+        <translation>Confírmalo solo si es tuyo y acabas de introducir allí la invitación.</translation>
     </message>
     <message>
         <source>Remove {name}?</source>
@@ -5847,6 +5891,14 @@
     <message>
         <source>You need a new invite to come back. You keep your points.</source>
         <translation>Para volver necesitas una invitación nueva. Conservas tus puntos.</translation>
+    </message>
+    <message>
+        <source>You founded this swarm, and the founder&apos;s key on this computer is deleted. Without its recovery code (page People), nobody can ever appoint admins again.</source>
+        <translation>Fundaste este enjambre, y la clave de fundación de este ordenador se borra. Sin su código de recuperación (página Personas), nadie podrá volver a nombrar administradores.</translation>
+    </message>
+    <message>
+        <source>It has no admin, so nobody can invite, confirm or remove people either.</source>
+        <translation>No hay administradores, así que tampoco podrá nadie invitar, confirmar ni quitar a nadie.</translation>
     </message>
 </context>
 <context>

@@ -80,13 +80,15 @@ ANSWERS: dict[str, object] = {
     "members.list": MembersList(
         "friday",
         (
-            Member("Ada", "aa11aa11", "founder", 10.0, "", True, False, (MemberMachine("hub", "12D3", 10.0),)),
-            Member("Bob", "bb22bb22", "member", 20.0, "3f", False, False, (MemberMachine("blender", "12D4", 20.0),)),
-            Member("Eve", "cc33cc33", "admin", 30.0, "3f", False, False, (MemberMachine("x", "12D5", 30.0),)),
+            Member("Ada", "aa11aa11", "founder", 10.0, "", True, False, (MemberMachine("hub", "12D3"),)),
+            Member("Bob", "bb22bb22", "member", 20.0, "3f", False, False, (MemberMachine("blender", "12D4"),)),
+            Member("Eve", "cc33cc33", "admin", 30.0, "3f", False, False, (MemberMachine("x", "12D5"),)),
+            Member("Kim", "dd44dd44", "guest", 40.0, "3f", False, True, (), waits=True),
         ),
-        (OpenInvite("3fa9c2d1", 10.0, 4e9, 10, 2),),
+        (OpenInvite("3fa9c2d1", 4e9, 10, 2),),
         True,
         True,
+        asking="laptop",
         servers=(
             SeenServer("12D3", 0, 2, "online", 20.0),
             SeenServer("12D4", 1, 3, "online", 12.5, 0.023),

@@ -25,6 +25,8 @@ from potluck_app.widgets.card import Card, Pot, Sign, text
 from potluck_app.widgets.layout import column, holder, row
 from potluck_app.widgets.theme import Type
 from potluck_app.words import engine, layers, sentences
+from potluck_app.words.daemon_texts import translated
+from potluck_app.words.people import unconfirmed
 
 _POT, _SIGN = 56, 24
 _WELCOME, _COMPUTE, _SWARM, _DEVICE, _GIVE, _START = range(6)
@@ -55,7 +57,8 @@ class FirstRunPage(Page):
         self._joining, self._devices = JoinForm(link), Devices(self)
         self._giving, self._login = SharePanel(self), Login(self)
         self._member = text()
-        self._joined = Card("", row(Sign("good", "serving", _SIGN), (self._member, 1)))
+        self._sign = Sign("good", "serving", _SIGN)
+        self._joined = Card("", row(self._sign, (self._member, 1)))
         self._back = Button(self.tr("Back"), "back", "quiet")
         self._next, self._later = Button(self.tr("Continue"), "", "primary"), Button(self.tr("Later"), "", "quiet")
         self._try = Button(self.tr("Try it on this computer"), "chat")
@@ -78,7 +81,7 @@ class FirstRunPage(Page):
 
     def show_status(self, status: Status) -> None:
         before, self._status = self._status, status
-        if before is None or (before.swarm is None) != (status.swarm is None):
+        if before is None or self._membership(before) != self._membership(status):
             self._show_step()
         self._end_trial()
 
@@ -152,19 +155,28 @@ class FirstRunPage(Page):
         self._bar.setValue(place)
         self._where.setText(self.tr("{step} of {all}").format(step=place, all=len(path)))
         self._back.setVisible(self._step > _WELCOME)
-        is_waiting = self._step == _COMPUTE and not self._is_computing_begun
-        self._later.setVisible(is_waiting)
-        self._next.setVisible(not is_waiting and (self._step != _SWARM or self._is_member))
+        is_unset = self._step == _COMPUTE and not self._is_computing_begun
+        self._later.setVisible(is_unset)
+        self._next.setVisible(not is_unset and (self._step != _SWARM or self._is_member))
         may_try = self._step == _WELCOME and not self._is_member
         self._try.setVisible(may_try)
         self._download.setVisible(may_try and bool(self._download.text()))
         self._next.setText(self.tr("Done") if self._step == _START else self.tr("Continue"))
         self._joining.setVisible(not self._is_member)
         self._joined.setVisible(self._is_member)
-        swarm = self._status.swarm if self._status is not None else None
-        if swarm is not None:
-            member = self.tr("You are in the swarm “{swarm}”, which runs {model}.")
-            self._member.setText(member.format(swarm=swarm.name, model=layers.model(swarm.model)))
+        self._member.setText(self._membership(self._status))
+        is_waiting = self._status is not None and self._status.reason is Reason.NOT_ADMITTED
+        self._sign.show_glyph(*(("info", "accent") if is_waiting else ("good", "serving")))
+
+    def _membership(self, status: Status | None) -> str:
+        """Return what the user is in the swarm; empty without one."""
+        if status is None or status.swarm is None:
+            return ""
+        if status.reason is Reason.NOT_ADMITTED:
+            return sentences.sentence(translated(status.text))
+        said = self.tr("You are in the swarm “{swarm}”, which runs {model}.")
+        said = said.format(swarm=status.swarm.name, model=layers.model(status.swarm.model))
+        return " ".join(filter(None, (said, unconfirmed(status))))
 
     def _continue(self) -> None:
         if self._step == _START or (self._step == _COMPUTE and self._is_trying):

@@ -35,7 +35,7 @@ from potluck_app.widgets.theme import Type
 from potluck_app.words import detectors, engine, layers, states, today
 from potluck_app.words.daemon_texts import translated
 from potluck_app.words.pauses import PauseChoice, donating, is_stopped, offered
-from potluck_app.words.people import helped
+from potluck_app.words.people import helped, unconfirmed
 
 _POT = 56
 _MOST_TRANSITIONS = 1000  # of a day
@@ -166,7 +166,8 @@ class HomePage(Page):
         else:
             said = self.tr("{model}, swarm “{swarm}”")
             self._model.setText(said.format(model=swarm.model, swarm=swarm.name))
-        self._layers.setText("\n".join(filter(None, (described, "" if swarm is None else layers.outlook(swarm)))))
+        outlook, guest = ("", "") if swarm is None else (layers.outlook(swarm), unconfirmed(status))
+        self._layers.setText("\n".join(filter(None, (described, outlook, guest))))
         name = swarm.name if swarm is not None else ""
         if name != self._swarm:
             self._swarm = name

@@ -1,4 +1,4 @@
-"""Inviting people: whether they can reach this computer, a new invite to send, and the open ones to withdraw."""
+"""Inviting people: whether they can reach this computer, a new invite to send, and the open ones, to end them."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import time
 
 from potluck_control import schema
 from potluck_control.methods import members, swarms
-from potluck_control.methods.members import MembersList, OpenInvite, WithdrawParams
+from potluck_control.methods.members import EndInviteParams, MembersList, OpenInvite
 from potluck_control.methods.swarms import Contact, Reach
 from potluck_control.schema import Status
 from PySide6.QtGui import QGuiApplication, QHideEvent
@@ -91,13 +91,11 @@ class InvitingCard(QWidget):
     def _row(self, invite: OpenInvite, found: MembersList) -> Row:
         used = self.tr("{used} of {people} used").format(used=invite.used, people=invite.people)
         ends = self.tr("until {day}").format(day=dates.date(invite.expires_at))
-        withdraw = Button(self.tr("Withdraw…"), style="quiet")
-        name = self.tr("Invite {id}").format(id=invite.id[:4])
-        withdraw.setAccessibleName(self.tr("Withdraw {invite}").format(invite=name))
-        withdraw.clicked.connect(lambda: self._ask_withdraw(invite))
-        made = self.tr("Made {day}").format(day=dates.date(invite.made_at))
-        title = self.tr("Open to everybody, for some work") if invite.is_public else made
-        return Row(title, f"{used} · {ends}", withdraw)
+        name = self.tr("Open to everybody") if invite.is_public else self.tr("Invite {id}").format(id=invite.id[:4])
+        end = Button(self.tr("End…"), style="quiet")
+        end.setAccessibleName(self.tr("End: {invite}").format(invite=name))
+        end.clicked.connect(lambda: self._ask_end(invite))
+        return Row(name, f"{used} · {ends}", end)
 
     def _invite(self) -> None:
         params = schema.InviteParams(int(self._people.value()), self._days.value())
@@ -112,13 +110,16 @@ class InvitingCard(QWidget):
         said = self.tr("Invite copied. %n people can join with it until {day}.", "", invite.people)
         self._page.tell(said.format(day=dates.date(invite.expires_at)))
 
-    def _ask_withdraw(self, invite: OpenInvite) -> None:
-        question = Question(self, self.tr("Withdraw this invite?"), self.tr("Withdraw"))
+    def _ask_end(self, invite: OpenInvite) -> None:
+        question = Question(self, self.tr("End this invite?"), self.tr("End the invite"))
         question.setInformativeText(
-            self.tr("Nobody can join with it any more. People who joined with it stay members.")
+            self.tr(
+                "Nobody can join with it any more. People who joined with it and are confirmed stay members. "
+                "The others have to ask for another invite."
+            )
         )
-        done = self.tr("The invite was withdrawn.")
-        question.confirmed.connect(lambda: self._page.change(members.WITHDRAW, WithdrawParams(invite.id), done))
+        done = self.tr("The invite has ended.")
+        question.confirmed.connect(lambda: self._page.change(members.END_INVITE, EndInviteParams(invite.id), done))
         question.open()
 
 
@@ -140,7 +141,7 @@ class _MadeInvite(QWidget):
         try:
             self._code.show_text(invite.invite)
             self._scanned.show()
-        except ValueError:  # an admin's invite with many statements
+        except ValueError:  # too long for a code
             self._scanned.hide()
         self._about.setVisible(bool(invite.link))
         self._link.show_content(invite.link)

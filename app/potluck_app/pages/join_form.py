@@ -20,7 +20,7 @@ _INVITE_HEIGHT = 64
 
 
 class JoinForm(QWidget):
-    """Joins or starts a swarm. Signal: `joined()`, when the daemon is a member."""
+    """Joins or starts a swarm. Signal: `joined()`, when the daemon begins to join."""
 
     joined = Signal()
 
@@ -29,7 +29,7 @@ class JoinForm(QWidget):
         self._link = link
         self._invite, self._model = QPlainTextEdit(), QLineEdit()
         self._join, self._start = Button(self.tr("Join this swarm"), style="primary"), Button("")
-        self._public = QCheckBox(self.tr("Anybody may join, for about a minute of their computer's work"))
+        self._public = QCheckBox(self.tr("Anybody may join, on probation at first"))
         self._other = OtherComputer(link)
         self._other.joined.connect(self.joined)
         self._other.hide()
@@ -128,7 +128,7 @@ class JoinForm(QWidget):
         self._set_busy(False)
 
     def _build_fields(self) -> None:
-        self._invite.setPlaceholderText("potluck2:…")
+        self._invite.setPlaceholderText("potluck4:…")
         self._invite.setAccessibleName(self.tr("Invite"))
         self._invite.setTabChangesFocus(True)
         self._invite.setFixedHeight(_INVITE_HEIGHT)

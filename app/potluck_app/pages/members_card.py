@@ -1,4 +1,4 @@
-"""The people of a swarm: their computers, when they joined and by whose invite, and what leaders may do with them."""
+"""The people of a swarm: their computers, since when they are known, by whose invite, and what leaders may do."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from dataclasses import replace
 
 from potluck_control.methods import members
 from potluck_control.methods.members import (
+    EndInviteParams,
     Member,
     MemberParams,
     MembersList,
     PromoteParams,
-    WithdrawParams,
 )
 from potluck_control.schema import Status
 from PySide6.QtWidgets import QCheckBox, QLineEdit, QWidget
@@ -88,7 +88,11 @@ class MembersCard(QWidget):
     def _person(self, member: Member, found: MembersList) -> Row:
         name = self.tr("{name} (you)").format(name=member.name) if member.is_you else member.name
         buttons = []
-        if found.is_founder and member.rank != "founder" and not member.is_you:
+        if member.waits:
+            buttons.append(Button(self.tr("Let in"), "check"))
+            buttons[-1].setAccessibleName(self.tr("Let {name} in").format(name=member.name))
+            buttons[-1].clicked.connect(lambda: self._confirm(member))
+        if found.is_founder and member.rank != "guest" and member.rank != "founder" and not member.is_you:
             is_admin = member.rank == "admin"
             said = self.tr("Make ordinary member") if is_admin else self.tr("Make admin")
             about = self.tr("Make {name} an ordinary member") if is_admin else self.tr("Make {name} an admin")
@@ -99,6 +103,10 @@ class MembersCard(QWidget):
             buttons[-1].clicked.connect(lambda: self._ask_remove(member, found))
         face = Face(member.name, places_of(found)[member.id])
         return Row(name, self._said(member, found), holder(column(*buttons, spacing=0)), face)
+
+    def _confirm(self, member: Member) -> None:
+        done = self.tr("{name} is a member now.").format(name=member.name)
+        self._page.change(members.CONFIRM, MemberParams(member.id), done)
 
     def _promote(self, member: Member, *, is_admin: bool) -> None:
         done = self.tr("{name} is an admin now.") if is_admin else self.tr("{name} is an ordinary member now.")
@@ -113,15 +121,15 @@ class MembersCard(QWidget):
                 "They can only come back with an invite."
             )
         )
-        withdraws = None
+        ends_invite = None
         if any(_is_open(invite, member) for invite in found.invites):
-            withdraws = QCheckBox(self.tr("Also withdraw the invite they used, which still lets people in"))
-            withdraws.setChecked(True)
-            question.setCheckBox(withdraws)
+            ends_invite = QCheckBox(self.tr("Also end the invite they used, which still lets people in"))
+            ends_invite.setChecked(True)
+            question.setCheckBox(ends_invite)
 
         def remove() -> None:
-            if withdraws is not None and withdraws.isChecked():
-                self._page.ask(members.WITHDRAW, WithdrawParams(member.invite), lambda _: None)
+            if ends_invite is not None and ends_invite.isChecked():
+                self._page.ask(members.END_INVITE, EndInviteParams(member.invite), lambda _: None)
             done = self.tr("{name} was removed.").format(name=member.name)
             self._page.change(members.REMOVE, MemberParams(member.id), done)
 
@@ -131,18 +139,20 @@ class MembersCard(QWidget):
 
 def may_remove(member: Member, found: MembersList) -> bool:
     """Return whether the user may remove a person: admins remove ordinary members, the founder removes admins too."""
-    is_ordinary = member.rank in ("member", "enroller")
+    is_ordinary = member.rank in ("guest", "member", "enroller")
     return not member.is_you and member.rank != "founder" and (found.is_founder or (found.may_lead and is_ordinary))
 
 
 def described(member: Member) -> str:
-    """Return a person's rank, when they joined and by whose invite, and below it their computers."""
+    """Return a person's rank, since when they are known and by whose invite they came, and below it their computers."""
     ranks = {"founder": tr("Founder"), "admin": tr("Admin"), "enroller": tr("lets newcomers in")}
-    joined = tr("joined {day}").format(day=dates.date(member.joined_at))
+    rank = ranks.get(member.rank, tr("on probation") if member.is_on_probation else "")
+    if member.rank == "guest":
+        rank = tr("waits to be let in") if member.waits else tr("not confirmed yet")
+    since = tr("known since {day}").format(day=dates.date(member.heard_at))
     by = tr("invited by {name}").format(name=member.invited_by) if member.invited_by else ""
-    parts = (ranks.get(member.rank, ""), tr("on probation") if member.is_on_probation else "", joined, by)
     names = ", ".join(machine.name for machine in member.machines)
-    first = " · ".join(filter(None, parts))
+    first = " · ".join(filter(None, (rank, since, by)))
     return "\n".join(filter(None, (first[:1].upper() + first[1:], names)))
 
 

@@ -1,4 +1,4 @@
-"""The ways in for somebody who uses Potluck on another computer: its code, or a backup of the keys."""
+"""The ways in for somebody who uses Potluck on another computer: an invite for one machine, or a backup of the keys."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import base64
 from pathlib import Path
 
 from potluck_control.methods import computers
-from potluck_control.methods.computers import Added, CodeParams, Restored, RestoreParams
+from potluck_control.methods.computers import Restored, RestoreParams
 from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QFileDialog, QLineEdit, QWidget
 
@@ -17,41 +17,38 @@ from potluck_app.widgets.card import Card, text
 from potluck_app.widgets.layout import column, row
 from potluck_app.words import sentences
 
-_MAX_FILE_BYTES = 64 * 1024
+_MAX_FILE_BYTES = 256 * 1024
 
 
 class OtherComputer(QWidget):
-    """Signal: `joined()`, when this computer is one of the user's."""
+    """Says how this computer becomes one of the user's. Signal: `joined()`, when a backup made it so."""
 
     joined = Signal()
 
     def __init__(self, link: DaemonCaller) -> None:
         super().__init__()
         self._link = link
-        self._code, self._password = QLineEdit(), QLineEdit()
-        self._add, self._restore = Button(self.tr("Add this computer")), Button(self.tr("Restore backup…"), "folder")
+        self._password, self._restore = QLineEdit(), Button(self.tr("Restore backup…"), "folder")
         self._error = text("error")
-        self._code.setPlaceholderText(self.tr("Code from the other computer"))
-        self._code.setAccessibleName(self.tr("Code from the other computer"))
-        self._code.setMaxLength(40)
         self._password.setEchoMode(QLineEdit.EchoMode.Password)
         self._password.setPlaceholderText(self.tr("Password of the backup"))
         self._password.setAccessibleName(self.tr("Password of the backup"))
         self._password.setMaxLength(1024)
-        for field in (self._code, self._password):
-            field.textChanged.connect(lambda: self._set_busy(False))
-        self._add.clicked.connect(self._press_add)
+        self._password.textChanged.connect(lambda: self._set_busy(False))
         self._restore.clicked.connect(self._choose)
         self._error.hide()
-        where = text("muted", said=self.tr("There, People has “Add a computer…”, which shows a code."))
-        rows = (where, row((self._code, 1), self._add), row((self._password, 1), self._restore), self._error)
+        said = self.tr(
+            "There, People has “Add a computer…”, which shows an invite to enter above. If that computer is gone, "
+            "restore the backup of your keys."
+        )
+        rows = (text("muted", said=said), row((self._password, 1), self._restore), self._error)
         self.setLayout(column(Card(self.tr("My other computer"), *rows)))
         self._set_busy(False)
 
     @property
     def is_begun(self) -> bool:
         """Tell whether the user has written something."""
-        return bool(self._code.text() or self._password.text())
+        return bool(self._password.text())
 
     def restore(self, path: Path) -> None:
         """Have the daemon restore the backup in a file with the password that was written."""
@@ -65,17 +62,12 @@ class OtherComputer(QWidget):
         self._set_busy(True)
         self._link.call(computers.RESTORE, params, done=self._done, failed=self._fail)
 
-    def _press_add(self) -> None:
-        self._set_busy(True)
-        self._link.call(computers.JOIN, CodeParams(self._code.text().strip()), done=self._done, failed=self._fail)
-
     def _choose(self) -> None:
         chosen, _ = QFileDialog.getOpenFileName(self, self.tr("Restore backup"))
         if chosen:
             self.restore(Path(chosen))
 
-    def _done(self, _: Added | Restored) -> None:
-        self._code.clear()
+    def _done(self, _: Restored) -> None:
         self._password.clear()
         self._error.hide()
         self._set_busy(False)
@@ -90,5 +82,4 @@ class OtherComputer(QWidget):
         self._set_busy(False)
 
     def _set_busy(self, busy: bool) -> None:
-        self._add.setEnabled(not busy and bool(self._code.text().strip()))
         self._restore.setEnabled(not busy and bool(self._password.text()))

@@ -1,27 +1,31 @@
-"""The user's own computers: those there are, a code to add another one, and a backup of the keys."""
+"""The user's own computers: those there are, an invite to add another one, and a backup of the keys."""
 
 from __future__ import annotations
 
 import base64
 import os
+import time
 from pathlib import Path
 
 from potluck_control.methods import computers, members
-from potluck_control.methods.computers import Adding, AddParams, Backup, BackupParams
-from potluck_control.methods.members import Member, MemberMachine, MemberParams, MembersList
-from PySide6.QtCore import QStandardPaths, Qt
+from potluck_control.methods.computers import Backup, BackupParams, ConfirmParams, MachineInvite
+from potluck_control.methods.members import Member, MemberMachine, MemberParams, MembersList, SwarmParams
+from PySide6.QtCore import QStandardPaths
+from PySide6.QtGui import QHideEvent
 from PySide6.QtWidgets import QFileDialog, QLineEdit, QWidget
 
 from potluck_app.pages.changing import Changing
 from potluck_app.widgets.button import Button
 from potluck_app.widgets.card import Card, divided, text
+from potluck_app.widgets.copy_field import CopyField
 from potluck_app.widgets.layout import Poll, Slot, column, holder, row
+from potluck_app.widgets.qr_code import QrCode
 from potluck_app.widgets.question import Question
 from potluck_app.widgets.row import Row
-from potluck_app.widgets.theme import SPACE_L, Type
+from potluck_app.widgets.theme import SPACE_L
 from potluck_app.words import dates, sentences
 
-_LOOK_MS = 1000
+_LOOK_MS = 2000
 
 
 class OwnComputers(QWidget):
@@ -30,22 +34,18 @@ class OwnComputers(QWidget):
     def __init__(self, page: Changing) -> None:
         super().__init__()
         self._page = page
-        self._list, self._keys = Slot(), BackupForm(page)
+        self._list, self._asking, self._keys = Slot(), Slot(), BackupForm(page)
         self._add = Button(self.tr("Add a computer…"), "plus")
-        self._add.clicked.connect(lambda: page.ask(computers.ADD, AddParams(), self._show_code))
-        self._code, self._how = text(kind=Type.TITLE), text("muted")
-        self._code.setTextInteractionFlags(
-            Qt.TextInteractionFlag.TextSelectableByMouse | Qt.TextInteractionFlag.TextSelectableByKeyboard
-        )
-        self._code.setAccessibleName(self.tr("Code for the other computer"))
-        cancel = Button(self.tr("Cancel"))
-        cancel.clicked.connect(lambda: page.ask(computers.CANCEL, None, self._show_code))
-        self._waiting = holder(column(self._code, self._how, row(cancel, None)))
-        self._waiting.hide()
-        self._problem = text("error")
-        self._problem.hide()
-        self._poll = Poll(self, lambda: page.ask(computers.ADDING, None, self._show_code))
-        self._adding = holder(column(row(self._add, None), self._waiting, self._problem))
+        self._add.clicked.connect(lambda: page.ask(computers.ADD, SwarmParams(), self._show_invite))
+        self._invite = CopyField(self.tr("Invite for the other computer"), self.tr("Copy the invite"))
+        self._code, self._how = QrCode(self.tr("Invite for the other computer as a QR code")), text()
+        hide = Button(self.tr("Hide"))
+        hide.clicked.connect(self._hide_invite)
+        self._made = holder(column(self._how, self._invite, row(self._code, None), row(hide, None)))
+        self._made.hide()
+        self._expires_at = 0.0
+        self._poll = Poll(self, self._look)
+        self._adding = holder(column(self._asking, row(self._add, None), self._made))
         card = Card(self.tr("Your computers"), self._list, self._adding)
         self.setLayout(column(card, self._keys, spacing=SPACE_L))
 
@@ -58,33 +58,63 @@ class OwnComputers(QWidget):
         self.setVisible(you is not None)
         self._adding.setVisible(found.has_key)
         self._keys.setVisible(found.has_key)
+        self._asking.show_content(self._row_of_asking(found.asking) if found.asking else QWidget())
         if you is not None:
             rows = [self._row(machine, you, may_remove=found.has_key) for machine in you.machines]
             self._list.show_content(holder(column(*divided(rows))))
 
-    def _show_code(self, adding: Adding) -> None:
-        self._waiting.setVisible(bool(adding.code))
-        self._add.setVisible(not adding.code)
-        self._code.setText(adding.code)
+    def hideEvent(self, event: QHideEvent) -> None:  # noqa: N802 (Qt's name)
+        self._hide_invite()
+
+    def _show_invite(self, made: MachineInvite) -> None:
+        """Show the invite until it was used or has expired, or the page is left."""
         how = self.tr(
-            "On the other computer, choose “I use Potluck on another computer” and enter this code. Both must be in "
-            "one network. It works once, until {time}."
+            "On the other computer, enter this invite under “I have an invite”. Then confirm the computer here. "
+            "The invite works once, until {time}."
         )
-        self._how.setText(how.format(time=dates.time_of_day(adding.expires_at)))
-        said = sentences.reason(adding.problem)
-        self._problem.setText(said)
-        self._problem.setVisible(bool(said))
-        self._poll.run_while(bool(adding.code), _LOOK_MS)
-        if adding.added:
-            self._page.ask(computers.CANCEL, None, lambda _: None)
-            self._page.tell(self.tr("{name} is one of your computers now.").format(name=adding.added))
-            self._page.refresh()
+        self._how.setText(how.format(time=dates.time_of_day(made.expires_at)))
+        self._invite.show_content(made.invite)
+        try:
+            self._code.show_text(made.invite)
+            self._code.show()
+        except ValueError:  # too long for a code
+            self._code.hide()
+        self._expires_at = made.expires_at
+        self._show_made(True)
+
+    def _hide_invite(self) -> None:
+        self._invite.show_content("")
+        self._code.show_text("")
+        self._show_made(False)
+
+    def _show_made(self, is_made: bool) -> None:
+        self._made.setVisible(is_made)
+        self._add.setVisible(not is_made)
+        self._poll.run_while(is_made, _LOOK_MS)
+
+    def _look(self) -> None:
+        """Look whether a computer used the invite."""
+        if time.time() > self._expires_at:
+            self._hide_invite()
+        self._page.refresh()
+
+    def _row_of_asking(self, name: str) -> Row:
+        confirm = Button(self.tr("Confirm"), "check", "primary")
+        confirm.setAccessibleName(self.tr("Confirm {name}").format(name=name))
+        confirm.clicked.connect(lambda: self._confirm(name))
+        asks = self.tr("{name} asks to be one of your computers").format(name=name)
+        return Row(asks, self.tr("Confirm it only if it is yours and you have just entered the invite there."), confirm)
+
+    def _confirm(self, name: str) -> None:
+        self._hide_invite()
+        done = self.tr("{name} is one of your computers now.").format(name=name)
+        self._page.change(computers.CONFIRM, ConfirmParams(name), done)
 
     def _row(self, machine: MemberMachine, you: Member, *, may_remove: bool) -> Row:
         remove = Button(self.tr("Remove…"), style="quiet")
         remove.setAccessibleName(self.tr("Remove {name}").format(name=machine.name))
         remove.clicked.connect(lambda: self._ask_remove(machine, you))
-        made = Row(machine.name, self.tr("Added {day}").format(day=dates.date(machine.added_at)), remove)
+        made = Row(machine.name, "", remove)
         remove.setVisible(may_remove)  # once it has a place: alone it would be a window
         return made
 

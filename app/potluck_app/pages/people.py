@@ -31,7 +31,7 @@ class PeoplePage(Page):
 
     def __init__(self, link: DaemonCaller) -> None:
         super().__init__(link, self.tr("People"))
-        self._shown: MembersList | None = None  # without servers
+        self._shown: MembersList | None = None  # without what changes all the time
         self._swarm, self._leads_to_inviting = "", False
         self._placeholder = Waiting("people")
         self._waiting = Card("", self._placeholder)
@@ -93,7 +93,7 @@ class PeoplePage(Page):
             self._placeholder.say(said, self.tr("It has no members. Everybody who finds it can use it."))
             return
         self._members.show_members(found)
-        known = replace(found, servers=(), servers_at=None)
+        known = replace(found, servers=(), servers_at=None, leader_heard_at=None)
         if known != self._shown:
             self._own.show_members(found)
             self._inviting.show_members(found)

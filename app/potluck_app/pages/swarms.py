@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from potluck_control.methods import settings, swarms
+from potluck_control.methods import members, settings, swarms
+from potluck_control.methods.members import MembersList, SwarmParams
 from potluck_control.methods.settings import Change, SetParams
 from potluck_control.methods.swarms import ChooseModelParams, JoinedSwarm, LeaveParams, ModelChange
 from PySide6.QtWidgets import QWidget
@@ -79,7 +80,8 @@ class SwarmsCard(QWidget):
             buttons[-1].clicked.connect(lambda: self._open_picker(swarm.name))
         leave = Button(self.tr("Leave…"), "close", "quiet")
         leave.setAccessibleName(self.tr("Leave {swarm}").format(swarm=swarm.name))
-        leave.clicked.connect(lambda: self._ask_leave(swarm.name))
+        params = SwarmParams(swarm.name)
+        leave.clicked.connect(lambda: self._page.ask(members.LIST, params, self._ask_leave))
         return Row(swarm.name, " · ".join(parts), holder(column(*buttons, leave, spacing=0)))
 
     def _joined(self) -> None:
@@ -132,10 +134,19 @@ class SwarmsCard(QWidget):
             label.setText(words)
             label.setVisible(bool(words))
 
-    def _ask_leave(self, name: str) -> None:
+    def _ask_leave(self, found: MembersList) -> None:
+        name = found.swarm
         question = Question(self, self.tr("Leave the swarm {swarm}?").format(swarm=name), self.tr("Leave"))
-        question.setInformativeText(self.tr("You need a new invite to come back. You keep your points."))
-        question.confirmed.connect(
-            lambda: self._page.ask(swarms.LEAVE, LeaveParams(name), lambda _: self._page.refresh())
-        )
+        said = self.tr("You need a new invite to come back. You keep your points.")
+        if found.is_founder:
+            lost = self.tr(
+                "You founded this swarm, and the founder's key on this computer is deleted. Without its recovery code "
+                "(page People), nobody can ever appoint admins again."
+            )
+            alone = self.tr("It has no admin, so nobody can invite, confirm or remove people either.")
+            has_admin = any(member.rank == "admin" for member in found.members)
+            said = " ".join((lost, *(() if has_admin else (alone,)), said))
+        question.setInformativeText(said)
+        params = LeaveParams(name, is_sure=True)
+        question.confirmed.connect(lambda: self._page.ask(swarms.LEAVE, params, lambda _: self._page.refresh()))
         question.open()

@@ -46,7 +46,7 @@ class Notifier:
         self._earned: int | None = None
         self._difference = Difference.NONE
         self._coverage = _Coverage("")
-        self._people: tuple[str, frozenset[str]] | None = None
+        self._people: MembersList | None = None
         self._offered = ""
 
     def status(self, status: Status, now: float) -> Notification | None:
@@ -72,13 +72,17 @@ class Notifier:
         return _missing(swarm) if is_news else None
 
     def people(self, found: MembersList) -> Notification | None:
-        """Notice who joined; the first list is no news."""
-        ids = frozenset(member.id for member in found.members)
-        before, self._people = self._people, (found.swarm, ids)
-        if before is None or before[0] != found.swarm:
+        """Notice who joined, and for whom the user has to decide; the first list is no news."""
+        before, self._people = self._people or found, found
+        if before.swarm != found.swarm:
             return None
-        names = [member.name for member in found.members if member.id not in before[1] and not member.is_you]
-        return _joined(names, found.swarm) if names else None
+        if found.asking not in ("", before.asking):
+            return _asks(found.asking)
+        known = {member.id for member in before.members}
+        waited = {member.id for member in before.members if member.waits}
+        waiting = [member.name for member in found.members if member.waits and member.id not in waited]
+        names = [member.name for member in found.members if member.id not in known and not member.is_you]
+        return _waits(waiting, found.swarm) if waiting else _joined(names, found.swarm) if names else None
 
     def updates(self, state: UpdatesState) -> Notification | None:
         """Notice each newer version once."""
@@ -143,6 +147,17 @@ def _missing(swarm: SwarmStatus) -> Notification:
 def _joined(names: Sequence[str], swarm: str) -> Notification:
     said = tr("{names} joined the swarm “{swarm}”.")
     return Notification(tr("A friend joined"), said.format(names=", ".join(names), swarm=swarm), News.FRIEND)
+
+
+def _waits(names: Sequence[str], swarm: str) -> Notification:
+    said = tr("Waiting to be let into the swarm “{swarm}”: {names}. Decide on the page People.")
+    said = said.format(names=", ".join(names), swarm=swarm)
+    return Notification(tr("Somebody waits to be let in"), said, News.FRIEND)
+
+
+def _asks(computer: str) -> Notification:
+    said = tr("{name} asks to be one of your computers. Confirm it on the page People.")
+    return Notification(tr("Another computer of yours?"), said.format(name=computer), News.FRIEND)
 
 
 def _offered(version: str) -> Notification:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from potluck_control.methods.earnings import Group
 from potluck_control.methods.members import Member, MembersList, SeenServer
 from potluck_control.schema import Status
-from potluck_control.states import State
+from potluck_control.states import Reason, State
 
 from potluck_app.words import layers, numbers, states
 from potluck_app.words.language import tr
@@ -26,9 +26,15 @@ class Helped:
 
 
 def places_of(found: MembersList) -> dict[str, int]:
-    """Return each person's place by id, in the order in which they joined; it decides the colour."""
-    ordered = sorted(found.members, key=lambda member: (member.joined_at, member.id))
+    """Return each person's place by id, in the order in which they became known; it decides the colour."""
+    ordered = sorted(found.members, key=lambda member: (member.heard_at, member.id))
     return {member.id: place for place, member in enumerate(ordered)}
+
+
+def unconfirmed(status: Status) -> str:
+    """Return what a guest waits for; empty for a member, and before anybody let this computer in."""
+    is_guest = not status.is_confirmed and status.reason is not Reason.NOT_ADMITTED
+    return tr("You are not confirmed yet: that happens when a leader's computer is online.") if is_guest else ""
 
 
 def servers_of(member: Member, found: MembersList) -> list[SeenServer]:

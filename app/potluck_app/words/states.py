@@ -64,7 +64,7 @@ def title(status: Status | None, reason: str = "") -> str:
     if status.reason is Reason.REMOVED:
         return tr("Removed from the swarm")
     if status.reason is Reason.NOT_ADMITTED:
-        return tr("Waiting for a member")
+        return tr("Waiting to be let in")
     if status.state is State.DRAINING and status.reason is Reason.SHUTDOWN:
         return tr("Finishing") if _is_finishing(status) else tr("Shutting down")
     return tr(TITLES[status.state])

@@ -92,6 +92,19 @@ def test_a_friend_who_joins_is_told_once_and_those_who_were_there_are_not() -> N
     assert notifier.people(people("me", "zoe", swarm="saturday")) is None, "another swarm's people are no news"
 
 
+def test_those_for_whom_the_user_has_to_decide_are_told_once() -> None:
+    notifier, before = Notifier(), replace(ANSWERS["members.list"], asking="")
+    guest = Member("Zoe", "ff", "guest", 0.0, "", False, True, ())
+    assert notifier.people(before) is None
+    joined = replace(before, members=(*before.members, guest))
+    assert notifier.people(joined).text == "Zoe joined the swarm “friday”."
+    waits = replace(before, members=(*before.members, replace(guest, waits=True)))
+    assert notifier.people(waits).text == "Waiting to be let into the swarm “friday”: Zoe. Decide on the page People."
+    asks = replace(waits, asking="laptop")
+    assert "laptop asks to be one of your computers." in notifier.people(asks).text
+    assert notifier.people(asks) is None
+
+
 def test_an_update_is_told_once_for_each_version() -> None:
     notifier = Notifier()
     state = UpdatesState("1.0", True, True, True)

@@ -19,9 +19,10 @@ from potluck_app.widgets.people_strip import PeopleStrip
 from potluck_app.widgets.question import Question
 from potluck_app.words.people import Helped, doing, helped, named, places_of, served_by
 from potluck_control import schema
-from potluck_control.methods.computers import Adding, Backup, CodeParams, Restored, RestoreParams
+from potluck_control.methods.computers import Backup, ConfirmParams, MachineInvite, Restored, RestoreParams
 from potluck_control.methods.earnings import Earned, Group
 from potluck_control.methods.members import (
+    EndInviteParams,
     Member,
     MemberMachine,
     MemberParams,
@@ -33,7 +34,6 @@ from potluck_control.methods.members import (
     RecoveryCode,
     SeenServer,
     SwarmParams,
-    WithdrawParams,
 )
 from potluck_control.methods.swarms import Contact, Reach
 from potluck_control.states import Reason, State
@@ -46,12 +46,12 @@ from potluck.errors import PotluckError
 
 DAY_S = 86400.0
 MAY = 1_778_580_000.0  # 12 May 2026
-ANA = Member("Ana", "aa11aa11", "founder", MAY, "", True, False, (MemberMachine("desktop", "12D3KooWana", MAY),))
+ANA = Member("Ana", "aa11aa11", "founder", MAY, "", True, False, (MemberMachine("desktop", "12D3KooWana"),))
 BOB = Member(
-    "Bob", "bb22bb22", "member", MAY, "3fa9c2d1", False, False, (MemberMachine("tower", "12D3KooWbob", MAY),), "Ana"
+    "Bob", "bb22bb22", "member", MAY, "3fa9c2d1", False, False, (MemberMachine("tower", "12D3KooWbob"),), "Ana"
 )
 EVE = Member("Eve", "ee33ee33", "admin", MAY, "3fa9c2d1", False, False, (), "Ana")
-INVITE = OpenInvite("3fa9c2d1", MAY, time.time() + 9 * DAY_S, 10, 2)
+INVITE = OpenInvite("3fa9c2d1", time.time() + 9 * DAY_S, 10, 2)
 FOUNDER = MembersList("friends", (ANA, BOB, EVE), (INVITE,), may_lead=True, is_founder=True)
 MEMBER = replace(
     FOUNDER, members=(replace(ANA, is_you=False), replace(BOB, is_you=True), EVE), may_lead=False, is_founder=False
@@ -65,8 +65,8 @@ def page_of(found: MembersList) -> tuple[PeoplePage, FakeLink]:
 
 def test_people_are_shown_with_their_computers_and_by_whom_they_came() -> None:
     page, _ = page_of(FOUNDER)
-    assert "Not known yet\nFounder · joined 12 May 2026\ndesktop" in shown(page)
-    assert "Not known yet\nJoined 12 May 2026 · invited by Ana\ntower" in shown(page)
+    assert "Not known yet\nFounder · known since 12 May 2026\ndesktop" in shown(page)
+    assert "Not known yet\nKnown since 12 May 2026 · invited by Ana\ntower" in shown(page)
     assert "Ana (you)" in shown(page)
 
 
@@ -130,7 +130,7 @@ def test_news_about_servers_leave_the_buttons_and_the_keyboard_where_they_are() 
 
 
 def test_those_who_were_helped_are_named_once_each() -> None:
-    tower = MemberMachine("laptop", "12D3KooWbob2", MAY)
+    tower = MemberMachine("laptop", "12D3KooWbob2")
     found = replace(FOUNDER, members=(ANA, replace(BOB, machines=(*BOB.machines, tower)), EVE))
     groups = [
         Group("12D3KooWana", Earned(0, 0, tokens=50)),  # you
@@ -183,14 +183,14 @@ def test_an_invite_is_copied_and_shown_as_a_code_with_the_swarms_link_until_the_
     control(page, "Days").setValue(2)
     press(page, "Copy invite")
     assert link.named("invite") == [schema.InviteParams(3, 2.0)]
-    link.answer("invite", schema.SwarmInvite("friends", "potluck2:abc", MAY, 3, "potluck:friends:00"))
-    assert QGuiApplication.clipboard().text() == "potluck2:abc"
+    link.answer("invite", schema.SwarmInvite("friends", "potluck4:abc", MAY, 3, "potluck:friends:00"))
+    assert QGuiApplication.clipboard().text() == "potluck4:abc"
     assert "Invite copied. 3 people can join with it until 12 May 2026." in shown(page)
     assert control(page, "The swarm's link").text() == "potluck:friends:00"
     code = control(page, "The invite as a QR code")
     image = code.grab().toImage()
     black = [[image.pixelColor(3 * x + 1, 3 * y + 1) == Qt.GlobalColor.black for x in range(29)] for y in range(29)]
-    wanted = segno.make("potluck2:abc", error="l", micro=False, boost_error=False).matrix
+    wanted = segno.make("potluck4:abc", error="l", micro=False, boost_error=False).matrix
     assert [row[4:-4] for row in black[4:-4]] == [list(map(bool, row)) for row in wanted]
     page.hide()
     page.show()
@@ -216,19 +216,33 @@ def test_whether_others_reach_this_computer_is_said_before_an_invite_is_copied()
         assert words in said(page)
 
 
-def test_an_invite_is_withdrawn_after_a_question() -> None:
+def test_an_invite_is_ended_after_a_question() -> None:
     page, link = page_of(FOUNDER)
     assert "2 of 10 used · until" in said(page)
-    press(page, "Withdraw…")
-    assert link.named("members.withdraw") == []
-    confirm(page, "Withdraw")
-    assert link.named("members.withdraw") == [WithdrawParams("3fa9c2d1")]
+    press(page, "End…")
+    assert link.named("members.end_invite") == []
+    confirm(page, "End the invite")
+    assert link.named("members.end_invite") == [EndInviteParams("3fa9c2d1")]
     page, _ = page_of(replace(FOUNDER, invites=(replace(INVITE, used=10), replace(INVITE, expires_at=1.0))))
-    assert "Withdraw…" not in buttons(page), "they have ended"
+    assert "End…" not in buttons(page), "they are over"
+
+
+def test_a_guest_is_shown_as_such_and_let_in_where_that_takes_a_decision() -> None:
+    guest = replace(BOB, rank="guest", is_on_probation=True)
+    page, _ = page_of(replace(FOUNDER, members=(ANA, guest)))
+    assert any("\nNot confirmed yet · known since 12 May 2026 · invited by Ana" in text for text in shown(page))
+    assert not {"Let Bob in", "Make Bob an admin"} & {item.accessibleName() for item in page.findChildren(QPushButton)}
+    page, link = page_of(replace(FOUNDER, members=(ANA, replace(guest, waits=True))))
+    assert any("\nWaits to be let in · " in text for text in shown(page))
+    press(page, "Let Bob in")
+    assert link.named("members.confirm") == [MemberParams("bb22bb22")]
+    link.answers["members.list"] = FOUNDER
+    link.answer("members.confirm", DONE)
+    assert "Bob is a member now." in shown(page)
 
 
 def test_removing_a_person_says_what_happens_and_ends_their_invite_too() -> None:
-    for ticked, withdrawn in ((True, [WithdrawParams("3fa9c2d1")]), (False, [])):
+    for ticked, ended in ((True, [EndInviteParams("3fa9c2d1")]), (False, [])):
         page, link = page_of(FOUNDER)
         press(page, "Remove Bob")
         question = page.findChild(Question)
@@ -237,7 +251,7 @@ def test_removing_a_person_says_what_happens_and_ends_their_invite_too() -> None
         question.checkBox().setChecked(ticked)
         confirm(page, "Remove")
         assert link.named("members.remove") == [MemberParams("bb22bb22")]
-        assert link.named("members.withdraw") == withdrawn
+        assert link.named("members.end_invite") == ended
         link.answers["members.list"] = replace(FOUNDER, members=(ANA, EVE))
         link.answer("members.remove", DONE)
         assert "Bob was removed." in shown(page)
@@ -301,27 +315,41 @@ def test_home_offers_an_invite_only_to_those_who_can_make_one() -> None:
 
 # -- the user's own computers ------------------------------------------------------------------------------------------
 
-CODE = "ABCD-EFGH-JKMN-PQRS-TVWX"
 
-
-def test_a_code_is_shown_until_another_computer_used_it_or_it_ended() -> None:
+def test_an_invite_for_one_machine_is_shown_until_the_computer_that_used_it_is_confirmed() -> None:
     page, link = page_of(FOUNDER)
-    link.answers |= {"computers.add": Adding("friends", CODE, MAY), "computers.cancel": Adding()}
-    computers = page.findChild(OwnComputers)
-    for end, words in (
-        (Adding("friends", "", MAY, added="laptop"), "laptop is one of your computers now."),
-        (Adding("friends", "", MAY, problem="nobody used the code in time"), "Nobody used the code in time."),
-    ):
-        press(page, "Add a computer…")
-        assert CODE in shown(page)
-        assert "Add a computer…" not in buttons(page)
-        computers._show_code(end)
-        assert words in shown(page)
-        assert CODE not in shown(page)
+    link.answers["computers.add"] = MachineInvite("friends", "potluck4:abc", time.time() + 600)
     press(page, "Add a computer…")
-    assert "Nobody used the code in time." not in shown(page)
-    press(page, "Cancel")
-    assert CODE not in shown(page)
+    invite, computers = control(page, "Invite for the other computer"), page.findChild(OwnComputers)
+    assert invite.text() == "potluck4:abc"
+    assert control(page, "Invite for the other computer as a QR code").isVisibleTo(page)
+    assert "Add a computer…" not in buttons(page)
+    link.answers["members.list"] = replace(FOUNDER, asking="laptop")
+    computers._look()
+    assert "laptop asks to be one of your computers" in shown(page)
+    press(page, "Confirm laptop")
+    assert link.named("computers.confirm") == [ConfirmParams("laptop")]
+    link.answers["members.list"] = FOUNDER
+    link.answer("computers.confirm", DONE)
+    assert "laptop is one of your computers now." in shown(page)
+    assert "laptop asks to be one of your computers" not in shown(page)
+    assert not invite.isVisibleTo(page)
+    assert invite.text() == ""
+
+
+def test_an_invite_for_one_machine_is_gone_when_it_expired_or_the_page_is_left() -> None:
+    for leave in (True, False):
+        page, link = page_of(FOUNDER)
+        page.show()
+        link.answers["computers.add"] = MachineInvite("friends", "potluck4:abc", 0.0)
+        press(page, "Add a computer…")
+        if leave:
+            page.hide()
+            page.show()
+        else:
+            page.findChild(OwnComputers)._look()
+        assert not control(page, "Invite for the other computer").isVisible()
+        assert "Add a computer…" in buttons(page)
 
 
 def test_a_computer_without_the_persons_key_offers_nothing_that_needs_it() -> None:
@@ -353,23 +381,20 @@ def test_a_backup_needs_one_long_password_twice(tmp_path: Path) -> None:
     assert "No such file" in said(page)
 
 
-def test_a_computer_is_added_by_its_code_or_restored_from_a_backup(tmp_path: Path, qtbot: QtBot) -> None:
+def test_a_computer_is_restored_from_a_backup(tmp_path: Path, qtbot: QtBot) -> None:
     link = FakeLink()
     form = OtherComputer(link)
-    code, password = control(form, "Code from the other computer"), control(form, "Password of the backup")
-    assert not button(form, "Add this computer").isEnabled()
-    code.setText(f" {CODE} ")
-    press(form, "Add this computer")
-    assert link.named("computers.join") == [CodeParams(CODE)]
-    link.fail("computers.join", PotluckError("the code has a wrong letter in it"))
-    assert "The code has a wrong letter in it." in shown(form)
+    assert not button(form, "Restore backup…").isEnabled()
     file = tmp_path / "keys"
     file.write_bytes(b"sealed")
-    password.setText("long enough to count")
+    control(form, "Password of the backup").setText("long enough to count")
     form.restore(file)
-    assert link.named("computers.restore") == [
-        RestoreParams(base64.b64encode(b"sealed").decode(), "long enough to count")
-    ]
+    link.fail("computers.restore", PotluckError("this password does not open the backup"))
+    assert "This password does not open the backup." in shown(form)
+    form.restore(file)
+    assert link.named("computers.restore")[-1] == RestoreParams(
+        base64.b64encode(b"sealed").decode(), "long enough to count"
+    )
     with qtbot.waitSignal(form.joined):
         link.answer("computers.restore", Restored(("friends",)))
     assert not form.is_begun

@@ -21,9 +21,11 @@ from potluck_app.pages.share import Company, Share, SharePanel
 from potluck_app.pages.when import WhenPage
 from potluck_app.widgets import theme, week_grid
 from potluck_app.widgets.number_box import NumberBox
+from potluck_app.widgets.question import Question
 from potluck_app.widgets.slider import LimitSlider
 from potluck_app.widgets.week_grid import WeekGrid
 from potluck_control.methods.machine import Device, DeviceList, LoginParams, LoginStart
+from potluck_control.methods.members import MembersList
 from potluck_control.methods.models import (
     Choices,
     DeleteParams,
@@ -391,16 +393,31 @@ def test_a_model_is_deleted_after_a_question() -> None:
     assert link.named("models.delete") == [DeleteParams("a/other", force=True)]
 
 
+FOUNDED: MembersList = app_answers.ANSWERS["members.list"]  # type: ignore[assignment]
+
+
 def test_another_swarm_is_served_and_one_is_left_after_a_question() -> None:
     friday, sunday = JoinedSwarm("friday", "a/llama", 80, False, True), JoinedSwarm("sunday", "demo", 12, True, False)
     page, link = opened(ModelsPage, {"models.list": MODELS, "swarms.list": Swarms((friday, sunday))})
     assert {"llama · 80 layers · serving now", "demo · 12 layers · open to all"} <= set(shown(page))
     press(page, "Serve sunday")
     assert link.named("settings.set") == [SetParams((Change("serve.swarm", "sunday"),))]
-    press(page, "Leave friday")
+    for people, lost in (
+        (replace(FOUNDED, is_founder=False), ""),
+        (FOUNDED, "the founder's key on this computer is deleted"),
+        (
+            replace(FOUNDED, members=FOUNDED.members[:2]),
+            "It has no admin, so nobody can invite, confirm or remove people either.",
+        ),
+    ):
+        press(page, "Leave friday")
+        link.answer("members.list", people)
+        asked = page.findChildren(Question)[-1].informativeText()
+        assert lost in asked
+        assert ("founder" in asked) is bool(lost)
     assert link.named("swarms.leave") == []
     confirm(page, "Leave")
-    assert link.named("swarms.leave") == [LeaveParams("friday")]
+    assert link.named("swarms.leave") == [LeaveParams("friday", is_sure=True)]
 
 
 def test_a_model_says_its_size_its_licence_and_how_many_friends_it_needs() -> None:

@@ -132,9 +132,9 @@ def test_first_run_joins_lines_that_a_mail_program_broke_and_forgets_the_invite(
     join, field = button(page, "Join this swarm"), page.findChild(QPlainTextEdit)
     field.setPlainText(" \n ")
     assert not join.isEnabled()
-    field.setPlainText("potluck2:abc\n  def \n")
+    field.setPlainText("potluck4:abc\n  def \n")
     join.click()
-    assert link.named("join") == [schema.JoinParams("potluck2:abcdef")]
+    assert link.named("join") == [schema.JoinParams("potluck4:abcdef")]
     assert field.toPlainText() == ""
 
 

@@ -24,7 +24,7 @@ def test_a_state_is_named_with_what_would_end_it() -> None:
     for given, title, ending in (
         ({"state": State.SERVING}, "Serving", ""),
         ({"state": State.IDLE, "reason": Reason.REMOVED}, "Removed from the swarm", ""),
-        ({"state": State.JOINING, "reason": Reason.NOT_ADMITTED}, "Waiting for a member", ""),
+        ({"state": State.JOINING, "reason": Reason.NOT_ADMITTED}, "Waiting to be let in", ""),
         (
             {"state": State.SERVING, "duty": 0.5, "ends": "when it has cooled down"},
             "Serving at 50 %",
