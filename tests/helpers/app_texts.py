@@ -21,8 +21,8 @@ ENGLISH = re.compile(r"\b(the|is|are|of|and|with|not|when|your?|for|this|be|it|t
 SAME = re.findall(
     r"\S+",
     """Ada Aider B B Bob Chat Continue Details Deutsch Doom English Español Eve GB GPU GameMode GeForce Hades Home II
-    Installation JSON Kim Limit Mbit/s NVIDIA Name Open Potluck Python RTX Ryzen Steam System TFLOPS Version W Watt WebUI
-    Wh blender cpu d demo engines friday h hub kB kWh log min one potluck potluckd s tokens/s two x C""",
+    Installation JSON Kim Limit Mbit/s NVIDIA Name Open Potluck Python RTX Ryzen Steam System TFLOPS Version W Watt
+    WebUI Wh blender cpu d demo engines friday h hub kB kWh log min one potluck potluckd s tokens/s two x C""",
 )
 _QUOTED = re.compile(r"[‘`“«„].*?[’`”»“]|potluck \w+")
 
