@@ -3198,6 +3198,14 @@
         <translation>nur öffentliche Schwärme haben Personen, die andere einlassen</translation>
     </message>
     <message>
+        <source>you opened too many chains of decisions</source>
+        <translation>du hast zu viele Ketten von Entscheidungen angefangen</translation>
+    </message>
+    <message>
+        <source>the founder may promote you anew</source>
+        <translation>der Gründer kann dich neu ernennen</translation>
+    </message>
+    <message>
         <source>cannot listen on {host} port {number}: {why}</source>
         <translation>auf {host}, Port {number}, lässt sich nicht lauschen: {why}</translation>
     </message>

@@ -3198,6 +3198,14 @@
         <translation>solo un enjambre público tiene personas que admiten a otras</translation>
     </message>
     <message>
+        <source>you opened too many chains of decisions</source>
+        <translation>has abierto demasiadas cadenas de decisiones</translation>
+    </message>
+    <message>
+        <source>the founder may promote you anew</source>
+        <translation>quien fundó el enjambre puede nombrarte de nuevo</translation>
+    </message>
+    <message>
         <source>cannot listen on {host} port {number}: {why}</source>
         <translation>no se puede escuchar en {host}, puerto {number}: {why}</translation>
     </message>
