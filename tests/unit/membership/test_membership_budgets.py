@@ -117,7 +117,7 @@ def test_names_without_number_cost_no_memory_without_end(monkeypatch: pytest.Mon
         for _ in range(7):
             budgets.request(stranger(number), 1 << 20, float(number))
         budgets.request(PeerId(f"{number}-1"), 0, float(number))
-    assert max(len(budgets._addresses), len(budgets._each), len(budgets._persons), len(budgets._thrown_out)) <= 40
+    assert max(len(budgets._addresses), len(budgets._each), len(budgets._persons)) <= 40
 
 
 def test_a_person_causes_some_log_lines_and_dials_a_minute_and_all_strangers_together_few() -> None:
@@ -138,3 +138,23 @@ def test_a_newcomer_has_a_small_budget_that_grows_when_the_probation_ends() -> N
     assert spend_all(budgets, BEN) == PERSON.burst
     on_probation.clear()
     assert spend_all(budgets, ANA, now=60.0) == PERSON.burst
+
+
+def test_who_keeps_asking_beyond_the_budget_is_thrown_out_for_a_while() -> None:
+    for limits, on_probation in ((PERSON, False), (NEWCOMER, True)):
+        budgets = Budgets(person_of, lambda peer, new=on_probation: new)
+        while isinstance(lease := budgets.request(PeerId("7-1"), 0, 1.0), Lease):
+            budgets.end(lease)
+        answers = [budgets.request(PeerId("7-2"), 0, 1.0) for _ in range(limits.refusals)]
+        assert answers == [Refused.FOR_NOW] * (limits.refusals - 1) + [Refused.THROW_OUT]
+        assert budgets.request(PeerId("8-1"), 0, 1.0) is not Refused.THROW_OUT
+        assert budgets.request(PeerId("7-1"), 0, 30.0) is Refused.THROW_OUT
+        assert isinstance(budgets.request(PeerId("7-1"), 0, 32.0), Lease)
+
+
+def test_what_is_worth_nothing_is_charged_to_its_sender_alone() -> None:
+    budgets = Budgets(person_of)
+    assert budgets.charge(PeerId("7-1"), int(PERSON.burst), 1.0)
+    assert not budgets.charge(PeerId("7-2"), 1, 1.0)
+    assert not isinstance(budgets.request(PeerId("7-1"), 0, 1.0), Lease)
+    assert isinstance(budgets.request(PeerId("8-1"), 0, 1.0), Lease)
