@@ -42,8 +42,8 @@ _CONFIRM_S = 10.0  # for a leader's computer that is online
 
 
 @dataclass(frozen=True, slots=True)
-class JoinedSwarm:
-    """`is_joined`: somebody let this computer in; if not, joining goes on. `is_confirmed`: a leader confirmed you."""
+class JoinProgress:
+    """`is_joined`: somebody let this computer in, else joining goes on. `is_confirmed`: a leader confirmed you."""
 
     name: str
     model: str
@@ -51,7 +51,7 @@ class JoinedSwarm:
     is_confirmed: bool
 
 
-RESULT = JoinedSwarm
+RESULT = JoinProgress
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -79,7 +79,7 @@ def run(args: argparse.Namespace) -> int:
     return answer(args, joined, lines)
 
 
-def _follow(made: schema.Joined, patience_s: float, *, shows: bool) -> tuple[JoinedSwarm, str]:
+def _follow(made: schema.Joined, patience_s: float, *, shows: bool) -> tuple[JoinProgress, str]:
     """Wait until somebody lets this computer in and a leader confirms its person; return also what it waits for.
 
     Raises:
@@ -89,7 +89,7 @@ def _follow(made: schema.Joined, patience_s: float, *, shows: bool) -> tuple[Joi
     served = next((each.name for each in client.call(swarms.LIST).swarms if each.is_served), made.name)
     if served != made.name:
         why = f"This computer serves {served}; to change that: potluck config set serve.swarm {made.name}"
-        return JoinedSwarm(made.name, made.model, is_joined=False, is_confirmed=False), why
+        return JoinProgress(made.name, made.model, is_joined=False, is_confirmed=False), why
     stuck_at = time.monotonic()
 
     def enter(status: schema.Status) -> str | None:
@@ -114,7 +114,7 @@ def _follow(made: schema.Joined, patience_s: float, *, shows: bool) -> tuple[Joi
         raise
     if not is_in and status.state is State.ERROR:
         raise PotluckError(status.text, hint=f"it will be tried again; to give up: potluck leave {made.name}")
-    return JoinedSwarm(made.name, made.model, is_in, is_in and status.is_confirmed), f"{status.text}."
+    return JoinProgress(made.name, made.model, is_in, is_in and status.is_confirmed), f"{status.text}."
 
 
 def _is_in(client: ControlClient, name: str) -> bool:

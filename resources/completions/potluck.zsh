@@ -24,11 +24,11 @@ _shtab_potluck_commands() {
     gateway:'Let other programs on this computer use the swarm through OpenAI'"'"'s and Ollama'"'"'s APIs. The gateway listens on loopback only, at gateway.port. Each program needs a key, and whoever has one spends your points. The gateway ends after chat.end_after_s seconds without a request, unless it was started with --stay. gateway.start_with_daemon keeps it running always.'
     generate:'Let a swarm complete a prompt. The model'"'"'s embeddings and head run here, its blocks in the swarm. A running daemon keeps them ready for chat.end_after_s seconds, so that the next prompt is answered at once. The servers you use can read what you write, so never send secrets through people you do not trust.'
     history:'List every change of state with its reason, newest last: when Potluck served, when it stepped aside, and for what.'
-    join:'Join a swarm and serve it. The command asks for the invite, the line that a member gave you; where it can'"'"'t ask, it reads standard input. A member has to be online to let you in. The invite of a public swarm costs your computer about a minute of work, which the command shows. The people of a swarm can read what you send through it, so only use an invite from somebody you trust. If needed, this sets up the engine'"'"'s environment (as `potluck setup` does) and starts the daemon.'
-    leave:'Leave a swarm and forget your key in it; only a new invite brings you back. If you joined another swarm, it is served next. Your ledger keeps what you earned. To stop for a while, use `potluck pause`.'
+    join:'Join a swarm and serve it. The command asks for the invite, the line that a member gave you; where it can'"'"'t ask, it reads standard input. A member has to be online to let you in, and a computer of the founder or of an admin to confirm you; both happen by themselves, also later. With an invite for one machine this computer becomes one of yours, once you have confirmed its name on the other one. The people of a swarm can read what you send through it, so only use an invite from somebody you trust. If needed, this sets up the engine'"'"'s environment (as `potluck setup` does) and starts the daemon.'
+    leave:'Leave a swarm and forget your key in it; only a new invite brings you back. If you joined another swarm, it is served next. Your ledger keeps what you earned. A founder who leaves loses the founder'"'"'s key as well; `potluck members recovery-code` shows what brings it back. To stop for a while, use `potluck pause`.'
     ledger:'The ledger records where each point came from; every entry follows from a receipt that the other side signed. A backup contains this machine'"'"'s identity. Keep it like a password: whoever has it can spend your points. After a restore, the old machine must not serve any more.'
     logs:'Print the newest lines of the daemon'"'"'s log, which includes the engine'"'"'s output. Prompts, tokens and keys are never logged.'
-    members:'Show who belongs to a swarm, with their computers, the blocks that these serve now, and open invites. The founder and admins can remove people: their servers then serve nobody, and everybody refuses them within a minute. You can remove a computer of your own, such as a lost laptop, and add another one with a short code. A backup of your keys, encrypted with a password, makes any computer yours.'
+    members:'Show who belongs to a swarm, with their computers, the blocks that these serve now, and open invites. People who joined are not confirmed until a computer of the founder or of an admin is online, which confirms them by itself. Many at once, and those who come after the invite'"'"'s time, wait until one of these people confirms them here. The founder and admins can remove people: their servers then serve nobody, and everybody refuses them within a minute. You can remove a computer of your own, such as a lost laptop, and add another one with an invite for one machine. A backup of your keys, encrypted with a password, makes any computer yours.'
     models:'List the model that this machine serves, blocks that the swarm lacks, and downloaded models. Delete models that nobody needs, or move them to another disk. A deleted model is downloaded again when it is needed. Find models that a swarm could have: `potluck swarm create` and `potluck swarm model` take their names.'
     pause:'Free the machine now, its memory first; Potluck serves again by itself later. Other people'"'"'s conversations continue on other servers.'
     programs:'List running programs, and choose those that Potluck always or never steps aside for. It judges all others by what they do. Where it is not sure, `list` asks whether a program is a game: answer with `always` or `never`. `potluck history` tells what it stepped aside for.'
@@ -39,7 +39,7 @@ _shtab_potluck_commands() {
     start:'Start the daemon in the background, unless it is already running. It serves blocks of the swarm you joined and steps aside when a game starts. If the service is installed, this starts the service, and as root also enables it.'
     status:'Show what this machine does for the swarm right now, and why: state, blocks, speed, load, and what it looks out for.'
     stop:'End the daemon and its engine: it finishes running steps and leaves the swarm. Open sessions continue on other servers. A daemon that does not respond is killed after ten seconds. To finish them here first, use `potluck drain`. To stop serving for a while, use `potluck pause`.'
-    swarm:'A swarm is one model and the people who share it. Only its members can serve and use it; the founder and admins invite. With --public, anybody can become a member by about a minute of work, done by their computer. To start one: run `potluck bootstrap` on a machine that the others can reach, create the swarm with the address it prints, serve some blocks, and send an invite to friends over a channel you trust. Some people can join with it until it expires. `potluck members` shows and removes people.'
+    swarm:'A swarm is one model and the people who share it. Only its members can serve and use it; the founder and admins invite. With --public, anybody can join, and is on probation at first. To start one: run `potluck bootstrap` on a machine that the others can reach, create the swarm with the address it prints, serve some blocks, and send an invite to friends over a channel you trust. Some people can join with it until it expires. `potluck members` shows and removes people.'
     top:'Show the page of `potluck status` with queue, pages and temperatures, and update it until Ctrl-C. A line shows the speed of the last minute. In a pipe, or on a terminal that cannot move its cursor, each change is one line.'
     update:'Look for a newer version at the address in the setting updates.url, show what changes, and switch to it. The new version is checked against the publisher'"'"'s key (updates.key), installed beside the old one, and started once open sessions have ended. If it does not start and keep running, the old version is used again. If a package manager or pip installed Potluck, this only shows what is available.'
   )
@@ -81,16 +81,18 @@ _shtab_potluck_ledger_commands() {
 
 _shtab_potluck_members_commands() {
   local _commands=(
-    add-computer:'show a code with which another computer becomes yours'
+    add-computer:'show an invite with which another computer becomes yours'
     backup:'write your keys to a file, encrypted with a password'
+    confirm:'let in a person who waits for that'
+    decisions:'list what an admin or enroller decided, numbered for --keep'
     demote:'make an admin or enroller an ordinary member'
+    end-invite:'end an invite; those who joined with it and are confirmed stay'
     list:'show the people, their computers and open invites (the default)'
     promote:'let a person invite and remove others, or enrol newcomers'
     recover:'become the founder again, with the recovery code'
     recovery-code:'show the code that brings the founder'"'"'s key to another computer'
     remove:'remove a person, or one of their computers'
     restore:'bring your keys to this computer from a backup'
-    withdraw:'end an invite'
   )
   _describe 'potluck members commands' _commands
 }
@@ -394,7 +396,6 @@ _shtab_potluck_history_defaults_added=0
 _shtab_potluck_join_options=(
   "(- : *)"{-h,--help}"[show this help message and exit]"
   "--file[read the invite from this file]:FILE:_files"
-  "--code[ask for the code that \`potluck members add-computer\` shows]"
   "--json[print JSON, for scripts]"
 )
 
@@ -403,6 +404,7 @@ _shtab_potluck_join_defaults_added=0
 
 _shtab_potluck_leave_options=(
   "(- : *)"{-h,--help}"[show this help message and exit]"
+  "--yes[even if the founder\'s key is lost by it]"
   "--json[print JSON, for scripts]"
   ":a swarm you joined (default\: the one you serve):($(potluck completions swarms 2>/dev/null))"
 )
@@ -471,7 +473,7 @@ _shtab_potluck_members_defaults_added=0
 
 _shtab_potluck_members_add_computer_options=(
   "(- : *)"{-h,--help}"[show this help message and exit]"
-  "--address[this computer\'s address for the other one (default\: the usual)]:IPV4:"
+  "--confirm[confirm the computer of this name, which used the invite]:NAME:"
   "--swarm[a swarm you joined (default\: the one you serve)]:SWARM:($(potluck completions swarms 2>/dev/null))"
   "--json[print JSON, for scripts]"
 )
@@ -488,7 +490,7 @@ _shtab_potluck_members_backup_options=(
 # guard to ensure default positional specs are added only once per session
 _shtab_potluck_members_backup_defaults_added=0
 
-_shtab_potluck_members_demote_options=(
+_shtab_potluck_members_confirm_options=(
   "(- : *)"{-h,--help}"[show this help message and exit]"
   "--swarm[a swarm you joined (default\: the one you serve)]:SWARM:($(potluck completions swarms 2>/dev/null))"
   "--json[print JSON, for scripts]"
@@ -496,7 +498,39 @@ _shtab_potluck_members_demote_options=(
 )
 
 # guard to ensure default positional specs are added only once per session
+_shtab_potluck_members_confirm_defaults_added=0
+
+_shtab_potluck_members_decisions_options=(
+  "(- : *)"{-h,--help}"[show this help message and exit]"
+  "--swarm[a swarm you joined (default\: the one you serve)]:SWARM:($(potluck completions swarms 2>/dev/null))"
+  "--json[print JSON, for scripts]"
+  ":the person\'s name or id, as the list shows it:($(potluck completions people 2>/dev/null))"
+)
+
+# guard to ensure default positional specs are added only once per session
+_shtab_potluck_members_decisions_defaults_added=0
+
+_shtab_potluck_members_demote_options=(
+  "(- : *)"{-h,--help}"[show this help message and exit]"
+  "--keep[only their first N decisions go on to count (default\: all of them)]:N:"
+  "--yes[don\'t ask, even if people lose their place by it]"
+  "--swarm[a swarm you joined (default\: the one you serve)]:SWARM:($(potluck completions swarms 2>/dev/null))"
+  "--json[print JSON, for scripts]"
+  ":the person\'s name or id, as the list shows it:($(potluck completions people 2>/dev/null))"
+)
+
+# guard to ensure default positional specs are added only once per session
 _shtab_potluck_members_demote_defaults_added=0
+
+_shtab_potluck_members_end_invite_options=(
+  "(- : *)"{-h,--help}"[show this help message and exit]"
+  "--swarm[a swarm you joined (default\: the one you serve)]:SWARM:($(potluck completions swarms 2>/dev/null))"
+  "--json[print JSON, for scripts]"
+  ":as the list shows it:"
+)
+
+# guard to ensure default positional specs are added only once per session
+_shtab_potluck_members_end_invite_defaults_added=0
 
 _shtab_potluck_members_list_options=(
   "(- : *)"{-h,--help}"[show this help message and exit]"
@@ -510,6 +544,7 @@ _shtab_potluck_members_list_defaults_added=0
 _shtab_potluck_members_promote_options=(
   "(- : *)"{-h,--help}"[show this help message and exit]"
   "--enroller[only let this person\'s computers enrol newcomers of a public swarm]"
+  "--seats[how many people an admin\'s open invites may let in (default\: 100)]:N:"
   "--swarm[a swarm you joined (default\: the one you serve)]:SWARM:($(potluck completions swarms 2>/dev/null))"
   "--json[print JSON, for scripts]"
   ":the person\'s name or id, as the list shows it:($(potluck completions people 2>/dev/null))"
@@ -555,16 +590,6 @@ _shtab_potluck_members_restore_options=(
 
 # guard to ensure default positional specs are added only once per session
 _shtab_potluck_members_restore_defaults_added=0
-
-_shtab_potluck_members_withdraw_options=(
-  "(- : *)"{-h,--help}"[show this help message and exit]"
-  "--swarm[a swarm you joined (default\: the one you serve)]:SWARM:($(potluck completions swarms 2>/dev/null))"
-  "--json[print JSON, for scripts]"
-  ":as the list shows it:"
-)
-
-# guard to ensure default positional specs are added only once per session
-_shtab_potluck_members_withdraw_defaults_added=0
 
 _shtab_potluck_models_options=(
   "(- : *)"{-h,--help}"[show this help message and exit]"
@@ -776,7 +801,7 @@ _shtab_potluck_swarm_create_options=(
   "(- : *)"{-h,--help}"[show this help message and exit]"
   "--revision[commit, branch or tag on the hub, with no slash (default\: main)]:revision:"
   "*--bootstrap[where members find the swarm\: an address printed by \`potluck bootstrap\`\; repeatable]:ADDRESS:"
-  "--public[let anybody become a member without an invite, for a minute of work, and on probation at first]"
+  "--public[let anybody become a member without being invited, on probation at first]"
   "--open[open to Petals peers, with none of the protections of members]"
   "--prefix[with --open\: name of the blocks in Petals (default\: the one that Petals derives from the model)]:prefix:"
   "--json[print JSON, for scripts]"
@@ -812,6 +837,7 @@ _shtab_potluck_swarm_join_defaults_added=0
 
 _shtab_potluck_swarm_leave_options=(
   "(- : *)"{-h,--help}"[show this help message and exit]"
+  "--yes[even if the founder\'s key is lost by it]"
   "--json[print JSON, for scripts]"
   ":a swarm you joined:($(potluck completions swarms 2>/dev/null))"
 )
@@ -1037,14 +1063,16 @@ _shtab_potluck_members() {
       case $line[1] in
         add-computer) _arguments -C -s $_shtab_potluck_members_add_computer_options ;;
         backup) _arguments -C -s $_shtab_potluck_members_backup_options ;;
+        confirm) _arguments -C -s $_shtab_potluck_members_confirm_options ;;
+        decisions) _arguments -C -s $_shtab_potluck_members_decisions_options ;;
         demote) _arguments -C -s $_shtab_potluck_members_demote_options ;;
+        end-invite) _arguments -C -s $_shtab_potluck_members_end_invite_options ;;
         list) _arguments -C -s $_shtab_potluck_members_list_options ;;
         promote) _arguments -C -s $_shtab_potluck_members_promote_options ;;
         recover) _arguments -C -s $_shtab_potluck_members_recover_options ;;
         recovery-code) _arguments -C -s $_shtab_potluck_members_recovery_code_options ;;
         remove) _arguments -C -s $_shtab_potluck_members_remove_options ;;
         restore) _arguments -C -s $_shtab_potluck_members_restore_options ;;
-        withdraw) _arguments -C -s $_shtab_potluck_members_withdraw_options ;;
       esac
   esac
 }
