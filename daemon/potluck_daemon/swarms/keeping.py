@@ -41,6 +41,7 @@ class MembersKeeper:
         self._tasks = BackgroundTasks()
         self._turns = asyncio.Lock()  # what a node says is kept in the order in which it says it
         self._tended: object = None  # what mattered of the membership when it was tended
+        self._told: frozenset[bytes] = frozenset()  # records that the node has; the commands write others to the file
 
     def hear(self, launch: LaunchSpec, message: Members | Met | Joining | Reachable) -> None:
         """Listen to a node of this computer that was started with `launch`."""
@@ -91,14 +92,15 @@ class MembersKeeper:
             except PotluckError as error:
                 log.warning("what the swarm learned about its members cannot be kept: %s", error)
                 return
+            self._told |= frozenset(records)
             self._configuration.reload_if_changed()  # it may say that this computer was let in or removed
         self.tend()
 
     def _catch_up(self, launch: LaunchSpec) -> None:
         membership = self._configuration.membership
         if membership is not None and membership.swarm.name == launch.swarm.name:
-            known = frozenset(launch.membership.records)
-            self.publish(launch.swarm.name, [record for record in membership.records if record not in known])
+            self._told = frozenset(launch.membership.records)
+            self._tell_rest(membership)
         self.tend()
 
     async def _tend(self) -> None:
@@ -108,14 +110,20 @@ class MembersKeeper:
                 return
             name = membership.swarm.name
             try:
-                _, new = await asyncio.to_thread(self._configuration.swarms.tend, name)
+                tended, new = await asyncio.to_thread(self._configuration.swarms.tend, name)
             except PotluckError as error:
                 log.warning("guests of the swarm cannot be confirmed: %s", error)
                 return
             self._tended = what_matters(membership)
             if new:
                 log.info("%d decisions about the members of %s need nobody", len(new), name)
-                self.publish(name, new)
+            self._tell_rest(tended)
+
+    def _tell_rest(self, membership: Membership) -> None:
+        """Give the node what it lacks, in order: an entry is worth nothing without those before it."""
+        rest = [record for record in membership.records if record not in self._told]
+        if self.publish(membership.swarm.name, rest):
+            self._told = frozenset(membership.records)
 
 
 def what_matters(membership: Membership) -> tuple[object, ...]:
