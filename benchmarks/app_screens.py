@@ -49,7 +49,9 @@ _SPEAKERS = (
 )
 _TERMINAL = ("ledger/backup.py", "presence/agents.py", "instance.py", "bare_hivemind.py")  # only commands meet them
 _LIBRARY = ("checkpoint/remote_layers.py",)  # only Python programs do
-_NOT_SHOWN = re.compile(r"^(ValueError|TypeError|OSError|RuntimeError|KeyError|AttributeError|TimeoutError)$|RecordError")
+_NOT_SHOWN = re.compile(
+    r"^(ValueError|TypeError|OSError|RuntimeError|KeyError|AttributeError|TimeoutError|RecordError)$"
+)
 _SCREENS = ((1280, 720, 1.0), (1280, 720, 1.5))  # with the scale
 _PANEL, _TITLE_BAR = 40, 30  # height that a desktop keeps for itself, in logical pixels
 _SLACK = 2  # pixels by which fonts' measures differ from what is painted

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 import torch
+from helpers.directory_swarm import until
 from helpers.golden import CHECKPOINT
 
 from benchmarks.local_swarm import LocalSwarm
@@ -92,14 +93,14 @@ async def test_a_guest_computes_before_a_leader_confirms_them_and_then_as_a_memb
         async with node(swarm.membership) as founder:
             assert await asyncio.to_thread(generated, eve) == {swarm.engines[0].peer_id}
             async with node(eve.for_node(), tmp_path / "identity.key") as host, asyncio.timeout(_REMOVED_WITHIN_S):
-                while founder.members is None or not founder.members.roster.guests:
-                    await asyncio.sleep(0.1)  # the application travels
+                assert founder.members is not None
+                members = founder.members.roster
+                await until(lambda: bool(members.guests))  # the application travels
                 guest = person(founder, "Eve")
                 assert guest.is_guest
                 assert host.members is not None
                 decide(swarm, founder, [confirm(guest)])
-                while guest.key not in host.members.roster.people:
-                    await asyncio.sleep(0.1)
+                await until(lambda: host.members is not None and guest.key in host.members.roster.people)
                 assert not joined.learn(swarm.swarm.name, known_to(host, eve).records).members().guests
 
 
