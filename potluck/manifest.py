@@ -19,6 +19,7 @@ import msgpack
 
 from potluck.errors import CheckpointError
 from potluck.files import write_atomically
+from potluck.protocol.buffers import Buffer
 
 PIECE_BYTES = 4 << 20
 SMALL = (".json", ".txt", ".model", ".jinja")
@@ -54,13 +55,10 @@ class ManifestFile:
         start = piece * PIECE_BYTES
         return start, min(PIECE_BYTES, self.size - start)
 
-    def digest(self, piece: int) -> bytes:
-        """Return the SHA-256 of a piece, 32 bytes."""
-        return self.digests[piece * _DIGEST_BYTES : (piece + 1) * _DIGEST_BYTES]
-
-    def holds(self, piece: int, data: bytes | memoryview) -> bool:
+    def holds(self, piece: int, data: Buffer) -> bool:
         """Return whether these are the bytes of a piece."""
-        return len(data) == self.place(piece)[1] and hashlib.sha256(data).digest() == self.digest(piece)
+        wanted = self.digests[piece * _DIGEST_BYTES : (piece + 1) * _DIGEST_BYTES]
+        return len(data) == self.place(piece)[1] and hashlib.sha256(data).digest() == wanted
 
 
 @dataclass(frozen=True, slots=True)

@@ -66,8 +66,8 @@ class MemberFiles:
             for peer in await self._members():
                 async with self._asking(peer, "the list of files") as stream:
                     request = PieceRequest(self._weights, MANIFEST, 0)
-                    data = await _received(stream, request, MAX_MANIFEST_BYTES, self._weights)
-                    return decode_manifest(data, self._weights.hex())
+                    data = await _received(stream, request, MAX_MANIFEST_BYTES)
+                    return decode_manifest(bytes(data), self._weights.hex())
             if now() > deadline:
                 raise PotluckError("nobody who has the swarm's model is online", hint="try again when the founder is")
             await asyncio.sleep(_LOOK_AGAIN_S)
@@ -115,13 +115,12 @@ class MemberFiles:
         try:
             async with self._asking(peer, file.name) as stream:
                 while (piece := _next_piece(missing, peer)) is not None:
-                    start, size = file.place(piece)
                     request = PieceRequest(self._weights, file.name, piece)
                     async with asyncio.timeout(_PIECE_S):
-                        data = await _received(stream, request, size, file.digest(piece))
-                    await asyncio.to_thread(_write, partial, start, data)
+                        data = await _received(stream, request, file.place(piece)[1])
+                    await asyncio.to_thread(_write, partial, file, piece, data)
                     if missing.pop(piece, None) is not None:
-                        FETCHING.count(size)
+                        FETCHING.count(len(data))
         finally:
             if piece is not None:
                 missing.get(piece, set()).discard(peer)
@@ -172,26 +171,32 @@ def _next_piece(missing: Missing, peer: PeerId) -> int | None:
     return piece
 
 
-def _write(partial: Path, start: int, data: bytes) -> None:
-    """Write checked bytes. The file is opened each time, because a thread outlives a fetch that is cancelled."""
+def _write(partial: Path, file: ManifestFile, piece: int, data: bytearray) -> None:
+    """Check and write a piece. The file is opened each time, because a thread outlives a fetch that is cancelled.
+
+    Raises:
+        ValueError: it has other bytes than those of the manifest.
+        CheckpointError: the disk is full.
+    """
+    if not file.holds(piece, data):
+        raise ValueError("wrong bytes")
     try:
         with partial.open("r+b") as stream:
-            stream.seek(start)
+            stream.seek(file.place(piece)[0])
             stream.write(data)
     except OSError as error:
         raise CheckpointError(f"cannot write {partial.name}: {error.strerror}", hint="potluck models delete") from error
 
 
-async def _received(stream: Stream, request: PieceRequest, max_bytes: int, digest: bytes) -> bytes:
-    """Ask for a piece and return it. Raises RemoteError, TimeoutError, and ValueError for wrong bytes."""
+async def _received(stream: Stream, request: PieceRequest, max_bytes: int) -> bytearray:
+    """Ask for a piece and return what comes. Raises RemoteError and TimeoutError."""
     await stream.send(encode_request(request), timeout_s=_SILENCE_S)
-    data, hashed = bytearray(), hashlib.sha256()
-    while hashed.digest() != digest:
-        if len(data) >= max_bytes:
-            raise ValueError("wrong bytes")
+    data = bytearray()
+    while len(data) < max_bytes:
         part = await stream.receive(silence_s=_SILENCE_S)
         if not part:
             raise RemoteError(Code.BAD_REPLY, "the member hung up")
         data += part
-        hashed.update(part)
-    return bytes(data)
+        if request.file == MANIFEST and hashlib.sha256(data).digest() == request.weights:
+            break  # nobody knows its size before
+    return data

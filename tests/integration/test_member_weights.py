@@ -25,5 +25,5 @@ def test_an_engine_fetches_the_model_from_members_and_one_with_other_weights_of_
             assert fetched.read_bytes() == (CHECKPOINT / name).read_bytes()
         swarm.checkpoint = Path(shutil.copytree(CHECKPOINT, tmp_path / CHECKPOINT.name))
         flip_bit(swarm.checkpoint / FILES[0], -1)
-        with pytest.raises(PotluckError, match=f"{FILES[0]} differs from the file of"):
+        with pytest.raises(PotluckError, match=f"{FILES[0]} is missing or differs from the file of"):
             swarm.add_engine(Span(0, 4)).wait_online()
