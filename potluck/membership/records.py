@@ -18,7 +18,7 @@ from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
 from msgspec import Meta, Struct
 
-from potluck.protocol.swarm import MAX_BLOCKS, is_prefix, is_text
+from potluck.protocol.swarm import MAX_BLOCKS, is_model_name, is_prefix, is_revision
 
 KEY_BYTES = 32
 HASH_BYTES = 32
@@ -336,7 +336,7 @@ def _sound(content: Content) -> Content:
     holds = True
     match content:
         case Choose():
-            names = is_text(content.model, MAX_MODEL_CHARS) and is_text(content.revision, MAX_REVISION_CHARS)
+            names = is_model_name(content.model) and is_revision(content.revision)
             holds = names and is_prefix(content.prefix) and len(content.manifest) in (0, HASH_BYTES)
         case Seats(seed=seed) if seed:
             holds = len(seed) == KEY_BYTES and public_key(seed) == content.invite
