@@ -198,3 +198,11 @@ def test_a_further_computer_says_which_name_to_confirm(joining: Callable[..., tu
     secret = encode_invite(machine_invite(FOUNDER, time.time()))
     _, _, err = joining(secret, members__list=NOBODY, status=WAITING)
     assert f"confirm the name of this one: {join.machine_name()}" in err
+
+
+def test_interrupting_it_says_that_joining_goes_on(joining: Callable[..., tuple[int, str, str]]) -> None:
+    def interrupt(_: object) -> None:
+        raise KeyboardInterrupt
+
+    code, _, err = joining(invite(), members__list=NOBODY, status=interrupt)
+    assert (code, "To give up: potluck leave home" in err) == (130, True)
