@@ -191,8 +191,8 @@ class SessionStream:
         except asyncio.CancelledError:
             if self._why is None or (self._task is not None and self._task.uncancel()):
                 raise
-            if isinstance(self._why, RemoteError):
-                raise self._why from None
+            if isinstance(why := self._why, RemoteError):
+                raise RemoteError(why.code, why.message, retry_after_s=why.retry_after_s) from None
 
     def end(self, error: RemoteError) -> None:
         if self._running is None and self._sending is None:
@@ -216,6 +216,9 @@ class SessionStream:
         is_kept = is_kept and self._state.parking.keep(self.session, time.monotonic())
         if not is_kept:
             self._state.compute.close(self.session.memory, self._running[0] if self._running else None)
+            self.session.waiting.clear()
+        self._answers.clear()  # what is part of cycles is collected late
+        self._running = self._task = None
         self._why = self._why or _Over()
 
     async def _read(self) -> None:
@@ -312,6 +315,8 @@ class SessionStream:
 
     def _answered(self, step: SessionStep, error: PotluckError | None) -> None:
         """Answer a finished step; called in the loop."""
+        if self._running is None:
+            return  # the session was closed meanwhile
         if error is not None:
             self._running = None
             self._finish(error if isinstance(error, RemoteError) else RemoteError(Code.INTERNAL, error.message))
@@ -428,8 +433,8 @@ class SessionStream:
         """End the session: the task that reads is what holds it open."""
         if self._why is None:
             self._why = why
-            assert self._task is not None
-            self._task.cancel()
+            if self._task is not None:
+                self._task.cancel()
 
 
 async def _decode(state: SpanState, coding: SessionCoding, body: bytes, *, first: bool) -> StepRequest:
