@@ -26,7 +26,7 @@ _WARM_UP_ROUNDS = 10
 _SETTLE_S = 3.0
 _CPU_WINDOW_S = 20.0
 _UNREAD_S = 60.0
-_FORGET_S = 60.0
+_RELEASE_S, _FORGET_S = 15.0, 60.0
 _FILLING_SESSIONS, _FILLING_TOKENS, _FILLING_ROUNDS = 24, 1024, 1
 _MAX_FILES = 4  # of the engine's own, which come and go
 _REFUSED_S = 60.0  # counts as: never
@@ -131,9 +131,9 @@ def unread(soak: bool) -> Measured:
             while one.poll() is None or other.poll() is None:
                 time.sleep(0.5)
                 most = max(most, _Cost.of(engine), key=lambda cost: cost.all_bytes)
-        time.sleep(_SETTLE_S)
+        time.sleep(_RELEASE_S)
         after = _Cost.of(engine)
-        time.sleep(_FORGET_S - _SETTLE_S)
+        time.sleep(_FORGET_S - _RELEASE_S)
         later = _Cost.of(engine)
         kept = process.num_fds() - files
         step_ms = _decode_ms(client)

@@ -40,11 +40,7 @@ from potluck_engine.span_state import SpanState
 
 log = logging.getLogger(__name__)
 
-
 _MAX_ANSWERS = 4  # that have not left; the next step waits for a client that does not read them
-
-"""An answer that a thread signs."""
-
 _CLOSING = StepRequest(hidden=None)
 """Also what the end of the client's side means."""
 
@@ -58,31 +54,40 @@ async def serve_session(state: SpanState, pushes: Pushes, stream: Stream, peer: 
         return
     if body is None:
         return
-    request = await _decode(state, coding, body, first=True)
     with ExitStack() as held:
-        await _serve(state, pushes, stream, peer, coding, request, held)
+        room = Room(state.admission.budgets, peer)
+        held.callback(room.close)
+        num_bytes = await room.take(len(body), timeout_s=state.limits.request_timeout_s)
+        request = await _decode(state, coding, body, first=True)
+        del body
+        session = _open(state, request, peer, held)
+        await _serve(state, pushes, stream, session, coding, request, room, num_bytes)
 
 
 async def _serve(
     state: SpanState,
     pushes: Pushes,
     stream: Stream,
-    peer: PeerId,
+    session: ServedSession,
     coding: SessionCoding,
     request: StepRequest,
-    held: ExitStack,
+    room: Room,
+    num_bytes: int,
 ) -> None:
-    """Serve the session that `request` opens; `held` keeps its private adapter."""
-    session = _open(state, request, peer, held)
+    """Serve the session that `request` opens, whose bytes have their place in `room`."""
     if session.memory.adapter is not None:  # now: what is wrong with it is no other session's trouble
         await asyncio.to_thread(state.blocks.whole.adapters.load, session.memory.adapter)
-    served = SessionStream(state, pushes, stream, session, coding)
+    served = SessionStream(state, pushes, stream, session, coding, room)
     state.sessions.add(served, time.monotonic())
     memory = session.memory
-    level = logging.INFO if state.admission.budgets.may_log(peer, asyncio.get_running_loop().time()) else logging.DEBUG
+    level = (
+        logging.INFO
+        if state.admission.budgets.may_log(session.memory.client, asyncio.get_running_loop().time())
+        else logging.DEBUG
+    )
     log.log(level, "a session over blocks %s, %d rows", memory.span, memory.rows)
     try:
-        await served.run(request)
+        await served.run(request, num_bytes)
     finally:
         state.sessions.remove(served)
         served.close()
@@ -128,7 +133,13 @@ class SessionStream:
     """A session and its stream."""
 
     def __init__(
-        self, state: SpanState, pushes: Pushes, stream: Stream, session: ServedSession, coding: SessionCoding
+        self,
+        state: SpanState,
+        pushes: Pushes,
+        stream: Stream,
+        session: ServedSession,
+        coding: SessionCoding,
+        room: Room,
     ) -> None:
         self.session = session
         self._pushes = SessionPushes(pushes, self._advance)
@@ -137,7 +148,7 @@ class SessionStream:
         self._stream = stream
         self._running: tuple[SessionStep, StepRequest, StepRange] | None = None
         self._answers: deque[tuple[Buffer, ...]] = deque()  # that have not left
-        self._room = Room(state.admission.budgets, session.memory.client)
+        self._room = room
         self._held: deque[int] = deque()  # bytes in the room of each step that came, until its answer has left
         self._sending: asyncio.Task[None] | None = None  # sends them
         self._packing: asyncio.Task[None] | None = None  # a large output, whose step counts as running
@@ -166,7 +177,7 @@ class SessionStream:
     def quiet_since(self) -> float:
         return math.inf if self._running is not None else self._heard_at
 
-    async def run(self, request: StepRequest) -> None:
+    async def run(self, request: StepRequest, num_bytes: int) -> None:
         """Serve until the end. Raises RemoteError, which the client is to be told."""
         limits, loop = self._state.limits, asyncio.get_running_loop()
         self._task = asyncio.current_task()
@@ -178,15 +189,15 @@ class SessionStream:
         if request.opening is not None:
             self._tab = self._state.tabs.open(self.session.memory.client, request.opening.span, request.opening.caller)
         try:
-            await self._hold(request)
+            self._held.append(num_bytes)
             self._begin(request)
             await self._read()
             await asyncio.get_running_loop().create_future()  # the closing message waits for steps before it
         except asyncio.CancelledError:
             if self._why is None or (self._task is not None and self._task.uncancel()):
                 raise
-            if isinstance(self._why, RemoteError):
-                raise self._why from None
+            if isinstance(why := self._why, RemoteError):
+                raise RemoteError(why.code, why.message, retry_after_s=why.retry_after_s) from None
 
     def end(self, error: RemoteError) -> None:
         if self._running is None and self._sending is None:
@@ -210,6 +221,9 @@ class SessionStream:
         is_kept = is_kept and self._state.parking.keep(self.session, time.monotonic())
         if not is_kept:
             self._state.compute.close(self.session.memory, self._running[0] if self._running else None)
+            self.session.waiting.clear()
+        self._answers.clear()  # what is part of cycles is collected late
+        self._running = self._task = None
         self._why = self._why or _Over()
 
     async def _read(self) -> None:
@@ -221,29 +235,29 @@ class SessionStream:
                 log.debug("the client of a session over blocks %s left", self.session.memory.span)
                 self._finish(_Over())
                 return
-            request = _CLOSING if body is None else await _decode(self._state, self._coding, body, first=False)
             self._heard_at = time.monotonic()
+            num_bytes, request = 0, _CLOSING
+            if body is not None:
+                num_bytes = await self._room.take(len(body), timeout_s=self._state.limits.request_timeout_s)
+                request = await _decode(self._state, self._coding, body, first=False)
+                del body
             if request.is_closing:
                 self.session.drop_awaited()
             elif request.awaited is not None and request.hidden is not None:
                 if self.session.bring(request):
                     self._pushes.give_up(request.awaited.number)
                     self._advance()
+                self._room.free(num_bytes)
                 continue
             await self._may_send.wait()
             if not request.is_closing:
-                await self._hold(request)
+                self._held.append(num_bytes)
             self.session.waiting.append(request)
             if len(self.session.waiting) >= MAX_WAITING:
                 self._may_send.clear()
             self._advance()
             if request.is_closing:
                 return
-
-    async def _hold(self, request: StepRequest) -> None:
-        """Wait until the client's person has room for a step and its answer. Raises RemoteError."""
-        num_bytes = 0 if request.hidden is None else request.hidden.nbytes
-        self._held.append(await self._room.take(num_bytes, timeout_s=self._state.limits.request_timeout_s))
 
     def _let_go(self) -> None:
         """Note that the answer to the oldest step has left."""
@@ -306,6 +320,8 @@ class SessionStream:
 
     def _answered(self, step: SessionStep, error: PotluckError | None) -> None:
         """Answer a finished step; called in the loop."""
+        if self._running is None:
+            return  # the session was closed meanwhile
         if error is not None:
             self._running = None
             self._finish(error if isinstance(error, RemoteError) else RemoteError(Code.INTERNAL, error.message))
@@ -395,8 +411,8 @@ class SessionStream:
         """End the session: the task that reads is what holds it open."""
         if self._why is None:
             self._why = why
-            assert self._task is not None
-            self._task.cancel()
+            if self._task is not None:
+                self._task.cancel()
 
 
 async def _decode(state: SpanState, coding: SessionCoding, body: bytes, *, first: bool) -> StepRequest:

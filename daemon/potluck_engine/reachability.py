@@ -157,10 +157,10 @@ class Reachability:
 
     async def answer(self, body: bytes, peer: PeerId) -> bytes:
         """Dial the caller anew, but only at IPs that it is connected from, so that it can't point us at others."""
-        question = decode_dial_back(body)
         now = asyncio.get_running_loop().time()
         if self._num_answering >= _MAX_ANSWERS or not self._host.budgets.may_dial(peer, now):
             raise RemoteError(Code.BUSY, "too many dials", retry_after_s=5.0)
+        question = decode_dial_back(body)
         self._num_answering += 1
         try:
             if self.wants_vouching and peer not in self._asking and not question.seen_as:

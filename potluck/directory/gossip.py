@@ -146,8 +146,9 @@ class Gossip:
         return encode_fetched(self._listed().fetch(message))
 
     async def _answer_push(self, body: bytes, peer: PeerId) -> bytes:
+        self._count(self._pushed, peer)  # before it is decoded
         message = decode_push(body)
-        self._count(self._pushed, peer, max(len(message.announcements), 1))
+        self._count(self._pushed, peer, max(len(message.announcements) - 1, 0))
         self._note(await self.reader.take(message.announcements))
         return b""
 

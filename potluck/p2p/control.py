@@ -10,7 +10,7 @@ import asyncio
 import contextlib
 import logging
 import os
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterable
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Coroutine, Iterable
 from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any, NoReturn, TypeVar, cast
@@ -34,7 +34,7 @@ from potluck.p2p.rules import MAX_UNARY_BODY_BYTES
 from potluck.p2p.varint import decode_varint, encode_varint
 from potluck.protocol.blocks import PeerId
 from potluck.protocol.codes import Code, RemoteError
-from potluck.tasks import BackgroundTasks, cancel_and_wait
+from potluck.tasks import cancel_and_wait
 from potluck.wire.refusals import decode_refusal, encode_refusal
 
 log = logging.getLogger(__name__)
@@ -81,7 +81,7 @@ class P2pdClient:
         self._refusing = 0
         self._open: dict[PeerId, set[FrameStream]] = {}  # both ways
         self._tasks: set[asyncio.Task[None]] = set()
-        self._background = BackgroundTasks()
+        self._gone: set[PeerId] = set()  # as of the last look
 
     async def start(self, *, timeout_s: float) -> None:
         loop = asyncio.get_running_loop()
@@ -104,7 +104,6 @@ class P2pdClient:
             self._unary.close()
         self._connections.stop()
         await cancel_and_wait(*self._tasks, *(self._unary.tasks if self._unary else ()))
-        await self._background.cancel()
 
     async def request(self, message: pb.Request, *, timeout_s: float) -> pb.Response:
         """Ask p2pd itself one question. Raises NetworkError with its refusal, or if it does not answer."""
@@ -218,10 +217,19 @@ class P2pdClient:
         return stream
 
     def cut_off(self, peers: Iterable[PeerId]) -> None:
-        """Close all streams from and to these peers."""
+        """End all streams from and to these peers."""
         for peer in peers:
             for stream in tuple(self._open.get(peer, ())):
-                self._background.start(stream.close())
+                stream.abort()
+
+    def cut_off_gone(self, connected: Collection[PeerId]) -> None:
+        """End the streams of peers that were not connected twice in a row.
+
+        p2pd does not notice that a caller is gone while it waits for this side to read what the caller sent.
+        """
+        gone = self._open.keys() - set(connected)
+        self.cut_off(gone & self._gone)
+        self._gone = gone
 
     def _keep(self, stream: FrameStream, peer: PeerId) -> None:
         self._open.setdefault(peer, set()).add(stream)
@@ -287,6 +295,7 @@ class P2pdClient:
             self._keep(stream, caller)
             stream.hold = partial(self._budgets.hold, lease)
             task = self._run(self._serve(stream, caller, handler, refuse))
+            stream.on_abort = task.cancel
             task.add_done_callback(lambda _: stream.lost.add_done_callback(lambda _: self._budgets.end(lease)))
         elif lease is Refused.FOR_NOW and self._refusing < MAX_REFUSED:
             self._run(self._say_why(stream, encode_refusal(_beyond_budget())))

@@ -50,6 +50,7 @@ class FrameStream(asyncio.Protocol):
     ) -> None:
         self.lost: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self.max_frame_bytes = 0  # set by the prologue's reader
+        self.on_abort: Callable[[], object] = lambda: None  # ends who serves the stream
         self.on_stranger: Callable[[], None] = lambda: None  # called when the peer does not know us
         self.hold: Callable[[int], bool] = lambda num_bytes: True  # counts what is held for the peer; False: no room
         self._on_prologue: Prologue | None = on_prologue
@@ -94,8 +95,10 @@ class FrameStream(asyncio.Protocol):
             if not self._reading and not self._is_held and len(self._frames) < _MAX_QUEUED_FRAMES // 2:
                 self._resume_reading()
             return frame
-        if isinstance(self._last, RemoteError):
-            raise self._last
+        if isinstance(
+            last := self._last, RemoteError
+        ):  # a new one: its traceback leads back here, and to all that waits
+            raise RemoteError(last.code, last.message, retry_after_s=last.retry_after_s)
         return None
 
     async def end(self) -> None:
@@ -107,14 +110,21 @@ class FrameStream(asyncio.Protocol):
 
     def close_now(self) -> None:
         self._finish(_gone("this side closed the stream"))
+        self._frames.clear()
         if self._transport is not None:
             self._transport.close()
             self._watch_reader()  # what was written before is still sent
 
+    def abort(self) -> None:
+        """End a stream whose peer is gone, does not read, or may no longer speak."""
+        self._finish(_gone("the connection was cut off"))
+        if self._transport is not None:
+            self._transport.abort()
+        self.on_abort()
+
     def write_raw(self, data: bytes) -> None:
         """Bytes before the first frame: p2pd's own."""
-        assert self._transport is not None
-        self._transport.write(data)
+        self._open_transport().write(data)
 
     # -- asyncio's callbacks -------------------------------------------------------------------------------------------
 
@@ -135,6 +145,8 @@ class FrameStream(asyncio.Protocol):
         return False  # p2pd has no half-closed streams
 
     def connection_lost(self, error: Exception | None) -> None:
+        self._transport = None  # cycles would keep what was not read until the garbage is collected
+        self.on_abort = lambda: None
         if self._on_prologue is not None:
             self._finish(_gone("the peer-to-peer process closed the connection"))
         elif self._is_caller and not self._chunk_bytes:
@@ -295,12 +307,10 @@ class FrameStream(asyncio.Protocol):
             asyncio.get_running_loop().call_later(UNREAD_S, self._look_at_reader, left)
 
     def _look_at_reader(self, left_before: int) -> None:
-        assert self._transport is not None
-        if self._transport.get_write_buffer_size() < left_before:
+        if self._transport is not None and self._transport.get_write_buffer_size() < left_before:
             self._watch_reader()
-        else:
-            self._finish(_gone("the caller does not read"))
-            self._transport.abort()
+        elif self._transport is not None:
+            self.abort()
 
     def _hold(self, seconds: float) -> None:
         if seconds > 0 and not self._is_held:

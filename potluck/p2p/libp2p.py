@@ -151,7 +151,7 @@ class Libp2pHost:
             raise
         self._meeting = asyncio.create_task(self._meet_members())
         if self.members is not None:
-            looking = keep_out(self.neighbours, self.members.knows, self.disconnect, self._ask_seen)
+            looking = keep_out(self._look_at_neighbours, self.members.knows, self.disconnect, self._ask_seen)
             self._looking = asyncio.create_task(looking)
         if self._nearby is not None:
             self._nearby.is_joined = bool(self._bootstrap)
@@ -238,6 +238,11 @@ class Libp2pHost:
     async def neighbours(self) -> Mapping[PeerId, tuple[str, ...]]:
         """Return the connected peers with the addresses at which we see them. Raises NetworkError."""
         return await self._running().list_peers(timeout_s=stretched(_CONTROL_TIMEOUT_S))
+
+    async def _look_at_neighbours(self) -> Mapping[PeerId, tuple[str, ...]]:
+        connected = await self.neighbours()
+        self._running().cut_off_gone(connected)
+        return connected
 
     async def dial_anew(self, peer: PeerId, addrs: Sequence[str], *, seen_as: str = "") -> bool:
         """Return whether a stranger from here reaches `peer` at one of `addrs` (without /p2p/), trying twice.

@@ -448,3 +448,24 @@ async def test_whoever_passes_on_records_that_are_none_is_asked_no_further() -> 
             await reader.reader.ask(server.peer_id)
         assert refusal.value.code is Code.BAD_REPLY
         assert len(asked) == 1
+
+
+def test_whatever_a_peer_sends_to_the_directory_ends_in_a_refusal_or_a_message() -> None:
+    compare, fetch = exchange.Compare((b"x" * 4,)), exchange.Fetch(1, (0,))
+    decoders: list[Callable[[bytes], object]] = [
+        coding.decode_compare,
+        coding.decode_fetch,
+        coding.decode_push,
+        coding.decode_report,
+        lambda body: decode_compared(zlib.compress(body), compare, []),
+        lambda body: decode_fetched(zlib.compress(body), fetch),
+    ]
+    rng = random.Random(8)
+    leaves = [None, True, -1, 0, 1 << 63, 1.5, "x", b"", b"x" * 32, [], {}]
+    for decode in decoders:
+        for _ in range(3000):
+            value = [rng.choice([*leaves, [rng.choice(leaves)] * rng.randrange(6)]) for _ in range(rng.randrange(8))]
+            with contextlib.suppress(RemoteError):
+                decode(msgpack.packb(value) if rng.random() < 0.9 else rng.randbytes(rng.randrange(40)))
+        with pytest.raises(RemoteError):
+            decode(msgpack.packb([]))

@@ -33,6 +33,24 @@ def test_all_peers_of_a_person_share_one_budget_and_others_have_their_own() -> N
     assert spend_all(budgets, ANA, now=1.0) == PERSON.units_s  # spent units come back with time
 
 
+def test_what_streams_hold_is_bounded_for_a_person_and_never_holds_up_itself() -> None:
+    budgets = Budgets(person_of)
+    one, other = budgets.open_stream(ANA, 0.0), budgets.open_stream(ANAS_OTHER, 0.0)
+    assert isinstance(one, Lease)
+    assert isinstance(other, Lease)
+    assert budgets.hold(one, PERSON.held_bytes), "whoever holds nothing has room for any message"
+    assert not budgets.hold(other, 1)
+    worker = budgets.holder(ANA, 0.0)
+    assert budgets.work_on(worker, 2 * PERSON.held_bytes), "work does not wait for the room of input"
+    assert not budgets.work_on(budgets.holder(ANAS_OTHER, 0.0), 1)
+    assert budgets.work_on(budgets.holder(BEN, 0.0), 1)
+    budgets.work_on(worker, -2 * PERSON.held_bytes)
+    budgets.end(one)
+    assert budgets.hold(other, PERSON.held_bytes // 4)
+    assert budgets.hold(other, PERSON.held_bytes // 4)
+    assert not budgets.hold(other, 1)
+
+
 def test_a_large_body_costs_more_than_a_small_one() -> None:
     budgets = Budgets(person_of)
     size = PERSON.held_bytes // 2

@@ -6,7 +6,7 @@ import random
 import pytest
 from in_memory import Pipe, run
 
-from potluck.p2p.frames import JOIN_BELOW_BYTES, FrameStream
+from potluck.p2p.frames import JOIN_BELOW_BYTES, UNREAD_S, FrameStream
 from potluck.protocol.codes import Code, RemoteError
 
 
@@ -191,3 +191,46 @@ async def test_a_send_that_waits_for_a_slow_peer_goes_on_when_it_reads() -> None
     stream.resume_writing()
     await stream.send(b"y", timeout_s=0)
     assert stream.send_now(b"z")
+
+
+def test_a_stream_whose_caller_reads_nothing_is_aborted_and_any_progress_puts_that_off() -> None:
+    async def main() -> None:
+        stream, pipe = make(is_caller=False)
+        ended = []
+        stream.on_abort = lambda: ended.append(True)
+        pipe.unsent_bytes = 1000
+        stream.pause_writing()
+        for left in (500, 499, 498):
+            pipe.unsent_bytes = left
+            await asyncio.sleep(UNREAD_S)
+        assert not pipe.is_closed
+        await stream.close()
+        await asyncio.sleep(3 * UNREAD_S)
+        assert ended
+
+    run(main())
+
+
+def test_a_frame_without_room_waits_unread_until_there_is_some() -> None:
+    async def main() -> None:
+        held, most = [0], 1000
+
+        def hold(num_bytes: int) -> bool:
+            if num_bytes > 0 and held[0] + num_bytes > most:
+                return False
+            held[0] += num_bytes
+            return True
+
+        stream, pipe = make(is_caller=False)
+        stream.hold = hold
+        held[0] = 600
+        stream.data_received(b"\x05hello" + frame(bytes(900))[:100])
+        assert (pipe.is_reading, held) == (False, [600])
+        held[0] = 0
+        await asyncio.sleep(1.0)
+        assert (pipe.is_reading, held) == (True, [900])
+        stream.data_received(frame(bytes(900))[100:])
+        assert await stream.receive() == bytes(900)
+        assert held == [0]
+
+    run(main())

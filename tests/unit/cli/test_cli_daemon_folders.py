@@ -1,0 +1,37 @@
+"""The daemon's folders are its user's alone from its start on."""
+
+import asyncio
+from pathlib import Path
+
+import pytest
+from potluck_cli import daemon
+from potluck_control.places import Places
+from potluck_daemon.reporting import logs
+
+
+@pytest.mark.parametrize("is_system", [False, True])
+def test_an_open_folder_of_state_or_configuration_is_closed_at_the_start(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, is_system: bool
+) -> None:
+    config, state = tmp_path / "config", tmp_path / "state"
+    for folder in (config, state):
+        folder.mkdir()
+        (folder / "file").touch()
+        (folder / "file").chmod(0o666)
+        folder.chmod(0o777)
+    places = Places(config=config, state=state, runtime=tmp_path, cache=tmp_path, is_system=is_system)
+    monkeypatch.setattr(daemon, "user_places", lambda: places)
+    monkeypatch.setattr(daemon, "system_places", lambda: places)
+    monkeypatch.setattr(daemon, "own_versions", lambda: None)
+    monkeypatch.setattr(daemon, "confine", lambda: None)
+    monkeypatch.setattr(daemon, "drop_root", lambda places: None)
+    monkeypatch.setattr(logs, "set_up", lambda *args, **options: None)
+    monkeypatch.setattr(asyncio, "run", lambda work: work.close())
+
+    assert daemon.main(["--system"] if is_system else []) == 0
+
+    assert [path.stat().st_mode & 0o777 for path in (state, state / "file")] == [0o700, 0o600]
+    # root owns the folder of a system service, whose group may read it
+    assert [path.stat().st_mode & 0o777 for path in (config, config / "file")] == (
+        [0o777, 0o666] if is_system else [0o700, 0o600]
+    )
