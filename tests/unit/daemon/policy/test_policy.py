@@ -25,7 +25,7 @@ from potluck_daemon.policy.questions import MAX_QUESTIONS, follow
 from potluck_daemon.policy.standing_by import is_short, stands_by
 from potluck_daemon.settings.schema import Settings, WhenSettings, YieldSettings
 
-from potluck.membership.presentation import NOBODY_ONLINE, WORKING
+from potluck.membership.presentation import NOBODY_ONLINE, WAITING
 
 SETTINGS = Settings(yield_=YieldSettings(quiet_certain_s=15, quiet_likely_s=90, end_engine_after_s=30))
 IDLE_ONLY = Settings(when=WhenSettings(only_when_idle=True))
@@ -118,15 +118,12 @@ def test_each_row_of_the_table() -> None:
         assert (decision.state, decision.reason, decision.order) == (state, reason, order)
 
 
-WORK = f"{WORKING}: 7 of about 9 tries"
-
-
 def test_people_read_why_an_engine_is_not_online_yet() -> None:
     for phase, why, text in (
         (Phase.STARTING, "nobody answers", "Can't join the swarm yet: nobody answers"),
         (Phase.JOINING, "nobody answers", "Can't join the swarm yet: nobody answers"),
         (Phase.RESTORING, "nobody answers", "Can't join the swarm yet: nobody answers"),
-        (Phase.JOINING, WORK, "Doing the work that joining this swarm costs: 7 of about 9 tries"),
+        (Phase.JOINING, WAITING, "Waiting for you to confirm this computer on your other one"),
     ):
         decision = decide(Inputs(SETTINGS, EngineView(phase, waiting=why), is_applicant=True), NOW)
         assert (decision.state, decision.order, decision.text) == (State.JOINING, EngineOrder.NOTHING, text)

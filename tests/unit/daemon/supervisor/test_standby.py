@@ -27,7 +27,7 @@ say("Hello", pid=os.getpid(), version=int(sys.argv[1]))
 for line in lines:
     message = json.loads(line)
     if message["kind"] == "LaunchSpec":
-        say("Members", statements=[])
+        say("Members", records=[])
         say("Reachable", peer_id="12D3", addresses=[str(os.getpid())])
     elif message["kind"] == "Members":
         sys.exit(3)
