@@ -51,11 +51,7 @@ def changed_model(phase: Phase, sessions: int = 0) -> Inputs:
 
 LACKING = Inputs(SETTINGS, EngineView(Phase.JOINING, lacking="model.safetensors"))
 
-REFUSED = Inputs(
-    SETTINGS,
-    EngineView(Phase.ENDED, failure=f"The engine gave up: {NOBODY_ONLINE} (try again)", retry_at=NOW + 20),
-    is_applicant=True,
-)
+ALONE = Inputs(SETTINGS, EngineView(Phase.JOINING, waiting=NOBODY_ONLINE), is_applicant=True)
 
 
 def test_each_row_of_the_table() -> None:
@@ -87,8 +83,7 @@ def test_each_row_of_the_table() -> None:
         (inputs(remover="Ana"), State.DRAINING, Reason.REMOVED, EngineOrder.STOP),
         (inputs(Phase.ENDED, remover="Ana", is_applicant=True), State.IDLE, Reason.REMOVED, EngineOrder.NOTHING),
         (inputs(is_applicant=True), State.JOINING, Reason.NOT_ADMITTED, EngineOrder.NOTHING),
-        (REFUSED, State.JOINING, Reason.NOT_ADMITTED, EngineOrder.NOTHING),
-        (replace(REFUSED, is_applicant=False), State.ERROR, Reason.ENGINE_FAILED, EngineOrder.NOTHING),
+        (ALONE, State.JOINING, Reason.NOT_ADMITTED, EngineOrder.NOTHING),
         (inputs(Phase.ENDED, is_enabled=False), State.IDLE, Reason.SWITCHED_OFF, EngineOrder.NOTHING),
         (inputs(Phase.ENDED, has_engine=False), State.IDLE, Reason.NO_ENGINE, EngineOrder.NOTHING),
         (inputs(presence=PLAYING), State.DRAINING, Reason.GAME, EngineOrder.OFFLOAD),

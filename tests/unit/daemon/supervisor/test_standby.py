@@ -47,13 +47,13 @@ async def until(condition: Callable[[], object]) -> None:
 
 
 async def test_the_node_runs_until_it_leaves_and_is_gone_by_then() -> None:
-    learned: list[messages.Members] = []
+    learned: list[object] = []
     standby = Standby(lambda launch, message: learned.append(message))
     standby.hold(LAUNCH, command(), os.environ)
     await until(lambda: standby.addresses)
     pid = int(standby.addresses[0])
     standby.hold(LAUNCH, command(), os.environ)  # nothing new
-    assert learned == [messages.Members(())]
+    assert learned == [messages.Members(()), messages.Reachable("12D3", standby.addresses)]
     await standby.leave()
     assert not psutil.pid_exists(pid)
     assert standby.addresses == ()
