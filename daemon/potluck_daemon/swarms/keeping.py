@@ -48,8 +48,8 @@ class MembersKeeper:
         match message:
             case Met(addresses):
                 self._configuration.remember_met(launch.swarm, addresses)
-            case Members(records, heard_s):
-                self.leader_heard_at = self.leader_heard_at if heard_s is None else time.time() - heard_s
+            case Members(records, leader_heard):
+                self.leader_heard_at = time.time() if leader_heard else self.leader_heard_at
                 if records:
                     self._tasks.start(self._learn(launch.swarm.name, records))
             case _:

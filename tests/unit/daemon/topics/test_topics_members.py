@@ -1,32 +1,30 @@
 """The people of a swarm over a real socket."""
 
-import asyncio
 import time
-from collections.abc import AsyncIterator
-from pathlib import Path
 
 import pytest
-import pytest_asyncio
-from helpers.own_daemon import Ask, ask_until, asking, own_daemon
+from helpers.own_daemon import Ask
 from potluck_control import schema
 from potluck_control.client import ControlError
 from potluck_control.engine_messages import Servers
 from potluck_control.methods import computers, members
-from potluck_control.methods.computers import Adding, AddParams, CodeParams
-from potluck_control.methods.members import Member, MemberParams, PromoteParams, SeenServer, SwarmParams, WithdrawParams
-from potluck_control.places import Places
+from potluck_control.methods.computers import ConfirmParams
+from potluck_control.methods.members import (
+    EndInviteParams,
+    Member,
+    MemberParams,
+    PromoteParams,
+    SeenServer,
+    SwarmParams,
+)
 from potluck_daemon.daemon import Daemon
-from potluck_daemon.swarms import adding
 from potluck_daemon.topics.members import find_person
 
 from potluck.errors import UsageError
 from potluck.membership.identity import Identity
-from potluck.membership.invite import accept
-from potluck.membership.leadership import invite
-from potluck.membership.membership import read_all
-from potluck.membership.pairing import PairingCode
-from potluck.membership.roster import Roster
-from potluck.membership.statements import countersign, read_statement
+from potluck.membership.invite import Invite, accept, machine_invite
+from potluck.membership.leadership import confirm, seats
+from potluck.membership.members import Members
 from potluck.protocol.swarm import new_swarm
 
 
@@ -37,18 +35,18 @@ async def bob(ask: Ask, daemon: Daemon) -> str:
     return enrol(daemon, "Bob")
 
 
-def enrol(daemon: Daemon, name: str) -> str:
-    founder = daemon.configuration.swarms.find("home")
-    statement, made = invite(founder, time.time())
-    machine = Identity.generate()
-    applicant = accept(made, name, machine, f"{name}'s laptop", time.time())
-    key = founder.swarm.founder_key
-    assert key is not None
-    assert founder.person_key is not None
-    enrolled = countersign(key, read_statement(key, applicant.application), founder.person_key)
-    found = [statement, enrolled, *read_all(key, applicant.statements)]
-    daemon.configuration.learn_members(founder.swarm, [item.data for item in found])
-    return statement.content.invite.hex()  # type: ignore[union-attr]
+def enrol(daemon: Daemon, name: str, *, is_confirmed: bool = True) -> str:
+    """Have somebody apply with a new invite. Return the invite's id."""
+    swarms = daemon.configuration.swarms
+    offer, seed = seats(time.time())
+    founder, entries = swarms.lead("home", lambda _: [offer])
+    made = Invite(founder.swarm, seed, entries[-1].data)
+    applicant = accept(made, name, Identity.generate(), f"{name}'s laptop", time.time())
+    swarms.learn("home", [applicant.application, applicant.machines])
+    if is_confirmed:
+        swarms.lead("home", lambda known: [confirm(guest) for guest in known.members().guests.values()])
+    daemon.configuration.reload()
+    return offer.invite.hex()
 
 
 async def bob_of(ask: Ask) -> Member:
@@ -86,10 +84,10 @@ async def test_a_computer_is_removed_by_its_peer_id_and_a_person_by_name(ask: As
     assert [each.is_you for each in (await ask(members.LIST)).members] == [True]
 
 
-async def test_an_admin_is_appointed_and_an_invite_withdrawn(ask: Ask, bob: str) -> None:
+async def test_an_admin_is_appointed_and_an_invite_ended(ask: Ask, bob: str) -> None:
     await ask(members.PROMOTE, PromoteParams("Bob", is_admin=True))
     assert (await bob_of(ask)).rank == "admin"
-    await ask(members.WITHDRAW, WithdrawParams(bob[:6]))
+    await ask(members.END_INVITE, EndInviteParams(bob[:6]))
     assert (await ask(members.LIST)).invites == ()
 
 
@@ -103,78 +101,50 @@ async def test_an_open_swarm_has_no_members(ask: Ask, daemon: Daemon) -> None:
 
 
 async def test_a_name_like_an_id_is_not_taken_for_its_person(daemon: Daemon, bob: str) -> None:
-    def roster() -> Roster:
-        return daemon.configuration.swarms.find("home").roster(time.time())
+    def known() -> Members:
+        return daemon.configuration.swarms.find("home").members()
 
-    victim = find_person(roster(), "bob")
+    victim = find_person(known(), "bob")
     enrol(daemon, victim.id[:8])
-    assert find_person(roster(), victim.id[:8]) == victim
+    assert find_person(known(), victim.id[:8]) == victim
     enrol(daemon, "bob")
     with pytest.raises(UsageError, match="several people"):
-        find_person(roster(), "Bob")
+        find_person(known(), "Bob")
 
 
-# -- adding a computer, between two daemons over loopback --------------------------------------------------------------
-
-HERE = AddParams(address="127.0.0.1")
-
-
-@pytest_asyncio.fixture
-async def laptop(ask: Ask, tmp_path: Path, environment: dict[str, str]) -> AsyncIterator[Ask]:
-    """Another computer of a person who has founded a swarm; it has joined nothing."""
-    await ask(schema.CREATE)
-    folder = tmp_path / "b"
-    folder.mkdir()
-    places = Places(*(folder / name for name in ("config", "state", "run", "cache")))
-    places.config.mkdir()
-    async with own_daemon(places, environment) as daemon:
-        yield asking(daemon)
+async def test_a_guest_is_confirmed_by_a_click(ask: Ask, daemon: Daemon, bob: str) -> None:
+    enrol(daemon, "Eve", is_confirmed=False)
+    eve = next(each for each in (await ask(members.LIST)).members if each.name == "Eve")
+    assert (eve.rank, eve.waits) == ("guest", False)
+    await ask(members.CONFIRM, MemberParams("Eve"))
+    assert {each.rank for each in (await ask(members.LIST)).members} == {"founder", "member"}
 
 
-async def ended(ask: Ask) -> Adding:
-    return await ask_until(ask, computers.ADDING, lambda found: found.added or found.problem)
+async def test_a_dismissal_is_tried_first_and_takes_back_the_decisions_that_shall_not_count(
+    ask: Ask, daemon: Daemon, bob: str
+) -> None:
+    await ask(members.PROMOTE, PromoteParams("Bob", is_admin=True))
+    found = await ask(members.DECISIONS, MemberParams("Bob"))
+    assert found.decisions == ()
+    tried = await ask(members.PROMOTE, PromoteParams("Bob", is_admin=False, keep=0, is_trial=True))
+    assert (tried.lost, tried.returned) == ((), ())
+    assert (await bob_of(ask)).rank == "admin"
+    await ask(members.PROMOTE, PromoteParams("Bob", is_admin=False, keep=0))
+    assert (await bob_of(ask)).rank == "member"
 
 
-async def test_a_code_makes_a_computer_the_same_persons_and_works_once(ask: Ask, laptop: Ask) -> None:
-    code = (await ask(computers.ADD, HERE)).code
-    added = await laptop(computers.JOIN, CodeParams(code.lower()))
-    (you,) = (await ask(members.LIST)).members
-    assert (added.swarm, added.person) == ("home", you.name)
-    found = await ended(ask)
-    assert (found.code, found.problem) == ("", "")
-    assert len((await ask(members.LIST)).members[0].machines) == 2
-    theirs = await laptop(members.LIST)
-    assert [each.is_you for each in theirs.members] == [True]
-    assert (theirs.may_lead, theirs.has_key) == (False, False)
-    with pytest.raises(ControlError, match="cannot be reached"):
-        await laptop(computers.JOIN, CodeParams(code))
-    with pytest.raises(ControlError, match="cannot add others"):
-        await laptop(computers.ADD, HERE)
-
-
-async def test_a_few_wrong_codes_end_the_right_one(ask: Ask, laptop: Ask, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(adding, "MAX_WRONG", 2)  # each takes a second
-    right = PairingCode.read((await ask(computers.ADD, HERE)).code)
-    wrong = str(PairingCode.generate(right.host, right.port))
-    for _ in range(2):
-        with pytest.raises(ControlError, match="refuses"):
-            await laptop(computers.JOIN, CodeParams(wrong))
-    assert (await ended(ask)).problem == "somebody tried wrong codes"
-    with pytest.raises(ControlError, match="cannot be reached"):
-        await laptop(computers.JOIN, CodeParams(str(right)))
-
-
-async def test_a_code_survives_strangers_who_only_connect_and_ends_when_it_is_cancelled(ask: Ask, laptop: Ask) -> None:
-    for is_cancelled in (False, True):
-        code = (await ask(computers.ADD, HERE)).code
-        at = PairingCode.read(code)
-        for said in (b"", b"\xff" * 8, (32).to_bytes(4, "big") + bytes(32)):
-            _, writer = await asyncio.open_connection(at.host, at.port)
-            writer.write(said)
-            writer.close()
-        if is_cancelled:
-            assert await ask(computers.CANCEL) == Adding()
-            with pytest.raises(ControlError, match="cannot be reached"):
-                await laptop(computers.JOIN, CodeParams(code))
-        else:
-            assert (await laptop(computers.JOIN, CodeParams(code))).swarm == "home"
+async def test_a_computer_that_asks_with_an_invite_for_one_machine_is_listed_once_its_name_is_confirmed(
+    ask: Ask, daemon: Daemon, bob: str
+) -> None:
+    made = machine_invite(daemon.configuration.swarms.find("home"), time.time())
+    asking_one = accept(made, "", Identity.generate(), "Laptop", time.time())
+    assert asking_one.person_seed is None
+    daemon.configuration.swarms.learn("home", [asking_one.application])
+    daemon.configuration.reload()
+    assert (await ask(members.LIST)).asking == "Laptop"
+    with pytest.raises(ControlError):
+        await ask(computers.CONFIRM, ConfirmParams("Another"))
+    await ask(computers.CONFIRM, ConfirmParams("Laptop"))
+    listed = await ask(members.LIST)
+    you = next(each for each in listed.members if each.is_you)
+    assert (len(you.machines), listed.asking) == (2, "")
