@@ -42,6 +42,10 @@ class Daemon:
         return schema.Joined("home", "model")
 
 
+def joined_at_once(made: schema.Joined, patience_s: float, *, shows: bool) -> tuple[join.JoinProgress, str]:
+    return join.JoinProgress(made.name, made.model, is_joined=True, is_confirmed=True), ""
+
+
 def test_start_as_root_has_the_service_start_with_the_machine_and_says_so_once(
     calls: list[tuple[str, ...]], capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -59,6 +63,7 @@ def test_join_as_root_has_the_service_start_with_the_machine_and_says_so(
     monkeypatch.setattr(join, "read_invite", lambda args: encode_invite(invite))
     monkeypatch.setattr(join, "lacks_engine", lambda places: False)
     monkeypatch.setattr(join, "daemon", Daemon)
+    monkeypatch.setattr(join, "_follow", joined_at_once)
     join.run(argparse.Namespace(json=False, code=False))
     assert ENABLE in calls
     assert STARTS_WITH_MACHINE in capsys.readouterr().out

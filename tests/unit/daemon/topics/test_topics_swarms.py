@@ -1,7 +1,6 @@
 """Swarms, pauses and history over a real socket."""
 
 import json
-import time
 from dataclasses import replace
 from pathlib import Path
 
@@ -33,7 +32,9 @@ async def test_swarms_are_created_listed_and_left(ask: Ask, daemon: Daemon) -> N
         ("home", True, False, True),
         ("friends", False, False, True),
     ]
-    await ask(swarms.LEAVE, swarms.LeaveParams("home"))
+    with pytest.raises(ControlError, match="you founded home"):
+        await ask(swarms.LEAVE, swarms.LeaveParams("home"))
+    await ask(swarms.LEAVE, swarms.LeaveParams("home", is_sure=True))
     (left,) = (await ask(swarms.LIST)).swarms
     assert (left.name, left.is_served) == ("friends", True)
     assert daemon.configuration.settings.serve.swarm == ""  # no complaint about a swarm that is gone
@@ -96,7 +97,7 @@ def test_a_folder_of_another_model_is_not_taken_for_the_new_one() -> None:
 
 async def test_a_public_swarm_is_created_and_a_private_one_becomes_public(ask: Ask, daemon: Daemon) -> None:
     await ask(schema.CREATE, CreateParams(name="everybody", is_public=True))
-    assert daemon.configuration.swarms.find("everybody").roster(time.time()).door is not None
+    assert daemon.configuration.swarms.find("everybody").members().public_invite is not None
     await ask(schema.CREATE, CreateParams(name="friends"))
     daemon.configuration.remember_met(daemon.configuration.swarms.find("friends").swarm, [ADDRESS])
     assert not decode_invite((await ask(schema.INVITE)).invite).is_public
