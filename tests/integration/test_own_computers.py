@@ -1,10 +1,9 @@
-"""One person's three computers: the second joins with a code, the third gets the keys from a backup.
+"""One person's three computers: the second joins with an invite for one machine, the third gets the keys from a backup.
 
 The first pauses: an invite that names nobody but it still leads somebody else to the second one, which serves.
 """
 
 import contextlib
-import re
 import socket
 import subprocess
 from collections.abc import Iterator
@@ -14,6 +13,7 @@ import pytest
 from helpers.command_line import CommandLine
 from helpers.daemon_process import LOOPBACK, DaemonProcess, giving_up_after
 from potluck_control import schema
+from potluck_control.methods import computers as own
 from potluck_control.methods import members
 from potluck_control.states import State
 
@@ -61,21 +61,26 @@ def machines_known_to(computer: DaemonProcess) -> list[int]:
 
 
 @pytest.mark.timeout(900)  # of a busy machine, which starts two engines; half a minute else
-def test_a_code_and_a_backup_make_computers_the_same_persons_and_they_stand_in_for_each_other(
+def test_an_invite_for_one_machine_and_a_backup_make_computers_the_same_persons_and_they_stand_in_for_each_other(
     computers: tuple[DaemonProcess, ...], tmp_path: Path
 ) -> None:
     desktop, laptop, tower = computers
     invite = desktop.client.call(schema.INVITE, schema.InviteParams(people=2)).invite
-    command = [*_CLI, "members", "add-computer", "--address", "127.0.0.1"]
-    with start_python(command, env=desktop.environment, stdout=_PIPE, text=True) as adding:
-        assert adding.stdout is not None
-        with giving_up_after(120, adding):
-            code = next(
-                line.strip() for line in adding.stdout if re.fullmatch(r"\s*([0-9A-Z]{4}-){4}[0-9A-Z]{4}\s*", line)
-            )
-            assert "Joined home" in told(laptop, code, "join", "--code")
-            assert "It is one of your computers in home now." in adding.stdout.read()
-            assert adding.wait() == 0
+    made = desktop.client.call(own.ADD, members.SwarmParams())
+    with (
+        start_python(
+            [*_CLI, "join"], env=laptop.environment, stdin=_PIPE, stdout=_PIPE, stderr=_PIPE, text=True
+        ) as joining,
+        giving_up_after(300, joining),
+    ):
+        assert joining.stdin is not None
+        joining.stdin.write(made.invite + "\n")
+        joining.stdin.close()
+        desktop.wait_for(lambda _: desktop.client.call(members.LIST).asking != "")
+        name = desktop.client.call(members.LIST).asking
+        desktop.client.call(own.CONFIRM, own.ConfirmParams(name))
+        assert joining.stdout is not None
+        assert "Joined home" in joining.stdout.read()
     assert machines_known_to(desktop) == [2]
     laptop.wait_state(State.SERVING)
 
