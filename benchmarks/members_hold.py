@@ -200,6 +200,16 @@ class _Swarm(World):
                 return
         self.found.broken.append("somebody who should be let in was not")
 
+    async def consult(self, one: str, other: str) -> None:
+        """Have somebody's node compare with another one, presenting itself first as hosts do."""
+
+        async def compare(peer: PeerId) -> None:
+            self.gate(one).forget(peer)
+            await self.gate(one).present(peer)
+            await self.gate(one).compare(peer)
+
+        await self.insist(compare, self.people[other].peer_id)
+
     # -- leaders -------------------------------------------------------------------------------------------------------
 
     def decide(self, name: str, *contents: Content) -> list[Record]:
@@ -444,11 +454,11 @@ async def _an_admin_turns_bad(swarm: _Swarm) -> None:
     await swarm.newcomer("Eve", "Cleo")
     swarm.now_s += 60
     await swarm.settle()
-    await swarm.insist(swarm.gate("Bob").compare, swarm.people["Cleo"].peer_id)
+    await swarm.consult("Bob", "Cleo")
     swarm.tend("Bob")  # an honest confirmation
     swarm.members.add("Eve")
     await swarm.settle()
-    await swarm.insist(swarm.gate("Ana").compare, swarm.people["Bob"].peer_id)
+    await swarm.consult("Ana", "Bob")
     await swarm.admit("Trudy")
     known = swarm.gate("Ana").roster
     kept = len(decisions(known, known.people[swarm.person("Bob")]))
@@ -460,7 +470,7 @@ async def _an_admin_turns_bad(swarm: _Swarm) -> None:
     for chain in held_back:
         swarm.gate("Trudy").publish(record.data for record in chain)
     await swarm.settle()
-    await swarm.insist(swarm.gate("Ana").compare, swarm.people["Bob"].peer_id)
+    await swarm.consult("Ana", "Bob")
     known = swarm.gate("Ana").roster
     trudy = swarm.nodes.pop(swarm.people["Trudy"].peer_id)
     swarm.decide("Ana", *dismiss(known, known.people[swarm.person("Bob")], keep=kept))
@@ -484,8 +494,8 @@ async def _two_leaders_at_once(swarm: _Swarm) -> None:
     await swarm.newcomer("Hal", "Dora")
     swarm.now_s += 60
     await swarm.settle()
-    await swarm.insist(swarm.gate("Ana").compare, swarm.people["Cleo"].peer_id)
-    await swarm.insist(swarm.gate("Bob").compare, swarm.people["Dora"].peer_id)
+    await swarm.consult("Ana", "Cleo")
+    await swarm.consult("Bob", "Dora")
     swarm.decide("Ana", choose_model(swarm.own("Ana"), SwarmModel("hers", 4, "main")))
     swarm.decide("Bob", choose_model(swarm.own("Bob"), SwarmModel("his", 4, "main")))
     swarm.decide("Ana", EndInvite(_offer(swarm.made).invite))
@@ -498,7 +508,7 @@ async def _two_leaders_at_once(swarm: _Swarm) -> None:
     await swarm.settle()
     swarm.cut.clear()
     await swarm.settle()
-    await swarm.insist(swarm.gate("Cleo").compare, swarm.people["Ana"].peer_id)
+    await swarm.consult("Cleo", "Ana")
     if (choice := swarm.gate("Ana").roster.choice) is None or choice.model != "hers":
         swarm.found.broken.append("the founder's model does not count")
 
@@ -521,12 +531,12 @@ async def _two_computers_of_one_leader(swarm: _Swarm) -> None:
     swarm.expel("Ana", "Dora")
     await swarm.settle()
     for name in ("Ana", "Ana's laptop"):
-        await swarm.insist(swarm.gate(name).compare, swarm.people["Cleo"].peer_id)
+        await swarm.consult(name, "Cleo")
     for name in ("Bob", "Bob's laptop"):
-        await swarm.insist(swarm.gate(name).compare, swarm.people["Cleo"].peer_id)
+        await swarm.consult(name, "Cleo")
     await swarm.settle(60)
-    await swarm.insist(swarm.gate("Ana").compare, swarm.people["Bob"].peer_id)
-    await swarm.insist(swarm.gate("Ana").compare, swarm.people["Bob's laptop"].peer_id)
+    await swarm.consult("Ana", "Bob")
+    await swarm.consult("Ana", "Bob's laptop")
     swarm.tend("Ana", "Ana's laptop")
     for name in ("Ana", "Ana's laptop"):
         with contextlib.suppress(RemoteError):
@@ -544,7 +554,7 @@ async def _a_leader_restored_from_a_backup(swarm: _Swarm) -> None:
     leaders = [swarm.own(name).knowing(swarm.gate(name).roster) for name in ("Ana", "Bob")]
     sealed = back_up(leaders, "correct horse battery")
     await swarm.admit("Eve", "Finn", by="Ana")
-    await swarm.insist(swarm.gate("Bob").compare, swarm.people["Ana"].peer_id)
+    await swarm.consult("Bob", "Ana")
     swarm.expel("Bob", "Finn")
     await swarm.settle()
     for name, restored in zip(("Ana", "Bob"), read_backup(sealed, "correct horse battery"), strict=True):
@@ -570,7 +580,7 @@ async def _a_chain_with_a_fork(swarm: _Swarm) -> None:
     swarm.cut.clear()
     swarm.cut_between(("Eve", "Dora"), ("Cleo", "Bob", "Ana"))
     for _ in range(3):
-        await swarm.insist(swarm.gate("Cleo").compare, swarm.people["Ana"].peer_id)
+        await swarm.consult("Cleo", "Ana")
     identity = swarm.people["Ana"]
     swarm.node(earlier.for_node(), identity)
     swarm.memberships[identity.peer_id] = earlier
@@ -589,7 +599,7 @@ async def _a_chain_with_a_fork(swarm: _Swarm) -> None:
     swarm.cut.clear()
     await swarm.settle(60)
     for name in ("Cleo", "Dora", "Bob", "Eve"):
-        await swarm.insist(swarm.gate("Ana").compare, swarm.people[name].peer_id)
+        await swarm.consult("Ana", name)
     swarm.tend("Ana")
     known = swarm.gate("Ana").roster
     swarm.decide("Ana", *dismiss(known, known.people[swarm.person("Bob")]))
@@ -604,10 +614,10 @@ async def _the_worst_order(swarm: _Swarm) -> None:
     await swarm.promote("Bob")
     await swarm.admit("Eve", "Finn", "Gus")
     swarm.expel("Ana", "Finn")
-    await swarm.insist(swarm.gate("Bob").compare, swarm.people["Ana"].peer_id)
+    await swarm.consult("Bob", "Ana")
     swarm.decide("Bob", *(_named(each, f"Person {at}") for at, each in enumerate(_ghosts(swarm, 20))))
     swarm.members |= {f"Person {number}" for number in range(20)}
-    await swarm.insist(swarm.gate("Ana").compare, swarm.people["Bob"].peer_id)
+    await swarm.consult("Ana", "Bob")
     everything = list(swarm.gate("Ana").roster)
     for name, records in (("Late", everything[::-1]), ("Twice", [*everything, *everything])):
         swarm.people[name] = Identity.generate()
@@ -636,7 +646,7 @@ async def _partitions_that_meet(swarm: _Swarm) -> None:
     halves = (("Ana", "Cleo"), ("Bob", "Dora"))
     for one, other in itertools.pairwise(halves):
         for gate, peer in ((one[1], one[0]), (other[1], "Ana"), (other[0], "Ana")):
-            await swarm.insist(swarm.gate(gate).compare, swarm.people[peer].peer_id)
+            await swarm.consult(gate, peer)
     swarm.cut_between(*halves)
     for number, (leader, member) in itertools.product(range(4), halves):
         name = f"{leader}'s {number}"
@@ -644,10 +654,11 @@ async def _partitions_that_meet(swarm: _Swarm) -> None:
         others = [each for half in halves if leader not in half for each in half]
         guests = [each for each in swarm.people if each.endswith(f"'s {number}") or "'s " in each]
         swarm.cut_between([name], [*others, *(each for each in guests if not each.startswith(leader))])
+        await swarm.consult(leader, member)  # who hears of them one by one, as of no crowd
         swarm.now_s += 30
     await swarm.settle(60)
     for leader, member in halves:
-        await swarm.insist(swarm.gate(leader).compare, swarm.people[member].peer_id)
+        await swarm.consult(leader, member)
         swarm.tend(leader)
         confirmed = [each.name for each in swarm.gate(leader).roster.people.values() if each.name.startswith(leader)]
         swarm.members |= set(confirmed)
@@ -673,7 +684,7 @@ async def _clocks_two_hours_off(swarm: _Swarm) -> None:
         swarm.now_s += 60
     await swarm.settle()
     for name in ("Bob", "Dora", "Cleo"):
-        await swarm.insist(swarm.gate("Ana").compare, swarm.people[name].peer_id)
+        await swarm.consult("Ana", name)
     swarm.tend("Ana")
     for number in range(3):
         laptop = Identity.generate()
@@ -699,7 +710,7 @@ async def _ten_thousand_worthless(swarm: _Swarm) -> None:
     for name in ("Ana", "Bob", "Cleo", "Dora"):
         swarm.gate(name)._charge = _charging(swarm, Budgets(swarm.gate(name).payer_of))
     for one, other in itertools.permutations(("Ana", "Bob", "Cleo", "Dora"), 2):
-        await swarm.insist(swarm.gate(one).compare, swarm.people[other].peer_id)
+        await swarm.consult(one, other)
     await swarm.settle(40)
     before = [(_view(gate), gate.roster.digest, len(list(gate.roster))) for gate in swarm.honest()]
     slowest_ms, refused = 0.0, 0
@@ -709,7 +720,7 @@ async def _ten_thousand_worthless(swarm: _Swarm) -> None:
             sending = asyncio.ensure_future(_send(swarm, name, batch))
             while not sending.done():
                 began_s = time.perf_counter()
-                await swarm.insist(swarm.gate("Bob").compare, swarm.people["Ana"].peer_id)
+                await swarm.consult("Bob", "Ana")
                 slowest_ms = max(slowest_ms, (time.perf_counter() - began_s) * 1000)
             refused += sending.result()
             swarm.now_s += 1

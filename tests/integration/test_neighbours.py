@@ -15,9 +15,9 @@ from helpers.two_machines import two_machines
 from potluck_control import schema
 from potluck_control.client import ControlClient
 
-from potluck.membership.invite import encode_invite
+from potluck.membership.invite import Invite, encode_invite
 from potluck.membership.joined import JoinedSwarms
-from potluck.membership.leadership import invite
+from potluck.membership.leadership import seats
 
 pytestmark = pytest.mark.namespaces
 
@@ -33,9 +33,9 @@ def machines() -> Iterator[tuple[Machine, Machine]]:
 
 def invite_without_addresses(founder: Machine) -> str:
     place = founder.folder / "potluck"
-    (membership,) = JoinedSwarms(place / "swarms.json", place / "identity.key").load().values()
-    founded = replace(membership, swarm=replace(membership.swarm, bootstrap_peers=()))
-    return encode_invite(invite(founded, time.time())[1])
+    offer, seed = seats(time.time())
+    membership, entries = JoinedSwarms(place / "swarms.json", place / "identity.key").lead("home", lambda _: [offer])
+    return encode_invite(Invite(replace(membership.swarm, bootstrap_peers=()), seed, entries[-1].data))
 
 
 def client(machine: Machine) -> ControlClient:
