@@ -124,6 +124,7 @@ def unread(soak: bool) -> Measured:
     with _swarm() as swarm, client_of(swarm) as client:
         engine = swarm.engines[0]
         _fill(client)
+        time.sleep(_RELEASE_S)
         process, before = psutil.Process(engine.pid), _Cost.of(engine)
         files, most = process.num_fds(), before
         seconds = _UNREAD_S * (10 if soak else 1)
