@@ -27,7 +27,7 @@ _SETTLE_S = 3.0
 _CPU_WINDOW_S = 20.0
 _UNREAD_S = 60.0
 _RELEASE_S, _FORGET_S = 15.0, 60.0
-_FILLING_SESSIONS, _FILLING_TOKENS, _FILLING_ROUNDS = 24, 1024, 1
+_FILLING_SESSIONS, _FILLING_TOKENS = 64, 1024  # more than are open at a time in the attack
 _MAX_FILES = 4  # of the engine's own, which come and go
 _REFUSED_S = 60.0  # counts as: never
 
@@ -124,6 +124,7 @@ def unread(soak: bool) -> Measured:
     with _swarm() as swarm, client_of(swarm) as client:
         engine = swarm.engines[0]
         _fill(client)
+        time.sleep(_RELEASE_S)
         process, before = psutil.Process(engine.pid), _Cost.of(engine)
         files, most = process.num_fds(), before
         seconds = _UNREAD_S * (10 if soak else 1)
@@ -149,7 +150,7 @@ def unread(soak: bool) -> Measured:
 
 
 def _fill(client: SwarmClient) -> None:
-    """Have honest sessions use what there is, so that the cache's pages and the memory of full steps don't count."""
+    """Have honest sessions use the cache, whose pages stay with the engine, so that they don't count."""
     decoders = [
         Decoder(client, HIDDEN_SIZE, torch.float32, prompt_tokens=_FILLING_TOKENS, seed=seed)
         for seed in range(_FILLING_SESSIONS)
@@ -159,8 +160,7 @@ def _fill(client: SwarmClient) -> None:
         await asyncio.gather(*(each.start() for each in decoders))
         await asyncio.gather(*(each.close() for each in decoders))
 
-    for _ in range(_FILLING_ROUNDS):
-        client.run(answer_all())
+    client.run(answer_all())
 
 
 def _swarm() -> LocalSwarm:

@@ -19,6 +19,7 @@ log = logging.getLogger(__name__)
 
 _STOP_TIMEOUT_S = 2.0
 _SPAWN_POLL_S = 0.01
+_GOGC = "50"  # percent of garbage beside what lives, instead of 100: many connections leave some
 _spawning = threading.Lock()
 
 
@@ -35,7 +36,7 @@ class DaemonProcess:
     @classmethod
     async def start(cls, arguments: Sequence[str], *, timeout_s: float) -> DaemonProcess:
         """Start p2pd and wait until it listens. Raises NetworkError with what p2pd said."""
-        environment = {"GOLOG_LOG_LEVEL": "error"} | os.environ
+        environment = {"GOLOG_LOG_LEVEL": "error", "GOGC": _GOGC} | os.environ
         try:
             process = await _spawn(tied_to_parent([str(binary_path()), *arguments], has_pipe=True), environment)
         except OSError as error:
