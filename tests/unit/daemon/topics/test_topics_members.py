@@ -1,70 +1,108 @@
 """The people of a swarm over a real socket."""
 
 import time
+from collections.abc import Iterable
 
 import pytest
-from helpers.own_daemon import Ask
+from helpers.own_daemon import Ask, ask_until
 from potluck_control import schema
 from potluck_control.client import ControlError
-from potluck_control.engine_messages import Servers
-from potluck_control.methods import computers, members
-from potluck_control.methods.computers import ConfirmParams
+from potluck_control.engine_messages import Members as News
+from potluck_control.engine_messages import Reachable, Servers
+from potluck_control.methods import members, swarms
 from potluck_control.methods.members import (
+    Decision,
     EndInviteParams,
     Member,
     MemberParams,
+    MembersList,
     PromoteParams,
+    RecoverParams,
     SeenServer,
     SwarmParams,
 )
+from potluck_control.methods.swarms import LeaveParams
+from potluck_control.schema import InviteParams
 from potluck_daemon.daemon import Daemon
 from potluck_daemon.topics.members import find_person
 
 from potluck.errors import UsageError
 from potluck.membership.identity import Identity
-from potluck.membership.invite import Invite, accept, machine_invite
-from potluck.membership.leadership import confirm, seats
-from potluck.membership.members import Members
+from potluck.membership.invite import Invite, accept
+from potluck.membership.leadership import DAY_S, confirm, seats
+from potluck.membership.membership import Membership
+from potluck.membership.records import read_all
 from potluck.protocol.swarm import new_swarm
+
+ADDRESS = "/ip4/192.0.2.1/tcp/31337/p2p/12D3KooWNzKKqPfbmrQqVZPkLfk52MCgPRZDirP7dSajsgaRG6WK"
+Bob = tuple[Membership, str]
+"""A person's membership, and the id of the invite they joined with."""
 
 
 @pytest.fixture
-async def bob(ask: Ask, daemon: Daemon) -> str:
-    """Found a swarm into which the founder lets Bob with an invite. Return the invite's id."""
+async def bob(ask: Ask, daemon: Daemon) -> Bob:
+    """Found a swarm into which the founder lets Bob with an invite."""
     await ask(schema.CREATE)
     return enrol(daemon, "Bob")
 
 
-def enrol(daemon: Daemon, name: str, *, is_confirmed: bool = True) -> str:
-    """Have somebody apply with a new invite. Return the invite's id."""
-    swarms = daemon.configuration.swarms
-    offer, seed = seats(time.time())
-    founder, entries = swarms.lead("home", lambda _: [offer])
-    made = Invite(founder.swarm, seed, entries[-1].data)
-    applicant = accept(made, name, Identity.generate(), f"{name}'s laptop", time.time())
-    swarms.learn("home", [applicant.application, applicant.machines])
-    if is_confirmed:
-        swarms.lead("home", lambda known: [confirm(guest) for guest in known.members().guests.values()])
+def apply_for(daemon: Daemon, name: str, *, at_s: float = 0.0) -> tuple[Membership, str]:
+    """Return somebody who has an invite of the founder, made at `at_s`, and of whom the daemon has not heard."""
+    at_s = at_s or time.time()
+    offer, seed = seats(at_s)
+    founder, new = daemon.configuration.swarms.lead("home", lambda own: [offer])
+    invite = Invite(founder.swarm, seed, new[-1].data)
+    return accept(invite, name, Identity.generate(), f"{name}'s laptop", at_s), offer.invite.hex()
+
+
+def enrol(daemon: Daemon, name: str) -> Bob:
+    newcomer, invite = apply_for(daemon, name)
+    joined = daemon.configuration.swarms
+    joined.learn("home", [newcomer.application, newcomer.machines])
+    founder, _ = joined.lead("home", lambda own: [confirm(guest) for guest in own.members().guests.values()])
     daemon.configuration.reload()
-    return offer.invite.hex()
+    return newcomer.with_records(read_all(founder.records), time.time()), invite
 
 
-async def bob_of(ask: Ask) -> Member:
-    return next(each for each in (await ask(members.LIST)).members if each.name == "Bob")
+def told(daemon: Daemon, monkeypatch: pytest.MonkeyPatch) -> list[News]:
+    """Have a standby node in the swarm, as far as the daemon knows. Return the list of what it is told."""
+    heard: list[News] = []
+    monkeypatch.setattr(daemon._supervisor, "tell", heard.append)
+    daemon._supervisor._standby.addresses = ("/ip4/127.0.0.1/tcp/1",)
+    return heard
 
 
-async def test_the_list_says_who_invited_whom(ask: Ask, bob: str) -> None:
+def hear(daemon: Daemon, records: Iterable[bytes] = (), **more: bool) -> None:
+    """Have the node say what it learned."""
+    launch = daemon.configuration.launch
+    assert launch is not None
+    daemon._members.hear(launch, News(tuple(records), **more))
+
+
+async def member(ask: Ask, name: str = "Bob") -> Member:
+    return next(each for each in (await ask(members.LIST)).members if each.name == name)
+
+
+async def until_ranked(ask: Ask, name: str, rank: str) -> MembersList:
+    def is_ranked(listed: MembersList) -> bool:
+        return any((each.name, each.rank) == (name, rank) for each in listed.members)
+
+    return await ask_until(ask, members.LIST, is_ranked)
+
+
+async def test_the_list_says_who_invited_whom(ask: Ask, bob: Bob) -> None:
     listed = await ask(members.LIST)
     guest, you = sorted(listed.members, key=lambda each: each.is_you)
-    assert (you.is_you, you.rank, you.invited_by) == (True, "founder", "")
-    assert (guest.name, guest.invite, guest.invited_by) == ("Bob", bob[:8], you.name)
+    assert (you.is_you, you.rank, you.invite) == (True, "founder", "")
+    assert (guest.name, guest.rank, guest.invite, guest.invited_by) == ("Bob", "member", bob[1][:8], you.name)
     assert [machine.name for machine in guest.machines] == ["Bob's laptop"]
-    assert (listed.may_lead, listed.is_founder, listed.is_open) == (True, True, False)
+    assert (listed.may_lead, listed.is_founder, listed.is_open, listed.asking) == (True, True, False, "")
+    assert [(invite.id, invite.people, invite.used) for invite in listed.invites] == [(bob[1][:8], 10, 1)]
 
 
-async def test_the_list_has_who_serves_the_served_swarm(ask: Ask, daemon: Daemon, bob: str) -> None:
+async def test_the_list_has_who_serves_the_served_swarm(ask: Ask, daemon: Daemon, bob: Bob) -> None:
     assert (await ask(members.LIST)).servers_at is None
-    (machine,) = (await bob_of(ask)).machines
+    (machine,) = (await member(ask)).machines
     seen = SeenServer(machine.peer_id, 0, 4, "online", 12.5, 0.02)
     before = time.time()
     daemon._supervisor._heard(Servers((seen,)))
@@ -74,21 +112,134 @@ async def test_the_list_has_who_serves_the_served_swarm(ask: Ask, daemon: Daemon
     assert before - 1.0 <= listed.servers_at <= time.time() + 1.0
 
 
-async def test_a_computer_is_removed_by_its_peer_id_and_a_person_by_name(ask: Ask, bob: str) -> None:
-    (machine,) = (await bob_of(ask)).machines
+async def test_a_computer_is_removed_by_its_peer_id_and_a_person_by_name(ask: Ask, bob: Bob) -> None:
+    (machine,) = (await member(ask)).machines
     await ask(members.REMOVE, MemberParams("Bob", machine.peer_id))
-    assert (await bob_of(ask)).machines == ()
+    assert (await member(ask)).machines == ()
     with pytest.raises(ControlError, match="no computer named"):
         await ask(members.REMOVE, MemberParams("Bob", machine.peer_id))
     await ask(members.REMOVE, MemberParams("Bob"))
-    assert [each.is_you for each in (await ask(members.LIST)).members] == [True]
+    (you,) = (await ask(members.LIST)).members
+    with pytest.raises(ControlError, match="this is you"):
+        await ask(members.REMOVE, MemberParams(you.name))
+    with pytest.raises(ControlError, match="that you are using"):
+        await ask(members.REMOVE, MemberParams(you.name, you.machines[0].peer_id))
 
 
-async def test_an_admin_is_appointed_and_an_invite_ended(ask: Ask, bob: str) -> None:
+async def test_the_founder_sees_what_a_dismissal_undoes(ask: Ask, daemon: Daemon, bob: Bob) -> None:
+    admin, _ = bob
+    await ask(members.PROMOTE, PromoteParams("Bob", is_admin=True, seats=5))
+    assert (await member(ask)).rank == "admin"
+    offer, seed = seats(time.time(), people=5)
+    admin = admin.with_records(read_all(daemon.configuration.swarms.find("home").records), time.time())
+    admin, new = admin.writing([offer], time.time())
+    cleo = accept(Invite(admin.swarm, seed, new[-1].data), "Cleo", Identity.generate(), "laptop", time.time())
+    admin = admin.with_records(read_all([cleo.application]), time.time())
+    admin, _ = admin.writing([confirm(guest) for guest in admin.members().guests.values()], time.time())
+    daemon.configuration.swarms.learn("home", admin.records)
+    decided = (await ask(members.DECISIONS, MemberParams("bob"))).decisions
+    assert decided == (Decision("invite", offer.invite.hex()[:8]), Decision("confirm", "Cleo"))
+    demotion = PromoteParams("Bob", is_admin=False, keep=1, is_trial=True)
+    assert (await ask(members.PROMOTE, demotion)).lost == ("Cleo",)
+    assert (await member(ask)).rank == "admin"
+    changed = await ask(members.PROMOTE, PromoteParams("Bob", is_admin=False))
+    assert (changed.lost, changed.returned) == ((), ())
+    assert [(await member(ask, name)).rank for name in ("Bob", "Cleo")] == ["member", "member"]
+
+
+async def test_an_invite_is_ended_with_its_guests(ask: Ask, daemon: Daemon, bob: Bob) -> None:
+    guest, invite = apply_for(daemon, "Cleo")
+    daemon.configuration.swarms.learn("home", [guest.application])
+    assert (await member(ask, "Cleo")).rank == "guest"
+    await ask(members.END_INVITE, EndInviteParams(invite[:6]))
+    assert [each.name for each in (await ask(members.LIST)).members if not each.is_you] == ["Bob"]
+    with pytest.raises(ControlError, match="no invite"):
+        await ask(members.END_INVITE, EndInviteParams(invite[:6]))
+
+
+async def test_an_admin_invites_no_more_people_than_the_founder_allows(ask: Ask, daemon: Daemon, bob: Bob) -> None:
+    admin, _ = bob
+    await ask(members.PROMOTE, PromoteParams("Bob", is_admin=True, seats=5))
+    founder = daemon.configuration.swarms.find("home")
+    daemon.configuration.swarms.keep(admin.with_records(read_all(founder.records), time.time()))
+    daemon.configuration.remember_met(founder.swarm, [ADDRESS])
+    with pytest.raises(ControlError, match="more people than you may invite"):
+        await ask(schema.INVITE, InviteParams(people=6))
+    assert (await ask(schema.INVITE, InviteParams(people=5))).people == 5
+
+
+async def test_guests_are_confirmed_once_a_node_is_in_the_swarm(
+    ask: Ask, daemon: Daemon, bob: Bob, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    guest, _ = apply_for(daemon, "Cleo")
+    daemon.configuration.reload()
+    hear(daemon, [guest.application, guest.machines])
+    await until_ranked(ask, "Cleo", "guest")
+    news = told(daemon, monkeypatch)
+    launch = daemon.configuration.launch
+    assert launch is not None
+    daemon._members.hear(launch, Reachable("12D3", ()))
+    assert not any(each.waits for each in (await until_ranked(ask, "Cleo", "member")).members)
+    spread = read_all([record for message in news for record in message.records])
+    assert guest.person_public in launch.membership.with_records(spread, time.time()).members().people
+
+
+async def test_a_node_that_was_launched_earlier_hears_what_was_decided_since(
+    ask: Ask, daemon: Daemon, bob: Bob, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    launch = daemon.configuration.launch
+    assert launch is not None
+    assert not (await ask(members.REMOVE, MemberParams("Bob"))).is_known
+    news = told(daemon, monkeypatch)
+    daemon._members.hear(launch, Reachable("12D3", ()))
+    spread = read_all([record for message in news for record in message.records])
+    assert bob[0].person_public not in launch.membership.with_records(spread, time.time()).members().people
+
+
+async def test_a_guest_who_came_too_late_waits_for_a_click(
+    ask: Ask, daemon: Daemon, bob: Bob, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    told(daemon, monkeypatch)
+    guest, _ = apply_for(daemon, "Cleo", at_s=time.time() - 15 * DAY_S)
+    hear(daemon, [guest.application])
+    assert (await until_ranked(ask, "Cleo", "guest")).members[-1].waits
+    assert (await ask(members.CONFIRM, MemberParams("Cleo"))).is_known
+    assert (await member(ask, "Cleo")).rank == "member"
+    with pytest.raises(ControlError, match="member already"):
+        await ask(members.CONFIRM, MemberParams("Cleo"))
+
+
+async def test_the_status_says_who_is_confirmed_and_when_a_leader_was_heard(ask: Ask, daemon: Daemon, bob: Bob) -> None:
+    status = await ask(schema.STATUS)
+    assert (status.is_confirmed, status.leader_heard_at) == (True, None)
+    hear(daemon, leader_heard=True)
+    assert (await ask(members.LIST)).leader_heard_at == pytest.approx(time.time(), abs=60)
+    guest, _ = apply_for(daemon, "Cleo")
+    daemon.configuration.swarms.keep(guest)
+    daemon.configuration.reload()
+    assert daemon.configuration.is_applicant
+    founder = bob[0].with_records(read_all([guest.invite, guest.application]), time.time())
+    daemon.configuration.swarms.learn("home", founder.records)
+    status = await ask(schema.RELOAD)
+    assert (status.is_confirmed, daemon.configuration.is_applicant) == (False, False)
+
+
+async def test_a_founder_leaves_when_the_recovery_code_is_written_down(ask: Ask, daemon: Daemon, bob: Bob) -> None:
+    with pytest.raises(ControlError, match="nobody can appoint admins"):
+        await ask(swarms.LEAVE, LeaveParams("home"))
+    code = (await ask(members.RECOVERY_CODE)).code
+    await ask(swarms.LEAVE, LeaveParams("home"))
+    daemon.configuration.swarms.adopt(bob[0])
+    assert not (await ask(members.LIST)).is_founder
+    with pytest.raises(ControlError, match="wrong letter"):
+        await ask(members.RECOVER, RecoverParams(code[:-1]))
+    await ask(members.RECOVER, RecoverParams(code))
+    assert (await ask(members.LIST)).is_founder
+
+
+async def test_a_founder_leaves_a_swarm_that_has_an_admin(ask: Ask, bob: Bob) -> None:
     await ask(members.PROMOTE, PromoteParams("Bob", is_admin=True))
-    assert (await bob_of(ask)).rank == "admin"
-    await ask(members.END_INVITE, EndInviteParams(bob[:6]))
-    assert (await ask(members.LIST)).invites == ()
+    assert (await ask(swarms.LEAVE, LeaveParams("home"))).name == "home"
 
 
 async def test_an_open_swarm_has_no_members(ask: Ask, daemon: Daemon) -> None:
@@ -100,51 +251,13 @@ async def test_an_open_swarm_has_no_members(ask: Ask, daemon: Daemon) -> None:
         await ask(members.REMOVE, MemberParams("Bob", swarm="all"))
 
 
-async def test_a_name_like_an_id_is_not_taken_for_its_person(daemon: Daemon, bob: str) -> None:
-    def known() -> Members:
-        return daemon.configuration.swarms.find("home").members()
+async def test_a_name_like_an_id_is_not_taken_for_its_person(daemon: Daemon, bob: Bob) -> None:
+    def known() -> Membership:
+        return daemon.configuration.swarms.find("home")
 
-    victim = find_person(known(), "bob")
+    victim = find_person(known().members(), "bob")
     enrol(daemon, victim.id[:8])
-    assert find_person(known(), victim.id[:8]) == victim
+    assert find_person(known().members(), victim.id[:8]) == victim
     enrol(daemon, "bob")
     with pytest.raises(UsageError, match="several people"):
-        find_person(known(), "Bob")
-
-
-async def test_a_guest_is_confirmed_by_a_click(ask: Ask, daemon: Daemon, bob: str) -> None:
-    enrol(daemon, "Eve", is_confirmed=False)
-    eve = next(each for each in (await ask(members.LIST)).members if each.name == "Eve")
-    assert (eve.rank, eve.waits) == ("guest", False)
-    await ask(members.CONFIRM, MemberParams("Eve"))
-    assert {each.rank for each in (await ask(members.LIST)).members} == {"founder", "member"}
-
-
-async def test_a_dismissal_is_tried_first_and_takes_back_the_decisions_that_shall_not_count(
-    ask: Ask, daemon: Daemon, bob: str
-) -> None:
-    await ask(members.PROMOTE, PromoteParams("Bob", is_admin=True))
-    found = await ask(members.DECISIONS, MemberParams("Bob"))
-    assert found.decisions == ()
-    tried = await ask(members.PROMOTE, PromoteParams("Bob", is_admin=False, keep=0, is_trial=True))
-    assert (tried.lost, tried.returned) == ((), ())
-    assert (await bob_of(ask)).rank == "admin"
-    await ask(members.PROMOTE, PromoteParams("Bob", is_admin=False, keep=0))
-    assert (await bob_of(ask)).rank == "member"
-
-
-async def test_a_computer_that_asks_with_an_invite_for_one_machine_is_listed_once_its_name_is_confirmed(
-    ask: Ask, daemon: Daemon, bob: str
-) -> None:
-    made = machine_invite(daemon.configuration.swarms.find("home"), time.time())
-    asking_one = accept(made, "", Identity.generate(), "Laptop", time.time())
-    assert asking_one.person_seed is None
-    daemon.configuration.swarms.learn("home", [asking_one.application])
-    daemon.configuration.reload()
-    assert (await ask(members.LIST)).asking == "Laptop"
-    with pytest.raises(ControlError):
-        await ask(computers.CONFIRM, ConfirmParams("Another"))
-    await ask(computers.CONFIRM, ConfirmParams("Laptop"))
-    listed = await ask(members.LIST)
-    you = next(each for each in listed.members if each.is_you)
-    assert (len(you.machines), listed.asking) == (2, "")
+        find_person(known().members(), "Bob")
