@@ -20,6 +20,7 @@ from potluck.checked_files import damage_notices
 from potluck.errors import PotluckError, UsageError
 from potluck.membership.joined import JoinedSwarms
 from potluck.membership.membership import Membership
+from potluck.membership.presentation import write_pass
 from potluck.protocol.swarm import Swarm
 from potluck_daemon.environment.interpreter import engine_python
 from potluck_daemon.policy.budget import models_folder
@@ -53,6 +54,7 @@ class Configuration:
         self.remover: str | None = None  # who removed this person or computer from the served swarm
         self.is_applicant = False  # nobody in that swarm has let this person or computer in yet
         self.is_confirmed = True  # and a leader has confirmed the person
+        self._is_unlisted = False  # the person's key is here, and others do not know this computer, as after a restore
         self._stamps = stamps(places)
         self._passed_on = {name: value for name, value in environment.items() if name not in _OF_THE_SERVICE}
 
@@ -77,7 +79,7 @@ class Configuration:
 
     def _find_own_place(self) -> None:
         membership = self.membership
-        self.remover, self.is_applicant, self.is_confirmed = None, False, True
+        self.remover, self.is_applicant, self.is_confirmed, self._is_unlisted = None, False, True, False
         if membership is None or membership.swarm.is_open:
             return
         try:
@@ -88,6 +90,7 @@ class Configuration:
         self.remover = membership.remover(machine)
         person = membership.person(membership.members(), machine)
         self.is_applicant, self.is_confirmed = person is None, person is not None and not person.is_guest
+        self._is_unlisted = membership.person_seed is not None and not membership.has_machine(machine)
 
     def reload_if_changed(self) -> None:
         if stamps(self.places) != self._stamps:
@@ -142,7 +145,15 @@ class Configuration:
 
     @property
     def launch(self) -> LaunchSpec | None:
-        return self._desired.launch
+        """How to start an engine. The node of a computer that is not listed yet gets a pass, valid for a day."""
+        launch, membership = self._desired.launch, self.membership
+        if launch is None or membership is None or not self._is_unlisted:
+            return launch
+        key, person = membership.swarm.founder_key, membership.person_key
+        assert key is not None
+        assert person is not None
+        ticket = write_pass(key, self.swarms.machine().public_key, person, time.time())
+        return replace(launch, membership=replace(launch.membership, ticket=ticket))
 
     @property
     def notices(self) -> tuple[str, ...]:

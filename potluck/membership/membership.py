@@ -53,6 +53,7 @@ class Membership:
         person_seed: private key of the person; None on a further computer of that person, and in nodes.
         founder_seed: private key of the swarm; None unless this person may act as its founder.
         machine_seed: private key of this computer, for passes where the person's key is elsewhere; never kept here.
+        ticket: in nodes: a pass for a computer that has the person's key and is not listed yet; never kept here.
         met: where members were found lately, the newest first; kept in another file.
     """
 
@@ -66,6 +67,7 @@ class Membership:
     person_seed: bytes | None = field(default=None, repr=False)
     founder_seed: bytes | None = field(default=None, repr=False)
     machine_seed: bytes | None = field(default=None, repr=False)
+    ticket: bytes = field(default=b"", compare=False, repr=False)
     met: tuple[str, ...] = field(default=(), compare=False)
 
     @property
