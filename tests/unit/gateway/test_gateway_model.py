@@ -54,7 +54,9 @@ class Silent:
         return 4096
 
     @contextmanager
-    def session(self, *, max_length: int, max_wait_s: float | None, together: bool) -> Iterator[SimpleNamespace]:
+    def session(
+        self, *, max_length: int, max_wait_s: float | None, together: bool, sharing: str = ""
+    ) -> Iterator[SimpleNamespace]:
         self.waited_s = max_wait_s
         hop = HopReport("12D3KooW", Span(0, 4), "ana")
         yield SimpleNamespace(position=0, rewind=lambda _: None, route=lambda: (RouteReport([hop]),))
