@@ -195,6 +195,7 @@ class SessionStream:
             await asyncio.get_running_loop().create_future()  # the closing message waits for steps before it
         except asyncio.CancelledError:
             if self._why is None or (self._task is not None and self._task.uncancel()):
+                self.session.memory.is_abandoned = True
                 raise
             if isinstance(why := self._why, RemoteError):
                 raise RemoteError(why.code, why.message, retry_after_s=why.retry_after_s) from None
@@ -233,6 +234,7 @@ class SessionStream:
                 body = await self._stream.receive()
             except RemoteError:
                 log.debug("the client of a session over blocks %s left", self.session.memory.span)
+                self.session.memory.is_abandoned = True
                 self._finish(_Over())
                 return
             self._heard_at = time.monotonic()

@@ -182,6 +182,7 @@ class SessionPushes:
         return self._pusher.push(request.push_number, output.to(request.hidden.dtype), packed)
 
     def close(self) -> None:
+        self._on_pushed = lambda: None  # the session that it leads to is freed at once
         if self._pushed_by is not None:
             self._pushes.forget(self._pushed_by)
         if self._pusher is not None:

@@ -142,7 +142,7 @@ class Paging:
         if ok and chains is not None and self._prefixes is not None and not step.memory.is_closed:
             output = step.result()
             for row, chain in enumerate(chains):
-                self._prefixes.keep(chain, step.memory.sequences[row], output[row], step.start)
+                self._prefixes.keep(step.memory.client, chain, step.memory.sequences[row], output[row], step.start)
 
     def withdraw(self, step: SessionStep) -> None:
         """Forget a step that is given up; it may still be running."""
@@ -165,6 +165,8 @@ class Paging:
         memory.holder.pages = 0
         if memory.spilled is not None:
             self._forget_spilled(memory)
+        if memory.is_abandoned and self._prefixes is not None:
+            self._prefixes.forget(memory.client)
 
     def drop_prefixes(self) -> None:
         """Free all kept beginnings."""

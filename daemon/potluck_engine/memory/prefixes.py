@@ -21,6 +21,7 @@ from torch import Tensor
 
 from potluck.blocks.kv import KvMemory, KvSequence
 from potluck.blocks.pages import PAGE_TOKENS
+from potluck.protocol.blocks import PeerId
 from potluck.protocol.codes import RemoteError
 
 _KEPT_SHARE = 0.25  # of the memory; running sessions need it more
@@ -32,6 +33,7 @@ Chain = tuple[bytes, ...]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Kept:
+    client: PeerId
     chain: Chain
     sequence: KvSequence
     outputs: Tensor  # [tokens, hidden_size]
@@ -99,7 +101,7 @@ class Prefixes:
             return None
         return sequence
 
-    def keep(self, chain: Chain, sequence: KvSequence, outputs: Tensor, start: int = 0) -> None:
+    def keep(self, client: PeerId, chain: Chain, sequence: KvSequence, outputs: Tensor, start: int = 0) -> None:
         """Keep the full pages of a row that has just been computed, if those before `start` are still kept.
 
         Shapes: outputs [tokens, hidden_size], of the tokens from `start` on to at least the end of the chain.
@@ -118,7 +120,7 @@ class Prefixes:
         except RemoteError:
             self._memory.free(mine)
             return
-        kept = _Kept(chain, mine, outputs[:tokens].clone())
+        kept = _Kept(client, chain, mine, outputs[:tokens].clone())
         for key in chain[:-1]:  # the new one contains it
             if key in self._kept:
                 self._let_go(key)
@@ -130,6 +132,11 @@ class Prefixes:
     def evict(self) -> None:
         """Drop the beginning that was used longest ago. There must be one."""
         self._let_go(next(iter(self._kept)))
+
+    def forget(self, client: PeerId) -> None:
+        """Drop the beginnings of a client that is gone: most have keys of one run, and never come back."""
+        for key in [key for key, kept in self._kept.items() if kept.client == client]:
+            self._let_go(key)
 
     def _let_go(self, last_key: bytes) -> None:
         kept = self._kept.pop(last_key)

@@ -46,6 +46,7 @@ class SessionMemory:
     spilled: Spilled | None = None
     alone: AloneCache | None = None
     is_closed: bool = False
+    is_abandoned: bool = False  # its client left without a word, or does not read: nobody asks for its beginning again
     chains: list[tuple[bytes, ...]] | None = None  # of each row, while the session is nothing but a beginning
     holder: Holder = field(init=False)
 

@@ -3,6 +3,7 @@
 import resource
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from itertools import pairwise
 
 import pytest
@@ -80,6 +81,24 @@ async def test_beginnings_are_not_shared_with_other_clients_spans_or_prompts(net
     reply = await tuned.step(StepRequest(prompt, opening(), prompts=hidden_states(2, 4, seed=3)[:, None]))
     assert server.serving.metrics().shared_tokens == 0
     assert is_close(reply.hidden, *local_steps(prompt, prompts=hidden_states(2, 4, seed=3)[:, None]))
+
+
+async def test_beginnings_are_not_shared_between_users_whom_a_client_keeps_apart(server, host):
+    prompt, asked = hidden_states(1, 32), []
+    for user in ("ana", "ben", "ana"):
+        client = await Client.open(host, server)
+        await client.step(StepRequest(prompt, replace(opening(max_length=256), sharing=user)))
+        await client.close()
+        asked.append(server.serving.metrics().shared_tokens)
+    assert asked == [0, 0, 32]
+
+
+async def test_beginnings_go_with_a_client_that_vanishes(server, host):
+    client = await open_session(host, server, hidden_states(1, 32))
+    assert server.serving.compute.page_counts.kept == 0, "the session still holds them"
+    await client.stream.close()
+    await until(lambda: server.used_pages == 0)
+    assert server.serving.compute.page_counts.kept == 0
 
 
 async def test_kept_beginnings_count_as_free_and_give_way(network, blocks, host):
