@@ -439,9 +439,7 @@ class MembersGate:
         raise refusal
 
     def _person(self) -> bytes:
-        """Return the key that this node's pass was signed with, or its own."""
-        signer = self._membership.signing_key
-        return self._identity.public_key if signer is None else signer.public_key().public_bytes_raw()
+        return self._membership.known_as(self._identity.public_key)
 
     def _is_member(self) -> bool:
         person = self.roster.known(self._person())

@@ -102,8 +102,13 @@ class Membership:
         Args:
             machine: public key of this computer.
         """
-        signer = self.signing_key
-        return members.known(machine if signer is None else _public(signer))
+        return members.known(self.known_as(machine))
+
+    def known_as(self, machine: bytes) -> bytes:
+        """Return the key by which others know this computer: the one that signs its passes, or its own."""
+        if self.ticket:
+            return read_record(self.ticket).authors[0]
+        return machine if self.signing_key is None else _public(self.signing_key)
 
     def with_records(self, records: Iterable[Record], now_s: float) -> Membership:
         """Return the membership with the records that hold."""

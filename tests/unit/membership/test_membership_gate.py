@@ -165,6 +165,18 @@ async def test_whoever_came_before_an_invite_expired_may_come_again(there: World
     assert guests(ana) == ["Cleo"], "whom a dismissed leader had confirmed"
 
 
+async def test_a_restored_computer_is_let_in_with_a_pass_of_its_person_until_it_is_listed(there: World) -> None:
+    founder = founded(ANA)
+    assert founder.person_key is not None
+    ticket = write_pass(founder.members().swarm_key, CLEO.public_key, founder.person_key, NOW_S)
+    meeting_point = there.node(Membership(founder.swarm), EVE)
+    restored = there.node(replace(founder.for_node(), ticket=ticket), CLEO, outsiders=[EVE.peer_id])
+    await restored.present(EVE.peer_id)
+    assert meeting_point.person_of(CLEO.peer_id) == person(restored, "Ana").id
+    restored.publish([founder.certified(CLEO, "restored").machines])
+    assert restored.ticket == b""
+
+
 async def test_a_node_made_for_one_run_shows_a_pass_of_its_person(there: World) -> None:
     founder, made, ana = there.begin(ANA)
     client = there.node(founder.for_client(), EVE)  # another identity, same person

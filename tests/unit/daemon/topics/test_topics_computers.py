@@ -43,6 +43,11 @@ def exchange(one: Daemon, other: Daemon) -> None:
         reader.configuration.reload()
 
 
+def has_pass(daemon: Daemon) -> bool:
+    launch = daemon.configuration.launch
+    return launch is not None and bool(launch.membership.ticket)
+
+
 async def test_an_invite_for_one_machine_makes_a_computer_the_same_persons(
     ask: Ask, daemon: Daemon, laptop: Daemon
 ) -> None:
@@ -86,7 +91,9 @@ async def test_a_restored_computer_lists_itself_once_its_node_has_compared(
     exchange(daemon, laptop)
     listed = await ask_laptop(members.LIST)
     assert (listed.is_founder, len(listed.members[0].machines)) == (True, 1)
+    assert has_pass(laptop)
     laptop.configuration.swarms.tend("home")
     exchange(daemon, laptop)
+    assert not has_pass(laptop)
     assert len((await ask(members.LIST)).members[0].machines) == 2
     await ask_laptop(swarms.LEAVE, LeaveParams("home", is_sure=True))
