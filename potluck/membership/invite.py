@@ -169,9 +169,7 @@ def accept(invite: Invite, name: str, machine: Identity, machine_name: str, now_
     if expires_s < now_s:
         raise UsageError("this invite has expired", hint="ask for another one")
     if ticket is not None:
-        consent = consenting(swarm.founder_key, ticket.person, machine.private_key, machine_name)
-        request = sign(swarm.founder_key, Request(ticket.person, invite.proof, consent), holder)
-        return Membership(swarm, application=request.data)
+        return Membership(swarm, application=_request(invite, ticket, machine, machine_name))
     person = Ed25519PrivateKey.generate()
     application = Application(person.public_key().public_bytes_raw(), name, public_key(seed))
     signed = sign(swarm.founder_key, application, person, holder)
@@ -179,16 +177,27 @@ def accept(invite: Invite, name: str, machine: Identity, machine_name: str, now_
     return membership.certified(machine, machine_name)
 
 
-def renewed(membership: Membership, invite: Invite) -> Membership:
-    """Return the membership of somebody who was not confirmed, applying with another invite of the same swarm."""
-    person, swarm_key, seed = membership.person_key, membership.swarm.founder_key, invite.seed
-    if person is None or swarm_key is None or seed is None or not membership.application or invite.ticket is not None:
+def renewed(membership: Membership, invite: Invite, machine: Identity, machine_name: str) -> Membership:
+    """Return the membership of somebody who was not let in yet, applying with another invite of the same swarm."""
+    person, swarm_key, seed, ticket = membership.person_key, membership.swarm.founder_key, invite.seed, invite.ticket
+    if swarm_key is None or seed is None or not membership.application or (person is None) != (ticket is not None):
         return membership
+    if ticket is not None:
+        return replace(membership, application=_request(invite, ticket, machine, machine_name))
     before = read_record(membership.application).body
     assert isinstance(before, Application)
+    assert person is not None
     holder = Ed25519PrivateKey.from_private_bytes(seed)
     application = sign(swarm_key, Application(before.person, before.name, public_key(seed)), person, holder)
     return replace(membership, application=application.data, invite=invite.proof)
+
+
+def _request(invite: Invite, ticket: Ticket, machine: Identity, machine_name: str) -> bytes:
+    """Return what a computer asks with to be listed."""
+    key = invite.swarm.founder_key or b""
+    consent = consenting(key, ticket.person, machine.private_key, machine_name)
+    holder = Ed25519PrivateKey.from_private_bytes(invite.seed or b"")
+    return sign(key, Request(ticket.person, invite.proof, consent), holder).data
 
 
 def _check(invite: Invite) -> None:

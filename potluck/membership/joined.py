@@ -87,7 +87,7 @@ class JoinedSwarms:
                 if _is_same(membership.swarm, made.swarm):
                     peers = dict.fromkeys((*made.swarm.bootstrap_peers, *membership.swarm.bootstrap_peers))
                     newer = replace(membership.swarm, bootstrap_peers=tuple(peers)[:MAX_BOOTSTRAP_PEERS])
-                    again = renewed(replace(membership, swarm=newer), made)
+                    again = renewed(replace(membership, swarm=newer), made, self.machine(), machine_name())
                     memberships[membership.swarm.name] = again
                     return again
             swarm = replace(made.swarm, name=free_name(made.swarm.name, memberships))

@@ -190,6 +190,8 @@ def remove(membership: Membership, members: Members, person: Person) -> list[Con
     Raises:
         UsageError: only the founder and admins remove people, and only the founder removes leaders.
     """
+    if person.is_founder:
+        raise UsageError("nobody can remove the founder", hint="the founder leaves with: potluck leave")
     if person.may_lead:
         require_founder(membership)
     require_leader(membership)

@@ -217,7 +217,7 @@ class Members:
     def public_invite(self) -> Seats | None:
         """Return the invite that anybody may read; None unless the swarm is public."""
         public = [seats for seats in self.invites.values() if self.is_public(seats.invite)]
-        return min(public, key=lambda seats: seats.invite, default=None)
+        return max(public, key=lambda seats: (self.free_seats(seats.invite), seats.invite), default=None)
 
     def free_seats(self, invite: bytes) -> int:
         """Return how many more people may take a seat, guests included."""

@@ -131,7 +131,7 @@ def _fork(kind: str, arguments: list[str]) -> int:
     child = os.fork()
     if child == 0:
         try:
-            print(json.dumps(asdict(_WORK[kind](*arguments))), flush=True)
+            print(json.dumps(asdict(_WORK[kind](*arguments))) + "\n", end="", flush=True)  # ranks write at one time
             os._exit(0)
         finally:
             os._exit(1)

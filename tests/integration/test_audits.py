@@ -20,7 +20,9 @@ from transformers import PreTrainedModel
 
 from benchmarks.local_swarm import LocalSwarm
 from potluck import AutoDistributedModelForCausalLM, ClientConfig
+from potluck.membership.joined import JoinedSwarms
 from potluck.membership.membership import Membership
+from potluck.membership.records import Application, Confirm, read_record
 from potluck.protocol.blocks import Span
 from potluck.routing import Needs
 
@@ -72,6 +74,10 @@ def eve(swarm: LocalSwarm, tmp_path: Path) -> Iterator[DaemonProcess]:
     settings = f'checkpoint = "{CHECKPOINT}"\nblocks = "0:4"\nname = "Eve"\npython = "{python}"\n'
     with DaemonProcess(LOOPBACK + settings) as made:
         made.client.call(schema.JOIN, schema.JoinParams(swarm.invite))
+        joined = JoinedSwarms(made.settings_file.with_name("swarms.json"), made.state_folder / "identity.key")
+        application = read_record(joined.find(swarm.swarm.name).application).body
+        assert isinstance(application, Application)
+        swarm.lead([Confirm(application.person, "Eve", application.invite)])  # a guest serves where nobody else does
         yield made
 
 

@@ -15,9 +15,9 @@ from helpers.golden import CHECKPOINT
 
 from benchmarks.local_swarm import LocalSwarm
 from potluck.membership.identity import Identity
-from potluck.membership.invite import encode_invite
+from potluck.membership.invite import Invite, encode_invite
 from potluck.membership.joined import JoinedSwarms
-from potluck.membership.leadership import invite
+from potluck.membership.leadership import seats
 from potluck.protocol.swarm import new_swarm
 
 FAILED, USAGE, NETWORK = 1, 2, 3
@@ -43,8 +43,10 @@ def nowhere(shared_swarm: LocalSwarm, tmp_path: Path) -> Iterator[str]:
         address = f"/ip4/127.0.0.1/tcp/{silent.getsockname()[1]}/p2p/{Identity.generate().peer_id}"
         swarm = new_swarm("nowhere", shared_swarm.swarm.model, 4, "local")
         founder = JoinedSwarms(tmp_path / "founder.json", tmp_path / "founder.key")
-        elsewhere = founder.create(replace(swarm, bootstrap_peers=(address,)))
-        yield encode_invite(invite(elsewhere, time.time())[1])
+        founder.create(replace(swarm, bootstrap_peers=(address,)))
+        offer, seed = seats(time.time())
+        elsewhere, entries = founder.lead("nowhere", lambda _: [offer])
+        yield encode_invite(Invite(elsewhere.swarm, seed, entries[-1].data))
 
 
 def test_whatever_is_wrong_a_command_says_so_in_one_line_with_advice(

@@ -13,6 +13,7 @@ import pytest
 from helpers.golden import CHECKPOINT
 
 from benchmarks.local_swarm import LocalSwarm
+from potluck.membership.invite import is_invite
 from potluck.protocol.blocks import Span
 from tests.helpers.fork_server import start_python
 
@@ -133,8 +134,8 @@ def test_a_swarm_keeps_its_invite_to_itself_and_leaves_nothing_when_it_is_killed
         assert psutil.wait_procs(children, timeout=60)[1] == []
     assert not folder.exists()
     assert mode & 0o077 == 0
-    assert {"bootstrap", "serve", "-dhtServer=1"} <= set(words)
-    assert not any("potluck2:" in word for word in words)
+    assert {"bootstrap", "serve", "-connManager=1"} <= set(words)
+    assert not any(is_invite(word) for word in words)
 
 
 def test_leftovers_name_what_runs_and_listens_and_a_closed_swarm_has_none() -> None:
