@@ -127,10 +127,10 @@ def test_an_invite_for_one_machine_and_a_public_one_are_told_apart() -> None:
 
 def test_somebody_whose_invite_ended_applies_with_another_one_and_stays_the_same_person() -> None:
     bob, (_, other) = joined(MADE, "Bob", BOB), invited(FOUNDER)
-    again = renewed(bob, other)
+    again = renewed(bob, other, Identity.generate(), "laptop")
     assert again.person_public == bob.person_public
     assert (again.invite, bob.invite) == (other.proof, MADE.proof)
-    assert renewed(FOUNDER, other) == FOUNDER
+    assert renewed(FOUNDER, other, Identity.generate(), "laptop") == FOUNDER
     assert FOUNDER.with_records(read_all([again.application]), NOW_S).members().guests == {}, "it needs that invite"
 
 
@@ -148,3 +148,14 @@ def test_secrets_do_not_show_in_logs() -> None:
         text = repr(value) + str(value)
         for secret in (MADE.seed, FOUNDER.founder_seed, FOUNDER.person_seed, member.person_seed):
             assert repr(secret) not in text
+
+
+def test_a_computer_that_waits_asks_anew_with_another_invite_for_one_machine() -> None:
+    machine = Identity.generate()
+    waiting = accept(machine_invite(FOUNDER, NOW_S), "", machine, "Laptop", NOW_S)
+    other = machine_invite(FOUNDER, NOW_S + 900)
+    again = renewed(waiting, other, machine, "Laptop")
+    founder = FOUNDER.with_records(read_all([again.application]), NOW_S + 900)
+    asking = founder.members().request_to(FOUNDER.person_public, NOW_S + 900)
+    assert asking is not None
+    assert (asking.name, asking.key) == ("Laptop", machine.public_key)
