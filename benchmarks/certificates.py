@@ -1,4 +1,4 @@
-"""What certificates cost members' requests: `join_proof`.
+"""What membership costs members' requests: `join_proof`.
 
 Two swarms of one engine each: one has members, the other is open, where nobody shows anything. A client of each takes
 turns. Compared is the CPU time of all processes, with p2pd: this one, the engines, and their children.

@@ -75,9 +75,10 @@ def cost(soak: bool) -> Measured:
         victim = psutil.Process(engine.pid)
         for process in (victim, *victim.children(recursive=True)):
             process.cpu_affinity([last])
-        began_s = _cpu_s(victim)
+        began_s, own_began_s = _cpu_s(victim), sum(victim.cpu_times()[:2])
         idle = asyncio.run(_honest_calls(swarm.membership, engine.peer_id, _IDLE_S))
         usual = (_cpu_s(victim) - began_s) / _IDLE_S
+        own_usual = (sum(victim.cpu_times()[:2]) - own_began_s) / _IDLE_S
         place = [str(swarm.folder), mallory.swarm.name, str(engine.wait_online()["addresses"][0])]
         attackers = stack.enter_context(_attackers(place, first, seconds))
         before = _cpu_s(victim), _cpu_s(psutil.Process(attackers.pid))
@@ -85,8 +86,9 @@ def cost(soak: bool) -> Measured:
         began = time.monotonic()
         busy = asyncio.run(_honest_calls(swarm.membership, engine.peer_id, seconds - 2.0))
         theirs = _cpu_s(psutil.Process(attackers.pid)) - before[1]
-        spent = _cpu_s(victim) - before[0] - usual * (time.monotonic() - began)
-        own_s = sum(victim.cpu_times()[:2]) - own_s
+        lasted = time.monotonic() - began
+        spent = _cpu_s(victim) - before[0] - usual * lasted
+        own_s = sum(victim.cpu_times()[:2]) - own_s - own_usual * lasted
         output, _ = attackers.communicate(timeout=60)
     ratio = _p95(busy) / _p95(idle)
     detail = {

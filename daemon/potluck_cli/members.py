@@ -99,10 +99,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     removed.add_argument("--machine", type=_name, default="", metavar="NAME", help="remove only this computer")
     removed.set_defaults(act=_remove)
 
-    promoted = actions.add_parser("promote", help="let a person invite and remove others, or enrol newcomers")
+    promoted = actions.add_parser("promote", help="let a person invite and remove others, or let newcomers in")
     _add_person(promoted)
     promoted.add_argument(
-        "--enroller", action="store_true", help="only let this person's computers enrol newcomers of a public swarm"
+        "--enroller", action="store_true", help="only let this person's computers let newcomers into a public swarm"
     )
     promoted.add_argument(
         "--seats",

@@ -88,7 +88,7 @@ _shtab_potluck_members_commands() {
     demote:'make an admin or enroller an ordinary member'
     end-invite:'end an invite; those who joined with it and are confirmed stay'
     list:'show the people, their computers and open invites (the default)'
-    promote:'let a person invite and remove others, or enrol newcomers'
+    promote:'let a person invite and remove others, or let newcomers in'
     recover:'become the founder again, with the recovery code'
     recovery-code:'show the code that brings the founder'"'"'s key to another computer'
     remove:'remove a person, or one of their computers'
@@ -543,7 +543,7 @@ _shtab_potluck_members_list_defaults_added=0
 
 _shtab_potluck_members_promote_options=(
   "(- : *)"{-h,--help}"[show this help message and exit]"
-  "--enroller[only let this person\'s computers enrol newcomers of a public swarm]"
+  "--enroller[only let this person\'s computers let newcomers into a public swarm]"
   "--seats[how many people an admin\'s open invites may let in (default\: 100)]:N:"
   "--swarm[a swarm you joined (default\: the one you serve)]:SWARM:($(potluck completions swarms 2>/dev/null))"
   "--json[print JSON, for scripts]"

@@ -21,7 +21,7 @@ from potluck_control.client import ControlClient
 from potluck_control.schema import Status
 
 WAIT_S = 300.0
-_PRINTED = {"INVITE": r"potluck2:[\w-]{40,}", "ADDRESS": r"/ip4/127\.0\.0\.1/\S+/p2p/\w+"}
+_PRINTED = {"INVITE": r"potluck4:[\w-]{40,}", "ADDRESS": r"/ip4/127\.0\.0\.1/\S+/p2p/\w+"}
 _ASSIGNMENT = re.compile(r"([A-Z]+)=\$")
 _INTERPRETER = """\
 import contextlib, io, json, sys, traceback

@@ -35,7 +35,7 @@ def test_the_port_that_it_listens_on_is_the_one_that_is_open() -> None:
 
 def test_no_secret_and_no_address_of_a_registry_is_written_down() -> None:
     text = (FOLDER / "compose.yaml").read_text() + NODE + TEXT
-    assert not re.search(r"index-url|https?://|potluck2:|password|token", text)
+    assert not re.search(r"index-url|https?://|potluck4:|password|token", text)
 
 
 def test_every_service_has_an_identity_of_its_own_and_none_may_gain_rights() -> None:

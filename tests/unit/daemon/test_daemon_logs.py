@@ -97,7 +97,7 @@ def test_old_lines_go_even_if_there_are_few_and_a_traceback_is_as_discreet_as_a_
     text = path.read_text()
     assert "Traceback" in text
     assert "x: old" not in text
-    assert "potluck2:" not in text
+    assert "potluck4:" not in text
 
 
 def test_each_line_in_the_journal_has_its_priority() -> None:
