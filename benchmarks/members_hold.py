@@ -885,7 +885,7 @@ async def _restarts_in_the_middle_of_writes(swarm: _Swarm) -> None:
             gate = swarm.gate(one)
             gate._presented.add(swarm.people[other].peer_id)
             gate._admitted.add(swarm.people[other].peer_id)
-            gate._note_owner(swarm.people[other].peer_id, next(iter(members.people.values())))
+            gate._note_owner(swarm.people[other].peer_id, next(iter(members.people)))
         if members.forked(NOTHING) or len(members.chains_of(NOTHING)) > 1:
             swarm.found.broken.append("a restart broke the founder's chain")
 

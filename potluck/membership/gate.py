@@ -8,8 +8,9 @@ Somebody with an application for a free seat is let in as a guest. The applicati
 computer of a leader, whose daemon confirms it. A guest's node lets in only whom it heard of from members. In a public
 swarm only an enroller's node lets guests in; others, meeting points above all, carry an application to one.
 
-After a start a node admits nobody before it has compared with somebody who would know of a removal: a leader, or two
-people besides the applicant. If nobody else can be asked for some seconds, it goes by what it knows.
+After a start a node admits nobody before it has compared with somebody who would know of a removal: the founder, or two
+people besides the applicant. If nobody else can be asked for some seconds, it goes by what it knows. Nobody who is not
+admitted hears of members; somebody who was removed hears of that, and of nothing later.
 
 The gate of an open swarm lets everybody in. Lives in one event loop; the caller sends the bytes.
 """
@@ -27,6 +28,7 @@ from typing import Final, NoReturn, Protocol
 import msgspec
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
+from potluck.errors import PotluckError
 from potluck.membership.enrolling import Newcomers, place_of
 from potluck.membership.identity import Identity, public_key_of
 from potluck.membership.members import Person
@@ -35,7 +37,6 @@ from potluck.membership.presentation import (
     MAX_NEWS,
     MAX_PRESENTATION_BYTES,
     NOBODY_ONLINE,
-    REMOVED,
     WAITING,
     Exchange,
     Presentation,
@@ -72,10 +73,10 @@ _MEET_S = 5.0
 _COMPARE_INTERVAL_S = 10.0
 _FAN_OUT = 4
 _MAX_NEWS_BYTES = 1 << 20
-_MAX_ROUNDS = 64  # of a comparison
 _MAX_TRIES = 8  # of a presentation, each with more of what the other lacks
 _ON_THE_LOOP = 16  # signatures; more are checked in a thread
 _PIECE = 64
+_ANSWER_BYTES = 16_384  # of an answer cost a unit
 _FORGED = 100  # units that a wrong signature costs; anything else of no worth costs one
 _MAX_OWNERS = 20_000
 _DHT = "DHTProtocol."
@@ -200,12 +201,12 @@ class MembersGate:
         self._clock = clock
         self._newcomers = Newcomers()
         self._admitted: set[PeerId] = set()
-        self._owners: dict[PeerId, bytes] = {}  # people behind nodes whose key is made for one run
+        self._owners: dict[PeerId, bytes] = {}  # who signed the passes of nodes whose key is made for one run
         self._presented: set[PeerId] = set()
         self._shown_to: set[PeerId] = set()  # they may bring the removal for which they refuse this node
         self._presenting: dict[PeerId, asyncio.Task[None]] = {}
         self._comparing: set[PeerId] = set()
-        self._is_removed = False
+        self._told: set[PeerId] = set()  # that they were removed
         self._started_s = 0.0
         self._informants: set[bytes] = set()  # people with whom this node compared since the start
         self._tasks = BackgroundTasks()
@@ -245,15 +246,16 @@ class MembersGate:
         person = self.member(peer)
         if person is None and ticket and not self._is_removed_peer(peer):
             with contextlib.suppress(RemoteError):
-                person = self.roster.known(self._signer_of(peer, ticket))
-            if person is not None:
-                self._note_owner(peer, person)
+                signer = self._signer_of(peer, ticket)
+                person = self.roster.known(signer)
+                if person is not None:
+                    self._note_owner(peer, signer)
         return None if person is None else person.id
 
     def member(self, peer: PeerId) -> Person | None:
         """Return the member or guest behind a peer, or None."""
-        key = self._owners.get(peer)
-        return self.roster.owner(peer) if key is None else self.roster.person(key)
+        signer = self._owners.get(peer)
+        return self.roster.owner(peer) if signer is None else self.roster.known(signer)
 
     def payer_of(self, peer: PeerId, /) -> PersonId | None:
         return PersonId(f"meeting point {peer}") if peer in self._plain else self.person_of(peer)
@@ -306,8 +308,6 @@ class MembersGate:
         return (self.roster.digest, len(self._owners)) != (before, known)
 
     async def _present(self, peer: PeerId) -> None:
-        if self._is_removed or self._was_removed():
-            raise RemoteError(Code.NOT_A_MEMBER, REMOVED)
         try:
             answer = await self._show(peer)
         except RemoteError as error:
@@ -315,9 +315,11 @@ class MembersGate:
                 raise
             answer = Presentation(digest=self.roster.digest)  # a bootstrap node that knows no swarm
         if answer.digest != self.roster.digest:
-            await self.compare(peer)
+            await self.compare(peer, gives=False)
         self._admit(peer, answer)
         self._presented.add(peer)
+        if answer.digest != self.roster.digest:
+            await self.compare(peer)
 
     async def _show(self, peer: PeerId) -> Presentation:
         """Show what is needed: hardly anything to a peer that has heard of this node."""
@@ -326,7 +328,7 @@ class MembersGate:
         for _ in range(_MAX_TRIES):
             if not answer.is_unknown:
                 return answer
-            lacking = [record.data for record in self.roster.lacking(answer.heads)]
+            lacking = [record.data for record in self.roster.lacking(answer.heads, only_live=True)]
             answer = await self._call_patiently(peer, self._shown(is_known=False, entries=lacking))
         raise stranger("the peer knows too little of the swarm; try again when it has met others")
 
@@ -343,7 +345,7 @@ class MembersGate:
 
     def _shown(self, *, is_known: bool, entries: Sequence[bytes] = ()) -> Presentation:
         """Return what this node shows, with as many entries as it may."""
-        shown = Presentation(self.roster.digest, dict(self.roster.heads), self.ticket)
+        shown = Presentation(self.roster.digest, self.roster.live_heads, self.ticket)
         if is_known:
             return shown
         own = self._membership
@@ -365,25 +367,24 @@ class MembersGate:
         signer = self._signer_of(peer, shown.ticket)
         person = self.roster.known(signer)
         if person is None:
+            self._refuse_removed(peer, signer, shown)
             await self._hear_stranger(peer, shown, place_of(await self._origin_of(peer)))
             person = self.roster.known(signer)
         if person is None:
             if shown.machines and not shown.entries:
                 raise stranger("this node knows nobody with this key")
-            return encode(Presentation(heads=dict(self.roster.heads), is_unknown=True))
+            return encode(Presentation(heads=self.roster.live_heads, is_unknown=True))
         self._wait_for_removals(person)
-        self._remember(peer, person)
+        self._remember(peer, signer)
         self._presented.add(peer)  # by the answer
         return encode(self._shown(is_known=self._is_member()))
 
     async def _hear_stranger(self, peer: PeerId, shown: Presentation, place: str) -> None:
         """Learn from somebody unknown who they are, or take their application. Raises RemoteError."""
-        key = public_key_of(peer)
         parts = ((shown.entries, Entry), ((shown.application,), Application | Request), ((shown.machines,), Machines))
         known = [item for data, kind in parts for item in read_all(data) if isinstance(item.body, kind)]
         people = [item.body.person for item in known if isinstance(item.body, Application | Machines)]
-        if any(self.roster.remover(each) is not None for each in (key or b"", *people)):
-            self._tasks.start(self._tell_removed([peer], self.roster.lacking(shown.heads)))
+        if any(self.roster.remover(person) is not None for person in people):
             raise RemovedError
         asks = next((item for item in known if isinstance(item.body, Application | Request)), None)
         others = [item for item in known if item is not asks]
@@ -394,6 +395,17 @@ class MembersGate:
             await self._learn([asks], peer)
             raise RemoteError(Code.BUSY, WAITING, retry_after_s=_RETRY_S)
         await self._learn([item for item in others if item.data == shown.machines], peer)
+
+    def _refuse_removed(self, peer: PeerId, signer: bytes, shown: Presentation) -> None:
+        """Raises RemovedError for somebody who was removed, and lets them know it once."""
+        if self.roster.remover(signer) is None:
+            return
+        if peer not in self._told:
+            if len(self._told) >= _MAX_OWNERS:
+                self._told.clear()
+            self._told.add(peer)
+            self._tasks.start(self._tell_removed([peer], self.roster.proof_of_removal(signer, shown.heads)))
+        raise RemovedError
 
     async def _let_in(self, record: Record, application: Application, shown: Presentation, place: str) -> None:
         """Take an application, or carry it to somebody who may. Raises RemoteError with the reason if nobody does."""
@@ -445,15 +457,11 @@ class MembersGate:
         person = self.roster.known(self._person())
         return person is not None and not person.is_guest
 
-    def _was_removed(self) -> bool:
-        keys = (self._identity.public_key, self._person(), self._membership.person_public)
-        return any(self.roster.remover(key) is not None for key in keys)
-
     def _signer_of(self, peer: PeerId, ticket: bytes) -> bytes:
         key = public_key_of(peer)
         if key is None:
             raise stranger("the node's key has the wrong kind")
-        if ticket and self.roster.owner_of_key(key) is None:
+        if ticket and self.roster.owner_of_key(key) is None and self.roster.remover(key) is None:
             return signer_of(self.roster.swarm_key, ticket, key, self._clock())
         return key
 
@@ -462,23 +470,23 @@ class MembersGate:
         return key is not None and self.roster.remover(key) is not None
 
     def _admit(self, peer: PeerId, shown: Presentation) -> None:
-        person = self.roster.known(self._signer_of(peer, shown.ticket))
-        if person is not None:
-            self._remember(peer, person)
+        signer = self._signer_of(peer, shown.ticket)
+        if self.roster.known(signer) is not None:
+            self._remember(peer, signer)
             self._note_informant(peer)
         elif peer in self._outsiders and not shown.ticket and not self._is_removed_peer(peer):
             self._plain.add(peer)
         else:
             raise stranger("the peer does not show that it belongs to the swarm")
 
-    def _remember(self, peer: PeerId, person: Person) -> None:
-        self._note_owner(peer, person)
+    def _remember(self, peer: PeerId, signer: bytes) -> None:
+        self._note_owner(peer, signer)
         self._admitted.add(peer)
         self._on_admitted(peer)
 
-    def _note_owner(self, peer: PeerId, person: Person) -> None:
+    def _note_owner(self, peer: PeerId, signer: bytes) -> None:
         if self.roster.owner(peer) is None:
-            self._owners[peer] = person.key
+            self._owners[peer] = signer
             if len(self._owners) > _MAX_OWNERS:
                 self._lose([next(iter(self._owners))])
 
@@ -490,12 +498,11 @@ class MembersGate:
 
     def _wait_for_removals(self, asking: Person) -> None:
         """Raises RemoteError BUSY while this node may not know yet that somebody has been removed."""
-        own = self.roster.known(self._person())
-        is_leader = asking.may_lead or (own is not None and own.may_lead)
+        own, founder = self.roster.known(self._person()), self.roster.founder
         told = self._informants - {asking.key}
-        leaders = any(person.may_lead for key in told if (person := self.roster.person(key)) is not None)
+        is_told = founder is not None and (founder in (own, asking) or founder.key in told)
         waited_s = asyncio.get_running_loop().time() - self._started_s
-        if not is_leader and not leaders and len(told) < 2 and waited_s < _ALONE_S:
+        if not is_told and len(told) < 2 and waited_s < _ALONE_S:
             raise RemoteError(Code.BUSY, "this node has just started", retry_after_s=_ALONE_S - waited_s)
 
     # -- comparing -----------------------------------------------------------------------------------------------------
@@ -504,19 +511,26 @@ class MembersGate:
         """Learn what was signed or kept on this computer, and tell others."""
         self._keep(self.roster.learn(read_all([*records]), self._clock()))
 
-    async def compare(self, peer: PeerId) -> None:
-        """Give a member what it lacks and take what we lack. Raises RemoteError."""
-        for _ in range(_MAX_ROUNDS):
-            known = Exchange(heads=dict(self.roster.heads), others=self.roster.short_hashes)
-            answer = decode(await self._ask(peer, known), Exchange)
+    async def compare(self, peer: PeerId, *, gives: bool = True) -> None:
+        """Take what we lack, and give a member what it lacks. Raises RemoteError.
+
+        Args:
+            gives: False for somebody who may be no member.
+        """
+        answer, asked = Exchange(has_more=True), Exchange()
+        while answer.has_more:
+            before, asked = asked, Exchange(heads=self.roster.heads, others=self.roster.short_hashes)
+            if asked == before:
+                break  # what came was not what there is more of
+            answer = decode(await self._ask(peer, asked), Exchange)
             await self._learn([item for item in read_all(answer.records) if self._may_bring(item, peer)], peer)
-            others, _ = self.roster.others_than(b"")
-            short = {answer.lacks[start : start + 8] for start in range(0, len(answer.lacks), 8)}
-            missing = [*self.roster.lacking(answer.heads or {}), *(item for item in others if item.hash[:8] in short)]
-            for piece in _pieces(missing):
-                await self._ask(peer, Exchange(records=piece))
-            if not answer.has_more:
-                break
+        if not gives:
+            return
+        kept, _ = self.roster.others_than(b"")
+        short = {answer.lacks[start : start + 8] for start in range(0, len(answer.lacks), 8)}
+        missing = [*self.roster.lacking(answer.heads or {}), *(item for item in kept if item.hash[:8] in short)]
+        for piece in _pieces(missing):
+            await self._ask(peer, Exchange(records=piece))
         self._note_informant(peer)
 
     async def answer_roster(self, body: bytes, peer: PeerId) -> bytes:
@@ -541,8 +555,9 @@ class MembersGate:
         others, lacks = self.roster.others_than(message.others)
         lacking = [*self.roster.lacking(message.heads), *others]
         piece = next(iter(_pieces(lacking)), ())
+        self._charge(peer, sum(map(len, piece)) // _ANSWER_BYTES)
         return encode(
-            Exchange(piece, dict(self.roster.heads), lacks=lacks[: MAX_NEWS * 8], has_more=len(piece) < len(lacking))
+            Exchange(piece, self.roster.heads, lacks=lacks[: MAX_NEWS * 8], has_more=len(piece) < len(lacking))
         )
 
     def _may_bring(self, record: Record, peer: PeerId) -> bool:
@@ -592,14 +607,18 @@ class MembersGate:
         while True:
             await asyncio.sleep(_COMPARE_INTERVAL_S * random.uniform(0.8, 1.2))
             if self._list_connected is not None:
-                with contextlib.suppress(Exception):
+                with contextlib.suppress(PotluckError):
                     connected = await self._list_connected()
                     self._presented &= set(connected)
                     self._shown_to &= set(connected) | self._presenting.keys()
                     self._lose([peer for peer in self._owners if peer not in connected])
             for peer in self._some(1):
-                with contextlib.suppress(RemoteError):
+                try:
                     await self.compare(peer)
+                except RemoteError:
+                    continue
+                except Exception:  # whatever one peer answers, others are asked
+                    log.exception("a comparison failed")
 
     async def _spread(self, news: Sequence[Record], beside: PeerId | None) -> None:
         for peer in self._some(_FAN_OUT):
@@ -655,7 +674,6 @@ class MembersGate:
         """Pass on what is new, and end what removed members had here."""
         if not new:
             return
-        self._is_removed |= self._was_removed()
         self._on_news([record.data for record in new])
         gone = [peer for peer in self._admitted if self.member(peer) is None]
         self._lose(gone)

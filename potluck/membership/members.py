@@ -40,19 +40,21 @@ from potluck.membership.records import (
     Remove,
     Request,
     Seats,
-    Ticket,
     is_signed,
+    public_key,
     read_record,
+    ticket_of,
 )
 from potluck.protocol.blocks import PeerId, PersonId
 
 __all__ = ["MAX_MACHINES", "Members", "Person"]
 
-MAX_ENTRIES = 10_000  # of a chain; its author then opens another one
+MAX_ENTRIES = 10_000  # of a chain, and of an appointment; the founder then opens another one
 MAX_CHAINS = 16  # of one appointment; ten times as many of the founder
 PROBATION_S = 7 * 86_400
 GUEST_LIVES_S = 30 * 86_400
-_LISTS, _LISTS_S = 4, 240  # new lists of machines of a person in so many seconds
+_RENEWALS, _RENEWALS_S = 4, 240  # lists of machines, and requests, of a person in so many seconds
+_TICKET_S = 1200  # that a ticket lives at most, as far as clocks agree
 _MAX_HEADS = 64  # that one entry names; an entry has room for 120
 _SHORT = 8  # bytes of a hash in comparisons
 _MAX_LOOSE = 1000
@@ -94,25 +96,31 @@ class _Chain:
     entries: list[Record] = field(default_factory=list)
     rival: Record | None = None  # contradicts an entry: the chain is closed
     end: bytes = b""  # hash of the last entry that counts; empty: there may be more
-    branch: list[Record] = field(default_factory=list)  # leads to `end`, if that is not among the entries
+    branch: list[Record] = field(default_factory=list)  # from `end` backwards, if that is not among the entries
 
     @property
     def is_mending(self) -> bool:
         return bool(self.end) and self.entries[-1].hash != self.end
 
     @property
-    def growing(self) -> list[Record]:
-        """Return the entries to which the next one has to fit."""
-        return self.branch if self.is_mending else self.entries
+    def wanted(self) -> bytes:
+        """Return the hash of the entry that a chain lacks whose end is named: nobody can offer another one."""
+        return _entry(self.branch[-1]).before if self.branch else self.end
 
     def cut(self, end: bytes) -> None:
         """End the chain with this entry, once it is known."""
-        self.end = end
-        for known in (self.entries, self.branch):
-            number = next((number for number, item in enumerate(known) if item.hash == end), None)
-            if number is not None:
-                self.entries, self.branch, self.rival = known[: number + 1], [], None
-                return
+        if end != self.end:
+            self.end, self.branch = end, []
+        number = next((number for number, item in enumerate(self.entries) if item.hash == end), None)
+        if number is not None:
+            self.entries, self.rival = self.entries[: number + 1], None
+
+    def lead(self, record: Record) -> None:
+        """Take an entry that leads to the end; put the branch in place once it begins in the chain."""
+        self.branch.append(record)
+        number, before = _entry(record).number, _entry(record).before
+        if number == 0 or (number <= len(self.entries) and self.entries[number - 1].hash == before):
+            self.entries, self.branch, self.rival = [*self.entries[:number], *reversed(self.branch)], [], None
 
 
 class _Place(Enum):
@@ -145,20 +153,21 @@ class Members:
         self.choice: Choose | None = None
         self._chains: dict[bytes, _Chain] = {}
         self._lists: dict[bytes, Record] = {}  # by person
-        self._listed_s: dict[bytes, list[float]] = {}
+        self._renewed_s: dict[tuple[bytes, type], list[float]] = {}  # when lists and requests of people came
         self._applications: dict[bytes, Record] = {}  # by person
         self._met_s: dict[bytes, float] = {}  # when guests last applied here in person
         self._requests: dict[bytes, Record] = {}  # by person
         self._loose: dict[bytes, tuple[Seats, Record]] = {}  # invites that newcomers brought, ahead of the chain
         self._appointments: dict[bytes, tuple[Record, Appoint]] = {}
         self._dismissals: dict[bytes, list[Record]] = {}  # by appointment
-        self._removers: dict[bytes, bytes] = {}  # of people
-        self._machine_removers: dict[tuple[bytes, bytes], bytes] = {}  # of (person, machine)
+        self._removals: dict[bytes, Record] = {}  # of people
+        self._machine_removals: dict[tuple[bytes, bytes], Record] = {}  # of (person, machine)
         self._offers: dict[bytes, Seats] = {}  # all invites
         self._ended: set[bytes] = set()  # of them
         self._confirmed: dict[bytes, Confirm] = {}
         self._taken: Counter[bytes] = Counter()  # seats, by invite
         self._owners: dict[bytes, Person] = {}  # by machine
+        self._former: dict[bytes, bytes] = {}  # people who were removed, by machine
         self._places: dict[bytes, tuple[bytes, int]] = {}  # of entries by hash: chain and number
         self._pasts: dict[bytes, dict[bytes, int]] = {}  # see `_past`
         if records:
@@ -198,16 +207,30 @@ class Members:
 
     def remover(self, key: bytes) -> bytes | None:
         """Return the key of the leader who removed a person or a machine; None if nobody did."""
-        if key in self._removers:
-            return self._removers[key]
-        if key in self._owners:
-            return None
-        return next((by for (_, machine), by in self._machine_removers.items() if machine == key), None)
+        removal = self._removal(key)
+        return None if removal is None else removal.authors[0]
+
+    def _removal(self, key: bytes) -> Record | None:
+        if key in self._removals or key in self._owners:
+            return self._removals.get(key)
+        if key in self._former:
+            return self._removals[self._former[key]]
+        return next((found for (_, machine), found in self._machine_removals.items() if machine == key), None)
+
+    def proof_of_removal(self, key: bytes, heads: Heads) -> list[Record]:
+        """Return what shows a node with these heads that a person or a machine was removed, and no later news."""
+        removal = self._removal(key)
+        found: list[Record] = []
+        while removal is not None:
+            chain, number = self._places[removal.hash]
+            found = [*self._chains[chain].entries[heads.get(chain, (0,))[0] : number + 1], *found]
+            removal, _ = self._appointments.get(self._chains[chain].appointment, (None, None))
+        return found
 
     @property
     def removed(self) -> Iterable[bytes]:
         """Return the keys of the people who were removed."""
-        return self._removers
+        return self._removals
 
     @property
     def founder(self) -> Person | None:
@@ -245,7 +268,7 @@ class Members:
     def request_to(self, person: bytes, now_s: float) -> Machine | None:
         """Return the computer that asks to be this person's."""
         record = self._requests.get(person)
-        if record is None or not isinstance(record.body, Request) or _ticket(record.body).expires_s < now_s:
+        if record is None or not isinstance(record.body, Request) or _expires_s(record.body) < now_s:
             return None
         return record.body.machine
 
@@ -305,7 +328,9 @@ class Members:
             worthless += place is _Place.WORTHLESS
             is_ahead |= place is _Place.AHEAD
             if place is _Place.NEW and isinstance(record.body, Entry):
-                ahead[record.chain] = (record.body.number + 1, record.hash)
+                chain = self._chains.get(record.chain)
+                is_mending = chain is not None and chain.is_mending
+                ahead[record.chain] = record.body.number + 1, record.body.before if is_mending else record.hash
         return wanted, worthless, is_ahead
 
     def _claim(self, record: Record, claimed: Counter[bytes]) -> bool:
@@ -321,7 +346,7 @@ class Members:
         new: list[Record] = []
         for group in self.groups(records):
             taken = [record for record in group if self._put(record, now_s)]
-            if taken:
+            if any(not isinstance(record.body, Request) for record in taken):
                 self._settle(now_s)
             new += taken
         return new
@@ -366,7 +391,14 @@ class Members:
             return False
         appointments = self.appointments_of(author).items()
         admins = [key for key, content in appointments if content.rank is Rank.ADMIN]
-        return author == self.swarm_key or (chain.appointment in admins if chain is not None else bool(admins))
+        if author == self.swarm_key:
+            return True
+        offered = sum(offer.people for key, offer in self.invites.items() if self.inviters[key] == author)
+        offered += sum(offer.people for offer, record in self._loose.values() if record.authors[0] == author)
+        in_question = chain.appointment if chain is not None else next(iter(admins), b"")
+        seats: Seats = invite.content  # type: ignore[assignment]
+        known = 0 if seats.invite in self._loose or seats.invite in self.invites else seats.people
+        return in_question in admins and not seats.seed and offered + known <= dict(appointments)[in_question].seats
 
     def copy(self) -> Members:
         """Return members that learn on their own, to see what an entry would do."""
@@ -375,13 +407,19 @@ class Members:
     # -- comparing -----------------------------------------------------------------------------------------------------
 
     @property
-    def heads(self) -> Heads:
-        found: dict[bytes, tuple[int, bytes, bool]] = {}
-        for key, chain in self._chains.items():
-            known = chain.growing
-            is_closed = chain.rival is not None and not chain.is_mending
-            found[key] = len(known), known[-1].hash[:_SHORT] if known else b"", is_closed
-        return found
+    def heads(self) -> dict[bytes, tuple[int, bytes, bool]]:
+        """Return the heads of all chains. One without entries names the entry up to which the chain is wanted."""
+        return {
+            key: (0, chain.wanted[:_SHORT], False)
+            if chain.is_mending
+            else (len(chain.entries), chain.entries[-1].hash[:_SHORT], chain.rival is not None)
+            for key, chain in self._chains.items()
+        }
+
+    @property
+    def live_heads(self) -> dict[bytes, tuple[int, bytes, bool]]:
+        """Return the heads of the chains that may grow."""
+        return {key: head for key, head in self.heads.items() if not self._chains[key].end}
 
     @property
     def short_hashes(self) -> bytes:
@@ -389,19 +427,23 @@ class Members:
         kept = (self._lists, self._applications, self._requests)
         return b"".join(record.hash[:_SHORT] for records in kept for record in records.values())
 
-    def lacking(self, heads: Heads) -> list[Record]:
-        """Return the entries that a node with these heads lacks."""
+    def lacking(self, heads: Heads, *, only_live: bool = False) -> list[Record]:
+        """Return the entries that a node with these heads lacks; `only_live`: of chains that may grow."""
         found: list[Record] = []
         for key, chain in sorted(self._chains.items(), key=lambda each: each[1].author != self.swarm_key):
             count, head, is_closed = heads.get(key, (0, b"", False))
-            if chain.rival is not None and not is_closed:
-                found.append(chain.rival)
             entries = chain.entries
-            last = entries[min(count, len(entries)) - 1]
-            is_complete = bool(chain.end) and not chain.is_mending
-            differs = last.hash[:_SHORT] != head if count <= len(entries) else is_complete
-            if count and differs:
-                found += [] if is_closed else [last]  # shows that the chain has a fork
+            if chain.end and (only_live or chain.is_mending):
+                continue
+            if head and not count:
+                wanted = next((number for number, item in enumerate(entries) if item.hash[:_SHORT] == head), -1)
+                found += reversed(entries[: wanted + 1])
+            elif is_closed:
+                continue  # it takes nothing more
+            elif chain.rival is not None:
+                found.append(chain.rival)
+            elif 0 < count <= len(entries) and entries[count - 1].hash[:_SHORT] != head:
+                found.append(entries[count - 1])  # shows that the chain has a fork
             else:
                 found += entries[count:]
         return found
@@ -430,23 +472,30 @@ class Members:
 
     def _place_of_entry(self, record: Record, entry: Entry, ahead: Mapping[bytes, tuple[int, bytes]]) -> _Place:
         key, chain = record.chain, self._chains.get(record.chain)
-        known = chain.growing if chain is not None else []
-        count, head = ahead.get(key, (len(known), known[-1].hash if known else NOTHING))
-        if chain is None and not count:
-            may_open = entry.number == 0 and self._may_open(record, entry)
-            return _Place.NEW if may_open else _Place.AHEAD if entry.number else _Place.WORTHLESS
-        if chain is not None and record.authors[0] != chain.author:
-            return _Place.WORTHLESS
+        if chain is None:
+            count, head = ahead.get(key, (0, NOTHING))
+            if not count:
+                may_open = entry.number == 0 and self._may_open(record, entry)
+                return _Place.NEW if may_open else _Place.AHEAD if entry.number else _Place.WORTHLESS
+            return _Place.NEW if (entry.number, entry.before) == (count, head) else _Place.WORTHLESS
+        known = chain.entries
         if entry.number < len(known) and known[entry.number].hash == record.hash:
             return _Place.KNOWN
+        if chain.is_mending:
+            _, wanted = ahead.get(key, (0, chain.wanted))
+            return _Place.NEW if record.hash == wanted else _Place.WORTHLESS
+        if chain.end or chain.rival is not None or record.authors[0] != chain.author:
+            return _Place.WORTHLESS
+        count, head = ahead.get(key, (len(known), known[-1].hash))
         if entry.number > count:
             return _Place.AHEAD
-        is_open = chain is None or not chain.end or chain.is_mending
-        if entry.number == count and (not count or entry.before == head):
-            is_closed = chain is not None and chain.rival is not None and not chain.is_mending
-            return _Place.NEW if is_open and not is_closed and count < MAX_ENTRIES else _Place.WORTHLESS
-        may_close = chain is not None and ((chain.rival is None and not chain.end) or chain.is_mending)
-        return _Place.RIVAL if may_close else _Place.WORTHLESS
+        if entry.number < count or entry.before != head:
+            return _Place.RIVAL
+        return _Place.NEW if self._has_room(chain, count) else _Place.WORTHLESS
+
+    def _has_room(self, chain: _Chain, count: int) -> bool:
+        others = self.chains_of(chain.appointment).values() if chain.author != self.swarm_key else ()
+        return count < MAX_ENTRIES and sum(map(len, others)) < MAX_ENTRIES
 
     def _may_open(self, record: Record, entry: Entry) -> bool:
         author, number = record.authors[0], len(self.chains_of(entry.before))
@@ -466,16 +515,18 @@ class Members:
             return _Place.WORTHLESS
         if before is not None and not _is_newer(record, before):
             return _Place.WORTHLESS
-        times = self._listed_s.get(machines.person, [])
-        if len(times) == _LISTS and now_s < times[0] + _LISTS_S:
-            return _Place.WORTHLESS
-        return _Place.NEW
+        return _Place.NEW if self._is_due(machines, now_s) else _Place.WORTHLESS
+
+    def _is_due(self, body: Machines | Request, now_s: float) -> bool:
+        """Return whether a person did not renew this too often."""
+        times = self._renewed_s.get((body.person, type(body)), [])
+        return len(times) < _RENEWALS or now_s >= times[0] + _RENEWALS_S
 
     def _place_of_application(self, record: Record, application: Application, now_s: float) -> _Place:
         person = application.person
         if person in self.people or person in self._applications or self._is_forgotten(person, now_s):
             return _Place.KNOWN
-        is_welcome = person not in self._removers and self.free_seats(application.invite) > 0
+        is_welcome = person not in self._removals and self.free_seats(application.invite) > 0
         return _Place.NEW if is_welcome else _Place.WORTHLESS
 
     def _place_of_request(self, record: Record, request: Request, now_s: float) -> _Place:
@@ -484,13 +535,10 @@ class Members:
             return _Place.KNOWN
         if self.person(request.person) is None or self.request_to(request.person, now_s) is not None:
             return _Place.WORTHLESS
-        try:
-            ticket = read_record(request.ticket)
-        except ValueError:
-            return _Place.WORTHLESS
-        holds = isinstance(ticket.body, Ticket) and ticket.body.person == request.person
-        is_asked = holds and record.authors == (ticket.body.key,) and ticket.body.expires_s >= now_s  # type: ignore[union-attr]
-        return _Place.NEW if is_asked and is_signed(self.swarm_key, ticket) else _Place.WORTHLESS
+        ticket = ticket_of(request)
+        is_asked = ticket is not None and record.authors == (ticket.body.key,)  # type: ignore[union-attr]
+        is_asked = is_asked and (not now_s or now_s <= _expires_s(request) <= now_s + _TICKET_S)
+        return _Place.NEW if is_asked and self._is_due(request, now_s) else _Place.WORTHLESS
 
     def _put(self, record: Record, now_s: float) -> bool:
         place = self._place(record, {}, now_s)
@@ -498,23 +546,20 @@ class Members:
             return False
         body = record.body
         match body:
-            case Entry() if place is _Place.RIVAL and self._chains[record.chain].is_mending:
-                self._chains[record.chain].branch.clear()  # it leads elsewhere
-                return False
             case Entry() if place is _Place.RIVAL:
                 self._chains[record.chain].rival = record
             case Entry():
                 chain = self._chains.setdefault(record.chain, _Chain(record.authors[0], body.before))
-                chain.growing.append(record)
-                if len(chain.branch) > MAX_ENTRIES:
-                    chain.branch.clear()
-            case Machines():
-                self._lists[body.person] = record
-                self._listed_s[body.person] = [*self._listed_s.get(body.person, [])[1 - _LISTS :], now_s]
+                if chain.entries and chain.is_mending:
+                    chain.lead(record)
+                else:
+                    chain.entries.append(record)
             case Application():
                 self._applications[body.person] = record
-            case Request():
-                self._requests[body.person] = record
+            case Machines() | Request():
+                kept, key = self._lists if isinstance(body, Machines) else self._requests, (body.person, type(body))
+                kept[body.person] = record
+                self._renewed_s[key] = [*self._renewed_s.get(key, [])[1 - _RENEWALS :], now_s]
         return True
 
     def _load(self, records: Iterable[Record]) -> None:
@@ -595,16 +640,17 @@ class Members:
         return self._latest(dismissals).content.ends if dismissals else None  # type: ignore[union-attr]
 
     def _settle_decisions(self) -> None:
-        removals: list[tuple[Record, Remove]] = []
-        choices: dict[bytes, Record] = {}  # the last one of each chain
-        self._offers, self.inviters, self._ended, self._confirmed = {}, {}, set(), {}
+        removals: dict[tuple[bytes, Remove], Record] = {}  # the last one of each chain, whose author had seen most
+        choices: dict[bytes, Record] = {}  # likewise
+        confirmations: dict[bytes, list[Record]] = {}
+        self._offers, self.inviters, self._ended = {}, {}, set()
         for key, chain in sorted(self._chains.items(), key=lambda each: (each[1].author != self.swarm_key, each[0])):
             for record in self._counting(chain):
                 match record.content:
                     case Confirm() as confirm:
-                        self._confirmed.setdefault(confirm.person, confirm)
+                        confirmations.setdefault(confirm.person, []).append(record)
                     case Remove() as removal:
-                        removals.append((record, removal))
+                        removals[key, removal] = record
                     case Seats() as seats:
                         self._offers.setdefault(seats.invite, seats)
                         self.inviters.setdefault(seats.invite, chain.author)
@@ -612,18 +658,22 @@ class Members:
                         self._ended.add(end.invite)
                     case Choose():
                         choices[key] = record
+        self._confirmed = {
+            person: (found[0] if len(found) == 1 else self._first(found)).content  # type: ignore[misc]
+            for person, found in confirmations.items()
+        }
         self.invites = {key: seats for key, seats in self._offers.items() if key not in self._ended}
         over = self._offers.keys() | self._ended
         self._loose = {key: it for key, it in self._loose.items() if key not in over and self._may_offer(it[1])}
         self._taken = Counter(confirm.invite for confirm in self._confirmed.values())
         self.choice = self._latest([*choices.values()]).content if choices else None  # type: ignore[assignment]
-        self._removers, self._machine_removers = {}, {}
-        for record, removal in removals:
+        self._removals, self._machine_removals = {}, {}
+        for (_, removal), record in removals.items():
             if self._may_remove(record, removal):
                 if removal.machine:
-                    self._machine_removers.setdefault((removal.person, removal.machine), record.authors[0])
+                    self._machine_removals.setdefault((removal.person, removal.machine), record)
                 else:
-                    self._removers.setdefault(removal.person, record.authors[0])
+                    self._removals.setdefault(removal.person, record)
 
     def _counting(self, chain: _Chain) -> Iterator[Record]:
         """Iterate over the entries that their author had the right to write. Those of the founder come first."""
@@ -636,9 +686,9 @@ class Members:
             match record.content:
                 case Appoint() | Dismiss():
                     continue
-                case Confirm(invite=invite):
+                case Confirm(person=person, invite=invite):
                     is_enough = appointment.rank is Rank.ADMIN or self.is_public(invite)
-                    if invite == self.swarm_key or not is_enough:
+                    if self.swarm_key == invite or person == chain.author or not is_enough:
                         continue
                     offered[invite] -= offered[invite] > 0
                 case _ if appointment.rank is not Rank.ADMIN:
@@ -675,24 +725,27 @@ class Members:
                 machines=self._machines(key),
             )
             for key, confirm in self._confirmed.items()
-            if key not in self._removers
+            if key not in self._removals
         }
         self._applications = {
             key: record
             for key, record in self._applications.items()
-            if key not in self._confirmed and key not in self._removers and self._seats(record.body.invite) is not None  # type: ignore[union-attr]
+            if key not in self._confirmed and key not in self._removals and self._seats(record.body.invite) is not None  # type: ignore[union-attr]
         }
         self.guests = {
             key: Person(key, record.body.name, record.body.invite, is_guest=True, machines=self._machines(key))  # type: ignore[union-attr]
             for key, record in self._applications.items()
         }
-        self._lists = {key: record for key, record in self._lists.items() if self.person(key) is not None}
+        # Somebody who was removed may return with the dismissal of who did it.
+        known = self._confirmed.keys() | self.guests.keys()
+        self._lists = {key: record for key, record in self._lists.items() if key in known}
         self._requests = {key: record for key, record in self._requests.items() if self.person(key) is not None}
         self._owners = {}
         for people in (self.people, self.guests):
             for key in sorted(people):
                 for machine in people[key].machines:
                     self._owners.setdefault(machine.key, people[key])
+        self._former = {each.key: key for key in self._removals for each in self._machines(key)}
 
     def _rank_of(self, person: bytes) -> Rank:
         ranks = {content.rank for content in self.appointments_of(person).values()}
@@ -701,7 +754,7 @@ class Members:
     def _machines(self, person: bytes) -> tuple[Machine, ...]:
         machines = self.machines_of(person)
         listed = () if machines is None else machines.machines
-        return tuple(each for each in listed if (person, each.key) not in self._machine_removers)
+        return tuple(each for each in listed if (person, each.key) not in self._machine_removals)
 
     def _seats(self, invite: bytes) -> Seats | None:
         """Return an open invite, one that a newcomer brought included."""
@@ -711,7 +764,8 @@ class Members:
     def is_public(self, invite: bytes) -> bool:
         """Return whether anybody may read an invite."""
         seats = self._offers.get(invite)
-        return seats is not None and bool(seats.seed) and self.inviters.get(invite) == self.swarm_key
+        is_open = seats is not None and bool(seats.seed) and public_key(seats.seed) == invite
+        return is_open and self.inviters.get(invite) == self.swarm_key
 
     # -- order ---------------------------------------------------------------------------------------------------------
 
@@ -743,6 +797,11 @@ class Members:
         self._pasts[chain] = seen
         return seen
 
+    def _first(self, records: Sequence[Record]) -> Record:
+        """Return the entry that the others' authors had seen, else the founder's, else that of the smallest hash."""
+        first = [item for item in records if not any(self._saw(item, other) for other in records)]
+        return min(first, key=lambda item: (item.authors[0] != self.swarm_key, item.hash))
+
     def _latest(self, records: Sequence[Record]) -> Record:
         """Return the entry whose author had seen the others, else the founder's, else that of the smallest hash."""
         last = [item for item in records if not any(self._saw(other, item) for other in records)]
@@ -755,7 +814,11 @@ def _is_newer(record: Record, before: Record) -> bool:
     return (-record.body.number, record.hash) < (-before.body.number, before.hash)
 
 
-def _ticket(request: Request) -> Ticket:
-    ticket = read_record(request.ticket).body
-    assert isinstance(ticket, Ticket)
-    return ticket
+def _expires_s(request: Request) -> int:
+    ticket = ticket_of(request)
+    return 0 if ticket is None else ticket.body.expires_s  # type: ignore[union-attr]
+
+
+def _entry(record: Record) -> Entry:
+    assert isinstance(record.body, Entry)
+    return record.body

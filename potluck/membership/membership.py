@@ -202,7 +202,7 @@ class Membership:
             new.append(record)
             chain, number, before, heads = record.chain, number + 1, record.hash, {}
         if len(members.take(new, now_s)) < len(new):
-            raise UsageError("you opened too many chains of decisions", hint="the founder may promote you anew")
+            raise UsageError("you decided as much as one appointment allows", hint="the founder may promote you anew")
         return replace(self.knowing(members), chains=(*dict.fromkeys((*self.chains, chain)),)), new
 
     def for_node(self) -> Membership:

@@ -18,6 +18,7 @@ MAX_PRESENTATION_BYTES = 8192
 MAX_NEWS = 2000  # records of one message; the rest comes with the next one
 _PASS_LIVES_S = 86_400
 _MAX_CHAINS = 4096
+_MAX_HASHES = 8 * 40_000  # the lists, applications and requests of 10,000 people
 
 Message = TypeVar("Message", "Presentation", "Exchange")
 Head = tuple[Annotated[int, Meta(ge=0, lt=1 << 32)], Annotated[bytes, Meta(max_length=8)], bool]
@@ -28,7 +29,8 @@ class Presentation(Struct, frozen=True, omit_defaults=True):
     """What a node shows before another one speaks with it, and the answer.
 
     Attributes:
-        digest, heads: of what the node knows of the members, so that both see whether one of them lacks something.
+        digest: of what the node knows of the members, so that both see whether one of them lacks something.
+        heads: of the chains that may grow.
         ticket: a pass, see `write_pass`; empty for a computer that its person lists.
         machines: the list of the person's computers.
         application: of a guest, or of a computer that asks to be listed.
@@ -61,8 +63,8 @@ class Exchange(Struct, frozen=True, omit_defaults=True):
 
     records: Annotated[tuple[bytes, ...], Meta(max_length=MAX_NEWS)] = ()
     heads: Heads | None = None
-    others: bytes = b""
-    lacks: bytes = b""
+    others: Annotated[bytes, Meta(max_length=_MAX_HASHES)] = b""
+    lacks: Annotated[bytes, Meta(max_length=_MAX_HASHES)] = b""
     has_more: bool = False
     newcomer: Annotated[bytes, Meta(max_length=MAX_PRESENTATION_BYTES)] = b""
     place: Annotated[str, Meta(max_length=64)] = ""
@@ -83,7 +85,7 @@ def decode(body: bytes, kind: type[Message]) -> Message:
     """Raises RemoteError BAD_REQUEST. Fields of newer versions are ignored."""
     try:
         return msgspec.msgpack.decode(body, type=kind)
-    except (msgspec.MsgspecError, ValueError) as error:
+    except (msgspec.MsgspecError, ValueError, RecursionError) as error:
         raise RemoteError(Code.BAD_REQUEST, f"not a message about members ({kind.__name__})") from error
 
 

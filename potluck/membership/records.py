@@ -1,7 +1,8 @@
 """What the people of a swarm sign: entries of leaders' chains, lists of machines, applications, tickets and passes.
 
 A record is msgpack: a body and its signatures. The signatures cover the swarm's public key, so a record counts in one
-swarm only. A record is known by the SHA-256 of its body as received; nothing is encoded anew. Whether its author was
+swarm only. A record is known by the SHA-256 of its body as received; nothing is encoded anew. Records have no fields
+that a version does not know, or versions would differ about them; a later version adds kinds. Whether its author was
 allowed to make it is decided by `members.py`. No I/O and no clock.
 """
 
@@ -11,6 +12,7 @@ import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import lru_cache
 from typing import Annotated, TypeVar
 
 import msgspec
@@ -51,7 +53,7 @@ class Rank(StrEnum):
     ADMIN = "admin"  # the same, and may invite, end invites, remove members and choose the model
 
 
-class Open(Struct, frozen=True, array_like=True, tag="open"):
+class Open(Struct, frozen=True, array_like=True, forbid_unknown_fields=True, tag="open"):
     """Opens a chain. `before` of its entry is the hash of the appointment under which it is written; the founder's: 0s.
 
     Attributes:
@@ -61,7 +63,7 @@ class Open(Struct, frozen=True, array_like=True, tag="open"):
     nonce: Annotated[bytes, Meta(min_length=16, max_length=16)]
 
 
-class Appoint(Struct, frozen=True, array_like=True, tag="appoint"):
+class Appoint(Struct, frozen=True, array_like=True, forbid_unknown_fields=True, tag="appoint"):
     """The founder makes somebody an admin or an enroller. `seats`: how many an admin's invites may offer at a time."""
 
     person: Key
@@ -69,7 +71,7 @@ class Appoint(Struct, frozen=True, array_like=True, tag="appoint"):
     seats: Annotated[int, Meta(ge=0, le=MAX_PEOPLE_OF_INVITE)]
 
 
-class Dismiss(Struct, frozen=True, array_like=True, tag="dismiss"):
+class Dismiss(Struct, frozen=True, array_like=True, forbid_unknown_fields=True, tag="dismiss"):
     """The founder ends an appointment; of the chains written under it, only what leads to these entries counts.
 
     Attributes:
@@ -81,7 +83,7 @@ class Dismiss(Struct, frozen=True, array_like=True, tag="dismiss"):
     ends: dict[Hash, Hash]
 
 
-class Seats(Struct, frozen=True, array_like=True, tag="invite"):
+class Seats(Struct, frozen=True, array_like=True, forbid_unknown_fields=True, tag="invite"):
     """The public half of an invite: whoever holds the private half may apply for one of its seats.
 
     Attributes:
@@ -94,13 +96,13 @@ class Seats(Struct, frozen=True, array_like=True, tag="invite"):
     seed: Annotated[bytes, Meta(max_length=KEY_BYTES)] = b""
 
 
-class EndInvite(Struct, frozen=True, array_like=True, tag="end"):
+class EndInvite(Struct, frozen=True, array_like=True, forbid_unknown_fields=True, tag="end"):
     """Ends an invite and its guests."""
 
     invite: Key
 
 
-class Confirm(Struct, frozen=True, array_like=True, tag="confirm"):
+class Confirm(Struct, frozen=True, array_like=True, forbid_unknown_fields=True, tag="confirm"):
     """Makes a guest a member. `invite`: public key of the invite; the founder's own person names the swarm's key."""
 
     person: Key
@@ -108,14 +110,14 @@ class Confirm(Struct, frozen=True, array_like=True, tag="confirm"):
     invite: Key
 
 
-class Remove(Struct, frozen=True, array_like=True, tag="remove"):
+class Remove(Struct, frozen=True, array_like=True, forbid_unknown_fields=True, tag="remove"):
     """Ends the membership of a person, or of one of their machines. Cannot be taken back."""
 
     person: Key
     machine: Annotated[bytes, Meta(max_length=KEY_BYTES)] = b""
 
 
-class Choose(Struct, frozen=True, array_like=True, tag="model"):
+class Choose(Struct, frozen=True, array_like=True, forbid_unknown_fields=True, tag="model"):
     """Says which model the swarm serves.
 
     Attributes:
@@ -133,7 +135,7 @@ class Choose(Struct, frozen=True, array_like=True, tag="model"):
 Content = Open | Appoint | Dismiss | Seats | EndInvite | Confirm | Remove | Choose
 
 
-class Entry(Struct, frozen=True, array_like=True, tag="entry"):
+class Entry(Struct, frozen=True, array_like=True, forbid_unknown_fields=True, tag="entry"):
     """One decision of a leader.
 
     Attributes:
@@ -148,10 +150,10 @@ class Entry(Struct, frozen=True, array_like=True, tag="entry"):
     number: Number
     before: Hash
     heads: dict[Hash, Hash]
-    content: msgspec.Raw
+    content: Annotated[bytes, Meta(max_length=MAX_RECORD_BYTES)]
 
 
-class Machine(Struct, frozen=True, array_like=True):
+class Machine(Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
     """A computer by the public key of its node. `consent`: its signature, so that nobody lists somebody else's."""
 
     key: Key
@@ -159,7 +161,7 @@ class Machine(Struct, frozen=True, array_like=True):
     consent: Signature
 
 
-class Machines(Struct, frozen=True, array_like=True, tag="machines"):
+class Machines(Struct, frozen=True, array_like=True, forbid_unknown_fields=True, tag="machines"):
     """All computers of a person. The greater number counts."""
 
     person: Key
@@ -167,7 +169,7 @@ class Machines(Struct, frozen=True, array_like=True, tag="machines"):
     machines: Annotated[tuple[Machine, ...], Meta(max_length=MAX_MACHINES)]
 
 
-class Application(Struct, frozen=True, array_like=True, tag="apply"):
+class Application(Struct, frozen=True, array_like=True, forbid_unknown_fields=True, tag="apply"):
     """Somebody asks for a seat. Signed by them and with the invite's key."""
 
     person: Key
@@ -175,7 +177,7 @@ class Application(Struct, frozen=True, array_like=True, tag="apply"):
     invite: Key
 
 
-class Ticket(Struct, frozen=True, array_like=True, tag="ticket"):
+class Ticket(Struct, frozen=True, array_like=True, forbid_unknown_fields=True, tag="ticket"):
     """A person's invite for one more computer of theirs: whoever holds the private half of `key` may ask."""
 
     person: Key
@@ -183,7 +185,7 @@ class Ticket(Struct, frozen=True, array_like=True, tag="ticket"):
     expires_s: Time
 
 
-class Request(Struct, frozen=True, array_like=True, tag="request"):
+class Request(Struct, frozen=True, array_like=True, forbid_unknown_fields=True, tag="request"):
     """A computer asks to be listed. Signed with the ticket's key. `ticket`: the record of the ticket."""
 
     person: Key
@@ -191,7 +193,7 @@ class Request(Struct, frozen=True, array_like=True, tag="request"):
     machine: Machine
 
 
-class Pass(Struct, frozen=True, array_like=True, tag="pass"):
+class Pass(Struct, frozen=True, array_like=True, forbid_unknown_fields=True, tag="pass"):
     """A person, or a computer of theirs, vouches for a node whose key is made for one run."""
 
     node: Key
@@ -202,7 +204,7 @@ Body = Entry | Machines | Application | Ticket | Request | Pass
 B = TypeVar("B", bound=Body)
 
 
-class _Envelope(Struct, frozen=True, array_like=True):
+class _Envelope(Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
     body: bytes
     signatures: Annotated[tuple[tuple[Key, Signature], ...], Meta(min_length=1, max_length=2)]
 
@@ -244,13 +246,13 @@ def read_record(data: bytes) -> Record:
     try:
         envelope = _envelopes.decode(data)
         body = _bodies.decode(envelope.body)
-    except (msgspec.MsgspecError, ValueError) as error:
+    except (msgspec.MsgspecError, ValueError, RecursionError) as error:
         raise RecordError("not a record") from error
     content = None
     if isinstance(body, Entry):
         try:
             content = _sound(_contents.decode(body.content))
-        except (msgspec.MsgspecError, ValueError):
+        except (msgspec.MsgspecError, ValueError, RecursionError):
             content = None
         if (body.number == 0) != isinstance(content, Open) or (body.number == 0) != (not body.chain):
             raise RecordError("an entry is out of its place")
@@ -274,6 +276,9 @@ def is_signed(swarm_key: bytes, record: Record) -> bool:
             expected = (body.person,)
         case Request():
             person, machines = body.person, (body.machine,)
+            ticket = ticket_of(body)
+            if ticket is None or not is_signed(swarm_key, ticket):
+                return False
     signed, consent = _PURPOSE + swarm_key + envelope.body, _CONSENT + swarm_key + person
     return (
         record.authors == expected
@@ -293,9 +298,9 @@ def sign(swarm_key: bytes, body: Body, *keys: Ed25519PrivateKey) -> Record:
     return record
 
 
-def raw_content(content: Content) -> msgspec.Raw:
+def raw_content(content: Content) -> bytes:
     """Return the bytes of an entry's content."""
-    return msgspec.Raw(msgspec.msgpack.encode(content))
+    return msgspec.msgpack.encode(content)
 
 
 def consenting(swarm_key: bytes, person: bytes, machine: Ed25519PrivateKey, name: str) -> Machine:
@@ -338,8 +343,8 @@ def _sound(content: Content) -> Content:
         case Choose():
             names = is_model_name(content.model) and is_revision(content.revision)
             holds = names and is_prefix(content.prefix) and len(content.manifest) in (0, HASH_BYTES)
-        case Seats(seed=seed) if seed:
-            holds = len(seed) == KEY_BYTES and public_key(seed) == content.invite
+        case Seats(seed=seed):
+            holds = len(seed) in (0, KEY_BYTES)
         case Remove(machine=machine):
             holds = len(machine) in (0, KEY_BYTES)
     if not holds:
@@ -347,6 +352,16 @@ def _sound(content: Content) -> Content:
     return content
 
 
+def ticket_of(request: Request) -> Record | None:
+    """Return the ticket with which a computer asks, or None if it is none of this person's."""
+    try:
+        record = read_record(request.ticket)
+    except RecordError:
+        return None
+    return record if isinstance(record.body, Ticket) and record.body.person == request.person else None
+
+
+@lru_cache(maxsize=256)
 def public_key(seed: bytes) -> bytes:
     """Return the public half of a private key."""
     return Ed25519PrivateKey.from_private_bytes(seed).public_key().public_bytes_raw()

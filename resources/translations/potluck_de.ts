@@ -3198,8 +3198,8 @@
         <translation>nur öffentliche Schwärme haben Personen, die andere einlassen</translation>
     </message>
     <message>
-        <source>you opened too many chains of decisions</source>
-        <translation>du hast zu viele Ketten von Entscheidungen angefangen</translation>
+        <source>you decided as much as one appointment allows</source>
+        <translation>du hast so viel entschieden, wie eine Ernennung erlaubt</translation>
     </message>
     <message>
         <source>the founder may promote you anew</source>

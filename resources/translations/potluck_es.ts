@@ -3198,8 +3198,8 @@
         <translation>solo un enjambre público tiene personas que admiten a otras</translation>
     </message>
     <message>
-        <source>you opened too many chains of decisions</source>
-        <translation>has abierto demasiadas cadenas de decisiones</translation>
+        <source>you decided as much as one appointment allows</source>
+        <translation>has decidido tanto como permite un nombramiento</translation>
     </message>
     <message>
         <source>the founder may promote you anew</source>

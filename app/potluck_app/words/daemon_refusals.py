@@ -87,7 +87,7 @@ REFUSALS = (
     QT_TRANSLATE_NOOP("", "remove one that you don't use: potluck members remove NAME --machine COMPUTER"),
     QT_TRANSLATE_NOOP("", "your key is on another computer"),
     QT_TRANSLATE_NOOP("", "this cannot be decided: {why}"),
-    QT_TRANSLATE_NOOP("", "you opened too many chains of decisions"),
+    QT_TRANSLATE_NOOP("", "you decided as much as one appointment allows"),
     QT_TRANSLATE_NOOP("", "the founder may promote you anew"),
     QT_TRANSLATE_NOOP("", "cannot listen on {host} port {number}: {why}"),
     QT_TRANSLATE_NOOP("", "Address already in use"),

@@ -411,7 +411,7 @@ async def test_what_is_worth_nothing_is_charged_before_a_signature_is_checked(th
     stranger = Ed25519PrivateKey.generate()
 
     def foreign(number: int) -> Record:
-        body = Entry(b"\1" * 32 if number else b"", number, bytes(32), {}, msgspec.Raw(msgspec.msgpack.encode(["x"])))
+        body = Entry(b"\1" * 32 if number else b"", number, bytes(32), {}, msgspec.msgpack.encode(["x"]))
         return sign_raw(swarm_key, body, stranger)
 
     known = Exchange(tuple(record.data for record in ana.roster))
