@@ -161,13 +161,16 @@ def dismiss(members: Members, person: Person, *, keep: int | None = None) -> lis
     Args:
         keep: how many of their decisions count, see `decisions`; None: all that are known here.
     """
-    kept = decisions(members, person)[:keep]
+    known = decisions(members, person)
+    kept = known[:keep]
     found: list[Content] = []
     for appointment in members.appointments_of(person.key):
         chains = members.chains_of(appointment)
         ends = {chain: entries[0].hash for chain, entries in chains.items()}
         ends |= {record.chain: record.hash for record in kept if record.chain in chains}
         found.append(Dismiss(appointment, ends))
+    for unseated in members.only_confirmed_by(known[len(kept) :]):  # leaders who were members by what does not count
+        found += [] if unseated == person else dismiss(members, unseated)
     return found
 
 

@@ -164,7 +164,8 @@ class Members:
         self._machine_removals: dict[tuple[bytes, bytes], Record] = {}  # of (person, machine)
         self._offers: dict[bytes, Seats] = {}  # all invites
         self._ended: set[bytes] = set()  # of them
-        self._confirmed: dict[bytes, Confirm] = {}
+        self._confirmations: dict[bytes, list[Record]] = {}
+        self._confirmed: dict[bytes, Confirm] = {}  # those of them that count
         self._taken: Counter[bytes] = Counter()  # seats, by invite
         self._owners: dict[bytes, Person] = {}  # by machine
         self._former: dict[bytes, bytes] = {}  # people who were removed, by machine
@@ -281,6 +282,12 @@ class Members:
             for key, (_, content) in self._appointments.items()
             if content.person == person and key not in self._dismissals
         }
+
+    def only_confirmed_by(self, entries: Iterable[Record]) -> list[Person]:
+        """Return the members whom no other entries confirm."""
+        hashes = {record.hash for record in entries}
+        unseated = (key for key, found in self._confirmations.items() if hashes.issuperset(item.hash for item in found))
+        return [self.people[key] for key in unseated if key in self.people]
 
     def chains_of(self, appointment: bytes) -> dict[bytes, list[Record]]:
         """Return the entries written under an appointment, by chain; NOTHING: the founder's."""
@@ -441,7 +448,7 @@ class Members:
             elif is_closed:
                 continue  # it takes nothing more
             elif chain.rival is not None:
-                found.append(chain.rival)
+                found += [chain.rival, *entries[_entry(chain.rival).number :][:1]]
             elif 0 < count <= len(entries) and entries[count - 1].hash[:_SHORT] != head:
                 found.append(entries[count - 1])  # shows that the chain has a fork
             else:
@@ -642,13 +649,13 @@ class Members:
     def _settle_decisions(self) -> None:
         removals: dict[tuple[bytes, Remove], Record] = {}  # the last one of each chain, whose author had seen most
         choices: dict[bytes, Record] = {}  # likewise
-        confirmations: dict[bytes, list[Record]] = {}
+        self._confirmations = {}
         self._offers, self.inviters, self._ended = {}, {}, set()
         for key, chain in sorted(self._chains.items(), key=lambda each: (each[1].author != self.swarm_key, each[0])):
             for record in self._counting(chain):
                 match record.content:
                     case Confirm() as confirm:
-                        confirmations.setdefault(confirm.person, []).append(record)
+                        self._confirmations.setdefault(confirm.person, []).append(record)
                     case Remove() as removal:
                         removals[key, removal] = record
                     case Seats() as seats:
@@ -660,7 +667,7 @@ class Members:
                         choices[key] = record
         self._confirmed = {
             person: (found[0] if len(found) == 1 else self._first(found)).content  # type: ignore[misc]
-            for person, found in confirmations.items()
+            for person, found in self._confirmations.items()
         }
         self.invites = {key: seats for key, seats in self._offers.items() if key not in self._ended}
         over = self._offers.keys() | self._ended

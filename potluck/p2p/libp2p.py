@@ -563,8 +563,11 @@ def _p2pd_arguments(config: HostConfig, identity_path: Path | None, control_path
         "autonat": int(serves),  # which is also what makes p2pd try to punch holes
         "natPortMap": int(serves),
     }
+    is_client = config.dht_client or bool(config.relays)
     if config.membership is None or config.membership.swarm.is_open:  # stock peers find each other by p2pd's own DHT
-        arguments["dhtClient" if config.dht_client or config.relays else "dhtServer"] = 1
+        arguments["dhtClient" if is_client else "dhtServer"] = 1
+    elif config.relays:  # p2pd takes relays only with a DHT; a client serves nobody
+        arguments["dhtClient"] = 1
     if relays:
         arguments |= _RELAY_LIMITS
     if identity_path is not None:
