@@ -249,7 +249,13 @@ class _Swarm(World):
     # -- the end -------------------------------------------------------------------------------------------------------
 
     def honest(self) -> list[MembersGate]:
-        return [self.gate(name) for name in self.people if name not in self.attackers and self.is_here(name)]
+        """Return the nodes that hear all news, as those of people who lost their place don't."""
+        return [self.gate(name) for name in self.names()]
+
+    def names(self) -> list[str]:
+        out = self.attackers | {name for name in self.people if self.person(name) not in self.gate("Ana").roster.people}
+        out |= {name for name, identity in self.people.items() if identity.public_key in self.machines}
+        return [name for name in self.people if name not in out and self.is_here(name)]
 
     def is_here(self, name: str) -> bool:
         return self.people[name].peer_id in self.nodes
@@ -276,9 +282,8 @@ class _Swarm(World):
     async def finish(self) -> _Found:
         """Count, after all honest nodes have compared without losses."""
         self.loss, self.cut = 0.0, set()
-        names = [name for name in self.people if name not in self.attackers and self.is_here(name)]
         for _ in range(6):
-            for one, other in itertools.permutations(names, 2):
+            for one, other in itertools.permutations(self.names(), 2):
                 await self._meet(one, other)
             await self.quiet()
             views = {_view(gate) for gate in self.honest()}

@@ -471,10 +471,11 @@ class MembersGate:
 
     def _admit(self, peer: PeerId, shown: Presentation) -> None:
         signer = self._signer_of(peer, shown.ticket)
+        self._refuse_removed(peer, signer, shown)
         if self.roster.known(signer) is not None:
             self._remember(peer, signer)
             self._note_informant(peer)
-        elif peer in self._outsiders and not shown.ticket and not self._is_removed_peer(peer):
+        elif peer in self._outsiders and not shown.ticket:
             self._plain.add(peer)
         else:
             raise stranger("the peer does not show that it belongs to the swarm")
@@ -630,9 +631,11 @@ class MembersGate:
     async def _tell_removed(self, peers: list[PeerId], news: Sequence[Record]) -> None:
         """Let removed members know it from what was signed, so that their computers stop and say why."""
         for peer in random.sample(peers, min(len(peers), _MAX_TOLD)):
-            with contextlib.suppress(RemoteError):
+            try:
                 for piece in _pieces(news):
                     await self._ask(peer, Exchange(records=piece))
+            except RemoteError:
+                self._told.discard(peer)
 
     def _some(self, count: int) -> list[PeerId]:
         """Return some peers that know this node."""
