@@ -253,7 +253,8 @@ class _Swarm(World):
         return [self.gate(name) for name in self.names()]
 
     def names(self) -> list[str]:
-        out = self.attackers | {name for name in self.people if self.person(name) not in self.gate("Ana").roster.people}
+        first = next(name for name in self.people if name not in self.attackers and self.is_here(name))
+        out = self.attackers | {name for name in self.people if self.person(name) not in self.gate(first).roster.people}
         out |= {name for name, identity in self.people.items() if identity.public_key in self.machines}
         return [name for name in self.people if name not in out and self.is_here(name)]
 
