@@ -254,9 +254,14 @@ class _Swarm(World):
 
     def names(self) -> list[str]:
         first = next(name for name in self.people if name not in self.attackers and self.is_here(name))
-        out = self.attackers | {name for name in self.people if self.person(name) not in self.gate(first).roster.people}
+        known = {b"", *self.gate(first).roster.people}
+        out = self.attackers | {name for name in self.people if self._key_of(name) not in known}
         out |= {name for name, identity in self.people.items() if identity.public_key in self.machines}
         return [name for name in self.people if name not in out and self.is_here(name)]
+
+    def _key_of(self, name: str) -> bytes:
+        membership = self.memberships.get(self.people[name].peer_id)
+        return b"" if membership is None else membership.person_public
 
     def is_here(self, name: str) -> bool:
         return self.people[name].peer_id in self.nodes
