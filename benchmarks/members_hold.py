@@ -491,6 +491,7 @@ async def _an_admin_turns_bad(swarm: _Swarm) -> None:
         await _send(swarm, "Trudy", chain)
         await _send(swarm, "Bob", [*chain, *reversed(chain)])
     await swarm.settle()
+    await swarm.consult("Cleo", "Ana")  # whom Bob removed, so that nobody told her more
     ghosts = [each for each in swarm.gate("Cleo").roster.people.values() if each.name.startswith("Ghost")]
     if ghosts:
         swarm.found.broken.append(f"{len(ghosts)} invented people stay")
