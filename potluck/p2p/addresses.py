@@ -1,4 +1,4 @@
-"""Checks on multiaddrs that a person typed, before p2pd sees them."""
+"""Multiaddrs that people and peers name: checked before p2pd sees them, and as it reads them."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from potluck.p2p.ports import part
 from potluck.protocol.blocks import PeerId
 
 _EXAMPLE = "/ip4/192.0.2.7/tcp/31330/p2p/12D3Koo..."
+_P2P = bytes.fromhex("a503")  # the code of /p2p/, 421
 
 
 def checked(addr: str) -> str:
@@ -22,6 +23,25 @@ def checked(addr: str) -> str:
     except Exception as error:  # the parser has a family of its own errors and lets others through
         raise NetworkError(f"{addr!r} is not a multiaddr", hint=f"an address looks like {_EXAMPLE}") from error
     return addr
+
+
+def encoded(addr: str) -> bytes:
+    """The multiaddr as p2pd reads it; raises NetworkError.
+
+    hivemind writes the id of a relay as a CID, which p2pd refuses.
+    """
+    head, *relays = checked(addr).split("/p2p/")
+    parts = [Multiaddr(head).to_bytes()] if head else []
+    for relay in relays:
+        peer, slash, rest = relay.partition("/")
+        try:
+            key = base58_decode(peer)
+        except ValueError as error:
+            raise NetworkError(f"{addr!r} names a peer in an unknown way", hint=f"use base58: {_EXAMPLE}") from error
+        parts += [_P2P, bytes([len(key)]), key]
+        if slash:
+            parts.append(Multiaddr(f"/{rest}").to_bytes())
+    return b"".join(parts)
 
 
 def split_peer(addr: str) -> tuple[PeerId, str]:

@@ -23,7 +23,7 @@ from potluck.membership.budgets import Budgets, Lease, Refused
 from potluck.membership.gate import PRESENT, Gate, OpenGate
 from potluck.membership.identity import base58_decode, base58_encode
 from potluck.membership.presentation import MAX_PRESENTATION_BYTES
-from potluck.p2p.addresses import checked
+from potluck.p2p.addresses import encoded
 from potluck.p2p.connections import Connections
 from potluck.p2p.frames import FrameStream
 from potluck.p2p.network import Refusal, StreamHandler, UnaryHandler
@@ -122,7 +122,7 @@ class P2pdClient:
         """Dial a peer, at `addrs` (without /p2p/) or wherever the network knows it. Raises NetworkError."""
         connect = pb.ConnectRequest(
             peer=base58_decode(peer),
-            addrs=[Multiaddr(checked(addr)).to_bytes() for addr in addrs],
+            addrs=[encoded(addr) for addr in addrs],
             timeout=_whole_seconds(timeout_s),
         )
         await self.request(pb.Request(type=pb.Request.CONNECT, connect=connect), timeout_s=timeout_s)
