@@ -28,6 +28,7 @@ from potluck.membership.leadership import (
     choose_model,
     public_seats,
     require_leader,
+    require_other_leader,
     seats,
 )
 from potluck.membership.membership import Membership
@@ -239,11 +240,8 @@ def _leave(args: argparse.Namespace) -> int:
         raise UsageError("the machine's service would not notice", hint=f"potluck leave {args.name}")
     joined = JoinedSwarms()
     membership = joined.load().get(args.name)
-    if membership is not None and membership.founder_seed is not None and not args.yes:
-        raise UsageError(
-            f"you founded {args.name}, and leaving it deletes the founder's key",
-            hint="write down its recovery code (potluck members recovery-code), then add --yes",
-        )
+    if membership is not None and not args.yes:
+        require_other_leader(membership)
     joined.remove(args.name)
     return answer(args, LeftSwarm(args.name), [f"Left {args.name}."])
 

@@ -225,6 +225,18 @@ def require_founder(membership: Membership) -> None:
         raise UsageError("only the founder of the swarm can do this", hint="on a new computer: potluck members recover")
 
 
+def require_other_leader(membership: Membership) -> None:
+    """Raise UsageError if the swarm has nobody to lead it once this computer forgets its keys."""
+    if membership.founder_seed is None:
+        return
+    name, people = membership.swarm.name, membership.members().people.values()
+    if not any(person.rank is Rank.ADMIN and not person.is_founder for person in people):
+        raise UsageError(
+            f"you founded {name}: if you leave, nobody can appoint admins, invite or confirm people, or remove them",
+            hint="note its recovery code (potluck members recovery-code), appoint an admin, or add --yes",
+        )
+
+
 def tend(membership: Membership, machine: Identity, machine_name: str, now_s: float) -> tuple[Membership, list[bytes]]:
     """Do what a person's computer does without asking, once it has compared with others; return what is new.
 

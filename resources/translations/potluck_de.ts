@@ -3374,8 +3374,8 @@
         <translation>du hast {name} gegründet: Wenn du gehst, kann niemand mehr Admins ernennen, Leute einladen, bestätigen oder entfernen</translation>
     </message>
     <message>
-        <source>first write down its recovery code (potluck members recovery-code) or appoint an admin</source>
-        <translation>schreibe zuerst den Wiederherstellungscode auf (potluck members recovery-code) oder ernenne einen Admin</translation>
+        <source>note its recovery code (potluck members recovery-code), appoint an admin, or add --yes</source>
+        <translation>schreibe seinen Wiederherstellungscode auf (potluck members recovery-code), ernenne einen Admin oder füge --yes an</translation>
     </message>
     <message>
         <source>your open invites would let in more people than you may invite</source>

@@ -3374,8 +3374,8 @@
         <translation>fundaste {name}: si sales, nadie podrá nombrar administradores ni invitar, confirmar o quitar a nadie</translation>
     </message>
     <message>
-        <source>first write down its recovery code (potluck members recovery-code) or appoint an admin</source>
-        <translation>antes anota su código de recuperación (potluck members recovery-code) o nombra a un administrador</translation>
+        <source>note its recovery code (potluck members recovery-code), appoint an admin, or add --yes</source>
+        <translation>anota su código de recuperación (potluck members recovery-code), nombra a un administrador o añade --yes</translation>
     </message>
     <message>
         <source>your open invites would let in more people than you may invite</source>

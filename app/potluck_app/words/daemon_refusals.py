@@ -81,7 +81,7 @@ REFUSALS = (
     QT_TRANSLATE_NOOP(
         "", "you founded {name}: if you leave, nobody can appoint admins, invite or confirm people, or remove them"
     ),
-    QT_TRANSLATE_NOOP("", "first write down its recovery code (potluck members recovery-code) or appoint an admin"),
+    QT_TRANSLATE_NOOP("", "note its recovery code (potluck members recovery-code), appoint an admin, or add --yes"),
     QT_TRANSLATE_NOOP("", "your open invites would let in more people than you may invite"),
     QT_TRANSLATE_NOOP("", "you have {number} computers in this swarm, which is all that one person may"),
     QT_TRANSLATE_NOOP("", "remove one that you don't use: potluck members remove NAME --machine COMPUTER"),

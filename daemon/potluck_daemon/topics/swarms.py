@@ -17,9 +17,9 @@ from potluck.errors import CheckpointError, PotluckError, UsageError
 from potluck.manifest import Manifests
 from potluck.membership.invite import Invite, encode_invite, link_of, public_invite
 from potluck.membership.joined import free_name
-from potluck.membership.leadership import choose_model, public_seats, require_leader, seats
+from potluck.membership.leadership import choose_model, public_seats, require_leader, require_other_leader, seats
 from potluck.membership.membership import Membership
-from potluck.membership.records import Content, Rank
+from potluck.membership.records import Content
 from potluck.protocol.swarm import new_swarm
 from potluck.tasks import cancel_and_wait
 from potluck_daemon.configuration import Configuration
@@ -165,25 +165,15 @@ class SwarmsTopic(Topic):
         configuration = self._configuration
         membership = configuration.swarms.load().get(params.name)
         if membership is not None and not params.is_sure:
-            self._require_other_leader(membership)
+            key = membership.swarm.founder_key
+            if key is None or key.hex() not in self._memory.state.codes_shown:
+                require_other_leader(membership)
         configuration.swarms.remove(params.name)
         log.info("left the swarm %s", params.name)
         if configuration.settings.serve.swarm == params.name:
             await configuration.change({"serve.swarm": None})
         configuration.reload()
         return swarms.Left(params.name)
-
-    def _require_other_leader(self, membership: Membership) -> None:
-        """Raise UsageError if the swarm would have nobody to lead it once this computer forgets its keys."""
-        key, name = membership.swarm.founder_key, membership.swarm.name
-        if key is None or membership.founder_seed is None or key.hex() in self._memory.state.codes_shown:
-            return
-        if any(person.rank is Rank.ADMIN and not person.is_founder for person in membership.members().people.values()):
-            return
-        raise UsageError(
-            f"you founded {name}: if you leave, nobody can appoint admins, invite or confirm people, or remove them",
-            hint="first write down its recovery code (potluck members recovery-code) or appoint an admin",
-        )
 
 
 def _listed(membership: Membership, served: str | None) -> swarms.JoinedSwarm:
