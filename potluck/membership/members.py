@@ -407,10 +407,6 @@ class Members:
         known = 0 if seats.invite in self._loose or seats.invite in self.invites else seats.people
         return in_question in admins and not seats.seed and offered + known <= dict(appointments)[in_question].seats
 
-    def copy(self) -> Members:
-        """Return members that learn on their own, to see what an entry would do."""
-        return Members(self.swarm_key, [record.data for record in self], self.heard)
-
     # -- comparing -----------------------------------------------------------------------------------------------------
 
     @property

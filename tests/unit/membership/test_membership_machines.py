@@ -52,7 +52,7 @@ def machines_of(members: Members, name: str) -> set[bytes]:
 
 
 def learned(members: Members, records: list[Record]) -> Members:
-    copy = members.copy()
+    copy = Members(members.swarm_key, [record.data for record in members], members.heard)
     for record in records:
         copy.learn([record], NOW_S)
     return copy
