@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import lru_cache
-from typing import Annotated, TypeVar
+from typing import Annotated
 
 import msgspec
 from cryptography.exceptions import InvalidSignature
@@ -201,7 +201,6 @@ class Pass(Struct, frozen=True, array_like=True, forbid_unknown_fields=True, tag
 
 
 Body = Entry | Machines | Application | Ticket | Request | Pass
-B = TypeVar("B", bound=Body)
 
 
 class _Envelope(Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
