@@ -199,7 +199,7 @@ def _worthless(membership: Membership, host: Libp2pHost) -> list[tuple[str, byte
     members = host.members.roster
     key, rng = members.swarm_key, random.Random(1)
     own = Ed25519PrivateKey.generate()
-    (chain, entries), *_ = members.chains_of(NOTHING).items()
+    (chain, entries), *_ = members.chains.of(NOTHING).items()
     invite = read_record(membership.application).body
     assert isinstance(invite, Application)
 

@@ -173,7 +173,7 @@ def _seeds(swarm: Swarm, host: Libp2pHost) -> dict[str, list[bytes]]:
     opening = SessionOpening(swarm.prefix, span, 16, None, 0.0, Caller())
     members = host.members.roster
     known = tuple(record.data for record in members)
-    heads = dict(members.heads)
+    heads = dict(members.chains.heads)
     frames = {
         protocols.SESSION: [sessions.encode_step(StepRequest(hidden, opening))],
         protocols.FORWARD: list(encode_call(ForwardRequest(swarm.prefix, span, hidden))),

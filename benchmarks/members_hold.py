@@ -363,8 +363,8 @@ def _chain(swarm: _Swarm, name: str, *contents: Content, blind: bool = True) -> 
     """Return a chain that a leader opened and told nobody of; `blind`: it names no heads."""
     roster, author = swarm.gate("Ana").roster, swarm.own(name).person_key
     assert author is not None
-    (appointment,) = roster.appointments_of(swarm.person(name))
-    heads = {} if blind else roster.heads_for_opening()
+    (appointment,) = roster.chains.appointments_of(swarm.person(name))
+    heads = {} if blind else roster.chains.heads_beside(b"", {})
     records = [sign(roster.swarm_key, Entry(b"", 0, appointment, heads, raw_content(Open(os.urandom(16)))), author)]
     for number, content in enumerate(contents, 1):
         entry = Entry(records[0].hash, number, records[-1].hash, {}, raw_content(content))
@@ -599,7 +599,7 @@ async def _a_chain_with_a_fork(swarm: _Swarm) -> None:
     swarm.decide("Ana", _named(_ghosts(swarm, 1)[0], "On another"))
     author, admin = swarm.own("Bob").person_key, swarm.gate("Bob").roster
     assert author is not None
-    (appointment,) = admin.appointments_of(swarm.person("Bob"))
+    (appointment,) = admin.chains.appointments_of(swarm.person("Bob"))
     start = Entry(b"", 0, appointment, {}, raw_content(Open(os.urandom(16))))
     opening = sign(admin.swarm_key, start, author)
     branches = [
@@ -617,7 +617,7 @@ async def _a_chain_with_a_fork(swarm: _Swarm) -> None:
     swarm.decide("Ana", *dismiss(known, known.people[swarm.person("Bob")]))
     await swarm.settle()
     swarm.members = before
-    if known.forked(NOTHING):
+    if known.chains.forked(NOTHING):
         swarm.found.broken.append("the founder's fork was not settled")
 
 
@@ -751,8 +751,8 @@ def _worthless(swarm: _Swarm, name: str, count: int) -> Iterator[list[Record]]:
     roster, key = swarm.gate("Ana").roster, swarm.gate("Ana").roster.swarm_key
     person, public, stranger = swarm.own(name).person_key, swarm.person(name), Ed25519PrivateKey.generate()
     assert person is not None
-    (chain,) = list(roster.chains_of(NOTHING))[:1]
-    number, before, _ = roster.next_place(chain) or (0, NOTHING, {})
+    (chain,) = list(roster.chains.of(NOTHING))[:1]
+    number, before, _ = roster.chains.next_place(chain) or (0, NOTHING, {})
     victim = swarm.person("Bob")
     machine = consenting(key, public, stranger, "x")
     ghost = _ghosts(swarm, 1)[0]
@@ -898,7 +898,7 @@ async def _restarts_in_the_middle_of_writes(swarm: _Swarm) -> None:
             gate._presented.add(swarm.people[other].peer_id)
             gate._admitted.add(swarm.people[other].peer_id)
             gate._note_owner(swarm.people[other].peer_id, next(iter(members.people)))
-        if members.forked(NOTHING) or len(members.chains_of(NOTHING)) > 1:
+        if members.chains.forked(NOTHING) or len(members.chains.of(NOTHING)) > 1:
             swarm.found.broken.append("a restart broke the founder's chain")
 
 

@@ -328,7 +328,7 @@ class MembersGate:
         for _ in range(_MAX_TRIES):
             if not answer.is_unknown:
                 return answer
-            lacking = [record.data for record in self.roster.lacking(answer.heads, only_live=True)]
+            lacking = [record.data for record in self.roster.chains.lacking(answer.heads, only_live=True)]
             answer = await self._call_patiently(peer, self._shown(is_known=False, entries=lacking))
         raise stranger("the peer knows too little of the swarm; try again when it has met others")
 
@@ -345,7 +345,7 @@ class MembersGate:
 
     def _shown(self, *, is_known: bool, entries: Sequence[bytes] = ()) -> Presentation:
         """Return what this node shows, with as many entries as it may."""
-        shown = Presentation(self.roster.digest, self.roster.live_heads, self.ticket)
+        shown = Presentation(self.roster.digest, self.roster.chains.live_heads, self.ticket)
         if is_known:
             return shown
         own = self._membership
@@ -373,7 +373,7 @@ class MembersGate:
         if person is None:
             if shown.machines and not shown.entries:
                 raise stranger("this node knows nobody with this key")
-            return encode(Presentation(heads=self.roster.live_heads, is_unknown=True))
+            return encode(Presentation(heads=self.roster.chains.live_heads, is_unknown=True))
         self._wait_for_removals(person)
         self._remember(peer, signer)
         self._presented.add(peer)  # by the answer
@@ -520,7 +520,7 @@ class MembersGate:
         """
         answer, asked = Exchange(has_more=True), Exchange()
         while answer.has_more:
-            before, asked = asked, Exchange(heads=self.roster.heads, others=self.roster.short_hashes)
+            before, asked = asked, Exchange(heads=self.roster.chains.heads, others=self.roster.short_hashes)
             if asked == before:
                 break  # what came was not what there is more of
             answer = decode(await self._ask(peer, asked), Exchange)
@@ -529,7 +529,7 @@ class MembersGate:
             return
         kept, _ = self.roster.others_than(b"")
         short = {answer.lacks[start : start + 8] for start in range(0, len(answer.lacks), 8)}
-        missing = [*self.roster.lacking(answer.heads or {}), *(item for item in kept if item.hash[:8] in short)]
+        missing = [*self.roster.chains.lacking(answer.heads or {}), *(item for item in kept if item.hash[:8] in short)]
         for piece in _pieces(missing):
             await self._ask(peer, Exchange(records=piece))
         self._note_informant(peer)
@@ -554,11 +554,11 @@ class MembersGate:
         if message.heads is None:
             return encode(Exchange())
         others, lacks = self.roster.others_than(message.others)
-        lacking = [*self.roster.lacking(message.heads), *others]
+        lacking = [*self.roster.chains.lacking(message.heads), *others]
         piece = next(iter(_pieces(lacking)), ())
         self._charge(peer, sum(map(len, piece)) // _ANSWER_BYTES)
         return encode(
-            Exchange(piece, self.roster.heads, lacks=lacks[: MAX_NEWS * 8], has_more=len(piece) < len(lacking))
+            Exchange(piece, self.roster.chains.heads, lacks=lacks[: MAX_NEWS * 8], has_more=len(piece) < len(lacking))
         )
 
     def _may_bring(self, record: Record, peer: PeerId) -> bool:

@@ -148,7 +148,7 @@ def promote(
         raise UsageError(
             "only a public swarm has enrollers", hint="an admin may invite people: potluck members promote"
         )
-    before = members.appointments_of(person.key)
+    before = members.chains.appointments_of(person.key)
     if rank is not Rank.MEMBER and any(each.rank is rank and each.seats == seats for each in before.values()):
         return []
     ended = dismiss(members, person)
@@ -164,8 +164,8 @@ def dismiss(members: Members, person: Person, *, keep: int | None = None) -> lis
     known = decisions(members, person)
     kept = known[:keep]
     found: list[Content] = []
-    for appointment in members.appointments_of(person.key):
-        chains = members.chains_of(appointment)
+    for appointment in members.chains.appointments_of(person.key):
+        chains = members.chains.of(appointment)
         ends = {chain: entries[0].hash for chain, entries in chains.items()}
         ends |= {record.chain: record.hash for record in kept if record.chain in chains}
         found.append(Dismiss(appointment, ends))
@@ -176,7 +176,7 @@ def dismiss(members: Members, person: Person, *, keep: int | None = None) -> lis
 
 def decisions(members: Members, person: Person) -> list[Record]:
     """Return what a leader decided under appointments that last, chain by chain as they became known here."""
-    chains = [each for key in members.appointments_of(person.key) for each in members.chains_of(key).items()]
+    chains = [each for key in members.chains.appointments_of(person.key) for each in members.chains.of(key).items()]
     return [record for _, entries in chains for record in entries[1:]]
 
 
@@ -263,7 +263,7 @@ def tend(membership: Membership, machine: Identity, machine_name: str, now_s: fl
 
 def mend(members: Members) -> list[Content]:
     """Return what closes the founder's own chains that have a fork, at what this computer holds."""
-    forked = members.forked(NOTHING)
+    forked = members.chains.forked(NOTHING)
     return [Dismiss(NOTHING, dict(forked))] if forked else []
 
 

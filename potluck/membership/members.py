@@ -1,11 +1,9 @@
-"""Who belongs to a swarm: what its leaders decided, in chains that nobody can rewrite. See decision 0035.
+"""Who belongs to a swarm: what follows from its leaders' chains, people's lists of machines and guests' applications.
 
-Only leaders write what lasts: the founder, and whom the founder appointed. Each of their computers writes a chain of
-numbered entries, and each entry names the one before by its hash. An entry counts by its place; no time is believed:
+Only leaders write what lasts, in chains that nobody can rewrite (`chains.py`, decision 0035). An entry counts by its
+place; no time is believed:
 
 - Whoever was confirmed and not removed is a member. A removal is for ever, and only the founder removes leaders.
-- A dismissal names the last entry that counts of each chain of a former leader. Nothing else reaches backwards.
-- Two entries with one number close a chain: each node keeps what it holds until the founder names the head that counts.
 - Of two models the one whose author had seen the other counts, else the founder's, else that of the smaller hash.
 - A person's latest list of machines counts, without those that a leader removed. A machine that agreed to be listed by
   several people belongs to the one with the smaller key, members before guests.
@@ -19,13 +17,12 @@ from __future__ import annotations
 import hashlib
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from enum import Enum, auto
+from dataclasses import dataclass
 
+from potluck.membership.chains import SHORT, Ahead, Chain, Chains, Heads, Place
 from potluck.membership.identity import public_key_of
 from potluck.membership.records import (
     MAX_MACHINES,
-    NOTHING,
     Application,
     Appoint,
     Choose,
@@ -49,18 +46,11 @@ from potluck.protocol.blocks import PeerId, PersonId
 
 __all__ = ["MAX_MACHINES", "Members", "Person"]
 
-MAX_ENTRIES = 10_000  # of a chain, and of an appointment; the founder then opens another one
-MAX_CHAINS = 16  # of one appointment; ten times as many of the founder
 PROBATION_S = 7 * 86_400
 GUEST_LIVES_S = 30 * 86_400
 _RENEWALS, _RENEWALS_S = 4, 240  # lists of machines, and requests, of a person in so many seconds
 _TICKET_S = 1200  # that a ticket lives at most, as far as clocks agree
-_MAX_HEADS = 64  # that one entry names; an entry has room for 120
-_SHORT = 8  # bytes of a hash in comparisons
 _MAX_LOOSE = 1000
-
-Heads = Mapping[bytes, tuple[int, bytes, bool]]
-"""For each chain the number of its entries, the beginning of the last one's hash, and whether it is closed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,48 +79,6 @@ class Person:
         return self.is_founder or self.rank is not Rank.MEMBER
 
 
-@dataclass(slots=True)
-class _Chain:
-    author: bytes
-    appointment: bytes
-    entries: list[Record] = field(default_factory=list)
-    rival: Record | None = None  # contradicts an entry: the chain is closed
-    end: bytes = b""  # hash of the last entry that counts; empty: there may be more
-    branch: list[Record] = field(default_factory=list)  # from `end` backwards, if that is not among the entries
-
-    @property
-    def is_mending(self) -> bool:
-        return bool(self.end) and self.entries[-1].hash != self.end
-
-    @property
-    def wanted(self) -> bytes:
-        """Return the hash of the entry that a chain lacks whose end is named: nobody can offer another one."""
-        return _entry(self.branch[-1]).before if self.branch else self.end
-
-    def cut(self, end: bytes) -> None:
-        """End the chain with this entry, once it is known."""
-        if end != self.end:
-            self.end, self.branch = end, []
-        number = next((number for number, item in enumerate(self.entries) if item.hash == end), None)
-        if number is not None:
-            self.entries, self.rival = self.entries[: number + 1], None
-
-    def lead(self, record: Record) -> None:
-        """Take an entry that leads to the end; put the branch in place once it begins in the chain."""
-        self.branch.append(record)
-        number, before = _entry(record).number, _entry(record).before
-        if number == 0 or (number <= len(self.entries) and self.entries[number - 1].hash == before):
-            self.entries, self.branch, self.rival = [*self.entries[:number], *reversed(self.branch)], [], None
-
-
-class _Place(Enum):
-    NEW = auto()
-    KNOWN = auto()
-    AHEAD = auto()  # entries before it are missing
-    RIVAL = auto()  # shows that the chain has a fork
-    WORTHLESS = auto()
-
-
 class Members:
     """The members of one swarm, as one node knows them.
 
@@ -151,15 +99,13 @@ class Members:
         self.invites: dict[bytes, Seats] = {}  # those that are open
         self.inviters: dict[bytes, bytes] = {}  # who made each invite
         self.choice: Choose | None = None
-        self._chains: dict[bytes, _Chain] = {}
+        self.chains = Chains(swarm_key)
         self._lists: dict[bytes, Record] = {}  # by person
         self._renewed_s: dict[tuple[bytes, type], list[float]] = {}  # when lists and requests of people came
         self._applications: dict[bytes, Record] = {}  # by person
         self._met_s: dict[bytes, float] = {}  # when guests last applied here in person
         self._requests: dict[bytes, Record] = {}  # by person
         self._loose: dict[bytes, tuple[Seats, Record]] = {}  # invites that newcomers brought, ahead of the chain
-        self._appointments: dict[bytes, tuple[Record, Appoint]] = {}
-        self._dismissals: dict[bytes, list[Record]] = {}  # by appointment
         self._removals: dict[bytes, Record] = {}  # of people
         self._machine_removals: dict[tuple[bytes, bytes], Record] = {}  # of (person, machine)
         self._offers: dict[bytes, Seats] = {}  # all invites
@@ -169,14 +115,12 @@ class Members:
         self._taken: Counter[bytes] = Counter()  # seats, by invite
         self._owners: dict[bytes, Person] = {}  # by machine
         self._former: dict[bytes, bytes] = {}  # people who were removed, by machine
-        self._places: dict[bytes, tuple[bytes, int]] = {}  # of entries by hash: chain and number
-        self._pasts: dict[bytes, dict[bytes, int]] = {}  # see `_past`
         if records:
             self._load(map(read_record, records))
 
     def __iter__(self) -> Iterator[Record]:
         """Iterate over all records, so that each comes after what it needs."""
-        for chain in sorted(self._chains.values(), key=lambda each: each.author != self.swarm_key):
+        for _, chain in self.chains:
             yield from chain.entries
             if chain.rival is not None:
                 yield chain.rival
@@ -220,13 +164,7 @@ class Members:
 
     def proof_of_removal(self, key: bytes, heads: Heads) -> list[Record]:
         """Return what shows a node with these heads that a person or a machine was removed, and no later news."""
-        removal = self._removal(key)
-        found: list[Record] = []
-        while removal is not None:
-            chain, number = self._places[removal.hash]
-            found = [*self._chains[chain].entries[heads.get(chain, (0,))[0] : number + 1], *found]
-            removal, _ = self._appointments.get(self._chains[chain].appointment, (None, None))
-        return found
+        return self.chains.leading_to(self._removal(key), heads)
 
     @property
     def removed(self) -> Iterable[bytes]:
@@ -275,45 +213,16 @@ class Members:
 
     # -- what leaders wrote --------------------------------------------------------------------------------------------
 
-    def appointments_of(self, person: bytes) -> dict[bytes, Appoint]:
-        """Return the appointments of a person that were not ended, by hash."""
-        return {
-            key: content
-            for key, (_, content) in self._appointments.items()
-            if content.person == person and key not in self._dismissals
-        }
-
     def only_confirmed_by(self, entries: Iterable[Record]) -> list[Person]:
         """Return the members whom no other entries confirm."""
         hashes = {record.hash for record in entries}
         unseated = (key for key, found in self._confirmations.items() if hashes.issuperset(item.hash for item in found))
         return [self.people[key] for key in unseated if key in self.people]
 
-    def chains_of(self, appointment: bytes) -> dict[bytes, list[Record]]:
-        """Return the entries written under an appointment, by chain; NOTHING: the founder's."""
-        return {key: chain.entries for key, chain in self._chains.items() if chain.appointment == appointment}
-
     def entry_of(self, invite: bytes) -> bytes:
         """Return the entry of an invite, to be shown to others."""
-        offers = (item for chain in self._chains.values() for item in chain.entries if isinstance(item.content, Seats))
+        offers = (item for _, chain in self.chains for item in chain.entries if isinstance(item.content, Seats))
         return next((item.data for item in offers if item.content.invite == invite), b"")  # type: ignore[union-attr]
-
-    def forked(self, appointment: bytes) -> dict[bytes, bytes]:
-        """Return the chains of an appointment that have a fork, with the last entry that is held here."""
-        forked = {key: chain for key, chain in self._chains.items() if chain.rival is not None and not chain.end}
-        return {key: each.entries[-1].hash for key, each in forked.items() if each.appointment == appointment}
-
-    def next_place(self, chain: bytes, count: int = 1) -> tuple[int, bytes, dict[bytes, bytes]] | None:
-        """Return the number, `before` and `heads` of a chain's next entry; None if it takes no `count` more."""
-        found = self._chains.get(chain)
-        if found is None or found.rival is not None or found.end or len(found.entries) + count > MAX_ENTRIES:
-            return None
-        named = {key: head for item in found.entries for key, head in item.body.heads.items()}  # type: ignore[union-attr]
-        return len(found.entries), found.entries[-1].hash, self._heads_beside(chain, named)
-
-    def heads_for_opening(self) -> dict[bytes, bytes]:
-        """Return the heads that a new chain names."""
-        return self._heads_beside(b"", {})
 
     # -- learning ------------------------------------------------------------------------------------------------------
 
@@ -322,22 +231,20 @@ class Members:
 
         The records are of one group, see `groups`. The third value is whether entries are missing before some.
         """
-        ahead: dict[bytes, tuple[int, bytes]] = {}
+        ahead: Ahead = {}
         claimed: Counter[bytes] = Counter()  # seats, and lists and requests of people
         wanted: list[Record] = []
         worthless, is_ahead = 0, False
         for record in records:
             place = self._place(record, ahead, now_s)
-            if place is _Place.NEW and not isinstance(record.body, Entry) and not self._claim(record, claimed):
-                place = _Place.WORTHLESS
-            if place in (_Place.NEW, _Place.RIVAL):
+            if place is Place.NEW and not isinstance(record.body, Entry) and not self._claim(record, claimed):
+                place = Place.WORTHLESS
+            if place in (Place.NEW, Place.RIVAL):
                 wanted.append(record)
-            worthless += place is _Place.WORTHLESS
-            is_ahead |= place is _Place.AHEAD
-            if place is _Place.NEW and isinstance(record.body, Entry):
-                chain = self._chains.get(record.chain)
-                is_mending = chain is not None and chain.is_mending
-                ahead[record.chain] = record.body.number + 1, record.body.before if is_mending else record.hash
+            worthless += place is Place.WORTHLESS
+            is_ahead |= place is Place.AHEAD
+            if place is Place.NEW and isinstance(record.body, Entry):
+                self.chains.note_ahead(record, ahead)
         return wanted, worthless, is_ahead
 
     def _claim(self, record: Record, claimed: Counter[bytes]) -> bool:
@@ -393,10 +300,10 @@ class Members:
         return self._seats(seats.invite) is not None
 
     def _may_offer(self, invite: Record) -> bool:
-        author, chain = invite.authors[0], self._chains.get(invite.chain)
+        author, chain = invite.authors[0], self.chains.get(invite.chain)
         if chain is not None and (chain.end or chain.author != author):
             return False
-        appointments = self.appointments_of(author).items()
+        appointments = self.chains.appointments_of(author).items()
         admins = [key for key, content in appointments if content.rank is Rank.ADMIN]
         if author == self.swarm_key:
             return True
@@ -410,153 +317,74 @@ class Members:
     # -- comparing -----------------------------------------------------------------------------------------------------
 
     @property
-    def heads(self) -> dict[bytes, tuple[int, bytes, bool]]:
-        """Return the heads of all chains. One without entries names the entry up to which the chain is wanted."""
-        return {
-            key: (0, chain.wanted[:_SHORT], False)
-            if chain.is_mending
-            else (len(chain.entries), chain.entries[-1].hash[:_SHORT], chain.rival is not None)
-            for key, chain in self._chains.items()
-        }
-
-    @property
-    def live_heads(self) -> dict[bytes, tuple[int, bytes, bool]]:
-        """Return the heads of the chains that may grow."""
-        return {key: head for key, head in self.heads.items() if not self._chains[key].end}
-
-    @property
     def short_hashes(self) -> bytes:
         """Return the beginnings of the hashes of all records outside chains."""
         kept = (self._lists, self._applications, self._requests)
-        return b"".join(record.hash[:_SHORT] for records in kept for record in records.values())
-
-    def lacking(self, heads: Heads, *, only_live: bool = False) -> list[Record]:
-        """Return the entries that a node with these heads lacks; `only_live`: of chains that may grow."""
-        found: list[Record] = []
-        for key, chain in sorted(self._chains.items(), key=lambda each: each[1].author != self.swarm_key):
-            count, head, is_closed = heads.get(key, (0, b"", False))
-            entries = chain.entries
-            if chain.end and (only_live or chain.is_mending):
-                continue
-            if head and not count:
-                wanted = next((number for number, item in enumerate(entries) if item.hash[:_SHORT] == head), -1)
-                found += reversed(entries[: wanted + 1])
-            elif is_closed:
-                continue  # it takes nothing more
-            elif chain.rival is not None:
-                found += [chain.rival, *entries[_entry(chain.rival).number :][:1]]
-            elif 0 < count <= len(entries) and entries[count - 1].hash[:_SHORT] != head:
-                found.append(entries[count - 1])  # shows that the chain has a fork
-            else:
-                found += entries[count:]
-        return found
+        return b"".join(record.hash[:SHORT] for records in kept for record in records.values())
 
     def others_than(self, short_hashes: bytes) -> tuple[list[Record], bytes]:
         """Return the records outside chains that a node with these short hashes lacks, and the hashes lacking here."""
-        theirs = {short_hashes[start : start + _SHORT] for start in range(0, len(short_hashes), _SHORT)}
+        theirs = {short_hashes[start : start + SHORT] for start in range(0, len(short_hashes), SHORT)}
         kept = [record for records in (self._applications, self._lists, self._requests) for record in records.values()]
-        ours = {record.hash[:_SHORT]: record for record in kept}
+        ours = {record.hash[:SHORT]: record for record in kept}
         return [record for key, record in ours.items() if key not in theirs], b"".join(theirs - ours.keys())
 
     # -- where a record belongs ----------------------------------------------------------------------------------------
 
-    def _place(self, record: Record, ahead: Mapping[bytes, tuple[int, bytes]], now_s: float) -> _Place:
+    def _place(self, record: Record, ahead: Ahead, now_s: float) -> Place:
         body = record.body
         match body:
             case Entry():
-                return self._place_of_entry(record, body, ahead)
+                return self.chains.place(record, ahead)
             case Machines():
                 return self._place_of_list(record, body, now_s)
             case Application():
                 return self._place_of_application(record, body, now_s)
             case Request():
                 return self._place_of_request(record, body, now_s)
-        return _Place.WORTHLESS
+        return Place.WORTHLESS
 
-    def _place_of_entry(self, record: Record, entry: Entry, ahead: Mapping[bytes, tuple[int, bytes]]) -> _Place:
-        key, chain = record.chain, self._chains.get(record.chain)
-        if chain is None:
-            count, head = ahead.get(key, (0, NOTHING))
-            if not count:
-                may_open = entry.number == 0 and self._may_open(record, entry)
-                return _Place.NEW if may_open else _Place.AHEAD if entry.number else _Place.WORTHLESS
-            return _Place.NEW if (entry.number, entry.before) == (count, head) else _Place.WORTHLESS
-        known = chain.entries
-        if entry.number < len(known) and known[entry.number].hash == record.hash:
-            return _Place.KNOWN
-        if chain.is_mending:
-            _, wanted = ahead.get(key, (0, chain.wanted))
-            return _Place.NEW if record.hash == wanted else _Place.WORTHLESS
-        if chain.end or chain.rival is not None or record.authors[0] != chain.author:
-            return _Place.WORTHLESS
-        count, head = ahead.get(key, (len(known), known[-1].hash))
-        if entry.number > count:
-            return _Place.AHEAD
-        if entry.number < count or entry.before != head:
-            return _Place.RIVAL
-        return _Place.NEW if self._has_room(chain, count) else _Place.WORTHLESS
-
-    def _has_room(self, chain: _Chain, count: int) -> bool:
-        others = self.chains_of(chain.appointment).values() if chain.author != self.swarm_key else ()
-        return count < MAX_ENTRIES and sum(map(len, others)) < MAX_ENTRIES
-
-    def _may_open(self, record: Record, entry: Entry) -> bool:
-        author, number = record.authors[0], len(self.chains_of(entry.before))
-        if author == self.swarm_key:
-            return entry.before == NOTHING and number < 10 * MAX_CHAINS
-        _, appointment = self._appointments.get(entry.before, (None, None))
-        if appointment is None or appointment.person != author:
-            return False
-        ends = self._ends_of(entry.before)
-        return number < MAX_CHAINS if ends is None else record.hash in ends
-
-    def _place_of_list(self, record: Record, machines: Machines, now_s: float) -> _Place:
+    def _place_of_list(self, record: Record, machines: Machines, now_s: float) -> Place:
         before = self._lists.get(machines.person)
         if before is not None and before.hash == record.hash:
-            return _Place.KNOWN
+            return Place.KNOWN
         if self.person(machines.person) is None or record.authors != (machines.person,):
-            return _Place.WORTHLESS
+            return Place.WORTHLESS
         if before is not None and not _is_newer(record, before):
-            return _Place.WORTHLESS
-        return _Place.NEW if self._is_due(machines, now_s) else _Place.WORTHLESS
+            return Place.WORTHLESS
+        return Place.NEW if self._is_due(machines, now_s) else Place.WORTHLESS
 
     def _is_due(self, body: Machines | Request, now_s: float) -> bool:
         """Return whether a person did not renew this too often."""
         times = self._renewed_s.get((body.person, type(body)), [])
         return len(times) < _RENEWALS or now_s >= times[0] + _RENEWALS_S
 
-    def _place_of_application(self, record: Record, application: Application, now_s: float) -> _Place:
+    def _place_of_application(self, record: Record, application: Application, now_s: float) -> Place:
         person = application.person
         if person in self.people or person in self._applications or self._is_forgotten(person, now_s):
-            return _Place.KNOWN
+            return Place.KNOWN
         is_welcome = person not in self._removals and self.free_seats(application.invite) > 0
-        return _Place.NEW if is_welcome else _Place.WORTHLESS
+        return Place.NEW if is_welcome else Place.WORTHLESS
 
-    def _place_of_request(self, record: Record, request: Request, now_s: float) -> _Place:
+    def _place_of_request(self, record: Record, request: Request, now_s: float) -> Place:
         before = self._requests.get(request.person)
         if before is not None and before.hash == record.hash:
-            return _Place.KNOWN
+            return Place.KNOWN
         if self.person(request.person) is None or self.request_to(request.person, now_s) is not None:
-            return _Place.WORTHLESS
+            return Place.WORTHLESS
         ticket = ticket_of(request)
         is_asked = ticket is not None and record.authors == (ticket.body.key,)  # type: ignore[union-attr]
         is_asked = is_asked and (not now_s or now_s <= _expires_s(request) <= now_s + _TICKET_S)
-        return _Place.NEW if is_asked and self._is_due(request, now_s) else _Place.WORTHLESS
+        return Place.NEW if is_asked and self._is_due(request, now_s) else Place.WORTHLESS
 
     def _put(self, record: Record, now_s: float) -> bool:
         place = self._place(record, {}, now_s)
-        if place not in (_Place.NEW, _Place.RIVAL):
+        if place not in (Place.NEW, Place.RIVAL):
             return False
         body = record.body
         match body:
-            case Entry() if place is _Place.RIVAL:
-                self._chains[record.chain].rival = record
             case Entry():
-                chain = self._chains.setdefault(record.chain, _Chain(record.authors[0], body.before))
-                if chain.entries and chain.is_mending:
-                    chain.lead(record)
-                else:
-                    chain.entries.append(record)
+                self.chains.put(record, place)
             case Application():
                 self._applications[body.person] = record
             case Machines() | Request():
@@ -574,16 +402,12 @@ class Members:
     # -- what follows from it ------------------------------------------------------------------------------------------
 
     def _settle(self, now_s: float) -> None:
-        self._note_places()
-        self._cut_founders()
-        self._note_appointments()
-        self._cut_others()
-        self._note_places()
+        self.chains.settle()
         self._settle_decisions()
         if now_s:
             self._forget_guests(now_s)
         self._settle_people()
-        heads, known = self.heads, (*self.people, *self.guests)
+        heads, known = self.chains.heads, (*self.people, *self.guests)
         self.heard |= {person: int(now_s) for person in known if now_s and person not in self.heard}
         chains = [b"%b%d%b" % (key, *heads[key][:2]) for key in sorted(heads)]
         lists = sorted(record.hash for person, record in self._lists.items() if person in self.people)
@@ -596,58 +420,12 @@ class Members:
     def _is_forgotten(self, guest: bytes, now_s: float) -> bool:
         return now_s > self._met_s.get(guest, self.heard.get(guest, now_s)) + GUEST_LIVES_S
 
-    def _note_places(self) -> None:
-        self._pasts = {}
-        self._places = {
-            record.hash: (key, number)
-            for key, chain in self._chains.items()
-            for number, record in enumerate(chain.entries)
-        }
-
-    def _founders_entries(self) -> list[Record]:
-        return [item for chain in self._chains.values() if chain.author == self.swarm_key for item in chain.entries]
-
-    def _cut_founders(self) -> None:
-        named: dict[bytes, list[Record]] = {}
-        for record in self._founders_entries():
-            if isinstance(record.content, Dismiss) and record.content.appointment == NOTHING:
-                for key in record.content.ends:
-                    named.setdefault(key, []).append(record)
-        for key, records in named.items():
-            if key in self._chains and self._chains[key].author == self.swarm_key:
-                self._chains[key].cut(self._latest(records).content.ends[key])  # type: ignore[union-attr]
-
-    def _note_appointments(self) -> None:
-        self._appointments, self._dismissals = {}, {}
-        for record in self._founders_entries():
-            if isinstance(record.content, Appoint):
-                self._appointments[record.hash] = record, record.content
-            elif isinstance(record.content, Dismiss) and record.content.appointment != NOTHING:
-                self._dismissals.setdefault(record.content.appointment, []).append(record)
-
-    def _cut_others(self) -> None:
-        for key, chain in list(self._chains.items()):
-            if chain.author == self.swarm_key:
-                continue
-            ends = self._ends_of(chain.appointment)
-            if chain.appointment not in self._appointments or (ends is not None and key not in ends):
-                del self._chains[key]
-            elif ends is not None:
-                chain.cut(ends[key])
-            elif chain.end:
-                chain.end = b""
-
-    def _ends_of(self, appointment: bytes) -> Mapping[bytes, bytes] | None:
-        """Return the last entries that count of what was written under an appointment; None if it has not ended."""
-        dismissals = self._dismissals.get(appointment)
-        return self._latest(dismissals).content.ends if dismissals else None  # type: ignore[union-attr]
-
     def _settle_decisions(self) -> None:
         removals: dict[tuple[bytes, Remove], Record] = {}  # the last one of each chain, whose author had seen most
         choices: dict[bytes, Record] = {}  # likewise
         self._confirmations = {}
         self._offers, self.inviters, self._ended = {}, {}, set()
-        for key, chain in sorted(self._chains.items(), key=lambda each: (each[1].author != self.swarm_key, each[0])):
+        for key, chain in self.chains:
             for record in self._counting(chain):
                 match record.content:
                     case Confirm() as confirm:
@@ -662,14 +440,14 @@ class Members:
                     case Choose():
                         choices[key] = record
         self._confirmed = {
-            person: (found[0] if len(found) == 1 else self._first(found)).content  # type: ignore[misc]
+            person: (found[0] if len(found) == 1 else self.chains.first(found)).content  # type: ignore[misc]
             for person, found in self._confirmations.items()
         }
         self.invites = {key: seats for key, seats in self._offers.items() if key not in self._ended}
         over = self._offers.keys() | self._ended
         self._loose = {key: it for key, it in self._loose.items() if key not in over and self._may_offer(it[1])}
         self._taken = Counter(confirm.invite for confirm in self._confirmed.values())
-        self.choice = self._latest([*choices.values()]).content if choices else None  # type: ignore[assignment]
+        self.choice = self.chains.latest([*choices.values()]).content if choices else None  # type: ignore[assignment]
         self._removals, self._machine_removals = {}, {}
         for (_, removal), record in removals.items():
             if self._may_remove(record, removal):
@@ -678,12 +456,12 @@ class Members:
                 else:
                     self._removals.setdefault(removal.person, record)
 
-    def _counting(self, chain: _Chain) -> Iterator[Record]:
+    def _counting(self, chain: Chain) -> Iterator[Record]:
         """Iterate over the entries that their author had the right to write. Those of the founder come first."""
         if chain.author == self.swarm_key:
             yield from chain.entries
             return
-        _, appointment = self._appointments[chain.appointment]
+        _, appointment = self.chains.appointments[chain.appointment]
         offered: Counter[bytes] = Counter()
         for record in chain.entries:
             match record.content:
@@ -706,16 +484,10 @@ class Members:
 
     def _may_remove(self, record: Record, removal: Remove) -> bool:
         """Return whether a removal counts: only the founder removes leaders."""
-        if record.authors[0] == self.swarm_key:
-            return True
         confirm = self._confirmed.get(removal.person)
-        if confirm is not None and confirm.invite == self.swarm_key:
+        if confirm is not None and confirm.invite == self.swarm_key and record.authors[0] != self.swarm_key:
             return False
-        return all(
-            self._saw(appointing, record) or any(self._saw(record, end) for end in self._dismissals.get(key, ()))
-            for key, (appointing, content) in self._appointments.items()
-            if content.person == removal.person and content.rank is Rank.ADMIN
-        )
+        return self.chains.is_of_no_admin(record, removal.person)
 
     def _settle_people(self) -> None:
         self.people = {
@@ -751,7 +523,7 @@ class Members:
         self._former = {each.key: key for key in self._removals for each in self._machines(key)}
 
     def _rank_of(self, person: bytes) -> Rank:
-        ranks = {content.rank for content in self.appointments_of(person).values()}
+        ranks = {content.rank for content in self.chains.appointments_of(person).values()}
         return Rank.ADMIN if Rank.ADMIN in ranks else Rank.ENROLLER if ranks else Rank.MEMBER
 
     def _machines(self, person: bytes) -> tuple[Machine, ...]:
@@ -770,46 +542,6 @@ class Members:
         is_open = seats is not None and bool(seats.seed) and public_key(seats.seed) == invite
         return is_open and self.inviters.get(invite) == self.swarm_key
 
-    # -- order ---------------------------------------------------------------------------------------------------------
-
-    def _heads_beside(self, chain: bytes, named: Mapping[bytes, bytes]) -> dict[bytes, bytes]:
-        chains = sorted(self._chains.items(), key=lambda each: each[1].author != self.swarm_key)
-        heads = [(key, each.entries[-1].hash) for key, each in chains if key != chain]
-        return dict([(key, head) for key, head in heads if named.get(key) != head][:_MAX_HEADS])
-
-    def _saw(self, later: Record, earlier: Record) -> bool:
-        """Return whether the author of one entry had seen the other."""
-        key, number = self._places.get(earlier.hash, (b"", 0))
-        return later.hash != earlier.hash and self._past(later).get(key, -1) >= number
-
-    def _past(self, record: Record) -> dict[bytes, int]:
-        """Return up to which number the author of an entry had seen each chain."""
-        waiting = [self._places[record.hash]] if record.hash in self._places else []
-        chain, last = waiting[0] if waiting else (b"", 0)
-        seen = dict(self._pasts.get(chain, {}))  # of another entry of the chain, to go on from there
-        if seen.get(chain, 0) > last:
-            seen = {}
-        while waiting:
-            key, number = waiting.pop()
-            before = seen.get(key, -1)
-            if number > before:
-                seen[key] = number
-                for item in self._chains[key].entries[before + 1 : number + 1]:
-                    heads: Mapping[bytes, bytes] = item.body.heads  # type: ignore[union-attr]
-                    waiting += [self._places[head] for head in heads.values() if head in self._places]
-        self._pasts[chain] = seen
-        return seen
-
-    def _first(self, records: Sequence[Record]) -> Record:
-        """Return the entry that the others' authors had seen, else the founder's, else that of the smallest hash."""
-        first = [item for item in records if not any(self._saw(item, other) for other in records)]
-        return min(first, key=lambda item: (item.authors[0] != self.swarm_key, item.hash))
-
-    def _latest(self, records: Sequence[Record]) -> Record:
-        """Return the entry whose author had seen the others, else the founder's, else that of the smallest hash."""
-        last = [item for item in records if not any(self._saw(other, item) for other in records)]
-        return min(last, key=lambda item: (item.authors[0] != self.swarm_key, item.hash))
-
 
 def _is_newer(record: Record, before: Record) -> bool:
     assert isinstance(record.body, Machines)
@@ -820,8 +552,3 @@ def _is_newer(record: Record, before: Record) -> bool:
 def _expires_s(request: Request) -> int:
     ticket = ticket_of(request)
     return 0 if ticket is None else ticket.body.expires_s  # type: ignore[union-attr]
-
-
-def _entry(record: Record) -> Entry:
-    assert isinstance(record.body, Entry)
-    return record.body

@@ -188,10 +188,10 @@ class Membership:
         members = self.members()
         author, appointment = _author(self, members)
         new: list[Record] = []
-        own, count = members.chains_of(appointment), len(contents)
-        chain = next((key for key in self.chains if key in own and members.next_place(key, count)), b"")
-        place = members.next_place(chain)
-        number, before, heads = place or (0, appointment, members.heads_for_opening())
+        own, count = members.chains.of(appointment), len(contents)
+        chain = next((key for key in self.chains if key in own and members.chains.next_place(key, count)), b"")
+        place = members.chains.next_place(chain)
+        number, before, heads = place or (0, appointment, members.chains.heads_beside(b"", {}))
         opening: list[Content] = [] if place else [Open(os.urandom(16))]
         for content in (*opening, *contents):
             entry = Entry(chain, number, before, heads, raw_content(content))
@@ -292,7 +292,7 @@ def _author(membership: Membership, members: Members) -> tuple[Ed25519PrivateKey
     if membership.founder_key is not None:
         return membership.founder_key, NOTHING
     person = membership.person_key
-    live = members.appointments_of(_public(person)) if person is not None else {}
+    live = members.chains.appointments_of(_public(person)) if person is not None else {}
     best = min(live, key=lambda key: (live[key].rank is not Rank.ADMIN, key), default=None)
     if person is None or best is None:
         raise UsageError("only the founder and admins of the swarm can do this", hint="ask one of them")

@@ -67,8 +67,8 @@ def shared(*memberships: Membership) -> tuple[Membership, ...]:
 def compare(one: Members, other: Members, now_s: float = NOW_S) -> None:
     """Have two nodes give each other what they lack, until they hold the same or nothing more is taken."""
     for _ in range(20):
-        there = [*one.lacking(other.heads), *one.others_than(other.short_hashes)[0]]
-        here = [*other.lacking(one.heads), *other.others_than(one.short_hashes)[0]]
+        there = [*one.chains.lacking(other.chains.heads), *one.others_than(other.short_hashes)[0]]
+        here = [*other.chains.lacking(one.chains.heads), *other.others_than(one.short_hashes)[0]]
         if not other.learn(there, now_s) + one.learn(here, now_s):
             return
     raise AssertionError("two nodes go on telling each other the same")

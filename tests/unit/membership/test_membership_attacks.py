@@ -153,7 +153,8 @@ async def test_nodes_on_two_branches_of_a_chain_send_each_other_nothing_more(the
     there.cut.clear()
     await bob.compare(ANA.peer_id)
     await ana.compare(BOB.peer_id)
-    assert ana.roster.lacking(bob.roster.heads) == bob.roster.lacking(ana.roster.heads) == []
+    one, other = ana.roster.chains, bob.roster.chains
+    assert one.lacking(other.heads) == other.lacking(one.heads) == []
 
 
 async def test_a_message_that_nests_without_end_is_refused_and_ends_nothing(there: World) -> None:
@@ -241,7 +242,7 @@ def test_a_second_confirmation_renames_nobody_and_a_dismissal_ends_whom_it_unsea
     unseating = dismiss(ana.members(), ana.members().people[mal.person_public], keep=0)
     ana = decided(ana, *unseating)
     assert "Eve" not in {each.name for each in ana.members().people.values()}
-    assert ana.members().appointments_of(eve.person_public) == {}
+    assert ana.members().chains.appointments_of(eve.person_public) == {}
 
 
 async def test_comparing_goes_on_whatever_one_peer_answers(there: World, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -41,7 +41,7 @@ def test_a_backup_on_another_computer_is_the_same_person_with_a_further_computer
         computer.lead("home", lambda membership: decision)
     assert old.load()["home"].chains != new.load()["home"].chains, "each computer writes a chain of its own"
     old.learn("home", new.load()["home"].records)
-    assert not old.load()["home"].members().forked(NOTHING)
+    assert not old.load()["home"].members().chains.forked(NOTHING)
 
 
 def test_a_backup_of_a_large_swarm_holds_its_keys_alone() -> None:

@@ -23,7 +23,7 @@ from helpers.members import (
 )
 
 from potluck.errors import UsageError
-from potluck.membership import members as members_module
+from potluck.membership import chains as chains_module
 from potluck.membership.identity import Identity
 from potluck.membership.invite import Invite
 from potluck.membership.leadership import (
@@ -93,7 +93,7 @@ def entry(
     """Return an entry that continues a chain, or takes a place that is taken, without naming any heads."""
     assert author is not None
     entries = next(
-        each for key in (NOTHING, *members._appointments) for each in [members.chains_of(key).get(chain)] if each
+        each for key in (NOTHING, *members.chains.appointments) for each in [members.chains.of(key).get(chain)] if each
     )
     number = len(entries) if place is None else place
     return sign(members.swarm_key, Entry(chain, number, entries[number - 1].hash, {}, raw_content(content)), author)
@@ -115,7 +115,7 @@ def opened(swarm: Swarm, author: Ed25519PrivateKey | None, appointment: bytes, *
 
 
 def appointment_of(swarm: Swarm, member: Membership) -> bytes:
-    (appointment,) = swarm.known.appointments_of(member.person_public)
+    (appointment,) = swarm.known.chains.appointments_of(member.person_public)
     return appointment
 
 
@@ -168,7 +168,7 @@ def test_two_entries_with_one_number_close_a_chain_until_the_founder_names_what_
         for node, name, own in ((one, "Dora", 0), (other, "Ed", 1)):
             assert {name, "Fay"} < set(people(node)), "each node keeps what it holds"
             assert node.learn([entry(node, author, chain, somebody(invite)), *branches[1 - own]], NOW_S) == []
-            assert node.next_place(chain) is None
+            assert node.chains.next_place(chain) is None
         founder = swarm.ana.knowing(one)
         settled = mend(one) if leader is swarm.ana else dismiss(one, among(one, "Bob"))
         founder, new = founder.writing(settled, NOW_S)
@@ -323,7 +323,7 @@ def test_of_two_models_the_later_counts_then_the_founders_then_the_smaller_hash(
     assert {each.swarm.model for each in shared(ana, bob, swarm.cleo)} == {"later"}
     ana, cleo = appointed(swarm.ana, swarm.cleo)
     one, other = choosing(shared(swarm.bob, ana)[0], "one"), choosing(cleo, "other")
-    last = [each.members().chains_of(NOTHING) for each in (one, other)]
+    last = [each.members().chains.of(NOTHING) for each in (one, other)]
     assert last
     chosen = {each.swarm.model for each in shared(ana, one, other)}
     hashes = {
@@ -353,7 +353,7 @@ def test_two_computers_of_one_leader_write_at_once_and_nothing_is_lost(swarm: Sw
 def test_entries_of_kinds_that_a_later_version_adds_break_no_chain(swarm: Swarm) -> None:
     known, founder, (chain,) = swarm.known, swarm.ana.founder_key, swarm.ana.chains
     assert founder is not None
-    number, before, _ = known.next_place(chain) or (0, b"", {})
+    number, before, _ = known.chains.next_place(chain) or (0, b"", {})
     body = msgspec.msgpack.encode(Entry(chain, number, before, {}, msgspec.msgpack.encode(["summary", 1])))
     public = founder.public_key().public_bytes_raw()
     signature = founder.sign(b"potluck record 1\0" + swarm.key + body)
@@ -366,7 +366,7 @@ def test_entries_of_kinds_that_a_later_version_adds_break_no_chain(swarm: Swarm)
 
 
 def test_chains_have_an_end_and_their_author_opens_another(swarm: Swarm, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(members_module, "MAX_ENTRIES", 7)
+    monkeypatch.setattr(chains_module, "MAX_ENTRIES", 7)
     invite, bob = invite_of(swarm.made), swarm.bob
     for number in range(6):
         bob = decided(bob, somebody(invite, f"P {number}"))
@@ -387,10 +387,10 @@ def test_many_chains_keep_nobody_from_deciding(swarm: Swarm) -> None:
         ana = decided(replace(ana, chains=()), somebody(invite_of(swarm.made), f"Person {number}"))
     ana = decided(ana, *dismiss(ana.members(), among(ana.members(), "Bob")))
     assert among(ana.members(), "Bob").rank is Rank.MEMBER
-    heads = set(ana.members().heads) - set(ana.chains[-1:])
+    heads = set(ana.members().chains.heads) - set(ana.chains[-1:])
     for _ in range(3):
         ana = decided(ana, somebody(invite_of(swarm.made)))
-    named = {key for item in ana.members().chains_of(NOTHING)[ana.chains[-1]] for key in item.body.heads}  # type: ignore[union-attr]
+    named = {key for item in ana.members().chains.of(NOTHING)[ana.chains[-1]] for key in item.body.heads}  # type: ignore[union-attr]
     assert heads <= named
 
 

@@ -72,7 +72,7 @@ def test_two_processes_write_one_chain_without_a_fork(tmp_path: Path) -> None:
     assert other.exitcode == 0
     members = ana.load()["home"].members()
     assert len(members.people) == 1 + 30
-    assert len(members.chains_of(bytes(32))) == 1
+    assert len(members.chains.of(bytes(32))) == 1
     assert len(before.learn(members, time.time())) == 30, "others take all of them"
 
 
@@ -109,7 +109,7 @@ def test_a_restart_in_the_middle_of_a_write_leaves_all_or_nothing(
         members = ana.load()["home"].members()
         told.learn(members, time.time())
         assert told.digest == members.digest, step
-        assert not told.forked(bytes(32))
+        assert not told.chains.forked(bytes(32))
         assert set(told.invites) >= {record.content.invite for record in new if isinstance(record.content, Seats)}
 
 
