@@ -284,11 +284,11 @@ def _choose(joined: JoinedSwarms, membership: Membership, checkpoint: Checkpoint
     name = checkpoint.folder.resolve().name if checkpoint.is_local else checkpoint.name
     model = NewModel(name, checkpoint.num_blocks, checkpoint.revision, files=str(checkpoint.folder))
     pinned = model.pinned(Manifests(find_places().state / "manifests"))
-    return joined.lead(membership.swarm.name, lambda leader: [choose_model(leader, pinned)])[0]
+    return joined.lead(membership.swarm.name, lambda leader: [choose_model(leader, pinned)], may_lag=True)[0]
 
 
 def _make_public(joined: JoinedSwarms, membership: Membership) -> Membership:
-    return joined.lead(membership.swarm.name, lambda leader: [public_seats(leader, time.time())])[0]
+    return joined.lead(membership.swarm.name, lambda leader: [public_seats(leader, time.time())], may_lag=True)[0]
 
 
 def _reading(change: ModelChange) -> str | None:
@@ -344,7 +344,7 @@ def _new_invite(joined: JoinedSwarms, membership: Membership, people: int, days:
     made = Invite(swarm) if swarm.is_open else public_invite(membership)
     if made is None:
         offer, seed = seats(time.time(), people=people, days=days)
-        _, entries = joined.lead(swarm.name, lambda _: [offer])
+        _, entries = joined.lead(swarm.name, lambda _: [offer], may_lag=True)
         made = Invite(swarm, seed, entries[-1].data)
     return encode_invite(made)
 

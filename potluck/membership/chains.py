@@ -86,6 +86,7 @@ class Chains:
         self.swarm_key = swarm_key
         self.appointments: dict[bytes, tuple[Record, Appoint]] = {}
         self.dismissals: dict[bytes, list[Record]] = {}
+        self._ends: dict[bytes, Mapping[bytes, bytes]] = {}  # by appointment that ended: the last entries that count
         self._chains: dict[bytes, Chain] = {}
         self._places: dict[bytes, tuple[bytes, int]] = {}  # of entries by hash: chain and number
         self._pasts: dict[bytes, dict[bytes, int]] = {}  # see `_past`
@@ -93,6 +94,10 @@ class Chains:
     def __iter__(self) -> Iterator[tuple[bytes, Chain]]:
         """Iterate over the chains and their keys, the founder's first."""
         yield from sorted(self._chains.items(), key=lambda each: (each[1].author != self.swarm_key, each[0]))
+
+    def __len__(self) -> int:
+        """Return the number of all entries."""
+        return sum(len(chain.entries) for chain in self._chains.values())
 
     def get(self, key: bytes) -> Chain | None:
         return self._chains.get(key)
@@ -142,7 +147,8 @@ class Chains:
     @property
     def live_heads(self) -> dict[bytes, tuple[int, bytes, bool]]:
         """Return the heads of the chains that may grow."""
-        return {key: head for key, head in self.heads.items() if not self._chains[key].end}
+        heads = self.heads
+        return {key: heads[key] for key, chain in self if not chain.end}
 
     def lacking(self, heads: Heads, *, only_live: bool = False) -> list[Record]:
         """Return the entries that a node with these heads lacks; `only_live`: of chains that may grow."""
@@ -157,10 +163,11 @@ class Chains:
                 found += reversed(entries[: wanted + 1])
             elif is_closed:
                 continue  # it takes nothing more
-            elif chain.rival is not None:
-                found += [chain.rival, *entries[entry_of(chain.rival).number :][:1]]
             elif 0 < count <= len(entries) and entries[count - 1].hash[:SHORT] != head:
                 found.append(entries[count - 1])  # shows that the chain has a fork
+            elif chain.rival is not None:
+                forked = entry_of(chain.rival).number
+                found += [*entries[min(count, forked) : forked + 1], chain.rival]
             else:
                 found += entries[count:]
         return found
@@ -182,8 +189,7 @@ class Chains:
         if chain is None:
             count, head = ahead.get(key, (0, NOTHING))
             if not count:
-                may_open = entry.number == 0 and self._may_open(record, entry)
-                return Place.NEW if may_open else Place.AHEAD if entry.number else Place.WORTHLESS
+                return Place.AHEAD if entry.number else self._place_of_opening(record, entry)
             return Place.NEW if (entry.number, entry.before) == (count, head) else Place.WORTHLESS
         known = chain.entries
         if entry.number < len(known) and known[entry.number].hash == record.hash:
@@ -198,7 +204,7 @@ class Chains:
             return Place.AHEAD
         if entry.number < count or entry.before != head:
             return Place.RIVAL
-        return Place.NEW if self._has_room(chain, count) else Place.WORTHLESS
+        return Place.NEW if self._has_room(chain, count) else Place.KNOWN  # whoever has it did nothing wrong
 
     def note_ahead(self, record: Record, ahead: Ahead) -> None:
         """Note what comes after a new entry of a batch."""
@@ -229,15 +235,15 @@ class Chains:
         others = self.of(chain.appointment).values() if chain.author != self.swarm_key else ()
         return count < MAX_ENTRIES and sum(map(len, others)) < MAX_ENTRIES
 
-    def _may_open(self, record: Record, entry: Entry) -> bool:
+    def _place_of_opening(self, record: Record, entry: Entry) -> Place:
         author, number = record.authors[0], len(self.of(entry.before))
-        if author == self.swarm_key:
-            return entry.before == NOTHING and number < 10 * MAX_CHAINS
         _, appointment = self.appointments.get(entry.before, (None, None))
-        if appointment is None or appointment.person != author:
-            return False
-        ends = self._ends_of(entry.before)
-        return number < MAX_CHAINS if ends is None else record.hash in ends
+        appointed = self.swarm_key if entry.before == NOTHING else appointment and appointment.person
+        ends = self._ends.get(entry.before)
+        if author != appointed or (ends is not None and record.hash not in ends):
+            return Place.WORTHLESS
+        has_room = number < (10 * MAX_CHAINS if author == self.swarm_key else MAX_CHAINS) or ends is not None
+        return Place.NEW if has_room else Place.KNOWN
 
     def _note_places(self) -> None:
         self._pasts = {}
@@ -256,9 +262,12 @@ class Chains:
             if isinstance(record.content, Dismiss) and record.content.appointment == NOTHING:
                 for key in record.content.ends:
                     named.setdefault(key, []).append(record)
-        for key, records in named.items():
+        ends = {key: self.latest(records).content.ends[key] for key, records in named.items()}  # type: ignore[union-attr]
+        for key, end in ends.items():
             if key in self._chains and self._chains[key].author == self.swarm_key:
-                self._chains[key].cut(self.latest(records).content.ends[key])  # type: ignore[union-attr]
+                self._chains[key].cut(end)
+        if ends:
+            self._note_places()
 
     def _note_appointments(self) -> None:
         self.appointments, self.dismissals = {}, {}
@@ -267,23 +276,19 @@ class Chains:
                 self.appointments[record.hash] = record, record.content
             elif isinstance(record.content, Dismiss) and record.content.appointment != NOTHING:
                 self.dismissals.setdefault(record.content.appointment, []).append(record)
+        self._ends = {key: self.latest(found).content.ends for key, found in self.dismissals.items()}  # type: ignore[union-attr]
 
     def _cut_others(self) -> None:
         for key, chain in list(self._chains.items()):
             if chain.author == self.swarm_key:
                 continue
-            ends = self._ends_of(chain.appointment)
+            ends = self._ends.get(chain.appointment)
             if chain.appointment not in self.appointments or (ends is not None and key not in ends):
                 del self._chains[key]
             elif ends is not None:
                 chain.cut(ends[key])
             elif chain.end:
                 chain.end = b""
-
-    def _ends_of(self, appointment: bytes) -> Mapping[bytes, bytes] | None:
-        """Return the last entries that count of what was written under an appointment; None if it has not ended."""
-        dismissals = self.dismissals.get(appointment)
-        return self.latest(dismissals).content.ends if dismissals else None  # type: ignore[union-attr]
 
     # -- order ---------------------------------------------------------------------------------------------------------
 

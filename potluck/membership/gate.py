@@ -19,6 +19,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import itertools
 import logging
 import random
 import time
@@ -39,6 +40,7 @@ from potluck.membership.presentation import (
     NOBODY_ONLINE,
     WAITING,
     Exchange,
+    Heads,
     Presentation,
     RemovedError,
     decode,
@@ -76,10 +78,14 @@ _MAX_NEWS_BYTES = 1 << 20
 _MAX_TRIES = 8  # of a presentation, each with more of what the other lacks
 _ON_THE_LOOP = 16  # signatures; more are checked in a thread
 _PIECE = 64
-_ANSWER_BYTES = 16_384  # of an answer cost a unit
+_ANSWER_BYTES = 16_384  # of an answer cost a unit, as
+_KNOWN, _HASHES = 20, 8000  # so many records and bytes of hashes that somebody brings do, and
+_SETTLED = 40  # so many entries of which the members have to be found anew
 _FORGED = 100  # units that a wrong signature costs; anything else of no worth costs one
 _MAX_OWNERS = 20_000
 _DHT = "DHTProtocol."
+_MAX_SHOWN_HEADS = 64
+_ALL_S = 600.0  # between two times that all that is known is handed to whoever keeps it
 _MAX_TOLD = 32  # removed nodes that one node tells so; others tell the rest
 _MAX_ASKED = 3  # enrollers about one newcomer
 
@@ -206,7 +212,7 @@ class MembersGate:
         self._shown_to: set[PeerId] = set()  # they may bring the removal for which they refuse this node
         self._presenting: dict[PeerId, asyncio.Task[None]] = {}
         self._comparing: set[PeerId] = set()
-        self._told: set[PeerId] = set()  # that they were removed
+        self._told: set[bytes] = set()  # people and computers who were told that they were removed
         self._started_s = 0.0
         self._informants: set[bytes] = set()  # people with whom this node compared since the start
         self._tasks = BackgroundTasks()
@@ -328,6 +334,8 @@ class MembersGate:
         for _ in range(_MAX_TRIES):
             if not answer.is_unknown:
                 return answer
+            if self.member(peer) is None and (peer not in self._outsiders or self._is_removed_peer(peer)):
+                raise stranger("neither this node nor the peer knows the other; try again when both have met others")
             lacking = [record.data for record in self.roster.chains.lacking(answer.heads, only_live=True)]
             answer = await self._call_patiently(peer, self._shown(is_known=False, entries=lacking))
         raise stranger("the peer knows too little of the swarm; try again when it has met others")
@@ -345,7 +353,7 @@ class MembersGate:
 
     def _shown(self, *, is_known: bool, entries: Sequence[bytes] = ()) -> Presentation:
         """Return what this node shows, with as many entries as it may."""
-        shown = Presentation(self.roster.digest, self.roster.chains.live_heads, self.ticket)
+        shown = Presentation(self.roster.digest, self._heads(), self.ticket)
         if is_known:
             return shown
         own = self._membership
@@ -365,19 +373,29 @@ class MembersGate:
         """Answer a peer that presents itself. Raises RemoteError: NOT_A_MEMBER, BAD_REQUEST or BUSY."""
         shown = decode(body, Presentation)
         signer = self._signer_of(peer, shown.ticket)
-        person = self.roster.known(signer)
-        if person is None:
-            self._refuse_removed(peer, signer, shown)
+        person, is_new = self.roster.known(signer), self._is_new(shown)
+        if person is None or is_new:
+            if not is_new:
+                self._refuse_removed(peer, signer, shown)
             await self._hear_stranger(peer, shown, place_of(await self._origin_of(peer)))
             person = self.roster.known(signer)
         if person is None:
             if shown.machines and not shown.entries:
                 raise stranger("this node knows nobody with this key")
-            return encode(Presentation(heads=self.roster.chains.live_heads, is_unknown=True))
+            return encode(Presentation(heads=self._heads(), is_unknown=True))
         self._wait_for_removals(person)
         self._remember(peer, signer)
         self._presented.add(peer)  # by the answer
         return encode(self._shown(is_known=self._is_member()))
+
+    def _heads(self) -> Heads:
+        """Return the heads that a presentation has room for."""
+        return dict(itertools.islice(self.roster.chains.live_heads.items(), _MAX_SHOWN_HEADS))
+
+    def _is_new(self, shown: Presentation) -> bool:
+        """Return whether somebody unknown applies, whose computer may have been another person's before."""
+        people = [item.body.person for item in read_all([shown.application]) if isinstance(item.body, Application)]
+        return any(self.roster.person(key) is None and self.roster.remover(key) is None for key in people)
 
     async def _hear_stranger(self, peer: PeerId, shown: Presentation, place: str) -> None:
         """Learn from somebody unknown who they are, or take their application. Raises RemoteError."""
@@ -400,11 +418,12 @@ class MembersGate:
         """Raises RemovedError for somebody who was removed, and lets them know it once."""
         if self.roster.remover(signer) is None:
             return
-        if peer not in self._told:
+        if signer not in self._told:
             if len(self._told) >= _MAX_OWNERS:
                 self._told.clear()
-            self._told.add(peer)
-            self._tasks.start(self._tell_removed([peer], self.roster.proof_of_removal(signer, shown.heads)))
+            self._told.add(signer)
+            proof = self.roster.proof_of_removal(signer, shown.heads)
+            self._tasks.start(self._tell_removed([peer], proof, signer))
         raise RemovedError
 
     async def _let_in(self, record: Record, application: Application, shown: Presentation, place: str) -> None:
@@ -450,11 +469,8 @@ class MembersGate:
                 raise RemoteError(Code.BUSY, "an enroller lets you in in a moment", retry_after_s=_RETRY_S)
         raise refusal
 
-    def _person(self) -> bytes:
-        return self._membership.known_as(self._identity.public_key)
-
     def _is_member(self) -> bool:
-        person = self.roster.known(self._person())
+        person = self._membership.person(self.roster, self._identity.public_key)
         return person is not None and not person.is_guest
 
     def _signer_of(self, peer: PeerId, ticket: bytes) -> bytes:
@@ -475,7 +491,7 @@ class MembersGate:
         if self.roster.known(signer) is not None:
             self._remember(peer, signer)
             self._note_informant(peer)
-        elif peer in self._outsiders and not shown.ticket:
+        elif peer in self._outsiders and not shown.ticket and signer not in self.roster.heard:  # was never a member's
             self._plain.add(peer)
         else:
             raise stranger("the peer does not show that it belongs to the swarm")
@@ -494,12 +510,13 @@ class MembersGate:
     def _lose(self, peers: Iterable[PeerId]) -> None:
         for peer in peers:
             self._admitted.discard(peer)
+            self._plain.discard(peer)
             self._owners.pop(peer, None)
             self._presented.discard(peer)
 
     def _wait_for_removals(self, asking: Person) -> None:
         """Raises RemoteError BUSY while this node may not know yet that somebody has been removed."""
-        own, founder = self.roster.known(self._person()), self.roster.founder
+        own, founder = self._membership.person(self.roster, self._identity.public_key), self.roster.founder
         told = self._informants - {asking.key}
         is_told = founder is not None and (founder in (own, asking) or founder.key in told)
         waited_s = asyncio.get_running_loop().time() - self._started_s
@@ -541,12 +558,16 @@ class MembersGate:
             RemoteError: BAD_REQUEST, NOT_A_MEMBER, BUSY.
         """
         message = decode(body, Exchange)
-        person = self.member(peer)
+        if not self._charge(peer, len(message.records) // _KNOWN + len(message.others) // _HASHES):
+            raise _too_much()
+        person, before = self.member(peer), self.roster.digest
         records = [item for item in read_all(message.records) if self._may_bring(item, peer)]
         if not self._charge(peer, len(message.records) - len(records)):
             raise _too_much()
         if await self._learn(records, peer):
             self._compare_soon(peer)
+        if self.roster.digest != before:
+            self._charge(peer, len(self.roster.chains) // _SETTLED)
         if peer not in self._admitted and peer not in self._plain:
             return encode(Exchange())
         if message.newcomer:
@@ -605,6 +626,7 @@ class MembersGate:
                 self._on_leader()
 
     async def _keep_comparing(self) -> None:
+        all_s = _ALL_S
         while True:
             await asyncio.sleep(_COMPARE_INTERVAL_S * random.uniform(0.8, 1.2))
             if self._list_connected is not None:
@@ -613,6 +635,9 @@ class MembersGate:
                     self._presented &= set(connected)
                     self._shown_to &= set(connected) | self._presenting.keys()
                     self._lose([peer for peer in self._owners if peer not in connected])
+            if asyncio.get_running_loop().time() > self._started_s + all_s:
+                all_s += _ALL_S
+                self._on_news([record.data for record in self.roster])  # some may not have been kept
             for peer in self._some(1):
                 try:
                     await self.compare(peer)
@@ -628,14 +653,14 @@ class MembersGate:
                     for piece in _pieces(news):
                         await self._ask(peer, Exchange(records=piece))
 
-    async def _tell_removed(self, peers: list[PeerId], news: Sequence[Record]) -> None:
+    async def _tell_removed(self, peers: list[PeerId], news: Sequence[Record], signer: bytes = b"") -> None:
         """Let removed members know it from what was signed, so that their computers stop and say why."""
         for peer in random.sample(peers, min(len(peers), _MAX_TOLD)):
             try:
                 for piece in _pieces(news):
                     await self._ask(peer, Exchange(records=piece))
             except RemoteError:
-                self._told.discard(peer)
+                self._told.discard(signer)
 
     def _some(self, count: int) -> list[PeerId]:
         """Return some peers that know this node."""
@@ -679,6 +704,7 @@ class MembersGate:
             return
         self._on_news([record.data for record in new])
         gone = [peer for peer in self._admitted if self.member(peer) is None]
+        gone += [peer for peer in self._plain if self._is_removed_peer(peer)]
         self._lose(gone)
         if gone:
             log.info("%d nodes of people who are no members any more lose access", len(gone))

@@ -142,8 +142,13 @@ class JoinedSwarms:
         """Keep what a node learned of a swarm's members, after checking it. Raises UsageError for unknown swarms."""
         return self.change(name, lambda membership: membership.with_records(read_all([*records]), time.time()))
 
-    def lead(self, name: str, decide: Callable[[Membership], Sequence[Content]]) -> tuple[Membership, list[Record]]:
+    def lead(
+        self, name: str, decide: Callable[[Membership], Sequence[Content]], *, may_lag: bool = False
+    ) -> tuple[Membership, list[Record]]:
         """Write what a leader decides, given the membership at that moment. Return the new entries, for others.
+
+        Args:
+            may_lag: see `Membership.writing`.
 
         Raises:
             UsageError: the swarm is not known, this user does not lead it, or what `decide` raises.
@@ -154,7 +159,7 @@ class JoinedSwarms:
             contents = decide(membership)
             if not contents:
                 return membership
-            changed, entries = membership.writing(contents, time.time())
+            changed, entries = membership.writing(contents, time.time(), may_lag=may_lag)
             new.extend(entries)
             return changed
 

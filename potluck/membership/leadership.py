@@ -103,24 +103,25 @@ def choose_model(membership: Membership, model: SwarmModel) -> Choose:
 def guests_to_confirm(membership: Membership, members: Members) -> tuple[list[Person], list[Person]]:
     """Return the guests to be confirmed, the oldest first, and those about whom a leader has to decide.
 
-    Such guests came after the invite's time, or many at once, as when an invite gets into the wrong hands.
+    Such guests came after the invite's time, or after others in the same minute, as when an invite gets into the wrong
+    hands.
     """
     own = membership.person(members)
     may_lead = membership.founder_seed is not None or (own is not None and own.may_lead)
     welcome: list[Person] = []
     held: list[Person] = []
-    times: dict[bytes, list[int]] = {}
+    order: dict[bytes, list[tuple[int, bytes]]] = {}  # by invite, as people were heard of
     for each in (*members.people.values(), *members.guests.values()):
-        bisect.insort(times.setdefault(each.invite, []), members.heard.get(each.key, 0))
+        bisect.insort(order.setdefault(each.invite, []), (members.heard.get(each.key, 0), each.key))
     free = {invite: offer.people - members.num_confirmed(invite) for invite, offer in members.invites.items()}
     for guest in sorted(members.guests.values(), key=lambda each: (members.heard.get(each.key, 0), each.key)):
         is_public = members.is_public(guest.invite)
         if guest.invite not in members.invites or not (may_lead or (is_public and own is not None and own.may_enrol)):
             continue
         at_s = members.heard.get(guest.key, 0)
-        beside = times[guest.invite]
-        num_lately = bisect.bisect_right(beside, at_s) - bisect.bisect_right(beside, at_s - _CROWD_S)
-        is_crowd = not is_public and num_lately > _CROWD
+        beside = order[guest.invite]
+        num_before = bisect.bisect_left(beside, (at_s, guest.key)) - bisect.bisect_left(beside, (at_s - _CROWD_S + 1,))
+        is_crowd = not is_public and num_before >= _CROWD
         if at_s > members.expires_s(guest.invite) or is_crowd:
             held.append(guest)
         elif free[guest.invite] > 0:
@@ -262,9 +263,17 @@ def tend(membership: Membership, machine: Identity, machine_name: str, now_s: fl
 
 
 def mend(members: Members) -> list[Content]:
-    """Return what closes the founder's own chains that have a fork, at what this computer holds."""
+    """Return what ends the founder's own chains that have a fork, at what this computer holds.
+
+    What it knows of the other branch is decided anew.
+    """
     forked = members.chains.forked(NOTHING)
-    return [Dismiss(NOTHING, dict(forked))] if forked else []
+    contents: list[Content] = [Dismiss(NOTHING, dict(forked))] if forked else []
+    for key, chain in members.chains:
+        rival = chain.rival.content if key in forked and chain.rival is not None else None
+        if rival is not None and not (isinstance(rival, Dismiss) and rival.appointment == NOTHING):
+            contents.append(rival)
+    return contents
 
 
 def recovery_code(membership: Membership) -> str:

@@ -23,6 +23,7 @@ from potluck.membership.chains import SHORT, Ahead, Chain, Chains, Heads, Place
 from potluck.membership.identity import public_key_of
 from potluck.membership.records import (
     MAX_MACHINES,
+    NOTHING,
     Application,
     Appoint,
     Choose,
@@ -51,6 +52,7 @@ GUEST_LIVES_S = 30 * 86_400
 _RENEWALS, _RENEWALS_S = 4, 240  # lists of machines, and requests, of a person in so many seconds
 _TICKET_S = 1200  # that a ticket lives at most, as far as clocks agree
 _MAX_LOOSE = 1000
+_MAX_HEARD = 50_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +87,7 @@ class Members:
     Args:
         swarm_key: the founder's public key.
         records: what this computer kept; their signatures were checked before.
-        heard: when this node first heard of people, by key, in Unix seconds.
+        heard: when this node first heard of people, by key, in Unix seconds; computers that they dropped as well.
     """
 
     def __init__(
@@ -288,6 +290,8 @@ class Members:
 
     def meet(self, guest: bytes, now_s: float) -> None:
         """Remember that a guest applied here in person, whom this node otherwise forgets after 30 days."""
+        if self._is_forgotten(guest, now_s):
+            self.heard[guest] = int(now_s)
         self._met_s[guest] = now_s
 
     def vouch(self, invite: Record) -> bool:
@@ -388,10 +392,18 @@ class Members:
             case Application():
                 self._applications[body.person] = record
             case Machines() | Request():
+                if isinstance(body, Machines):
+                    self._note_dropped(body, now_s)
                 kept, key = self._lists if isinstance(body, Machines) else self._requests, (body.person, type(body))
                 kept[body.person] = record
                 self._renewed_s[key] = [*self._renewed_s.get(key, [])[1 - _RENEWALS :], now_s]
         return True
+
+    def _note_dropped(self, machines: Machines, now_s: float) -> None:
+        """Remember the computers that a person lists no longer, so that nobody takes them for meeting points."""
+        before = self.machines_of(machines.person)
+        if before is not None and len(self.heard) < _MAX_HEARD:
+            self.heard |= {each.key: int(now_s) for each in before.machines if each not in machines.machines}
 
     def _load(self, records: Iterable[Record]) -> None:
         for group in self.groups(records):
@@ -423,6 +435,8 @@ class Members:
     def _settle_decisions(self) -> None:
         removals: dict[tuple[bytes, Remove], Record] = {}  # the last one of each chain, whose author had seen most
         choices: dict[bytes, Record] = {}  # likewise
+        firsts: dict[bytes, dict[bytes, Record]] = {}  # of each person, the first confirmation of each chain
+        used: dict[bytes, list[Seats]] = {}  # by appointment
         self._confirmations = {}
         self._offers, self.inviters, self._ended = {}, {}, set()
         for key, chain in self.chains:
@@ -430,23 +444,25 @@ class Members:
                 match record.content:
                     case Confirm() as confirm:
                         self._confirmations.setdefault(confirm.person, []).append(record)
+                        firsts.setdefault(confirm.person, {}).setdefault(key, record)
                     case Remove() as removal:
                         removals[key, removal] = record
-                    case Seats() as seats:
-                        self._offers.setdefault(seats.invite, seats)
-                        self.inviters.setdefault(seats.invite, chain.author)
+                    case Seats() as seats if seats.invite not in self._offers:
+                        self._offers[seats.invite] = seats
+                        self.inviters[seats.invite] = chain.author
+                        used.setdefault(chain.appointment, []).append(seats)
                     case EndInvite() as end:
                         self._ended.add(end.invite)
                     case Choose():
                         choices[key] = record
         self._confirmed = {
-            person: (found[0] if len(found) == 1 else self.chains.first(found)).content  # type: ignore[misc]
-            for person, found in self._confirmations.items()
+            person: self.chains.first([*found.values()]).content  # type: ignore[misc]
+            for person, found in firsts.items()
         }
-        self.invites = {key: seats for key, seats in self._offers.items() if key not in self._ended}
         over = self._offers.keys() | self._ended
         self._loose = {key: it for key, it in self._loose.items() if key not in over and self._may_offer(it[1])}
         self._taken = Counter(confirm.invite for confirm in self._confirmed.values())
+        self.invites = {seats.invite: seats for key, offers in used.items() for seats in self._open(key, offers)}
         self.choice = self.chains.latest([*choices.values()]).content if choices else None  # type: ignore[assignment]
         self._removals, self._machine_removals = {}, {}
         for (_, removal), record in removals.items():
@@ -481,6 +497,15 @@ class Members:
                 case EndInvite(invite=invite):
                     del offered[invite]
             yield record
+
+    def _open(self, appointment: bytes, offers: Iterable[Seats]) -> Iterator[Seats]:
+        """Iterate over the open invites of all chains of an appointment, as far as it allows so many free seats."""
+        left = None if appointment == NOTHING else self.chains.appointments[appointment][1].seats
+        for seats in offers:
+            free = seats.people - self._taken[seats.invite]
+            if seats.invite not in self._ended and (left is None or free <= left):
+                left = None if left is None else left - max(free, 0)
+                yield seats
 
     def _may_remove(self, record: Record, removal: Remove) -> bool:
         """Return whether a removal counts: only the founder removes leaders."""

@@ -16,10 +16,12 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from msgspec import Meta
 
 from potluck.errors import UsageError
+from potluck.membership.chains import MAX_CHAINS
 from potluck.membership.identity import Identity
 from potluck.membership.members import MAX_MACHINES, Members, Person
 from potluck.membership.records import (
     NOTHING,
+    Application,
     Content,
     Entry,
     Machine,
@@ -45,7 +47,7 @@ class Membership:
 
     Attributes:
         records: what is known of the members, as bytes; their signatures were checked.
-        heard: when this computer first heard of people, by key, in Unix seconds.
+        heard: when this computer first heard of people, by key, in Unix seconds; computers that they dropped as well.
         machines: the newest list of this person's machines, which nobody else may know yet.
         application: what this person applied with, or this computer asks with to be listed; empty for founders.
         invite: the entry of the invite that this person used.
@@ -102,9 +104,10 @@ class Membership:
         Args:
             machine: public key of this computer.
         """
-        return members.known(self.known_as(machine))
+        person, wanted = members.known(self._known_as(machine)), self.person_public
+        return person if person is None or wanted in (b"", person.key) else None  # it may be listed by a former self
 
-    def known_as(self, machine: bytes) -> bytes:
+    def _known_as(self, machine: bytes) -> bytes:
         """Return the key by which others know this computer: the one that signs its passes, or its own."""
         if self.ticket:
             return read_record(self.ticket).authors[0]
@@ -112,7 +115,10 @@ class Membership:
 
     def with_records(self, records: Iterable[Record], now_s: float) -> Membership:
         """Return the membership with the records that hold."""
-        members = self.members()
+        members, records = self.members(), [*records]
+        for record in records:
+            if isinstance(record.body, Application):  # this computer's node has forgotten whom it must not bring
+                members.meet(record.body.person, now_s)
         members.learn(records, now_s)
         return self.knowing(members)
 
@@ -177,10 +183,16 @@ class Membership:
             consenting(_swarm_key(self.swarm), _public(self.person_key), machine.private_key, name)
         )
 
-    def writing(self, contents: Sequence[Content], now_s: float) -> tuple[Membership, list[Record]]:
+    def writing(
+        self, contents: Sequence[Content], now_s: float, *, may_lag: bool = False
+    ) -> tuple[Membership, list[Record]]:
         """Return the membership in which a leader decided something, and the new entries.
 
         The caller keeps other processes from writing meanwhile, and keeps the result before it tells anybody.
+
+        Args:
+            may_lag: this computer has not compared with others since it started, and others may hold later entries
+                of its chains, as when a disk was restored. It opens another chain, if it has few.
 
         Raises:
             UsageError: this person leads nothing here, or it cannot be said.
@@ -189,7 +201,9 @@ class Membership:
         author, appointment = _author(self, members)
         new: list[Record] = []
         own, count = members.chains.of(appointment), len(contents)
-        chain = next((key for key in self.chains if key in own and members.chains.next_place(key, count)), b"")
+        opens = may_lag and len(members.people) > 1 and len(own) < MAX_CHAINS // 2
+        known = () if opens else self.chains
+        chain = next((key for key in known if key in own and members.chains.next_place(key, count)), b"")
         place = members.chains.next_place(chain)
         number, before, heads = place or (0, appointment, members.chains.heads_beside(b"", {}))
         opening: list[Content] = [] if place else [Open(os.urandom(16))]
@@ -203,7 +217,7 @@ class Membership:
             chain, number, before, heads = record.chain, number + 1, record.hash, {}
         if len(members.take(new, now_s)) < len(new):
             raise UsageError("you decided as much as one appointment allows", hint="the founder may promote you anew")
-        return replace(self.knowing(members), chains=(*dict.fromkeys((*self.chains, chain)),)), new
+        return replace(self.knowing(members), chains=(*dict.fromkeys((chain, *self.chains)),)), new
 
     def for_node(self) -> Membership:
         """Return what a node needs that is known by its own key: everything but the private keys."""

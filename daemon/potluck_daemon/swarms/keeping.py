@@ -13,6 +13,7 @@ import asyncio
 import logging
 import time
 from collections.abc import Callable, Sequence
+from functools import partial
 
 from potluck_control.engine_messages import Joining, Members, Met, Reachable
 from potluck_control.launch_spec import LaunchSpec
@@ -59,14 +60,16 @@ class MembersKeeper:
         self, name: str, decide: Callable[[Membership], Sequence[Content]]
     ) -> tuple[Membership, list[Record], bool]:
         """Write what a leader decides, see `JoinedSwarms.lead`. The last value is whether others are told now."""
-        membership, new = await asyncio.to_thread(self._configuration.swarms.lead, name, decide)
+        async with self._turns:
+            may_lag = not (self._supervisor.is_joined and self._is_served(name))
+            lead = partial(self._configuration.swarms.lead, name, decide, may_lag=may_lag)
+            membership, new = await asyncio.to_thread(lead)
         return membership, new, self.publish(name, [record.data for record in new])
 
     def publish(self, name: str, records: Sequence[bytes]) -> bool:
         """Have a running node tell others what is new in the file. Return whether one runs."""
         self._configuration.reload_if_changed()
-        served = self._configuration.swarm
-        is_known = served is not None and served.name == name and self._supervisor.is_joined
+        is_known = self._is_served(name) and self._supervisor.is_joined
         if is_known and records:
             self._supervisor.tell(Members(tuple(records)))
         return is_known
@@ -80,6 +83,10 @@ class MembersKeeper:
         """Finish what was begun."""
         await self._tasks.wait()
 
+    def _is_served(self, name: str) -> bool:
+        served = self._configuration.swarm
+        return served is not None and served.name == name
+
     @property
     def _is_due(self) -> bool:
         membership = self._configuration.membership
@@ -91,6 +98,9 @@ class MembersKeeper:
                 await asyncio.to_thread(self._configuration.swarms.learn, name, records)
             except PotluckError as error:
                 log.warning("what the swarm learned about its members cannot be kept: %s", error)
+                return
+            except Exception:  # whatever peers made of it, the node says it again later
+                log.exception("what the swarm learned about its members cannot be kept")
                 return
             self._told |= frozenset(records)
             self._configuration.reload_if_changed()  # it may say that this computer was let in or removed

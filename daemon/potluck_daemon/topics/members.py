@@ -86,7 +86,8 @@ class MembersTopic(Topic):
         if not params.machine and is_you:
             raise UsageError("this is you", hint=f"potluck swarm leave {membership.swarm.name}")
         if not params.machine:
-            return await self._lead(params.swarm, lambda own, all_: remove(own, all_, person), f"removed {person.name}")
+            done = f"removed {person.name}{_ways_back(members, person)}"
+            return await self._lead(params.swarm, lambda own, all_: remove(own, all_, person), done)
         machine = next((each for each in person.machines if params.machine in (each.name, peer_id_of(each.key))), None)
         if machine is None:
             known = ", ".join(each.name for each in person.machines) or "none"
@@ -195,6 +196,13 @@ def find_person(members: Members, name: str) -> Person:
         raise UsageError(f"nobody in the swarm is called {name}", hint="potluck members shows who is")
     ids = ", ".join(person.id[:_ID_LETTERS] for person in found)
     raise UsageError(f"several people are called {name}", hint=f"use one of their ids: {ids}")
+
+
+def _ways_back(members: Members, person: Person) -> str:
+    """Return what to do about open invites with which somebody who was removed could apply anew."""
+    known = [key for key in members.invites if key == person.invite or members.inviters[key] == person.key]
+    ids = [key.hex()[:_ID_LETTERS] for key in known if members.free_seats(key) > 0 and not members.is_public(key)]
+    return f", who can apply again until you end the invite {' and '.join(ids)}" if ids else ""
 
 
 def _list_of(membership: Membership) -> methods.MembersList:

@@ -136,7 +136,8 @@ class SwarmsTopic(Topic):
 
         def decide(membership: Membership) -> list[Content]:
             require_leader(membership)
-            if offer.invite not in membership.writing([offer], now_s)[0].members().invites:
+            opened = membership.writing([offer], now_s)[0].members().invites
+            if not opened.keys() >= {offer.invite, *membership.members().invites}:
                 hint = "end one of your invites, or ask the founder for more seats"
                 raise UsageError("your open invites would let in more people than you may invite", hint=hint)
             return [offer]
