@@ -1,6 +1,7 @@
 """What an attacker with the source tried, against gates that exchange real messages."""
 
 import asyncio
+import contextlib
 import os
 from collections.abc import AsyncIterator
 
@@ -259,3 +260,118 @@ async def test_comparing_goes_on_whatever_one_peer_answers(there: World, monkeyp
     monkeypatch.undo()
     await asyncio.sleep(0.1)
     assert pretender.calls
+
+
+async def gives_nothing(gate: MembersGate, identity: Identity) -> bool:
+    """Return whether a node tells another one nothing of what it knows."""
+    return decode(await gate.answer_roster(encode(Exchange(heads={})), identity.peer_id), Exchange) == Exchange()
+
+
+async def test_whoever_pretends_to_know_too_little_is_shown_no_chains(there: World) -> None:
+    made, ana, _, _ = await with_admin(there)
+    there.lead(ANA, remove(there.memberships[ANA.peer_id], ana.roster, person(ana, "Bob")))
+    await there.quiet()
+    await there.join(made, "Later", CLEO, ANA)
+    shown: list[bytes] = []
+
+    class Ignorant(Pretender):
+        async def answer_present(self, body: bytes, peer: PeerId) -> bytes:
+            shown.extend(decode(body, Presentation).entries)
+            return encode(Presentation(is_unknown=True))
+
+    for identity in (EVE, BOB):
+        there.nodes[identity.peer_id] = Ignorant()  # type: ignore[assignment]
+        ana.forget(identity.peer_id)
+        with pytest.raises(RemoteError, match="other"):
+            await ana.present(identity.peer_id)
+    assert not shown
+
+
+async def test_a_removed_meeting_point_hears_nothing_even_if_nobody_lists_it_any_more(there: World) -> None:
+    _, made, ana = there.begin(ANA)
+    mal = joined(made, "Mal", MAL)
+    theirs = there.node(mal.for_node(), MAL)
+    await theirs.present(ANA.peer_id)
+    there.confirm(ANA, ana.roster.guests.values())
+    bob = await there.join(made, "Bob", BOB, ANA, outsiders=[MAL.peer_id])
+    await theirs.compare(ANA.peer_id)
+    await bob.present(MAL.peer_id)
+    ana.publish([mal.knowing(ana.roster).without_machine(MAL.public_key).machines])
+    there.lead(ANA, remove(there.memberships[ANA.peer_id], ana.roster, person(ana, "Mal")))
+    await there.quiet()
+    await bob.compare(ANA.peer_id)
+    there.nodes[MAL.peer_id] = Pretender()  # type: ignore[assignment]
+    for known in (bob.roster, there.memberships[BOB.peer_id].knowing(bob.roster).members()):  # and after a restart
+        again = there.node(there.memberships[BOB.peer_id].knowing(known), BOB, outsiders=[MAL.peer_id])
+        with pytest.raises(RemoteError, match="does not show"):
+            await again.present(MAL.peer_id)
+        assert await gives_nothing(again, MAL)
+
+
+async def test_a_meeting_point_whose_person_is_removed_loses_what_it_was_allowed(there: World) -> None:
+    _, made, ana = there.begin(ANA)
+    there.nodes[MAL.peer_id] = Pretender()  # type: ignore[assignment]
+    bob = await there.join(made, "Bob", BOB, ANA, outsiders=[MAL.peer_id])
+    await bob.present(MAL.peer_id)
+    assert not await gives_nothing(bob, MAL)
+    ana.publish([(mal := joined(made, "Mal", MAL)).application, mal.machines])
+    there.confirm(ANA, ana.roster.guests.values())
+    there.lead(ANA, remove(there.memberships[ANA.peer_id], ana.roster, person(ana, "Mal")))
+    await there.quiet()
+    await bob.compare(ANA.peer_id)
+    assert await gives_nothing(bob, MAL)
+
+
+@pytest.mark.parametrize("is_removed", [True, False])
+async def test_whoever_joins_anew_on_the_same_computer_is_heard_as_somebody_new(there: World, is_removed: bool) -> None:
+    _, made, ana = there.begin(ANA)
+    await there.join(made, "Bob", BOB, ANA)
+    await there.nodes.pop(BOB.peer_id).stop()
+    if is_removed:
+        there.lead(ANA, remove(there.memberships[ANA.peer_id], ana.roster, person(ana, "Bob")))
+    anew = there.node(joined(made, "Bob anew", BOB).for_node(), BOB)
+    await anew.present(ANA.peer_id)
+    assert [guest.name for guest in ana.roster.guests.values()] == ["Bob anew"]
+    there.confirm(ANA, ana.roster.guests.values())
+    await there.quiet()
+    assert "Bob anew" in names(ana)
+    assert ana.may_call(BOB.peer_id, "Any.rpc")
+
+
+async def test_a_removed_person_is_told_once_however_many_nodes_ask(there: World) -> None:
+    _, made, ana = there.begin(ANA)
+    mal = joined(made, "Mal", MAL)
+    await there.node(mal.for_node(), MAL).present(ANA.peer_id)
+    there.confirm(ANA, ana.roster.guests.values())
+    there.lead(ANA, remove(there.memberships[ANA.peer_id], ana.roster, person(ana, "Mal")))
+    await there.quiet()
+    assert mal.person_key is not None
+    told = 0
+    for _ in range(5):
+        run = Identity.generate()
+        spy = Pretender()
+        there.nodes[run.peer_id] = spy  # type: ignore[assignment]
+        ticket = write_pass(ana.roster.swarm_key, run.public_key, mal.person_key, there.now_s)
+        with pytest.raises(RemoteError, match="removed"):
+            await ana.answer_present(encode(Presentation(ticket=ticket)), run.peer_id)
+        await there.quiet()
+        told += spy.calls > 0
+    assert told == 1
+
+
+async def test_what_one_brings_is_paid_for_even_if_it_is_known(there: World) -> None:
+    charged: list[int] = []
+    founder, made = invited(founded(ANA))
+    founder, theirs = enrolled(founder, made, "Bob", BOB)
+    ana = there.node(founder, ANA, charge=lambda peer, units: charged.append(units) is None and sum(charged) < 400)
+    bob = there.node(theirs.for_node(), BOB)
+    await bob.present(ANA.peer_id)
+    known = tuple(record.data for record in ana.roster) * 300
+    message = encode(Exchange(known[:2000], heads={}, others=os.urandom(8 * 2000)))
+    while sum(charged) < 400:
+        spent = sum(charged)
+        with contextlib.suppress(RemoteError):
+            await ana.answer_roster(message, BOB.peer_id)
+        assert sum(charged) > spent
+    with pytest.raises(RemoteError, match="worth nothing"):
+        await ana.answer_roster(message, BOB.peer_id)

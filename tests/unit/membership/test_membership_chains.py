@@ -24,6 +24,7 @@ from helpers.members import (
 
 from potluck.errors import UsageError
 from potluck.membership import chains as chains_module
+from potluck.membership.chains import MAX_CHAINS, Chains
 from potluck.membership.identity import Identity
 from potluck.membership.invite import Invite
 from potluck.membership.leadership import (
@@ -37,6 +38,7 @@ from potluck.membership.leadership import (
     remove,
     remove_machine,
     seats,
+    tend,
 )
 from potluck.membership.members import Members
 from potluck.membership.membership import Membership
@@ -427,3 +429,74 @@ def test_what_a_leader_decided_is_listed_as_it_became_known_however_chains_are_n
     assert listed == ["Dora", *(f"Ghost {number}" for number in range(6))]
     after = decided(swarm.ana.knowing(known), *dismiss(known, among(known, "Bob"), keep=1))
     assert people(after.members()) == ["Ana", "Bob", "Cleo", "Dora"]
+
+
+def test_what_came_before_a_fork_reaches_those_who_were_away(swarm: Swarm) -> None:
+    bob, away = swarm.bob, swarm.ana.members()
+    bob = decided(bob, somebody(invite_of(swarm.made), "Before"), Remove(swarm.cleo.person_public))
+    here, there = bob.members(), bob.members()
+    for node, name in ((here, "Here"), (there, "There")):
+        node.learn(decided(bob, somebody(invite_of(swarm.made), name)).members(), NOW_S)
+    compare(here, there)
+    for node in (here, there):
+        compare(away, node)
+    assert "Before" in people(away)
+    assert swarm.cleo.person_public in away.removed
+    (appointment,) = away.chains.appointments_of(swarm.bob.person_public)
+    assert away.chains.forked(appointment)
+
+
+def test_a_computer_that_may_lag_opens_another_chain_unless_it_has_many(swarm: Swarm) -> None:
+    """What a restored disk lacks of its chain is lost otherwise, once the founder's computers settle the fork."""
+    old = swarm.ana
+    founder = decided(old, somebody(invite_of(swarm.made), "Dora"), Remove(swarm.cleo.person_public))
+    others = founder.members()
+    restored, new = old.writing([seats(NOW_S)[0]], NOW_S, may_lag=True)
+    others.learn(new, NOW_S)
+    restored = restored.knowing(others)
+    assert not others.chains.forked(NOTHING)
+    assert "Dora" in people(restored.members())
+    assert swarm.cleo.person_public in restored.members().removed
+    for _ in range(20):
+        restored, _ = restored.writing([seats(NOW_S)[0]], NOW_S, may_lag=True)
+    assert len(restored.members().chains.of(NOTHING)) == MAX_CHAINS // 2
+    alone = founded(Identity.generate())
+    alone, _ = alone.writing([seats(NOW_S)[0]], NOW_S, may_lag=True)
+    assert len(alone.chains) == 1, "nobody else holds what it wrote"
+
+
+def test_settling_a_fork_decides_anew_what_the_other_branch_said(swarm: Swarm) -> None:
+    one = decided(swarm.ana, somebody(invite_of(swarm.made), "Here"))
+    other = decided(swarm.ana, Remove(swarm.cleo.person_public))
+    node = one.members()
+    node.learn(other.members(), NOW_S)
+    one, new = tend(one.knowing(node), Identity.generate(), "desktop", NOW_S)
+    node = other.members()
+    node.learn(read_all(one.records), NOW_S)
+    compare(node, one.members())
+    for known in (node, one.members()):
+        assert swarm.cleo.person_public in known.removed
+        assert "Here" in people(known)
+    assert new
+
+
+def test_a_person_who_is_confirmed_again_and_again_costs_nothing(swarm: Swarm, monkeypatch: pytest.MonkeyPatch) -> None:
+    compared: list[int] = []
+    first = Chains.first
+    monkeypatch.setattr(Chains, "first", lambda self, found: first(self, found, *compared.append(len(found)) or ()))
+    twin = Confirm(b"\7" * 32, "Twin", invite_of(swarm.made))
+    ana, bob = (decided(leader, *[twin] * 50) for leader in (swarm.ana, swarm.bob))
+    shared(ana, bob)
+    assert max(compared) <= 3
+
+
+def test_an_admin_with_many_chains_offers_no_more_seats_than_with_one(swarm: Swarm) -> None:
+    bob = swarm.bob
+    for _ in range(4):
+        bob = decided(replace(bob, chains=()), seats(NOW_S, people=60)[0])
+    (appointment,) = bob.members().chains.appointments_of(bob.person_public)
+    assert len(bob.members().chains.of(appointment)) >= 4
+    offered = [
+        seats for key, seats in bob.members().invites.items() if bob.members().inviters[key] == bob.person_public
+    ]
+    assert sum(each.people for each in offered) == 60
