@@ -375,3 +375,14 @@ async def test_what_one_brings_is_paid_for_even_if_it_is_known(there: World) -> 
         assert sum(charged) > spent
     with pytest.raises(RemoteError, match="worth nothing"):
         await ana.answer_roster(message, BOB.peer_id)
+
+
+async def test_all_that_is_known_is_handed_on_now_and_then_in_case_it_was_not_kept(
+    there: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("potluck.membership.gate._COMPARE_INTERVAL_S", 0.01)
+    monkeypatch.setattr("potluck.membership.gate._ALL_S", 0.05)
+    handed: asyncio.Queue[list[bytes]] = asyncio.Queue()
+    ana = there.node(founded(ANA), ANA, on_news=handed.put_nowait)
+    for _ in range(2):
+        assert await handed.get() == [record.data for record in ana.roster]

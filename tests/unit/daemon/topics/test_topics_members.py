@@ -31,7 +31,7 @@ from potluck.membership.identity import Identity
 from potluck.membership.invite import Invite, accept
 from potluck.membership.leadership import DAY_S, confirm, seats
 from potluck.membership.membership import Membership
-from potluck.membership.records import read_all
+from potluck.membership.records import NOTHING, read_all
 from potluck.protocol.swarm import new_swarm
 
 ADDRESS = "/ip4/192.0.2.1/tcp/31337/p2p/12D3KooWNzKKqPfbmrQqVZPkLfk52MCgPRZDirP7dSajsgaRG6WK"
@@ -261,3 +261,24 @@ async def test_a_name_like_an_id_is_not_taken_for_its_person(daemon: Daemon, bob
     enrol(daemon, "bob")
     with pytest.raises(UsageError, match="several people"):
         find_person(known().members(), "Bob")
+
+
+async def test_what_is_decided_before_the_node_has_met_others_goes_into_a_chain_of_its_own(
+    ask: Ask, daemon: Daemon, bob: Bob, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The disk may have been restored, and others hold what this computer wrote later."""
+
+    def num_chains() -> int:
+        return len(daemon.configuration.find("home").members().chains.of(NOTHING))
+
+    assert num_chains() == 1
+    await ask(members.PROMOTE, PromoteParams("Bob", is_admin=True))
+    assert num_chains() == 2
+    told(daemon, monkeypatch)
+    await ask(members.PROMOTE, PromoteParams("Bob", is_admin=False))
+    assert num_chains() == 2
+
+
+async def test_a_removal_names_the_invites_that_lead_back(ask: Ask, bob: Bob) -> None:
+    changed = await ask(members.REMOVE, MemberParams("Bob"))
+    assert changed.done == f"removed Bob, who can apply again until you end the invite {bob[1][:8]}"
