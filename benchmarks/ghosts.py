@@ -27,7 +27,8 @@ from potluck.client.config import ClientConfig
 from potluck.client.model import attach
 from potluck.client.swarm_client import SwarmClient
 from potluck.membership.invite import Invite, encode_invite
-from potluck.membership.leadership import seats
+from potluck.membership.joined import JoinedSwarms
+from potluck.membership.leadership import confirm, seats
 from potluck.membership.membership import Membership
 from potluck.protocol.swarm import new_swarm
 
@@ -45,10 +46,12 @@ def slowdown(soak: bool) -> Measured:
     seen: list[int] = []
     with ExitStack() as stack:
         place = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="pl-")))  # sockets need a short path
-        swarms = _start_swarms(stack, folder, place)
-        offer, seed = seats(time.time())
-        entry = swarms[1].writing([offer], time.time())[1][-1]
-        invited = encode_invite(Invite(swarms[1].swarm, seed, entry.data))
+        joined = founder_of(place)
+        for number in range(2):
+            joined.create(new_swarm(f"figures{number}", folder.name, _NUM_BLOCKS, "local"))
+        made = _let_in_haunter(joined, place)
+        swarms = [_start(stack, joined, name, folder, place) for name in joined.load()]
+        invited = encode_invite(replace(made, swarm=swarms[1].swarm))
         haunter = stack.enter_context(child("haunting", invited, str(place)))
         haunter.wait_for("announced")
         time.sleep(_HAUNTED_S)
@@ -81,15 +84,22 @@ def _join(swarm: Membership, folder: Path) -> tuple[float, int]:
         client.close()
 
 
-def _start_swarms(stack: ExitStack, folder: Path, place: Path) -> list[Membership]:
-    joined, swarms = founder_of(place), []
-    for number in range(2):
-        swarm = new_swarm(f"figures{number}", folder.name, _NUM_BLOCKS, "local")
-        membership = joined.create(swarm)
-        for _ in range(_NUM_ENGINES):
-            engine = stack.enter_context(child("children", swarm.name, str(place), str(folder)))
-            peers = (*membership.swarm.bootstrap_peers, engine.wait_for("online"))
-            membership = replace(membership, swarm=replace(membership.swarm, bootstrap_peers=peers[:1]))
-            joined.keep(membership)
-        swarms.append(membership)
-    return swarms
+def _let_in_haunter(joined: JoinedSwarms, place: Path) -> Invite:
+    """Confirm the member who will invent servers; return the invite."""
+    offer, seed = seats(time.time())
+    founder, entries = joined.lead("figures1", lambda _: [offer])
+    made = Invite(founder.swarm, seed, entries[-1].data)
+    haunter = JoinedSwarms(place / "haunter.json", place / "haunter.key").join(encode_invite(made), name="Mallory")
+    joined.learn("figures1", [haunter.application, haunter.machines])
+    joined.lead("figures1", lambda own: [confirm(guest) for guest in own.members().guests.values()])
+    return made
+
+
+def _start(stack: ExitStack, joined: JoinedSwarms, name: str, folder: Path, place: Path) -> Membership:
+    """Start the engines of a swarm; return the founder's membership, which leads to them."""
+    for _ in range(_NUM_ENGINES):
+        engine = stack.enter_context(child("children", name, str(place), str(folder)))
+        membership = joined.find(name)
+        peers = (*membership.swarm.bootstrap_peers, engine.wait_for("online"))
+        joined.keep(replace(membership, swarm=replace(membership.swarm, bootstrap_peers=peers[:1])))
+    return joined.find(name)
