@@ -34,6 +34,7 @@ class Finder:
         ask: asks a peer that can be dialled (`WHERE`). Raises RemoteError.
         known: returns whom to ask, those that know most first. Raises NetworkError.
         dial: dials a peer at addresses without /p2p/. Raises NetworkError.
+        is_met: whether a peer has shown who it is, so that asking it is worth the effort.
     """
 
     def __init__(
@@ -42,8 +43,9 @@ class Finder:
         ask: Callable[[PeerId, bytes], Awaitable[bytes]],
         known: Callable[[], Awaitable[list[PeerId]]],
         dial: Callable[[PeerId, list[str]], Awaitable[None]],
+        is_met: Callable[[PeerId], bool],
     ) -> None:
-        self._own, self._ask, self._known, self._dial = own, ask, known, dial
+        self._own, self._ask, self._known, self._dial, self._is_met = own, ask, known, dial, is_met
         self._finding: dict[PeerId, asyncio.Task[object]] = {}
         self._missed: dict[PeerId, float] = {}  # when
 
@@ -68,7 +70,10 @@ class Finder:
     async def answer(self, body: bytes, caller: PeerId) -> bytes:
         """Answer `WHERE`. Raises RemoteError, NetworkError."""
         if body:
-            return "\n".join(await self.where(_peer(body))).encode()
+            peer = _peer(body)
+            if not self._is_met(peer):
+                raise _nowhere()
+            return "\n".join(await self.where(peer)).encode()
         addrs = [addr.rpartition("/p2p/")[0] for addr in await self._own()]
         return "\n".join(addrs[:_MAX_ADDRESSES]).encode()
 

@@ -93,7 +93,8 @@ class Libp2pHost:
         self._bootstrap = [(peer, addr) for peer, addr in split if peer != identity.peer_id]
         self.members = self._members_gate(config)
         self._gate: Gate = self.members or OpenGate()
-        self._finder = Finder(self.addresses, self._ask_where, self._acquaintances, self._dial)
+        is_met = partial(self._gate.is_presented, protocol=WHERE)
+        self._finder = Finder(self.addresses, self._ask_where, self._acquaintances, self._dial, is_met)
         self._identity_lock: int | None = None
         self._directory: RuntimeDir | None = None
         self._process: DaemonProcess | None = None

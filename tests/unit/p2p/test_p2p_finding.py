@@ -24,7 +24,8 @@ class World:
         self.asked: list[tuple[PeerId, bytes]] = []
         self.dialled: list[tuple[PeerId, list[str]]] = []
         self._answers = answers
-        self.finder = Finder(self.own, self.ask, self.known, self.dial)
+        self.met = {FAR}
+        self.finder = Finder(self.own, self.ask, self.known, self.dial, self.met.__contains__)
 
     async def own(self) -> list[str]:
         return [f"{WAY}/p2p/{NEAR}"]
@@ -65,13 +66,14 @@ async def test_a_node_answers_for_itself_and_passes_on_what_others_say_of_themse
     assert await world.finder.answer(b"", OTHER) == WAY.encode()
     assert await world.finder.answer(FAR.encode(), OTHER) == f"{WAY}\n/ip6/::1/tcp/1".encode()
     assert world.asked == [(FAR, b"")]
-    for body in (b"\xff", b"0", FAR.encode() * 1000):
+    for body in (b"\xff", b"0", FAR.encode() * 1000, OTHER.encode()):
         with pytest.raises(RemoteError):
             await world.finder.answer(body, OTHER)
+    assert len(world.asked) == 1, "nobody is asked who has not shown who they are"
 
 
 async def test_a_node_that_is_connected_to_nobody_finds_nobody() -> None:
-    finder = Finder(World({}).own, World({}).ask, nobody, World({}).dial)
+    finder = Finder(World({}).own, World({}).ask, nobody, World({}).dial, lambda peer: True)
     with pytest.raises(RemoteError, match="nobody"):
         await finder.find(FAR)
 
