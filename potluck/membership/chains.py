@@ -16,6 +16,7 @@ from enum import Enum, auto
 from potluck.membership.records import NOTHING, Appoint, Dismiss, Entry, Rank, Record
 
 MAX_ENTRIES = 10_000  # of a chain, and of an appointment; the founder then opens another one
+MAX_BYTES = 4 << 20  # of an appointment, give or take a message
 MAX_CHAINS = 16  # of one appointment; ten times as many of the founder
 _MAX_HEADS = 64  # that one entry names; an entry has room for 120
 SHORT = 8  # bytes of a hash in comparisons
@@ -34,6 +35,7 @@ class Chain:
     rival: Record | None = None  # contradicts an entry: the chain is closed
     end: bytes = b""  # hash of the last entry that counts; empty: there may be more
     branch: list[Record] = field(default_factory=list)  # from `end` backwards, if that is not among the entries
+    num_bytes: int = 0  # of the entries, when they were last settled
 
     @property
     def is_mending(self) -> bool:
@@ -167,7 +169,7 @@ class Chains:
                 found.append(entries[count - 1])  # shows that the chain has a fork
             elif chain.rival is not None:
                 forked = entry_of(chain.rival).number
-                found += [*entries[min(count, forked) : forked + 1], chain.rival]
+                found += [*(entries[count:] if count <= forked else entries[forked : forked + 1]), chain.rival]
             else:
                 found += entries[count:]
         return found
@@ -194,10 +196,12 @@ class Chains:
         known = chain.entries
         if entry.number < len(known) and known[entry.number].hash == record.hash:
             return Place.KNOWN
+        if record.authors[0] != chain.author:
+            return Place.WORTHLESS
         if chain.is_mending:
             _, wanted = ahead.get(key, (0, chain.wanted))
-            return Place.NEW if record.hash == wanted else Place.WORTHLESS
-        if chain.end or chain.rival is not None or record.authors[0] != chain.author:
+            return Place.NEW if record.hash == wanted else Place.KNOWN  # of what was cut off, or comes again in order
+        if chain.end or chain.rival is not None:
             return Place.WORTHLESS
         count, head = ahead.get(key, (len(known), known[-1].hash))
         if entry.number > count:
@@ -232,8 +236,11 @@ class Chains:
         self._note_places()
 
     def _has_room(self, chain: Chain, count: int) -> bool:
-        others = self.of(chain.appointment).values() if chain.author != self.swarm_key else ()
-        return count < MAX_ENTRIES and sum(map(len, others)) < MAX_ENTRIES
+        if count >= MAX_ENTRIES or chain.author == self.swarm_key:
+            return count < MAX_ENTRIES
+        beside = [each for each in self._chains.values() if each.appointment == chain.appointment]
+        num_bytes = sum(each.num_bytes for each in beside)
+        return sum(len(each.entries) for each in beside) < MAX_ENTRIES and num_bytes < MAX_BYTES
 
     def _place_of_opening(self, record: Record, entry: Entry) -> Place:
         author, number = record.authors[0], len(self.of(entry.before))
@@ -247,6 +254,8 @@ class Chains:
 
     def _note_places(self) -> None:
         self._pasts = {}
+        for chain in self._chains.values():
+            chain.num_bytes = sum(len(record.data) for record in chain.entries)
         self._places = {
             record.hash: (key, number)
             for key, chain in self._chains.items()

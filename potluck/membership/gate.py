@@ -481,6 +481,11 @@ class MembersGate:
             return signer_of(self.roster.swarm_key, ticket, key, self._clock())
         return key
 
+    def _is_somebodys(self, peer: PeerId) -> bool:
+        """Return whether a peer is, or was, a computer of a person."""
+        key = public_key_of(peer)
+        return self.roster.owner(peer) is not None or (key is not None and self.roster.was_listed(key))
+
     def _is_removed_peer(self, peer: PeerId) -> bool:
         key = public_key_of(peer)
         return key is not None and self.roster.remover(key) is not None
@@ -491,7 +496,7 @@ class MembersGate:
         if self.roster.known(signer) is not None:
             self._remember(peer, signer)
             self._note_informant(peer)
-        elif peer in self._outsiders and not shown.ticket and signer not in self.roster.heard:  # was never a member's
+        elif peer in self._outsiders and not shown.ticket and not self.roster.was_listed(signer):
             self._plain.add(peer)
         else:
             raise stranger("the peer does not show that it belongs to the swarm")
@@ -548,7 +553,8 @@ class MembersGate:
         short = {answer.lacks[start : start + 8] for start in range(0, len(answer.lacks), 8)}
         missing = [*self.roster.chains.lacking(answer.heads or {}), *(item for item in kept if item.hash[:8] in short)]
         for piece in _pieces(missing):
-            await self._ask(peer, Exchange(records=piece))
+            if self._charge(peer, sum(map(len, piece)) // _ANSWER_BYTES):
+                await self._ask(peer, Exchange(records=piece))
         self._note_informant(peer)
 
     async def answer_roster(self, body: bytes, peer: PeerId) -> bytes:
@@ -637,7 +643,8 @@ class MembersGate:
                     self._lose([peer for peer in self._owners if peer not in connected])
             if asyncio.get_running_loop().time() > self._started_s + all_s:
                 all_s += _ALL_S
-                self._on_news([record.data for record in self.roster])  # some may not have been kept
+                for piece in _pieces([*self.roster]):
+                    self._on_news([*piece])  # some may not have been kept
             for peer in self._some(1):
                 try:
                     await self.compare(peer)
@@ -680,7 +687,7 @@ class MembersGate:
         for group in self.roster.groups(records):
             wanted, worthless, is_ahead = self.roster.sift(group, self._clock())
             is_behind |= is_ahead
-            if not self._charge(peer, worthless):
+            if not self._charge(peer, worthless + is_ahead):
                 raise _too_much()
             sizes = (1 + len(item.body.machines) if isinstance(item.body, Machines) else 2 for item in wanted)
             num_signatures = sum(sizes)
@@ -704,7 +711,7 @@ class MembersGate:
             return
         self._on_news([record.data for record in new])
         gone = [peer for peer in self._admitted if self.member(peer) is None]
-        gone += [peer for peer in self._plain if self._is_removed_peer(peer)]
+        gone += [peer for peer in self._plain if self._is_somebodys(peer)]
         self._lose(gone)
         if gone:
             log.info("%d nodes of people who are no members any more lose access", len(gone))

@@ -25,6 +25,7 @@ from potluck.membership.records import (
     Confirm,
     Content,
     Dismiss,
+    EndInvite,
     Rank,
     Record,
     Remove,
@@ -265,14 +266,18 @@ def tend(membership: Membership, machine: Identity, machine_name: str, now_s: fl
 def mend(members: Members) -> list[Content]:
     """Return what ends the founder's own chains that have a fork, at what this computer holds.
 
-    What it knows of the other branch is decided anew.
+    The entry that is known of the other branch is decided anew, unless the founder has decided otherwise since.
     """
     forked = members.chains.forked(NOTHING)
     contents: list[Content] = [Dismiss(NOTHING, dict(forked))] if forked else []
     for key, chain in members.chains:
-        rival = chain.rival.content if key in forked and chain.rival is not None else None
-        if rival is not None and not (isinstance(rival, Dismiss) and rival.appointment == NOTHING):
-            contents.append(rival)
+        rival = chain.rival if key in forked else None
+        if rival is None or rival.hash in members.chains.dismissals:
+            continue
+        if isinstance(rival.content, Confirm | Remove | Appoint | EndInvite | Seats) or (
+            isinstance(rival.content, Dismiss) and rival.content.appointment != NOTHING
+        ):
+            contents.append(rival.content)
     return contents
 
 

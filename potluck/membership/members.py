@@ -53,6 +53,7 @@ _RENEWALS, _RENEWALS_S = 4, 240  # lists of machines, and requests, of a person 
 _TICKET_S = 1200  # that a ticket lives at most, as far as clocks agree
 _MAX_LOOSE = 1000
 _MAX_HEARD = 50_000
+_DROPPED = b"dropped "  # before the keys of computers in `heard`, which are no people
 
 
 @dataclass(frozen=True, slots=True)
@@ -311,7 +312,8 @@ class Members:
         admins = [key for key, content in appointments if content.rank is Rank.ADMIN]
         if author == self.swarm_key:
             return True
-        offered = sum(offer.people for key, offer in self.invites.items() if self.inviters[key] == author)
+        own = [(key, offer) for key, offer in self.invites.items() if self.inviters[key] == author]
+        offered = sum(max(offer.people - self._taken[key], 0) for key, offer in own)
         offered += sum(offer.people for offer, record in self._loose.values() if record.authors[0] == author)
         in_question = chain.appointment if chain is not None else next(iter(admins), b"")
         seats: Seats = invite.content  # type: ignore[assignment]
@@ -402,8 +404,13 @@ class Members:
     def _note_dropped(self, machines: Machines, now_s: float) -> None:
         """Remember the computers that a person lists no longer, so that nobody takes them for meeting points."""
         before = self.machines_of(machines.person)
-        if before is not None and len(self.heard) < _MAX_HEARD:
-            self.heard |= {each.key: int(now_s) for each in before.machines if each not in machines.machines}
+        if before is not None and machines.person in self.people and len(self.heard) < _MAX_HEARD:
+            left = [each.key for each in before.machines if each not in machines.machines]
+            self.heard |= {_DROPPED + key: int(now_s) for key in left}
+
+    def was_listed(self, machine: bytes) -> bool:
+        """Return whether a member's list named this computer once."""
+        return _DROPPED + machine in self.heard
 
     def _load(self, records: Iterable[Record]) -> None:
         for group in self.groups(records):
@@ -478,7 +485,6 @@ class Members:
             yield from chain.entries
             return
         _, appointment = self.chains.appointments[chain.appointment]
-        offered: Counter[bytes] = Counter()
         for record in chain.entries:
             match record.content:
                 case Appoint() | Dismiss():
@@ -487,15 +493,10 @@ class Members:
                     is_enough = appointment.rank is Rank.ADMIN or self.is_public(invite)
                     if self.swarm_key == invite or person == chain.author or not is_enough:
                         continue
-                    offered[invite] -= offered[invite] > 0
                 case _ if appointment.rank is not Rank.ADMIN:
                     continue
-                case Seats() as seats:
-                    if seats.seed or offered.total() + seats.people > appointment.seats:
-                        continue
-                    offered[seats.invite] = seats.people
-                case EndInvite(invite=invite):
-                    del offered[invite]
+                case Seats(seed=seed) if seed:
+                    continue
             yield record
 
     def _open(self, appointment: bytes, offers: Iterable[Seats]) -> Iterator[Seats]:

@@ -201,7 +201,8 @@ class Membership:
         author, appointment = _author(self, members)
         new: list[Record] = []
         own, count = members.chains.of(appointment), len(contents)
-        opens = may_lag and len(members.people) > 1 and len(own) < MAX_CHAINS // 2
+        few = 5 * MAX_CHAINS if appointment == NOTHING else MAX_CHAINS // 2
+        opens = may_lag and len(members.people) > 1 and len(own) < few
         known = () if opens else self.chains
         chain = next((key for key in known if key in own and members.chains.next_place(key, count)), b"")
         place = members.chains.next_place(chain)

@@ -220,3 +220,15 @@ def test_a_restored_computer_numbers_its_list_after_the_newest_that_it_heard_of(
     assert LAPTOP.public_key in machines_of(shared(ana, restored)[0].members(), "Bob")
     assert len(machines_of(shared(ana, restored)[0].members(), "Bob")) == 5
     assert replace(restored, machines=b"").knowing(ana.members()).machines == bob.machines
+
+
+def test_computers_that_a_member_dropped_are_remembered_but_are_no_people(
+    founder_and_bob: tuple[Membership, Membership],
+) -> None:
+    ana, bob = founder_and_bob
+    machine = Identity.generate()
+    members = learned(ana.members(), [listing(bob, 2, agreeing(bob, machine))])
+    members = learned(members, [listing(bob, 3)])
+    assert members.was_listed(machine.public_key)
+    assert machine.public_key not in members.heard
+    assert not members.was_listed(Identity.generate().public_key)
