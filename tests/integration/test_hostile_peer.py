@@ -10,6 +10,7 @@ import itertools
 import os
 import signal
 import time
+from collections import Counter
 from collections.abc import AsyncIterator, Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -189,8 +190,9 @@ async def test_a_flood_of_large_calls_is_answered_one_by_one(hostile: HostilePee
     body = hostile.message(to_wire(Role.HIDDEN, hidden_states(1, 2000)))  # half a megabyte
     flood = [asyncio.create_task(hostile.ask(protocols.FORWARD, body)) for _ in range(150)]
     await witness.generates_the_same()
-    answers = set(await asyncio.gather(*flood))
-    assert answers <= {None, Code.BUSY, Code.UNREACHABLE}, "whoever was refused too often lately is thrown out"
+    answers = Counter(await asyncio.gather(*flood))
+    assert answers.pop(Code.UNREACHABLE, 0) <= 5, "who is refused has a second to read why; this process computes then"
+    assert answers.keys() <= {None, Code.BUSY}
 
 
 async def test_open_streams_of_several_people_take_no_more_than_their_share(
