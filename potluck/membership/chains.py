@@ -108,6 +108,10 @@ class Chains:
         """Return the entries written under an appointment, by chain; NOTHING: the founder's."""
         return {key: chain.entries for key, chain in self._chains.items() if chain.appointment == appointment}
 
+    def most_of(self, author: bytes) -> int:
+        """Return how many chains a leader may open under one appointment."""
+        return (10 if author == self.swarm_key else 1) * MAX_CHAINS
+
     def appointments_of(self, person: bytes) -> dict[bytes, Appoint]:
         """Return the appointments of a person that were not ended, by hash."""
         return {
@@ -234,6 +238,8 @@ class Chains:
         self._note_appointments()
         self._cut_others()
         self._note_places()
+        for chain in self._chains.values():
+            chain.num_bytes = sum(len(record.data) for record in chain.entries)
 
     def _has_room(self, chain: Chain, count: int) -> bool:
         if count >= MAX_ENTRIES or chain.author == self.swarm_key:
@@ -249,13 +255,10 @@ class Chains:
         ends = self._ends.get(entry.before)
         if author != appointed or (ends is not None and record.hash not in ends):
             return Place.WORTHLESS
-        has_room = number < (10 * MAX_CHAINS if author == self.swarm_key else MAX_CHAINS) or ends is not None
-        return Place.NEW if has_room else Place.KNOWN
+        return Place.NEW if ends is not None or number < self.most_of(author) else Place.KNOWN
 
     def _note_places(self) -> None:
         self._pasts = {}
-        for chain in self._chains.values():
-            chain.num_bytes = sum(len(record.data) for record in chain.entries)
         self._places = {
             record.hash: (key, number)
             for key, chain in self._chains.items()

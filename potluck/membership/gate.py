@@ -357,7 +357,7 @@ class MembersGate:
         if is_known:
             return shown
         own = self._membership
-        person = own.person(self.roster, self._identity.public_key)
+        person = self._own()
         machines = own.machines if person is None else self.roster.list_of(person.key) or own.machines
         shown = msgspec.structs.replace(shown, machines=machines, application=own.application, invite=own.invite)
         left = MAX_PRESENTATION_BYTES - len(encode(shown)) - 16
@@ -444,7 +444,7 @@ class MembersGate:
             raise stranger("the invite has been used up")
         if not is_signed(roster.swarm_key, record):
             raise stranger("the application is not in order")
-        own = self._membership.person(roster, self._identity.public_key)
+        own = self._own()
         if roster.is_public(invite):
             if own is None or not own.may_enrol:
                 await self._carry(shown, place)
@@ -469,9 +469,13 @@ class MembersGate:
                 raise RemoteError(Code.BUSY, "an enroller lets you in in a moment", retry_after_s=_RETRY_S)
         raise refusal
 
+    def _own(self) -> Person | None:
+        """Return the person whose node this is, as others know them."""
+        return self._membership.person(self.roster, self._identity.public_key)
+
     def _is_member(self) -> bool:
-        person = self._membership.person(self.roster, self._identity.public_key)
-        return person is not None and not person.is_guest
+        own = self._own()
+        return own is not None and not own.is_guest
 
     def _signer_of(self, peer: PeerId, ticket: bytes) -> bytes:
         key = public_key_of(peer)
@@ -521,7 +525,7 @@ class MembersGate:
 
     def _wait_for_removals(self, asking: Person) -> None:
         """Raises RemoteError BUSY while this node may not know yet that somebody has been removed."""
-        own, founder = self._membership.person(self.roster, self._identity.public_key), self.roster.founder
+        own, founder = self._own(), self.roster.founder
         told = self._informants - {asking.key}
         is_told = founder is not None and (founder in (own, asking) or founder.key in told)
         waited_s = asyncio.get_running_loop().time() - self._started_s
@@ -605,7 +609,7 @@ class MembersGate:
         """
         if person is not None and self.roster.is_on_probation(person, self._clock()):
             raise stranger("somebody on probation brings nobody")
-        own = self._membership.person(self.roster, self._identity.public_key)
+        own = self._own()
         if own is None or not own.may_enrol:
             raise stranger("this node lets nobody in")
         place = message.place if person is None else f"through {person.id}"

@@ -442,8 +442,7 @@ class Members:
     def _settle_decisions(self) -> None:
         removals: dict[tuple[bytes, Remove], Record] = {}  # the last one of each chain, whose author had seen most
         choices: dict[bytes, Record] = {}  # likewise
-        firsts: dict[bytes, dict[bytes, Record]] = {}  # of each person, the first confirmation of each chain
-        used: dict[bytes, list[Seats]] = {}  # by appointment
+        offers: dict[bytes, list[Seats]] = {}  # by appointment
         self._confirmations = {}
         self._offers, self.inviters, self._ended = {}, {}, set()
         for key, chain in self.chains:
@@ -451,25 +450,24 @@ class Members:
                 match record.content:
                     case Confirm() as confirm:
                         self._confirmations.setdefault(confirm.person, []).append(record)
-                        firsts.setdefault(confirm.person, {}).setdefault(key, record)
                     case Remove() as removal:
                         removals[key, removal] = record
                     case Seats() as seats if seats.invite not in self._offers:
                         self._offers[seats.invite] = seats
                         self.inviters[seats.invite] = chain.author
-                        used.setdefault(chain.appointment, []).append(seats)
+                        offers.setdefault(chain.appointment, []).append(seats)
                     case EndInvite() as end:
                         self._ended.add(end.invite)
                     case Choose():
                         choices[key] = record
         self._confirmed = {
-            person: self.chains.first([*found.values()]).content  # type: ignore[misc]
-            for person, found in firsts.items()
+            person: self.chains.first(_first_of_chains(found)).content  # type: ignore[misc]
+            for person, found in self._confirmations.items()
         }
         over = self._offers.keys() | self._ended
         self._loose = {key: it for key, it in self._loose.items() if key not in over and self._may_offer(it[1])}
         self._taken = Counter(confirm.invite for confirm in self._confirmed.values())
-        self.invites = {seats.invite: seats for key, offers in used.items() for seats in self._open(key, offers)}
+        self.invites = {seats.invite: seats for key, made in offers.items() for seats in self._open(key, made)}
         self.choice = self.chains.latest([*choices.values()]).content if choices else None  # type: ignore[assignment]
         self._removals, self._machine_removals = {}, {}
         for (_, removal), record in removals.items():
@@ -567,6 +565,11 @@ class Members:
         seats = self._offers.get(invite)
         is_open = seats is not None and bool(seats.seed) and public_key(seats.seed) == invite
         return is_open and self.inviters.get(invite) == self.swarm_key
+
+
+def _first_of_chains(records: Sequence[Record]) -> list[Record]:
+    """Return the first entry of each chain; those after it cannot come before it."""
+    return [*{record.chain: record for record in reversed(records)}.values()]
 
 
 def _is_newer(record: Record, before: Record) -> bool:

@@ -16,7 +16,6 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from msgspec import Meta
 
 from potluck.errors import UsageError
-from potluck.membership.chains import MAX_CHAINS
 from potluck.membership.identity import Identity
 from potluck.membership.members import MAX_MACHINES, Members, Person
 from potluck.membership.records import (
@@ -201,8 +200,8 @@ class Membership:
         author, appointment = _author(self, members)
         new: list[Record] = []
         own, count = members.chains.of(appointment), len(contents)
-        few = 5 * MAX_CHAINS if appointment == NOTHING else MAX_CHAINS // 2
-        opens = may_lag and len(members.people) > 1 and len(own) < few
+        is_far_from_full = len(own) < members.chains.most_of(_public(author)) // 2
+        opens = may_lag and len(members.people) > 1 and is_far_from_full
         known = () if opens else self.chains
         chain = next((key for key in known if key in own and members.chains.next_place(key, count)), b"")
         place = members.chains.next_place(chain)

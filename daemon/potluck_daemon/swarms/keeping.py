@@ -61,15 +61,14 @@ class MembersKeeper:
     ) -> tuple[Membership, list[Record], bool]:
         """Write what a leader decides, see `JoinedSwarms.lead`. The last value is whether others are told now."""
         async with self._turns:
-            may_lag = not (self._supervisor.is_joined and self._is_served(name))
-            lead = partial(self._configuration.swarms.lead, name, decide, may_lag=may_lag)
+            lead = partial(self._configuration.swarms.lead, name, decide, may_lag=not self._has_reached(name))
             membership, new = await asyncio.to_thread(lead)
         return membership, new, self.publish(name, [record.data for record in new])
 
     def publish(self, name: str, records: Sequence[bytes]) -> bool:
         """Have a running node tell others what is new in the file. Return whether one runs."""
         self._configuration.reload_if_changed()
-        is_known = self._is_served(name) and self._supervisor.is_joined
+        is_known = self._has_reached(name)
         if is_known and records:
             self._supervisor.tell(Members(tuple(records)))
         return is_known
@@ -83,9 +82,10 @@ class MembersKeeper:
         """Finish what was begun."""
         await self._tasks.wait()
 
-    def _is_served(self, name: str) -> bool:
+    def _has_reached(self, name: str) -> bool:
+        """Return whether a node of this computer is among the members of a swarm."""
         served = self._configuration.swarm
-        return served is not None and served.name == name
+        return served is not None and served.name == name and self._supervisor.is_joined
 
     @property
     def _is_due(self) -> bool:
