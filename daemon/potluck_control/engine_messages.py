@@ -209,6 +209,24 @@ class FilesChanged:
 
 
 @dataclass(frozen=True, slots=True)
+class Confirmed:
+    """A leader's engine found that a report about another computer is right. `report`: its hash in hexadecimal."""
+
+    report: str
+
+
+@dataclass(frozen=True, slots=True)
+class Examined:
+    """The engine has loaded its weights anew, because others got wrong results from it.
+
+    Attributes:
+        damaged: a weight that was not in memory as it is in the files; empty: all were right.
+    """
+
+    damaged: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class Failed:
     """The engine could not start or go on, and exits."""
 
@@ -295,6 +313,8 @@ EngineEvent = (
     | Offline
     | Freed
     | FilesChanged
+    | Confirmed
+    | Examined
     | Failed
 )
 OnEvent = Callable[[EngineEvent], None]

@@ -45,6 +45,7 @@ from potluck_engine.memory.private_adapters import HeldAdapter
 from potluck_engine.pushing import Pushes
 from potluck_engine.quotes import quote
 from potluck_engine.span_state import SpanState
+from potluck_engine.wrong_results import Trials
 
 T = TypeVar("T")
 
@@ -60,6 +61,7 @@ class Handlers:
     host: Host
     version: str
     foreign: ForeignPeers | None = None
+    trials: Trials | None = None  # None: nobody is to know of them
     _large_calls: int = field(default=0, init=False)
     _will_trim: bool = field(default=False, init=False)
     _pushes: Pushes = field(init=False)
@@ -227,6 +229,8 @@ class Handlers:
         packs = request.packs and can_pack(request.hidden.shape[-1])
         if priority is Priority.FORWARD:
             output = computed.value
+            if isinstance(request, ForwardRequest) and request.report and self.trials is not None:
+                self.trials.hear(request, output, state.format)
             if not packs:
                 return TensorReply((output,), timing)
             rounded, packed = await in_thread_if_large(output.nbytes, lambda: pack(output))

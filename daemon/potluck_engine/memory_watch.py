@@ -46,6 +46,11 @@ class MemoryWatch:
         return ""
 
 
+def checksums(module: nn.Module) -> dict[str, int]:
+    """Return the sum of each parameter, by name."""
+    return {name: checksum(parameter.detach()) for name, parameter in module.named_parameters()}
+
+
 def checksum(weights: Tensor) -> int:
     """Return a sum over all bytes of a tensor, computed where it is."""
     if not weights.numel():

@@ -21,7 +21,7 @@ from potluck_control.network_report import NetworkCaps, NetworkReport
 from potluck.checkpoint.fetching import FETCHING
 from potluck.directory import Directory, record_checks
 from potluck.errors import PotluckError
-from potluck.membership.gate import MembersGate, OnNews, ignore_news
+from potluck.membership.gate import OnNews, ignore_news
 from potluck.membership.identity import Identity
 from potluck.p2p.config import HostConfig, OnMet, OnNearby, ignore_leader, ignore_met, ignore_nearby
 from potluck.p2p.joining import OnWaiting, ignore_waiting
@@ -57,7 +57,6 @@ class ServingHost(Host, Protocol):
     """What an engine needs of its host."""
 
     identity: Identity
-    members: MembersGate | None
     uploads: Pacer
     downloads: Pacer
 

@@ -34,6 +34,7 @@ from potluck_engine.memory.spilling import default_folder
 from potluck_engine.node import Node
 from potluck_engine.receipts import Tabs
 from potluck_engine.span_state import SpanState
+from potluck_engine.wrong_results import Trials
 
 log = logging.getLogger(__name__)
 
@@ -44,12 +45,25 @@ _CHECK_TIMEOUT_S = 600.0  # the first token through blocks that may have to be r
 class EngineRuntime:
     """The threads and handlers of one engine."""
 
-    def __init__(self, spec: LaunchSpec, node: Node, tabs: Tabs, on_device_lost: Callable[[Exception], None]) -> None:
-        """Args: on_device_lost: called on a computing thread, once, when the GPU can compute nothing any more."""
+    def __init__(
+        self,
+        spec: LaunchSpec,
+        node: Node,
+        tabs: Tabs,
+        on_device_lost: Callable[[Exception], None],
+        on_confirmed: Callable[[bytes], None],
+    ) -> None:
+        """Store what `serve` needs.
+
+        Args:
+            on_device_lost: called on a computing thread, once, when the GPU can compute nothing any more.
+            on_confirmed: see `Trials`.
+        """
         self._spec = spec
         self._watch = DeviceWatch(torch.device(spec.device), on_device_lost)
         self._node = node
         self._tabs = tabs
+        self._on_confirmed = on_confirmed
         self._handlers: Handlers | None = None  # registered once in the life of a host
         self._threads = self._new_threads()
 
@@ -155,7 +169,8 @@ class EngineRuntime:
     async def _handlers_of(self, state: SpanState) -> Handlers:
         if self._handlers is None:
             host = self._node.host
-            self._handlers = Handlers(state, host, version("potluck"), adapter_for(self._spec.swarm))
+            trials = Trials(host, self._on_confirmed)
+            self._handlers = Handlers(state, host, version("potluck"), adapter_for(self._spec.swarm), trials)
             await self._handlers.register()
         self._handlers.state = state
         return self._handlers

@@ -19,6 +19,7 @@ import asyncio
 import contextlib
 import gc
 import logging
+import math
 import time
 from collections.abc import Callable, Iterable
 from functools import partial
@@ -38,7 +39,7 @@ from potluck.membership.gate import OnNews, ignore_news
 from potluck.p2p.config import OnMet, ignore_leader, ignore_met
 from potluck.protocol.blocks import Span
 from potluck.protocol.records import LiveServer
-from potluck.tasks import cancel_and_wait
+from potluck.tasks import BackgroundTasks, cancel_and_wait
 from potluck_engine.announcing import Announcements
 from potluck_engine.block_loader import BlockLoader
 from potluck_engine.file_watch import INTERVAL_S, FileWatch
@@ -47,7 +48,7 @@ from potluck_engine.in_thread import in_thread
 from potluck_engine.loaded_blocks import trim_memory
 from potluck_engine.loading import open_for_swarm
 from potluck_engine.measure import Speed
-from potluck_engine.memory_watch import MemoryWatch
+from potluck_engine.memory_watch import MemoryWatch, checksums
 from potluck_engine.node import Node, StartHost
 from potluck_engine.phases import Announced, Idle, InService, PinnedSpan
 from potluck_engine.pinned_files import MemberSource
@@ -57,13 +58,16 @@ from potluck_engine.receipts import Tabs
 from potluck_engine.runtime import EngineRuntime
 from potluck_engine.span_state import SpanState
 from potluck_engine.speed_cache import SpeedCache, speed_key
+from potluck_engine.wrong_results import reports_in
 
 log = logging.getLogger(__name__)
 
 Loading = asyncio.Task[tuple[Checkpoint, BlockSpan]]
 
 _STABLE_S = 60.0  # a device that fails sooner after it came back isn't worth another try
+_EXAMINE_WAIT_S = 20.0  # for sessions to end before the weights are loaded anew
 _IDLE_WAIT_S = 600.0  # for a moment without sessions in which connections may end
+_EXAMINE_AGAIN_S = 6 * 3600.0  # so that nobody can keep a server from its work by reports
 _LOAD_AGAIN_S = 5.0  # after files were found wrong, so that their writer can finish
 
 
@@ -87,15 +91,21 @@ class Engine:
         self.node = Node(
             spec,
             start_host,
-            on_news,
+            self._hear_news,
             on_leader,
             on_met,
             on_waiting=lambda why: on_event(events.Waiting(why)),
             on_nearby=lambda why_not, found: on_event(events.Nearby(why_not, found)),
         )
         self.loader = BlockLoader(spec)
-        self.runtime = EngineRuntime(spec, self.node, self.tabs, self._lose_device)
+        self.runtime = EngineRuntime(
+            *(spec, self.node, self.tabs, self._lose_device),
+            on_confirmed=lambda report: on_event(events.Confirmed(report.hex())),
+        )
         self._on_event = on_event
+        self._on_news = on_news
+        self._examined_s = -math.inf
+        self._background = BackgroundTasks()
         self._speeds = SpeedCache(user_places().cache / "speeds.json")
         self._phase: Idle | Announced = Idle()
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -166,6 +176,7 @@ class Engine:
     async def stop(self) -> None:
         """Leave the swarm and end everything that was started. Idempotent."""
         await cancel_and_wait(self._watching_ranks, self._fetching_ends, *self._watching_files)
+        await self._background.cancel()
         await self.node.stop_measuring()
         phase = self._phase
         if isinstance(phase, Announced):
@@ -321,10 +332,14 @@ class Engine:
         self._on_event(events.Online(self.node.peer_id, await self.node.host.addresses(), span, seconds))
         phase.mover.start(phase.state)
 
-    async def _bring_back(self, phase: InService) -> None:
-        """Bring up the span that was served before, with the same weights, or wait for its files."""
+    async def _bring_back(self, phase: InService, *, loads: bool = False) -> None:
+        """Bring up the span that was served before, with the same weights, or wait for its files.
+
+        Args:
+            loads: read the weights from their files in any case.
+        """
         blocks = phase.state.blocks
-        if blocks.is_restorable and not self._lacks_files:
+        if blocks.is_restorable and not self._lacks_files and not loads:
             take = partial(self.runtime.take_back, phase.state)
         else:
             take = partial(self.loader.load_same, phase.checkpoint, blocks.whole)
@@ -372,6 +387,38 @@ class Engine:
                     self._broken.put_nowait(worse)
                     raise
                 raise  # so that the caller doesn't try it again at once
+
+    def _hear_news(self, news: list[bytes]) -> None:
+        """Pass on what is new of the members. If somebody reports this computer, look at its weights."""
+        self._on_news(news)
+        is_due = time.monotonic() - self._examined_s >= _EXAMINE_AGAIN_S
+        if is_due and self.node.is_joined and reports_in(news, self.node.host.identity.public_key):
+            self._examined_s = time.monotonic()
+            self._background.start(self._examine())
+
+    async def _examine(self) -> None:
+        """Load the weights anew, because somebody got wrong results, and compare them with what was in memory."""
+        async with self._changing:
+            phase = self._phase
+            if not isinstance(phase, InService) or phase.state.admission.leaving:
+                return  # whatever is loaded next is loaded anew
+            log.warning("a member reports that this computer returns wrong results; the weights are loaded anew")
+            sums = await _sums_of(phase.state.blocks.whole)
+            await phase.mover.stop()
+            await self._refuse_new(phase)
+            await self._leave_directory(phase)
+            await phase.state.sessions.wait_gone(timeout_s=_EXAMINE_WAIT_S)
+            await self.runtime.give_up(phase.state, closes_all=True)
+            try:
+                await self._bring_back(phase, loads=True)
+            except PotluckError as error:
+                self._broken.put_nowait(error)
+                return
+            after = {} if self._lacks_files else await _sums_of(self._in_service().state.blocks.whole)
+        damaged = next((name for name, total in after.items() if sums.get(name, total) != total), "")
+        if damaged:
+            log.error("the weights %s were damaged in memory", damaged)
+        self._on_event(events.Examined(damaged))
 
     async def _watch_ranks(self) -> None:
         """Bring the span up again with new processes when a device is lost. Raises PotluckError if that fails."""
@@ -497,6 +544,11 @@ class Engine:
                 *(placement.device_bytes, placement.streamed_bytes, str(placement)),
             )
         )
+
+
+async def _sums_of(blocks: BlockSpan) -> dict[str, int]:
+    """Return the sums of the weights in memory, by name; none of blocks that stream through slots."""
+    return {} if blocks.weights.stream is not None else await asyncio.to_thread(checksums, blocks.decoder)
 
 
 async def _is_unreadable(stream: SlotStream, *, is_suspect: bool) -> bool:

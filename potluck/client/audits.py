@@ -13,7 +13,7 @@ import logging
 import os
 import uuid
 from collections import defaultdict
-from collections.abc import Callable, Collection
+from collections.abc import Collection
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -41,11 +41,14 @@ from potluck.client.history import History
 from potluck.client.hop import Hop
 from potluck.client.packing import speaks_packed
 from potluck.client.report import AuditReport
+from potluck.client.reports import Evidence, Reports
 from potluck.client.servers import Servers
 from potluck.client.stateless import forward_at
 from potluck.errors import PotluckError
+from potluck.membership.reports import WrongResults
+from potluck.p2p.network import Host
 from potluck.protocol.blocks import PeerId, PersonId, Span
-from potluck.protocol.messages import SessionOpening
+from potluck.protocol.messages import ForwardRequest, SessionOpening
 from potluck.protocol.records import NumberFormat, ServerRecord
 from potluck.routing import Needs, RouteHop
 from potluck.tasks import BackgroundTasks
@@ -90,7 +93,7 @@ class Audits:
         servers: Servers,
         calls: Calls,
         config: ClientConfig,
-        person_of: Callable[[PeerId], PersonId | None],
+        host: Host,
         rng: np.random.Generator,
         *,
         has_experts: bool,
@@ -100,9 +103,10 @@ class Audits:
         self._servers = servers
         self._calls = calls
         self._config = config
-        self._person_of = person_of
+        self._person_of = host.person_of
         self._rng = rng
         self._used: set[PeerId] = set()  # servers of this client's sessions
+        self._reports = Reports(host, servers, calls, self._used, config.audits)
         self._clean: defaultdict[PersonId, int] = defaultdict(int)  # audits without a disagreement, by person
         self._honest = HonestDifferences(has_experts=has_experts)
         self._running = 0
@@ -127,6 +131,7 @@ class Audits:
     async def close(self) -> None:
         """End all audits that are under way."""
         await self._background.cancel()
+        await self._reports.close()
 
     def _case(self, hop: Hop, person: PersonId, window: int) -> _Case:
         row = int(self._rng.integers(hop.history.batch))
@@ -222,11 +227,19 @@ class Audits:
             _log.warning("blocks %s: four servers are of two opinions", case.part.span)
             return
         self.report.undecided -= 1
-        if outsider is Outsider.AUDITED:
-            self._leave(case.part.server.record, case.person)
-        else:
+        is_audited = outsider is Outsider.AUDITED
+        wrong, person, right = (case.part, case.person, other) if is_audited else (auditor, other, case.person)
+        if not is_audited:
             self._clean[case.person] += 1
-            self._leave(auditor.server.record, other)
+        self._leave(wrong.server.record, person)
+        repeated_by = [each for each in (right, self._person_of(third.peer_id)) if each is not None]
+        tokens = case.inputs.shape[1] - WINDOW_TOKENS, case.inputs.shape[1]
+        blocks = case.part.span.start, case.part.span.end
+        errors = found.claims.most, limit.most
+        self._reports.send(
+            WrongResults(wrong.peer_id, blocks, tokens, tuple(repeated_by), *errors),
+            Evidence(case.part.span, self._request(case), case.needs),
+        )
 
     async def _is_backed(
         self, case: _Case, asked: Collection[PersonId | None], seed: bytes, lone: Window, limit: Apart
@@ -270,6 +283,10 @@ class Audits:
         owned = [(peer, person) for peer in able if (person := self._person_of(peer)) is not None]
         chosen = choose_auditor(owned, unwanted, seed)
         return None if chosen is None else able[chosen]
+
+    def _request(self, case: _Case) -> ForwardRequest:
+        """Return the forward that repeats a window."""
+        return ForwardRequest(case.opening.prefix, case.part.span, case.inputs, caller=case.opening.caller)
 
     async def _prefill(self, case: _Case, hop: RouteHop) -> Tensor:
         """Return the window as `hop` computes it in one stateless forward. Raises RemoteError."""

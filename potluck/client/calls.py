@@ -34,7 +34,7 @@ _OWN_CODING: SessionCoding = sessions
 
 _KEPT_UPLOADS = 256  # of which it is remembered that a server has them
 
-_MAX_FRAME_BYTES = 512 << 20
+MAX_FRAME_BYTES = 512 << 20
 """Bounds the memory that an answer can take; its shape is checked before it is decoded."""
 
 
@@ -103,7 +103,7 @@ class Calls:
         protocol = protocols.FORWARD if isinstance(request, ForwardRequest) else protocols.BACKWARD
         stream = await self._open(peer, protocol)
         try:
-            return await self.patiently(peer, _exchange(stream, request))
+            return await self.patiently(peer, exchange(stream, request))
         finally:
             self.close_soon(stream)
 
@@ -202,7 +202,7 @@ class Calls:
 
     async def _open(self, peer: PeerId, protocol: str) -> Stream:
         return await self._host.open_stream(
-            peer, protocol, timeout_s=self._config.connect_timeout_s, max_frame_bytes=_MAX_FRAME_BYTES
+            peer, protocol, timeout_s=self._config.connect_timeout_s, max_frame_bytes=MAX_FRAME_BYTES
         )
 
 
@@ -213,7 +213,8 @@ async def _send_upload(stream: Stream, upload: AdapterUpload) -> None:
         raise RemoteError(Code.UNREACHABLE, "the server closed the stream before it had the adapter")
 
 
-async def _exchange(stream: Stream, request: CallRequest) -> TensorReply:
+async def exchange(stream: Stream, request: CallRequest) -> TensorReply:
+    """Send a stateless call over a new stream and return the answer. Raises RemoteError."""
     for frame in encode_call(request):
         await stream.send(*frame)
     joiner = ReplyJoiner(request)

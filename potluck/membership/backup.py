@@ -44,4 +44,4 @@ def _short(membership: Membership) -> Membership:
     """Leave out what members will tell anew. Where it is restored, leaders open chains of their own."""
     size = sum(map(len, membership.records))
     records = membership.records if size <= _MAX_RECORDS_BYTES else ()
-    return replace(membership, records=records, chains=())
+    return replace(membership, records=records, reports=(), chains=())

@@ -60,6 +60,7 @@ from potluck.membership.records import (
     read_all,
     read_record,
 )
+from potluck.membership.reports import WrongResults, write_report
 from potluck.protocol.blocks import PeerId, PersonId
 from potluck.protocol.codes import Code, RemoteError
 from potluck.tasks import BackgroundTasks, cancel_and_wait
@@ -262,6 +263,12 @@ class MembersGate:
         """Return the member or guest behind a peer, or None."""
         signer = self._owners.get(peer)
         return self.roster.owner(peer) if signer is None else self.roster.known(signer)
+
+    @property
+    def is_leaders(self) -> bool:
+        """Return whether this node is the founder's or an admin's."""
+        own = self._own()
+        return own is not None and own.may_lead
 
     def payer_of(self, peer: PeerId, /) -> PersonId | None:
         return PersonId(f"meeting point {peer}") if peer in self._plain else self.person_of(peer)
@@ -538,6 +545,18 @@ class MembersGate:
         """Learn what was signed or kept on this computer, and tell others."""
         self._keep(self.roster.learn(read_all([*records]), self._clock()))
 
+    def report(self, found: WrongResults) -> bytes:
+        """Report wrong results to the swarm in the name of this node's person. Return the record.
+
+        It is empty where nobody would keep it: guests cannot report, nor can anybody report meeting points.
+        """
+        own, machine = self._own(), public_key_of(found.peer_id)
+        if own is None or own.is_guest or machine is None or self.roster.owner_of_key(machine) is None:
+            return b""
+        record = write_report(self.roster.swarm_key, own.key, machine, found, self.signing_key, self._clock())
+        self._keep(self.roster.take([record], self._clock()))
+        return record.data
+
     async def compare(self, peer: PeerId, *, gives: bool = True) -> None:
         """Take what we lack, and give a member what it lacks. Raises RemoteError.
 
@@ -647,7 +666,7 @@ class MembersGate:
                     self._lose([peer for peer in self._owners if peer not in connected])
             if asyncio.get_running_loop().time() > self._started_s + all_s:
                 all_s += _ALL_S
-                for piece in _pieces([*self.roster]):
+                for piece in _pieces([*self.roster, *self.roster.reports]):
                     self._on_news([*piece])  # some may not have been kept
             for peer in self._some(1):
                 try:

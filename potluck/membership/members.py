@@ -8,6 +8,7 @@ place; no time is believed:
 - A person's latest list of machines counts, without those that a leader removed. A machine that agreed to be listed by
   several people belongs to the one with the smaller key, members before guests.
 - Guests are those with an application for a free seat of an invite. Each node has its own.
+- A member's reports about computers are kept, a few of each member, and nothing follows from them.
 
 `sift` says which records are worth checking a signature for, `take` keeps those that were checked. No I/O, no clock.
 """
@@ -23,6 +24,7 @@ from potluck.membership.chains import SHORT, Ahead, Chain, Chains, Heads, Place
 from potluck.membership.identity import public_key_of
 from potluck.membership.records import (
     MAX_MACHINES,
+    MAX_REPORTS,
     NOTHING,
     Application,
     Appoint,
@@ -36,6 +38,7 @@ from potluck.membership.records import (
     Rank,
     Record,
     Remove,
+    Report,
     Request,
     Seats,
     is_signed,
@@ -49,7 +52,9 @@ __all__ = ["MAX_MACHINES", "Members", "Person"]
 
 PROBATION_S = 7 * 86_400
 GUEST_LIVES_S = 30 * 86_400
-_RENEWALS, _RENEWALS_S = 4, 240  # lists of machines, and requests, of a person in so many seconds
+REPORT_LIVES_S = 30 * 86_400
+_CLOCKS_S = 86_400  # how far ahead a clock may be
+_RENEWALS, _RENEWALS_S = 4, 240  # lists of machines, requests, and reports, of a person in so many seconds
 _TICKET_S = 1200  # that a ticket lives at most, as far as clocks agree
 _MAX_LOOSE = 1000
 _MAX_HEARD = 50_000
@@ -108,6 +113,7 @@ class Members:
         self._applications: dict[bytes, Record] = {}  # by person
         self._met_s: dict[bytes, float] = {}  # when guests last applied here in person
         self._requests: dict[bytes, Record] = {}  # by person
+        self._reports: dict[tuple[bytes, bytes], Record] = {}  # by person and computer
         self._loose: dict[bytes, tuple[Seats, Record]] = {}  # invites that newcomers brought, ahead of the chain
         self._removals: dict[bytes, Record] = {}  # of people
         self._machine_removals: dict[tuple[bytes, bytes], Record] = {}  # of (person, machine)
@@ -122,7 +128,7 @@ class Members:
             self._load(map(read_record, records))
 
     def __iter__(self) -> Iterator[Record]:
-        """Iterate over all records, so that each comes after what it needs."""
+        """Iterate over all records but reports, so that each comes after what it needs."""
         for _, chain in self.chains:
             yield from chain.entries
             if chain.rival is not None:
@@ -214,6 +220,11 @@ class Members:
             return None
         return record.body.machine
 
+    @property
+    def reports(self) -> Sequence[Record]:
+        """Return what members reported about each other's computers."""
+        return [*self._reports.values()]
+
     # -- what leaders wrote --------------------------------------------------------------------------------------------
 
     def only_confirmed_by(self, entries: Iterable[Record]) -> list[Person]:
@@ -253,8 +264,12 @@ class Members:
     def _claim(self, record: Record, claimed: Counter[bytes]) -> bool:
         """Return whether a record of a batch may be new beside those before it: before any signature is checked."""
         body = record.body
-        assert isinstance(body, Machines | Application | Request)
-        key, limit = (body.invite, self.free_seats(body.invite)) if isinstance(body, Application) else (body.person, 1)
+        assert isinstance(body, Machines | Application | Request | Report)
+        key, limit = body.person, 1
+        if isinstance(body, Application):
+            key, limit = body.invite, self.free_seats(body.invite)
+        elif isinstance(body, Report):
+            key, limit = b"report" + body.person, MAX_REPORTS
         claimed[key] += 1
         return claimed[key] <= limit
 
@@ -263,20 +278,22 @@ class Members:
         new: list[Record] = []
         for group in self.groups(records):
             taken = [record for record in group if self._put(record, now_s)]
-            if any(not isinstance(record.body, Request) for record in taken):
+            if any(not isinstance(record.body, Request | Report) for record in taken):
                 self._settle(now_s)
             new += taken
         return new
 
     def groups(self, records: Iterable[Record]) -> Sequence[list[Record]]:
         """Split records into what has to be taken one after the other: the founder's entries first."""
-        parts: tuple[list[Record], list[Record], list[Record], list[Record]] = ([], [], [], [])
+        parts: tuple[list[Record], ...] = ([], [], [], [], [])
         for record in records:
             match record.body:
                 case Entry():
                     parts[0 if record.authors[0] == self.swarm_key else 1].append(record)
                 case Application():
                     parts[2].append(record)
+                case Report():
+                    parts[4].append(record)
                 case _:
                     parts[3].append(record)
         return parts
@@ -325,15 +342,17 @@ class Members:
     @property
     def short_hashes(self) -> bytes:
         """Return the beginnings of the hashes of all records outside chains."""
-        kept = (self._lists, self._applications, self._requests)
-        return b"".join(record.hash[:SHORT] for records in kept for record in records.values())
+        return b"".join(record.hash[:SHORT] for record in self._outside_chains())
 
     def others_than(self, short_hashes: bytes) -> tuple[list[Record], bytes]:
         """Return the records outside chains that a node with these short hashes lacks, and the hashes lacking here."""
         theirs = {short_hashes[start : start + SHORT] for start in range(0, len(short_hashes), SHORT)}
-        kept = [record for records in (self._applications, self._lists, self._requests) for record in records.values()]
-        ours = {record.hash[:SHORT]: record for record in kept}
+        ours = {record.hash[:SHORT]: record for record in self._outside_chains()}
         return [record for key, record in ours.items() if key not in theirs], b"".join(theirs - ours.keys())
+
+    def _outside_chains(self) -> Iterator[Record]:
+        for kept in (self._applications, self._lists, self._requests, self._reports):
+            yield from kept.values()
 
     # -- where a record belongs ----------------------------------------------------------------------------------------
 
@@ -348,6 +367,8 @@ class Members:
                 return self._place_of_application(record, body, now_s)
             case Request():
                 return self._place_of_request(record, body, now_s)
+            case Report():
+                return self._place_of_report(record, body, now_s)
         return Place.WORTHLESS
 
     def _place_of_list(self, record: Record, machines: Machines, now_s: float) -> Place:
@@ -360,7 +381,7 @@ class Members:
             return Place.WORTHLESS
         return Place.NEW if self._is_due(machines, now_s) else Place.WORTHLESS
 
-    def _is_due(self, body: Machines | Request, now_s: float) -> bool:
+    def _is_due(self, body: Machines | Request | Report, now_s: float) -> bool:
         """Return whether a person did not renew this too often."""
         times = self._renewed_s.get((body.person, type(body)), [])
         return len(times) < _RENEWALS or now_s >= times[0] + _RENEWALS_S
@@ -383,6 +404,27 @@ class Members:
         is_asked = is_asked and (not now_s or now_s <= _expires_s(request) <= now_s + _TICKET_S)
         return Place.NEW if is_asked and self._is_due(request, now_s) else Place.WORTHLESS
 
+    def _place_of_report(self, record: Record, report: Report, now_s: float) -> Place:
+        """Return KNOWN for what another node may rightly keep, so that nobody pays for bringing it."""
+        before, author = self._reports.get((report.person, report.machine)), self.people.get(report.person)
+        owner = self._owners.get(report.machine)
+        if before is not None and before.body.at_s >= report.at_s:  # type: ignore[union-attr]
+            return Place.KNOWN
+        if author is None or owner is None or owner.key == author.key or self.is_on_probation(author, now_s):
+            return Place.KNOWN
+        if record.authors[0] not in (author.key, *(machine.key for machine in author.machines)):
+            return Place.WORTHLESS
+        if now_s and not now_s - REPORT_LIVES_S < report.at_s < now_s + _CLOCKS_S:
+            return Place.KNOWN
+        return Place.NEW if self._is_due(report, now_s) else Place.WORTHLESS
+
+    def _put_report(self, record: Record, report: Report) -> None:
+        """Keep a report, in place of the person's oldest one if these are too many."""
+        self._reports[report.person, report.machine] = record
+        own = [(kept.body.at_s, key) for key, kept in self._reports.items() if key[0] == report.person]  # type: ignore[union-attr]
+        if len(own) > MAX_REPORTS:
+            del self._reports[min(own)[1]]
+
     def _put(self, record: Record, now_s: float) -> bool:
         place = self._place(record, {}, now_s)
         if place not in (Place.NEW, Place.RIVAL):
@@ -393,11 +435,15 @@ class Members:
                 self.chains.put(record, place)
             case Application():
                 self._applications[body.person] = record
-            case Machines() | Request():
-                if isinstance(body, Machines):
+            case Machines() | Request() | Report():
+                key = body.person, type(body)
+                if isinstance(body, Report):
+                    self._put_report(record, body)
+                elif isinstance(body, Machines):
                     self._note_dropped(body, now_s)
-                kept, key = self._lists if isinstance(body, Machines) else self._requests, (body.person, type(body))
-                kept[body.person] = record
+                    self._lists[body.person] = record
+                else:
+                    self._requests[body.person] = record
                 self._renewed_s[key] = [*self._renewed_s.get(key, [])[1 - _RENEWALS :], now_s]
         return True
 
@@ -426,6 +472,11 @@ class Members:
         if now_s:
             self._forget_guests(now_s)
         self._settle_people()
+        self._reports = {
+            key: record
+            for key, record in self._reports.items()
+            if key[0] in self.people and key[1] in self._owners and record.body.at_s > now_s - REPORT_LIVES_S  # type: ignore[union-attr]
+        }
         heads, known = self.chains.heads, (*self.people, *self.guests)
         self.heard |= {person: int(now_s) for person in known if now_s and person not in self.heard}
         chains = [b"%b%d%b" % (key, *heads[key][:2]) for key in sorted(heads)]

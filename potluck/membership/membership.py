@@ -46,6 +46,7 @@ class Membership:
 
     Attributes:
         records: what is known of the members, as bytes; their signatures were checked.
+        reports: what members reported about each other's computers, likewise.
         heard: when this computer first heard of people, by key, in Unix seconds; computers that they dropped as well.
         machines: the newest list of this person's machines, which nobody else may know yet.
         application: what this person applied with, or this computer asks with to be listed; empty for founders.
@@ -60,6 +61,7 @@ class Membership:
 
     swarm: Swarm
     records: tuple[bytes, ...] = field(default=(), compare=False)  # news of members restarts nobody
+    reports: tuple[bytes, ...] = field(default=(), compare=False)
     heard: tuple[tuple[bytes, int], ...] = field(default=(), compare=False)
     machines: bytes = field(default=b"", compare=False)
     application: bytes = field(default=b"", compare=False)
@@ -95,7 +97,11 @@ class Membership:
 
     def members(self) -> Members:
         """Return what is known of the members."""
-        return Members(_swarm_key(self.swarm), self.records, dict(self.heard))
+        return Members(_swarm_key(self.swarm), self.all_records, dict(self.heard))
+
+    @property
+    def all_records(self) -> tuple[bytes, ...]:
+        return (*self.records, *self.reports)
 
     def person(self, members: Members, machine: bytes = b"") -> Person | None:
         """Return the person whose computer this is, as others know them; None before anybody let them in.
@@ -131,8 +137,9 @@ class Membership:
         person = self.person_key
         if person is not None and (known := members.list_of(_public(person))):
             machines = max(known, machines, key=lambda data: _list(data).number)
-        records = tuple(record.data for record in members)
-        return replace(self, records=records, heard=(*members.heard.items(),), swarm=swarm, machines=machines)
+        records, reports = (tuple(record.data for record in kept) for kept in (members, members.reports))
+        heard = (*members.heard.items(),)
+        return replace(self, records=records, reports=reports, heard=heard, swarm=swarm, machines=machines)
 
     def with_machine(self, machine: Machine) -> Membership:
         """Return the membership in which the person lists a computer, if it was not listed before.
@@ -265,6 +272,7 @@ class _Kept(msgspec.Struct):
     chains: tuple[bytes, ...]
     person: Seed
     founder: Seed
+    reports: tuple[bytes, ...] = ()  # beside `records`, where versions that do not know them would stumble over them
 
 
 def encode_membership(membership: Membership) -> bytes:
@@ -280,6 +288,7 @@ def encode_membership(membership: Membership) -> bytes:
         membership.chains,
         membership.person_seed,
         membership.founder_seed,
+        membership.reports,
     )
     return msgspec.msgpack.encode(kept)
 
@@ -291,14 +300,12 @@ def decode_membership(data: bytes) -> Membership:
         if kept.version != _VERSION:
             raise ValueError("made by another version")
         swarm = from_fields(kept.swarm)
-        for record in kept.records:
+        for record in (*kept.records, *kept.reports):
             read_record(record)
     except (msgspec.MsgspecError, TypeError, UsageError) as error:
         raise ValueError(f"not a membership: {error}") from error
-    seeds = kept.person, kept.founder
-    return Membership(
-        swarm, kept.records, kept.heard, kept.machines, kept.application, kept.invite, kept.chains, *seeds
-    )
+    known = kept.records, kept.reports, kept.heard, kept.machines
+    return Membership(swarm, *known, kept.application, kept.invite, kept.chains, kept.person, kept.founder)
 
 
 def _author(membership: Membership, members: Members) -> tuple[Ed25519PrivateKey, bytes]:

@@ -1,4 +1,4 @@
-"""What the people of a swarm sign: entries of leaders' chains, lists of machines, applications, tickets and passes.
+"""What the people of a swarm sign: leaders' entries, lists of machines, applications, tickets, reports and passes.
 
 A record is msgpack: a body and its signatures. The signatures cover the swarm's public key, so a record counts in one
 swarm only. A record is known by the SHA-256 of its body as received; nothing is encoded anew. Records have no fields
@@ -28,6 +28,7 @@ MAX_RECORD_BYTES = 8192
 MAX_NAME_CHARS = 40
 MAX_PEOPLE_OF_INVITE = 10_000
 MAX_MACHINES = 32  # of one person
+MAX_REPORTS = 4  # of one person
 MAX_MODEL_CHARS = 160
 MAX_REVISION_CHARS = 64
 MAX_PREFIX_CHARS = 64
@@ -41,6 +42,7 @@ Signature = Annotated[bytes, Meta(min_length=64, max_length=64)]
 Name = Annotated[str, Meta(max_length=MAX_NAME_CHARS, pattern=r"^[^\W_](?:[\w .'-]*[\w.])?\Z")]
 Time = Annotated[int, Meta(gt=0, lt=_MAX_TIME_S)]
 Number = Annotated[int, Meta(ge=0, lt=1 << 48)]
+_Small = Annotated[int, Meta(ge=0, lt=1 << 31)]
 
 
 class RecordError(ValueError):
@@ -193,6 +195,28 @@ class Request(Struct, frozen=True, array_like=True, forbid_unknown_fields=True, 
     machine: Machine
 
 
+class Report(Struct, frozen=True, array_like=True, forbid_unknown_fields=True, tag="report"):
+    """A person's client left a computer that returned wrong results. Signed by the person or a computer of theirs.
+
+    Nobody has to believe it and it changes nothing: it asks leaders, and the computer's owner, to look.
+
+    Attributes:
+        at_s: by the clock of who reports, in Unix seconds; of two reports about one computer the later one counts.
+        blocks: [start, end), that computed the tokens of the window [start, end).
+        repeated_by: people whose servers computed the window and agreed.
+        difference, limit: relative errors of the window, and what is allowed, in millionths.
+    """
+
+    person: Key
+    machine: Key
+    at_s: Time
+    blocks: tuple[_Small, _Small]
+    tokens: tuple[_Small, _Small]
+    repeated_by: Annotated[tuple[Key, ...], Meta(max_length=4)]
+    difference: Number
+    limit: Number
+
+
 class Pass(Struct, frozen=True, array_like=True, forbid_unknown_fields=True, tag="pass"):
     """A person, or a computer of theirs, vouches for a node whose key is made for one run."""
 
@@ -200,7 +224,7 @@ class Pass(Struct, frozen=True, array_like=True, forbid_unknown_fields=True, tag
     expires_s: Time
 
 
-Body = Entry | Machines | Application | Ticket | Request | Pass
+Body = Entry | Machines | Application | Ticket | Request | Report | Pass
 
 
 class _Envelope(Struct, frozen=True, array_like=True, forbid_unknown_fields=True):

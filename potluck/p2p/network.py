@@ -9,6 +9,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Protocol
 
 from potluck.membership.budgets import Budgets
+from potluck.membership.gate import MembersGate
 from potluck.membership.identity import Identity
 from potluck.protocol.blocks import PeerId, PersonId
 from potluck.protocol.buffers import Buffer
@@ -88,6 +89,7 @@ class Host(Protocol):
 
     identity: Identity
     budgets: Budgets
+    members: MembersGate | None  # None: an open swarm
 
     @property
     def peer_id(self) -> PeerId: ...

@@ -57,6 +57,7 @@ class ForwardRequest:
     is_trained: bool = False  # a backward with the same inputs follows
     packed: Tensor | None = None  # the same hidden states, to be sent instead, see `potluck.wire.packing`
     packs: bool = False  # round the output, and send it packed
+    report: bytes = b""  # to a leader's server: a report whose window these inputs repeat
 
 
 @dataclass(frozen=True, slots=True)

@@ -33,6 +33,8 @@ def encode_call(request: CallRequest) -> Iterator[tuple[Buffer, ...]]:
     fields = target_fields(request.prefix, request.span, request.caller)
     if isinstance(request, ForwardRequest) and request.is_trained:
         fields[read.Field.IS_TRAINED] = True
+    if isinstance(request, ForwardRequest) and request.report:
+        fields[read.Field.REPORT] = request.report
     if request.packs:
         fields[read.Field.CODEC] = CODEC
     return split(write_message(tensors, fields))
@@ -61,7 +63,8 @@ class RequestJoiner(RequestParts):
         packs = read.integer(message.fields, read.Field.CODEC) == CODEC
         if self._kind is ForwardRequest:
             is_trained = read.flag(message.fields, read.Field.IS_TRAINED)
-            return ForwardRequest(prefix, span, hidden, prompts, caller, is_trained, packs=packs)
+            report = read.short_blob(message.fields, read.Field.REPORT, read.MAX_REPORT_BYTES)
+            return ForwardRequest(prefix, span, hidden, prompts, caller, is_trained, packs=packs, report=report)
         grad = message.tensor(Role.GRAD)
         if grad is None:
             raise WireError("a backward without a gradient")

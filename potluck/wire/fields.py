@@ -73,6 +73,7 @@ class Field(IntEnum):
     CODEC = 60  # how the outputs of a session travel: a number of `WireTensor.codec`
     # stateless calls
     IS_TRAINED = 68  # a backward with the same inputs follows this forward
+    REPORT = 72  # of wrong results, which the receiver may find out about with these inputs
     # private adapters
     NAMES = 66  # of layers in a block
     PLACES = 67  # block, number of the name, rank, in_features, out_features, scale
@@ -84,6 +85,7 @@ Fields = Mapping[object, object]
 
 MAX_ID_CHARS: Final = 128
 MAX_NAME_CHARS: Final = 256
+MAX_REPORT_BYTES: Final = 512
 ADAPTER_DIGEST_BYTES: Final = 32
 _MAX_VOUCHERS: Final = 8
 
@@ -103,6 +105,14 @@ def blob(fields: Fields, key: Field, num_bytes: int) -> bytes | None:
     value = fields.get(key)
     if value is not None and not (isinstance(value, bytes) and len(value) == num_bytes):
         raise WireError(f"{key.name} must be {num_bytes} bytes")
+    return value
+
+
+def short_blob(fields: Fields, key: Field, most: int) -> bytes:
+    """Return at most `most` bytes; none if they are missing. Raises WireError."""
+    value = fields.get(key, b"")
+    if not isinstance(value, bytes) or len(value) > most:
+        raise WireError(f"{key.name} must be at most {most} bytes")
     return value
 
 

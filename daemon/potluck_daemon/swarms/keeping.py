@@ -109,7 +109,7 @@ class MembersKeeper:
     def _catch_up(self, launch: LaunchSpec) -> None:
         membership = self._configuration.membership
         if membership is not None and membership.swarm.name == launch.swarm.name:
-            self._told = frozenset(launch.membership.records)
+            self._told = frozenset(launch.membership.all_records)
             self._tell_rest(membership)
         self.tend()
 
@@ -131,12 +131,12 @@ class MembersKeeper:
 
     def _tell_rest(self, membership: Membership) -> None:
         """Give the node what it lacks, in order: an entry is worth nothing without those before it."""
-        rest = [record for record in membership.records if record not in self._told]
+        rest = [record for record in membership.all_records if record not in self._told]
         if self.publish(membership.swarm.name, rest):
-            self._told = frozenset(membership.records)
+            self._told = frozenset(membership.all_records)
 
 
 def what_matters(membership: Membership) -> tuple[object, ...]:
     """Return all of a membership on which the list of members depends."""
     seeds = membership.person_seed, membership.founder_seed
-    return membership.swarm.name, membership.records, membership.machines, *seeds
+    return membership.swarm.name, membership.all_records, membership.machines, *seeds

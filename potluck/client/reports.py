@@ -1,0 +1,98 @@
+"""Reports servers that returned wrong results: to the leaders of the swarm, and to those whose servers these are.
+
+The report itself says who repeated the window, and how far apart the results were. Everybody in the swarm may read it.
+The window's inputs, from which the text can be found, go to no one but leaders' servers of the same blocks, and only
+if the user lets others see them. Such a server then finds out by itself.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass, replace
+
+from torch import Tensor
+
+from potluck.client.calls import Calls
+from potluck.client.servers import Servers
+from potluck.errors import PotluckError
+from potluck.membership.reports import WrongResults
+from potluck.p2p.network import Host
+from potluck.protocol.blocks import PeerId, Span
+from potluck.protocol.messages import ForwardRequest
+from potluck.routing import Needs, RouteHop
+from potluck.tasks import BackgroundTasks
+
+_log = logging.getLogger(__name__)
+
+_AGAIN_S = 15.0  # between two looks for leaders' servers
+_KEPT_S = 1800.0  # how long inputs wait for one of them
+_MOST_KEPT = 4  # windows whose inputs are kept
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Evidence:
+    """What a leader's server needs to repeat a window: a forward with its inputs, and demands on servers."""
+
+    span: Span
+    request: ForwardRequest
+    needs: Needs
+
+
+class Reports:
+    """The reports of one client. Lives in the client's event loop.
+
+    Args:
+        used: the servers that see this client's inputs anyway.
+        audits: one of `AUDITS`.
+    """
+
+    def __init__(self, host: Host, servers: Servers, calls: Calls, used: Collection[PeerId], audits: str) -> None:
+        self._host = host
+        self._servers = servers
+        self._calls = calls
+        self._used = used
+        self._audits = audits
+        self._num_kept = 0
+        self._background = BackgroundTasks()
+
+    def send(self, found: WrongResults, evidence: Evidence) -> None:
+        """Tell the swarm what was found. The evidence follows in the background."""
+        record = b"" if self._host.members is None else self._host.members.report(found)
+        if record and self._num_kept < _MOST_KEPT:
+            self._num_kept += 1
+            self._background.start(self._let_leaders_repeat(found.peer_id, record, evidence))
+
+    async def close(self) -> None:
+        """Keep no inputs any longer."""
+        await self._background.cancel()
+
+    async def _let_leaders_repeat(self, accused: PeerId, record: bytes, evidence: Evidence) -> None:
+        loop, asked = asyncio.get_running_loop(), {accused}
+        until_s = loop.time() + _KEPT_S
+        try:
+            while loop.time() < until_s:
+                for hop in self._leaders(evidence, asked):
+                    await self._let_repeat(hop, record, evidence.request)
+                    asked.add(hop.peer_id)
+                await asyncio.sleep(_AGAIN_S)
+        finally:
+            self._num_kept -= 1
+
+    def _leaders(self, evidence: Evidence, asked: Collection[PeerId]) -> Iterable[RouteHop]:
+        """Return the servers of leaders that can repeat the window and may see its inputs."""
+        members = self._host.members
+        assert members is not None
+        for hop in self._servers.replicas(evidence.span, evidence.needs):
+            owner = members.member(hop.peer_id)
+            is_leader = owner is not None and owner.may_lead and hop.peer_id not in asked
+            if is_leader and (self._audits == "on" or hop.peer_id in self._used):
+                yield hop
+
+    async def _let_repeat(self, hop: RouteHop, record: bytes, request: ForwardRequest) -> None:
+        caller = self._calls.caller_for(hop.server.record, hop.span)
+        try:
+            await self._calls.compute(hop.server.record, replace(request, caller=caller, report=record))
+        except PotluckError as error:
+            _log.info("a leader's server did not repeat a window of blocks %s: %s", hop.span, error.message)

@@ -1,0 +1,130 @@
+"""Reports of wrong results: who may make them, how many are kept, and that nothing follows from them."""
+
+from dataclasses import replace
+
+import pytest
+
+from potluck.membership.identity import Identity
+from potluck.membership.members import REPORT_LIVES_S, Members
+from potluck.membership.membership import Membership, decode_membership, encode_membership
+from potluck.membership.records import MAX_REPORTS, Record, Remove, read_all
+from potluck.membership.reports import WrongResults, write_report
+from potluck.protocol.blocks import PeerId
+from tests.helpers.members import NOW_S, compare, decided, enrolled, founded, invited, joined
+
+ANA, BOB, EVE, *OTHERS = (Identity.generate() for _ in range(9))
+
+
+def found_at(machine: Identity, difference: float = 0.5) -> WrongResults:
+    return WrongResults(PeerId(machine.peer_id), (0, 4), (32, 64), (), difference, 0.002)
+
+
+def report(reporter: Membership, machine: Identity, now_s: float = NOW_S, signer: Identity | None = None) -> Record:
+    key = reporter.person_key if signer is None else signer.private_key
+    assert key is not None
+    members = reporter.members()
+    return write_report(members.swarm_key, reporter.person_public, machine.public_key, found_at(machine), key, now_s)
+
+
+@pytest.fixture(scope="module")
+def swarm() -> tuple[Membership, Membership, Membership]:
+    ana, made = invited(founded(ANA), people=9)
+    ana, bob = enrolled(ana, made, "Bob", BOB)
+    ana, eve = enrolled(ana, made, "Eve", EVE)
+    return ana, bob.with_records(read_all(ana.records), NOW_S), eve
+
+
+def reported(members: Members) -> list[tuple[bytes, bytes]]:
+    return sorted((each.body.person, each.body.machine) for each in members.reports)  # type: ignore[union-attr]
+
+
+def test_a_members_report_reaches_everybody_and_changes_nobodys_place(
+    swarm: tuple[Membership, Membership, Membership],
+) -> None:
+    ana, bob, eve = (each.members() for each in swarm)
+    people, digest = dict(bob.people), bob.digest
+    bob.learn([report(swarm[1], EVE)], NOW_S)
+    compare(bob, ana)
+    compare(ana, eve)
+    assert reported(ana) == reported(eve) == [(swarm[1].person_public, EVE.public_key)]
+    assert bob.people == people
+    assert bob.digest == digest
+
+
+def test_only_a_member_and_their_computers_sign_a_members_report(
+    swarm: tuple[Membership, Membership, Membership],
+) -> None:
+    ana = swarm[0].members()
+    forged = report(swarm[1], ANA, signer=EVE)
+    assert ana.sift([forged], NOW_S) == ([], 1, False)
+    assert ana.learn([report(swarm[1], ANA, signer=BOB)], NOW_S)
+
+
+def test_guests_outsiders_and_own_computers_are_not_reported(
+    swarm: tuple[Membership, Membership, Membership],
+) -> None:
+    ana, made = invited(swarm[0], people=3)
+    guest = joined(made, "Gus", OTHERS[0])
+    members = ana.with_records(read_all([guest.application, guest.machines]), NOW_S).members()
+    assert members.guests
+    for record in (report(guest, BOB), report(swarm[1], OTHERS[1]), report(swarm[1], BOB)):
+        assert members.sift([record], NOW_S) == ([], 0, False)  # nobody pays for bringing them
+
+
+def test_a_person_has_few_reports_and_displaces_only_their_own(
+    swarm: tuple[Membership, Membership, Membership],
+) -> None:
+    ana, made = invited(swarm[0], people=9)
+    accused = OTHERS[: MAX_REPORTS + 1]
+    for number, machine in enumerate(accused):
+        ana, _ = enrolled(ana, made, f"Other {number}", machine)
+    members = ana.members()
+    members.learn([report(swarm[2], BOB)], NOW_S)
+    for number, machine in enumerate(accused):
+        later = NOW_S + 100 * (number + 1)
+        assert members.learn([report(swarm[1], machine, later)], later)
+    kept = [machine for person, machine in reported(members) if person == swarm[1].person_public]
+    assert sorted(kept) == sorted(machine.public_key for machine in accused[1:])
+    assert (swarm[2].person_public, BOB.public_key) in reported(members)
+
+
+def test_many_reports_at_once_are_refused_before_their_signatures_are_checked(
+    swarm: tuple[Membership, Membership, Membership],
+) -> None:
+    members = swarm[0].members()
+    flood = [report(swarm[1], EVE, NOW_S + number) for number in range(50)]
+    wanted, worthless, _ = members.sift(flood, NOW_S)
+    assert (len(wanted), worthless) == (MAX_REPORTS, 50 - MAX_REPORTS)
+    for number in range(20):
+        members.learn([report(swarm[1], EVE, NOW_S + 100 + number)], NOW_S)
+    assert members.learn([report(swarm[1], EVE, NOW_S + 500)], NOW_S) == []
+
+
+def test_reports_are_forgotten_and_a_clock_ahead_does_not_prolong_them(
+    swarm: tuple[Membership, Membership, Membership],
+) -> None:
+    members = swarm[0].members()
+    assert members.sift([report(swarm[1], EVE, NOW_S + 10 * 86_400)], NOW_S) == ([], 0, False)
+    record = report(swarm[1], EVE)
+    members.learn([record], NOW_S)
+    later = NOW_S + REPORT_LIVES_S + 1
+    changed, _ = swarm[0].writing([], later)
+    members.take(read_all(decided(changed, Remove(swarm[2].person_public)).records), later)
+    assert members.reports == []
+    assert members.sift([record], later) == ([], 0, False)
+
+
+def test_reports_about_removed_people_go(swarm: tuple[Membership, Membership, Membership]) -> None:
+    ana = swarm[0].with_records([report(swarm[1], EVE)], NOW_S)
+    assert ana.reports
+    assert not decided(ana, Remove(swarm[2].person_public)).reports
+
+
+def test_a_file_keeps_reports_where_older_versions_do_not_look(
+    swarm: tuple[Membership, Membership, Membership],
+) -> None:
+    ana = swarm[0].with_records([report(swarm[1], EVE)], NOW_S)
+    read = decode_membership(encode_membership(ana))
+    assert reported(read.members()) == [(swarm[1].person_public, EVE.public_key)]
+    assert read.records == replace(ana, reports=()).records
+    assert not set(ana.reports) & set(ana.records)
