@@ -59,6 +59,7 @@ EXAMPLES = """\
   potluck members confirm Bob
   potluck members remove Bob
   potluck members remove Ana --machine "old laptop"
+  potluck members dismiss Ana --machine desktop
   potluck members promote Bob
   potluck members decisions Bob
   potluck members demote Bob --keep 4
@@ -71,6 +72,7 @@ RESULT = {
     "list": methods.MembersList,
     "confirm": methods.MembersChanged,
     "remove": methods.MembersChanged,
+    "dismiss": methods.MembersChanged,
     "promote": methods.MembersChanged,
     "demote": methods.MembersChanged,
     "decisions": methods.Decisions,
@@ -98,6 +100,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     _add_person(removed)
     removed.add_argument("--machine", type=_name, default="", metavar="NAME", help="remove only this computer")
     removed.set_defaults(act=_remove)
+
+    dismissed = actions.add_parser("dismiss", help="hide what was reported about a person's computers")
+    _add_person(dismissed)
+    dismissed.add_argument("--machine", type=_name, default="", metavar="NAME", help="only about this computer")
+    dismissed.set_defaults(act=_dismiss)
 
     promoted = actions.add_parser("promote", help="let a person invite and remove others, or let newcomers in")
     _add_person(promoted)
@@ -152,7 +159,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     restored.add_argument("file", type=Path, metavar="FILE", help="that `potluck members backup` wrote")
     restored.set_defaults(act=_restore)
 
-    for action in (listed, confirmed, removed, promoted, demoted, decisions, ended, code, recovered, added):
+    for action in (listed, confirmed, removed, dismissed, promoted, demoted, decisions, ended, code, recovered, added):
         action.add_argument(
             "--swarm", type=_name, default="", metavar="SWARM", help="a swarm you joined (default: the one you serve)"
         )
@@ -208,7 +215,7 @@ def _list(args: argparse.Namespace) -> int:
             for invite in open_ones
         ]
         lines = [*lines, "", *Terminal().table(("OPEN INVITE", "USED", "EXPIRES"), rows)]
-    return answer(args, found, [*lines, *_to_confirm(found)])
+    return answer(args, found, [*lines, *_to_confirm(found), *_reported(found)])
 
 
 def _rank(member: methods.Member) -> str:
@@ -226,6 +233,35 @@ def _to_confirm(found: methods.MembersList) -> list[str]:
     return ["", *lines] if lines else []
 
 
+def _reported(found: methods.MembersList) -> list[str]:
+    """Return lines about computers that returned wrong results, and what the user can do about each."""
+    lines = []
+    for each in found.wrong_results:
+        number = len(each.found_by)
+        people = (
+            f"found by {number} people ({', '.join(each.found_by)})" if number > 1 else f"found by {each.found_by[0]}"
+        )
+        confirmed = ", confirmed here" if each.is_confirmed else ""
+        whose = "This computer" if each.is_here else f"{each.name}'s {each.machine}"
+        lines += ["", f"{whose} returned wrong results: {people}{confirmed}."]
+        named = f"{shlex.quote(each.name)} --machine {shlex.quote(each.machine)}"
+        if each.is_here:
+            lines += [f"  {_checked(each)}", "  To serve nobody: potluck pause"]
+        else:
+            lines.append(f"  To remove it: potluck members remove {named}")
+        lines.append(f"  If nothing is wrong with it: potluck members dismiss {named}")
+    return lines
+
+
+def _checked(found: methods.WrongResults) -> str:
+    if found.checked_at is None:
+        return "Its weights have not been loaded anew since."
+    when = time.strftime("%d %b, %H:%M", time.localtime(found.checked_at))
+    if found.damaged:
+        return f"Weights were damaged in its memory ({when}). Test this computer's memory, and that of its GPU."
+    return f"It loaded its weights anew ({when}). Those in memory were right."
+
+
 def _day(at: float) -> str:
     return time.strftime("%d %b %Y", time.localtime(at)) if at else ""
 
@@ -236,6 +272,10 @@ def _confirm(args: argparse.Namespace) -> int:
 
 def _remove(args: argparse.Namespace) -> int:
     return _changed(args, daemon().call(methods.REMOVE, methods.MemberParams(args.name, args.machine, args.swarm)))
+
+
+def _dismiss(args: argparse.Namespace) -> int:
+    return _changed(args, daemon().call(methods.DISMISS, methods.MemberParams(args.name, args.machine, args.swarm)))
 
 
 def _promote(args: argparse.Namespace) -> int:

@@ -37,6 +37,7 @@ from potluck_daemon.reporting.metrics.page import MetricsPage
 from potluck_daemon.settings.state import StateFile
 from potluck_daemon.supervisor.supervisor import Supervisor
 from potluck_daemon.swarms.keeping import MembersKeeper
+from potluck_daemon.swarms.reports import ReportBook
 from potluck_daemon.topics.activity import ActivityTopic
 from potluck_daemon.topics.computers import ComputersTopic
 from potluck_daemon.topics.contribution import ContributionTopic
@@ -77,11 +78,15 @@ class Daemon:
         self._history = HistoryFile(places.history_file)
         reader = NvmlReader()
         self._supervisor = Supervisor(
-            self._hear_engine, self._hear_of_receipts, lambda launch, message: self._members.hear(launch, message)
+            self._hear_engine,
+            self._hear_of_receipts,
+            lambda launch, message: self._members.hear(launch, message),
+            lambda message: self._reports.hear(message),
         )
         self._clerk = Clerk(places.ledger_file, places.identity_file, places.receipts, self._supervisor.tell)
         self.configuration = Configuration(places, environment, self._memory, self._obey_configuration)
         self._members = MembersKeeper(self.configuration, self._supervisor)
+        self._reports = ReportBook(self._memory, lambda: self.configuration.swarms.machine().public_key)
         self.account = ServingAccount(places.contribution_file, environment, reader, self._supervisor)
         self._lookout = Lookout(environment, reader, self.wake)
         self._loop = ServingLoop(
@@ -136,7 +141,7 @@ class Daemon:
             SettingsTopic(configuration),
             ProgramsTopic(configuration, loop),
             SwarmsTopic(configuration, self._supervisor, self._members, self._memory),
-            MembersTopic(configuration, self._supervisor, self._members, self._memory),
+            MembersTopic(configuration, self._supervisor, self._members, self._memory, self._reports),
             ComputersTopic(configuration, self._supervisor, self._members),
             HealthTopic(self.places, view),
             ActivityTopic(self.account, self._supervisor),

@@ -12,8 +12,6 @@ import logging
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass, replace
 
-from torch import Tensor
-
 from potluck.client.calls import Calls
 from potluck.client.servers import Servers
 from potluck.errors import PotluckError

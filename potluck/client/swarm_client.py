@@ -171,9 +171,7 @@ class SwarmClient:
         )
         self.pipeline = Pipeline(self.servers, self.stateless, self.config)
         windows = np.random.default_rng()
-        self.audits = Audits(
-            self.servers, self.calls, self.config, self._host, windows, has_experts=self._has_experts
-        )
+        self.audits = Audits(self.servers, self.calls, self.config, self._host, windows, has_experts=self._has_experts)
         await self.servers.start()
 
     async def _stop(self) -> None:

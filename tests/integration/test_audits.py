@@ -1,6 +1,6 @@
 """A client finds a real server that computes wrongly and leaves it at once; nobody else does for that.
 
-It is the server of a daemon, which goes on serving others.
+It is the server of a daemon, which goes on serving others. Leaders and the accused hear of it and decide.
 """
 
 import sys
@@ -15,6 +15,7 @@ from helpers import lying_engine
 from helpers.daemon_process import LOOPBACK, DaemonProcess
 from helpers.golden import CHECKPOINT
 from potluck_control import schema
+from potluck_control.methods import members
 from potluck_control.states import State
 from transformers import PreTrainedModel
 
@@ -102,3 +103,31 @@ def test_a_client_leaves_a_liar_and_takes_it_off_nobody_elses_map(
     with join(dan, audits="off") as model:
         assert serving(model) == {"Ana", "Bob", "Cem", "Eve"}
     assert eve.status().state is State.SERVING
+
+
+def test_a_leader_who_comes_later_confirms_what_a_client_found_and_the_accused_looks_at_its_weights(
+    swarm: LocalSwarm, eve: DaemonProcess, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("potluck.client.audits.audit_chance", lambda *_: 1.0)
+    eve.wait_state(State.SERVING)
+    ann, _ = swarm.join("Ann")
+
+    def reported(daemon: DaemonProcess) -> list[members.WrongResults]:
+        return list(daemon.client.call(members.LIST).wrong_results)
+
+    with join(ann) as model:
+        generate_until(model, lambda: model.audits().wrong)
+        eve.wait_for(lambda _: reported(eve) and reported(eve)[0].checked_at is not None)
+        assert (reported(eve)[0].is_here, reported(eve)[0].found_by, reported(eve)[0].damaged) == (True, ("Ann",), "")
+        said = eve.wait_for(lambda status: any("this computer returned wrong" in each for each in status.notices))
+        assert said.state is State.SERVING
+        settings = f'checkpoint = "{CHECKPOINT}"\nblocks = "0:4"\n'
+        with DaemonProcess(LOOPBACK + settings) as leader:
+            leader.become_founder(swarm)
+            leader.wait_for(lambda _: any(each.is_confirmed for each in reported(leader)))
+            (found,) = reported(leader)
+            assert (found.name, found.found_by) == ("Eve", ("Ann",))
+            done = leader.client.call(members.DISMISS, members.MemberParams(found.member, found.peer_id))
+            assert done.is_known
+            assert not reported(leader)
+            assert reported(eve)

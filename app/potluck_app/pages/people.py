@@ -16,6 +16,7 @@ from potluck_app.pages.layers_card import LayersCard
 from potluck_app.pages.members_card import MembersCard
 from potluck_app.pages.own_computers import OwnComputers
 from potluck_app.pages.page import DaemonCaller, Page, Part
+from potluck_app.pages.wrong_results import WrongResultsCard
 from potluck_app.widgets.card import Card
 from potluck_app.widgets.layout import column, holder
 from potluck_app.widgets.placeholder import Waiting
@@ -27,7 +28,7 @@ P = TypeVar("P")
 class PeoplePage(Page):
     """Shows one `MembersList`: that of the served swarm."""
 
-    AGAIN_MS = 30_000
+    AGAIN_MS = 10_000
 
     def __init__(self, link: DaemonCaller) -> None:
         super().__init__(link, self.tr("People"))
@@ -35,10 +36,12 @@ class PeoplePage(Page):
         self._swarm, self._leads_to_inviting = "", False
         self._placeholder = Waiting("people")
         self._waiting = Card("", self._placeholder)
-        self._layers = LayersCard()
+        self._layers, self._wrong = LayersCard(), WrongResultsCard(self)
         self._members, self._inviting, self._key = MembersCard(self), InvitingCard(self), FounderKeyCard(self)
         self._own = OwnComputers(self)
-        self._content = holder(column(self._members, self._inviting, self._own, self._key, spacing=SPACE_L))
+        self._content = holder(
+            column(self._wrong, self._members, self._inviting, self._own, self._key, spacing=SPACE_L)
+        )
         self._content.hide()
         self._layers.hide()
         self.column.addWidget(self._layers)
@@ -92,6 +95,7 @@ class PeoplePage(Page):
             said = self.tr("{swarm} is open to everybody").format(swarm=found.swarm)
             self._placeholder.say(said, self.tr("It has no members. Everybody who finds it can use it."))
             return
+        self._wrong.show_members(found)
         self._members.show_members(found)
         known = replace(found, servers=(), servers_at=None, leader_heard_at=None)
         if known != self._shown:

@@ -76,6 +76,31 @@ class SeenServer:
 
 
 @dataclass(frozen=True, slots=True)
+class WrongResults:
+    """A computer that returned wrong results, as programs of other people report.
+
+    Attributes:
+        member, name: id and name of the person whose it is.
+        machine, peer_id: name and peer id of the computer.
+        found_by: names of the people who report it.
+        is_confirmed: this computer's own server repeated such a piece of work, and the other one was wrong again.
+        is_here: it is this computer.
+        checked_at: when this computer loaded its weights anew for that reason; None: not yet, or it is another one.
+        damaged: the weights that were damaged in its memory then; empty: none.
+    """
+
+    member: str
+    name: str
+    machine: str
+    peer_id: str
+    found_by: tuple[str, ...]
+    is_confirmed: bool = False
+    is_here: bool = False
+    checked_at: float | None = None
+    damaged: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class MembersList:
     """`may_lead`: you may invite and remove; `is_founder`: this computer has the founder's key.
 
@@ -84,6 +109,7 @@ class MembersList:
     machine of yours, whose name you have to confirm (`computers.confirm`); empty: none. `leader_heard_at`: when this
     computer last compared with one of the founder's or an admin's; None: not since it started. `servers`: those of the
     swarm that this computer serves, as its engine saw them at `servers_at`; None: it has not looked yet.
+    `wrong_results`: what leaders, and owners, should know of computers. It changes nothing until a leader removes one.
     """
 
     swarm: str
@@ -97,6 +123,7 @@ class MembersList:
     leader_heard_at: float | None = None
     servers: tuple[SeenServer, ...] = ()
     servers_at: float | None = None
+    wrong_results: tuple[WrongResults, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,6 +226,7 @@ class Decisions:
 LIST = Method("members.list", SwarmParams, MembersList)
 REMOVE = Method("members.remove", MemberParams, MembersChanged)
 PROMOTE = Method("members.promote", PromoteParams, MembersChanged)
+DISMISS = Method("members.dismiss", MemberParams, MembersChanged)
 CONFIRM = Method("members.confirm", MemberParams, MembersChanged)
 DECISIONS = Method("members.decisions", MemberParams, Decisions)
 END_INVITE = Method("members.end_invite", EndInviteParams, MembersChanged)

@@ -34,6 +34,14 @@ class Pause:
 
 
 @dataclass(frozen=True, slots=True)
+class Examination:
+    """The engine loaded its weights anew because of reports. `damaged`: see `engine_messages.Examined`."""
+
+    at: float
+    damaged: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class RememberedState:
     version: int = STATE_VERSION
     pause: Pause | None = None
@@ -43,6 +51,9 @@ class RememberedState:
     swarm: SwarmStatus | None = None
     port: int = 0  # the engine's, chosen once so that invites stay good; 0: not chosen yet
     questions: tuple[ProgramQuestion, ...] = ()  # all that were ever asked
+    confirmed_reports: tuple[str, ...] = ()  # of wrong results, by hash in hexadecimal
+    dismissed_reports: tuple[str, ...] = ()  # likewise
+    examination: Examination | None = None  # the last one
     codes_shown: tuple[str, ...] = ()  # keys of swarms whose recovery code was shown here, in hexadecimal
 
 

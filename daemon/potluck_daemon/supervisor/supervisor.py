@@ -80,6 +80,7 @@ class Supervisor:
         on_change: called after everything that may change a decision.
         on_receipt: called with each message about receipts, and with None after an engine that may have left some.
         on_members: see `OnMembers`.
+        on_report: called with what the engine found out about reports of wrong results.
     """
 
     def __init__(
@@ -87,11 +88,13 @@ class Supervisor:
         on_change: Callable[[], None],
         on_receipt: Callable[[messages.SignedReceipt | messages.Vouched | None], None],
         on_members: OnMembers = lambda launch, members: None,
+        on_report: Callable[[messages.Confirmed | messages.Examined], None] = lambda message: None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._on_change = on_change
         self._on_receipt = on_receipt
         self._on_members = on_members
+        self._on_report = on_report
         self._clock = clock
         self._engine: EngineProcess | None = None
         self._standby = Standby(on_members)
@@ -327,6 +330,8 @@ class Supervisor:
                 self.facts = reported(self.facts, message, self._clock())
                 if self._phase is Phase.ONLINE:
                     self._online_bytes = message.memory_used_bytes
+            case messages.Confirmed() | messages.Examined():
+                self._on_report(message)
             case messages.Servers():
                 is_news = False
                 self.facts = replace(self.facts, servers=message, servers_at=self._clock())

@@ -32,11 +32,11 @@ from potluck_daemon.configuration import Configuration
 from potluck_daemon.settings.state import StateFile
 from potluck_daemon.supervisor.supervisor import Supervisor
 from potluck_daemon.swarms.keeping import MembersKeeper, what_matters
+from potluck_daemon.swarms.reports import ID_LETTERS, ReportBook
 from potluck_daemon.topics.topic import Topic, answers
 
 log = logging.getLogger(__name__)
 
-_ID_LETTERS = 8
 _RELIST_S = 60  # somebody's probation, or the time of a computer that asks, may have ended
 _RANKS = {Rank.ADMIN: "an admin", Rank.ENROLLER: "an enroller", Rank.MEMBER: "an ordinary member"}
 _Decide = Callable[[Membership, Members], Sequence[Content]]
@@ -44,12 +44,19 @@ _Decide = Callable[[Membership, Members], Sequence[Content]]
 
 class MembersTopic(Topic):
     def __init__(
-        self, configuration: Configuration, supervisor: Supervisor, keeper: MembersKeeper, memory: StateFile
+        self,
+        configuration: Configuration,
+        supervisor: Supervisor,
+        keeper: MembersKeeper,
+        memory: StateFile,
+        book: ReportBook,
     ) -> None:
         self._configuration = configuration
         self._supervisor = supervisor
         self._keeper = keeper
         self._memory = memory
+        self._book = book
+        self._notice: tuple[object, str | None] = None, None  # with what it was made of
         self._listed: tuple[tuple[object, ...], methods.MembersList] | None = None  # with what it was made of
 
     @answers(methods.LIST)
@@ -60,9 +67,12 @@ class MembersTopic(Topic):
     async def _people(self, membership: Membership) -> methods.MembersList:
         if membership.swarm.is_open:
             return methods.MembersList(membership.swarm.name, (), (), may_lead=True, is_founder=False, is_open=True)
-        known = *what_matters(membership), int(time.time() // _RELIST_S)
+        known = *what_matters(membership), self._book.known, int(time.time() // _RELIST_S)
         if self._listed is None or self._listed[0] != known:
-            self._listed = known, await asyncio.to_thread(_list_of, membership)  # there may be thousands of people
+            self._listed = (
+                known,
+                await asyncio.to_thread(_list_of, membership, self._book),
+            )  # there may be thousands of people
         return self._listed[1]
 
     @answers(methods.CONFIRM)
@@ -88,10 +98,7 @@ class MembersTopic(Topic):
         if not params.machine:
             done = f"removed {person.name}{_ways_back(members, person)}"
             return await self._lead(params.swarm, lambda own, all_: remove(own, all_, person), done)
-        machine = next((each for each in person.machines if params.machine in (each.name, peer_id_of(each.key))), None)
-        if machine is None:
-            known = ", ".join(each.name for each in person.machines) or "none"
-            raise UsageError(f"{person.name} has no computer named {params.machine}", hint=f"there are: {known}")
+        machine = _find_machine(person, params.machine)
         done = f"removed {machine.name} of {person.name}"
         if is_you:
             return await self._remove_own(membership.swarm.name, machine, done)
@@ -103,6 +110,30 @@ class MembersTopic(Topic):
             raise UsageError("this is the computer that you are using", hint=f"potluck swarm leave {swarm}")
         changed = await asyncio.to_thread(swarms.change, swarm, lambda own: own.without_machine(machine.key))
         return methods.MembersChanged(swarm, done, self._keeper.publish(swarm, [changed.machines]))
+
+    @answers(methods.DISMISS)
+    async def _dismiss(self, params: methods.MemberParams) -> methods.MembersChanged:
+        """Hide reports on this computer; another leader may still see them."""
+        membership = self._configuration.find(params.swarm, has_members=True)
+        members = membership.members()
+        person = find_person(members, params.name)
+        machines = [_find_machine(person, params.machine)] if params.machine else person.machines
+        found = [self._book.dismiss(members, machine.key) for machine in machines]
+        if not any(found):
+            raise UsageError(f"nothing is reported about {person.name}", hint="potluck members shows reports")
+        return methods.MembersChanged(
+            membership.swarm.name, f"dismissed the reports about {person.name}", is_known=True
+        )
+
+    def tick(self, now: float) -> None:
+        membership = self._configuration.membership
+        known = None if membership is None else (membership.reports, membership.founder_seed, self._book.known)
+        if known != self._notice[0]:
+            self._notice = known, None if membership is None else _notice(membership, self._book)
+
+    @property
+    def notice(self) -> str | None:
+        return self._notice[1]
 
     @answers(methods.PROMOTE)
     async def _promote(self, params: methods.PromoteParams) -> methods.MembersChanged:
@@ -189,23 +220,44 @@ def find_person(members: Members, name: str) -> Person:
     by_id = [person for person in people if len(name) >= 4 and person.id.startswith(name.lower())]
     by_name = [person for person in people if person.name.casefold() == name.casefold()]
     # Nobody is mistaken for another person by taking that person's id as a name.
-    found = by_id if len(name) >= _ID_LETTERS and by_id else by_name or by_id
+    found = by_id if len(name) >= ID_LETTERS and by_id else by_name or by_id
     if len(found) == 1:
         return found[0]
     if not found:
         raise UsageError(f"nobody in the swarm is called {name}", hint="potluck members shows who is")
-    ids = ", ".join(person.id[:_ID_LETTERS] for person in found)
+    ids = ", ".join(person.id[:ID_LETTERS] for person in found)
     raise UsageError(f"several people are called {name}", hint=f"use one of their ids: {ids}")
+
+
+def _find_machine(person: Person, wanted: str) -> Machine:
+    """Return a person's computer by name or peer id. Raises UsageError."""
+    machine = next((each for each in person.machines if wanted in (each.name, peer_id_of(each.key))), None)
+    if machine is None:
+        known = ", ".join(each.name for each in person.machines) or "none"
+        raise UsageError(f"{person.name} has no computer named {wanted}", hint=f"there are: {known}")
+    return machine
+
+
+def _notice(membership: Membership, book: ReportBook) -> str | None:
+    """Return what the status page says of reports: about this computer first."""
+    if membership.swarm.is_open or not membership.reports:
+        return None
+    found = sorted(book.found(membership, membership.members()), key=lambda each: not each.is_here)
+    if not found:
+        return None
+    first, people = found[0], len(found[0].found_by)
+    whose = "this computer" if first.is_here else f"{first.name}'s {first.machine}"
+    return f"{whose} returned wrong results; people who found it: {people} (see: potluck members)"
 
 
 def _ways_back(members: Members, person: Person) -> str:
     """Return what to do about open invites with which somebody who was removed could apply anew."""
     known = [key for key in members.invites if key == person.invite or members.inviters[key] == person.key]
-    ids = [key.hex()[:_ID_LETTERS] for key in known if members.free_seats(key) > 0 and not members.is_public(key)]
+    ids = [key.hex()[:ID_LETTERS] for key in known if members.free_seats(key) > 0 and not members.is_public(key)]
     return f", who can apply again until you end the invite {' and '.join(ids)}" if ids else ""
 
 
-def _list_of(membership: Membership) -> methods.MembersList:
+def _list_of(membership: Membership, book: ReportBook) -> methods.MembersList:
     members = membership.members()
     you = membership.person(members)
     _, waiting = guests_to_confirm(membership, members)
@@ -220,6 +272,7 @@ def _list_of(membership: Membership) -> methods.MembersList:
         is_founder=membership.founder_seed is not None,
         has_key=has_key,
         asking="" if asking is None or membership.has_machine(asking.key) else asking.name,
+        wrong_results=tuple(book.found(membership, members)),
     )
 
 
@@ -229,10 +282,10 @@ def _member(person: Person, members: Members, *, is_you: bool, waits: bool) -> m
     inviter = members.founder if author == members.swarm_key else members.person(author)
     return methods.Member(
         person.name,
-        person.id[:_ID_LETTERS],
+        person.id[:ID_LETTERS],
         rank,
         float(members.heard.get(person.key, 0)),
-        "" if person.is_founder else person.invite.hex()[:_ID_LETTERS],
+        "" if person.is_founder else person.invite.hex()[:ID_LETTERS],
         is_you,
         members.is_on_probation(person, time.time()),
         tuple(methods.MemberMachine(machine.name, peer_id_of(machine.key)) for machine in person.machines),
@@ -245,12 +298,12 @@ def _invites(members: Members) -> Iterable[methods.OpenInvite]:
     for key, seats in sorted(members.invites.items(), key=lambda each: (each[1].expires_s, each[0])):
         used = seats.people - members.free_seats(key)
         is_public = members.is_public(key)
-        yield methods.OpenInvite(key.hex()[:_ID_LETTERS], float(seats.expires_s), seats.people, used, is_public)
+        yield methods.OpenInvite(key.hex()[:ID_LETTERS], float(seats.expires_s), seats.people, used, is_public)
 
 
 def _decision(record: Record, names: dict[bytes, str]) -> methods.Decision:
     def name(person: bytes) -> str:
-        return names.get(person, person.hex()[:_ID_LETTERS])
+        return names.get(person, person.hex()[:ID_LETTERS])
 
     match record.content:
         case Confirm() as confirmed:
@@ -258,9 +311,9 @@ def _decision(record: Record, names: dict[bytes, str]) -> methods.Decision:
         case Remove(person, machine):
             return methods.Decision("remove_machine" if machine else "remove", name(person))
         case Seats(invite):
-            return methods.Decision("invite", invite.hex()[:_ID_LETTERS])
+            return methods.Decision("invite", invite.hex()[:ID_LETTERS])
         case EndInvite(invite):
-            return methods.Decision("end_invite", invite.hex()[:_ID_LETTERS])
+            return methods.Decision("end_invite", invite.hex()[:ID_LETTERS])
         case Choose(model):
             return methods.Decision("model", model)
         case _:
