@@ -34,8 +34,10 @@ from potluck_control.methods.members import (
     RecoveryCode,
     SeenServer,
     SwarmParams,
+    WrongResults,
 )
 from potluck_control.methods.swarms import Contact, Reach
+from potluck_control.schema import PauseParams
 from potluck_control.states import Reason, State
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QColor, QGuiApplication
@@ -400,3 +402,40 @@ def test_a_computer_is_restored_from_a_backup(tmp_path: Path, qtbot: QtBot) -> N
     assert not form.is_begun
     form.restore(tmp_path / "nowhere")
     assert "No such file or directory." in shown(form)
+
+
+WRONG = WrongResults("bb22bb22", "Bob", "tower", "12D3KooWbob", ("Cem", "Dora"))
+
+
+def test_wrong_results_are_shown_with_who_found_them_and_a_leader_removes_or_dismisses() -> None:
+    page, link = page_of(replace(FOUNDER, wrong_results=(WRONG,)))
+    assert "Bob's tower returned wrong results" in shown(page)
+    assert "Found by Cem and Dora." in shown(page)
+    link.answers["members.list"] = replace(FOUNDER, wrong_results=(replace(WRONG, is_confirmed=True),))
+    page.refresh()
+    assert "Found by Cem and Dora, confirmed by your server." in shown(page)
+    link.answers |= {"members.remove": DONE, "members.dismiss": DONE}
+    press(page, "Remove Bob's tower")
+    confirm(page, "Remove")
+    press(page, "Dismiss the reports about Bob's tower")
+    wanted = [MemberParams("bb22bb22", "12D3KooWbob")]
+    assert link.named("members.remove") == link.named("members.dismiss") == wanted
+    link.answers["members.list"] = FOUNDER
+    page.refresh()
+    assert "Wrong results" not in shown(page)
+
+
+def test_the_accused_sees_what_was_checked_and_can_stop() -> None:
+    own = replace(WRONG, is_here=True)
+    page, link = page_of(replace(MEMBER, wrong_results=(own,)))
+    assert "This computer returned wrong results" in shown(page)
+    for found, words in (
+        (replace(own, checked_at=MAY), "found nothing wrong in its memory"),
+        (replace(own, checked_at=MAY, damaged="mlp.weight"), "Its memory was damaged"),
+    ):
+        link.answers["members.list"] = replace(MEMBER, wrong_results=(found,))
+        page.refresh()
+        assert any(words in text for text in shown(page))
+    link.answers["pause"] = SERVING
+    press(page, "Stop serving")
+    assert link.named("pause") == [PauseParams()]

@@ -59,6 +59,29 @@ def daemon(monkeypatch: pytest.MonkeyPatch) -> Callable[..., Daemon]:
     return install
 
 
+def test_wrong_results_are_listed_with_what_to_do_about_them(
+    daemon: Callable[..., Daemon], capsys: pytest.CaptureFixture[str]
+) -> None:
+    bob = methods.WrongResults("bb22bb22", "Bob", "old tower", "12D3KooWbob", ("Cem", "Dora"), is_confirmed=True)
+    own = methods.WrongResults("aa11aa11", "Ana", "desktop", "12D3KooWana", ("Eve",), is_here=True)
+    checked = replace(own, checked_at=1.0, damaged="mlp.weight")
+    made = daemon(members__list=replace(PEOPLE, wrong_results=(bob, own, checked)), members__dismiss=DONE)
+    assert main(["members"]) == 0
+    said = capsys.readouterr().out
+    for words in (
+        "Bob's old tower returned wrong results: found by 2 people (Cem, Dora), confirmed here.",
+        "potluck members remove Bob --machine 'old tower'",
+        "potluck members dismiss Bob --machine 'old tower'",
+        "This computer returned wrong results: found by Eve.",
+        "Its weights have not been loaded anew since.",
+        "Weights were damaged in its memory",
+        "potluck pause",
+    ):
+        assert words in said
+    assert main(["members", "dismiss", "Bob", "--machine", "old tower"]) == 0
+    assert made.asked[-1] == methods.MemberParams("Bob", "old tower")
+
+
 def test_guests_and_what_the_user_may_do_about_them_are_listed(
     daemon: Callable[..., Daemon], capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -2,13 +2,15 @@
 
 import time
 from collections.abc import Iterable
+from pathlib import Path
 
 import pytest
+from helpers.members import enrolled, founded, invited
 from helpers.own_daemon import Ask, ask_until
 from potluck_control import schema
 from potluck_control.client import ControlError
+from potluck_control.engine_messages import Confirmed, Examined, Reachable, Servers
 from potluck_control.engine_messages import Members as News
-from potluck_control.engine_messages import Reachable, Servers
 from potluck_control.methods import members, swarms
 from potluck_control.methods.members import (
     Decision,
@@ -24,17 +26,21 @@ from potluck_control.methods.members import (
 from potluck_control.methods.swarms import LeaveParams
 from potluck_control.schema import InviteParams
 from potluck_daemon.daemon import Daemon
-from potluck_daemon.topics.members import find_person
+from potluck_daemon.settings.state import StateFile
+from potluck_daemon.swarms.reports import ReportBook
+from potluck_daemon.topics.members import MembersTopic, find_person
 
 from potluck.errors import UsageError
-from potluck.membership.identity import Identity
+from potluck.membership.identity import Identity, peer_id_of
 from potluck.membership.invite import Invite, accept
 from potluck.membership.leadership import DAY_S, confirm, seats
 from potluck.membership.membership import Membership
-from potluck.membership.records import NOTHING, read_all
+from potluck.membership.records import NOTHING, Record, read_all
+from potluck.membership.reports import WrongResults, write_report
 from potluck.protocol.swarm import new_swarm
 
 ADDRESS = "/ip4/192.0.2.1/tcp/31337/p2p/12D3KooWNzKKqPfbmrQqVZPkLfk52MCgPRZDirP7dSajsgaRG6WK"
+ANA, BOB, EVE = (Identity.generate() for _ in range(3))
 Bob = tuple[Membership, str]
 """A person's membership, and the id of the invite they joined with."""
 
@@ -124,6 +130,60 @@ async def test_a_computer_is_removed_by_its_peer_id_and_a_person_by_name(ask: As
         await ask(members.REMOVE, MemberParams(you.name))
     with pytest.raises(ControlError, match="that you are using"):
         await ask(members.REMOVE, MemberParams(you.name, you.machines[0].peer_id))
+
+
+def report(reporter: Membership, machine: bytes) -> Record:
+    found = WrongResults(peer_id_of(machine), (0, 4), (32, 64), (), 0.5, 0.002)
+    key = reporter.person_key
+    assert key is not None
+    swarm_key = reporter.members().swarm_key
+    return write_report(swarm_key, reporter.person_public, machine, found, key, time.time())
+
+
+async def test_a_leader_sees_who_reports_a_computer_until_they_dismiss_it(ask: Ask, daemon: Daemon, bob: Bob) -> None:
+    eve, _ = enrol(daemon, "Eve")
+    (machine,) = eve.members().people[eve.person_public].machines
+    reports = [report(bob[0], machine.key)]
+    hear(daemon, [record.data for record in reports])
+    listed = await ask_until(ask, members.LIST, lambda listed: bool(listed.wrong_results))
+    (found,) = listed.wrong_results
+    assert (found.name, found.machine, found.found_by) == ("Eve", "Eve's laptop", ("Bob",))
+    assert (found.is_confirmed, found.is_here) == (False, False)
+    daemon._supervisor._heard(Confirmed(reports[0].hash.hex()))
+    (found,) = (await ask(members.LIST)).wrong_results
+    assert found.is_confirmed
+    (topic,) = (each for each in daemon._topics if isinstance(each, MembersTopic))
+    topic.tick(time.time())
+    assert "Eve's Eve's laptop returned wrong results" in str(topic.notice)
+    await ask(members.DISMISS, MemberParams("Eve"))
+    assert (await ask(members.LIST)).wrong_results == ()
+    topic.tick(time.time())
+    assert topic.notice is None
+    with pytest.raises(ControlError, match="nothing is reported about Eve"):
+        await ask(members.DISMISS, MemberParams("Eve"))
+
+
+async def test_an_owner_sees_reports_about_this_computer_and_what_was_checked(
+    ask: Ask, daemon: Daemon, bob: Bob
+) -> None:
+    hear(daemon, [report(bob[0], daemon.configuration.swarms.machine().public_key).data])
+    listed = await ask_until(ask, members.LIST, lambda listed: bool(listed.wrong_results))
+    (found,) = listed.wrong_results
+    assert (found.is_here, found.found_by, found.checked_at) == (True, ("Bob",), None)
+    daemon._supervisor._heard(Examined("mlp.weight"))
+    (found,) = (await ask(members.LIST)).wrong_results
+    assert found.damaged == "mlp.weight"
+    assert found.checked_at is not None
+
+
+def test_ordinary_members_see_reports_about_their_own_computers_alone() -> None:
+    ana, made = invited(founded(ANA), people=3)
+    ana, bob = enrolled(ana, made, "Bob", BOB)
+    ana, eve = enrolled(ana, made, "Eve", EVE)
+    ana = ana.with_records([report(eve, BOB.public_key)], time.time())
+    bob, eve = (each.with_records(read_all(ana.all_records), time.time()) for each in (bob, eve))
+    book = ReportBook(StateFile(Path("unused")), lambda: ANA.public_key)
+    assert [[each.name for each in book.found(who, who.members())] for who in (ana, bob, eve)] == [["Bob"], ["Bob"], []]
 
 
 async def test_the_founder_sees_what_a_dismissal_undoes(ask: Ask, daemon: Daemon, bob: Bob) -> None:
