@@ -873,6 +873,14 @@ FIGURES = {
             "CPU time of a decode step with audits of known servers over one without, all processes",
         ),
         Figure(
+            "report_reaches",
+            "s",
+            "lower",
+            30,
+            "wrong_results:report_reaches",
+            "from a leader's return until their list shows a lying server of 20 that three clients found and reported",
+        ),
+        Figure(
             "join_proof",
             "ratio",
             "lower",
