@@ -333,6 +333,14 @@
         <translation>Potluck rechnet hier langsam: {why}. So lässt es sich beheben: {advice}</translation>
     </message>
     <message>
+        <source>This computer returned wrong results: found by {name}</source>
+        <translation>Dieser Computer hat falsche Ergebnisse geliefert: bemerkt von {name}</translation>
+    </message>
+    <message>
+        <source>{who}&apos;s {what} returned wrong results: found by {name}</source>
+        <translation>{what} von {who} hat falsche Ergebnisse geliefert: bemerkt von {name}</translation>
+    </message>
+    <message>
         <source>blocks {blocks} of {model} while loading {target}</source>
         <translation>die Schichten {blocks} von {model} (lädt {target})</translation>
     </message>
@@ -6197,6 +6205,89 @@
     <message>
         <source>On the move</source>
         <translation>Unterwegs</translation>
+    </message>
+</context>
+<context>
+    <name>WrongResultsCard</name>
+    <message>
+        <source>Wrong results</source>
+        <translation>Falsche Ergebnisse</translation>
+    </message>
+    <message>
+        <source>{name}&apos;s {machine}</source>
+        <translation>{machine} von {name}</translation>
+    </message>
+    <message>
+        <source>{computer} returned wrong results</source>
+        <translation>{computer} hat falsche Ergebnisse geliefert</translation>
+    </message>
+    <message>
+        <source>This computer returned wrong results</source>
+        <translation>Dieser Computer hat falsche Ergebnisse geliefert</translation>
+    </message>
+    <message>
+        <source>Stop serving</source>
+        <translation>Nicht mehr bereitstellen</translation>
+    </message>
+    <message>
+        <source>Remove…</source>
+        <translation>Entfernen …</translation>
+    </message>
+    <message>
+        <source>Remove {name}</source>
+        <translation>{name} entfernen</translation>
+    </message>
+    <message>
+        <source>Dismiss</source>
+        <translation>Verwerfen</translation>
+    </message>
+    <message>
+        <source>Dismiss the reports about {name}</source>
+        <translation>Die Meldungen über {name} verwerfen</translation>
+    </message>
+    <message>
+        <source>Found by {people}.</source>
+        <translation>Bemerkt von {people}.</translation>
+    </message>
+    <message>
+        <source>Found by {people}, confirmed by your server.</source>
+        <translation>Bemerkt von {people}, von deinem Server bestätigt.</translation>
+    </message>
+    <message>
+        <source>Its memory was damaged: test it, and that of the graphics card.</source>
+        <translation>Sein Speicher war beschädigt: Teste ihn und den der Grafikkarte.</translation>
+    </message>
+    <message>
+        <source>If a graphics card or memory is overclocked, undo that.</source>
+        <translation>Wenn Grafikkarte oder Speicher übertaktet sind, mach das rückgängig.</translation>
+    </message>
+    <message>
+        <source>It loaded the model again on {day} and found nothing wrong in its memory.</source>
+        <translation>Er hat das Modell am {day} neu geladen und in seinem Speicher keinen Fehler gefunden.</translation>
+    </message>
+    <message>
+        <source>This computer serves nobody until you resume.</source>
+        <translation>Dieser Computer stellt nichts bereit, bis du fortfährst.</translation>
+    </message>
+    <message>
+        <source>Dismissed.</source>
+        <translation>Verworfen.</translation>
+    </message>
+    <message>
+        <source>Remove {name} from {swarm}?</source>
+        <translation>{name} aus {swarm} entfernen?</translation>
+    </message>
+    <message>
+        <source>Remove</source>
+        <translation>Entfernen</translation>
+    </message>
+    <message>
+        <source>Within a minute, it serves nobody here. This cannot be undone. Other computers of theirs stay.</source>
+        <translation>Innerhalb einer Minute stellt er hier nichts mehr bereit. Das lässt sich nicht rückgängig machen. Andere Computer der Person bleiben.</translation>
+    </message>
+    <message>
+        <source>{name} was removed.</source>
+        <translation>{name} wurde entfernt.</translation>
     </message>
 </context>
 <context>

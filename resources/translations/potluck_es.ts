@@ -333,6 +333,14 @@
         <translation>Potluck calcula con lentitud aquí: {why}. Para arreglarlo: {advice}</translation>
     </message>
     <message>
+        <source>This computer returned wrong results: found by {name}</source>
+        <translation>Este equipo devolvió resultados incorrectos: lo detectó {name}</translation>
+    </message>
+    <message>
+        <source>{who}&apos;s {what} returned wrong results: found by {name}</source>
+        <translation>{what} de {who} devolvió resultados incorrectos: lo detectó {name}</translation>
+    </message>
+    <message>
         <source>blocks {blocks} of {model} while loading {target}</source>
         <translation>las capas {blocks} de {model} (cargando {target})</translation>
     </message>
@@ -6197,6 +6205,89 @@
     <message>
         <source>On the move</source>
         <translation>En movimiento</translation>
+    </message>
+</context>
+<context>
+    <name>WrongResultsCard</name>
+    <message>
+        <source>Wrong results</source>
+        <translation>Resultados incorrectos</translation>
+    </message>
+    <message>
+        <source>{name}&apos;s {machine}</source>
+        <translation>{machine} de {name}</translation>
+    </message>
+    <message>
+        <source>{computer} returned wrong results</source>
+        <translation>{computer} devolvió resultados incorrectos</translation>
+    </message>
+    <message>
+        <source>This computer returned wrong results</source>
+        <translation>Este equipo devolvió resultados incorrectos</translation>
+    </message>
+    <message>
+        <source>Stop serving</source>
+        <translation>Dejar de servir</translation>
+    </message>
+    <message>
+        <source>Remove…</source>
+        <translation>Quitar…</translation>
+    </message>
+    <message>
+        <source>Remove {name}</source>
+        <translation>Quitar {name}</translation>
+    </message>
+    <message>
+        <source>Dismiss</source>
+        <translation>Descartar</translation>
+    </message>
+    <message>
+        <source>Dismiss the reports about {name}</source>
+        <translation>Descartar los avisos sobre {name}</translation>
+    </message>
+    <message>
+        <source>Found by {people}.</source>
+        <translation>Detectado por {people}.</translation>
+    </message>
+    <message>
+        <source>Found by {people}, confirmed by your server.</source>
+        <translation>Detectado por {people}, confirmado por tu servidor.</translation>
+    </message>
+    <message>
+        <source>Its memory was damaged: test it, and that of the graphics card.</source>
+        <translation>Su memoria estaba dañada: pruébala, y también la de la tarjeta gráfica.</translation>
+    </message>
+    <message>
+        <source>If a graphics card or memory is overclocked, undo that.</source>
+        <translation>Si la tarjeta gráfica o la memoria tienen overclocking, quítalo.</translation>
+    </message>
+    <message>
+        <source>It loaded the model again on {day} and found nothing wrong in its memory.</source>
+        <translation>Volvió a cargar el modelo el {day} y no encontró errores en su memoria.</translation>
+    </message>
+    <message>
+        <source>This computer serves nobody until you resume.</source>
+        <translation>Este equipo no sirve a nadie hasta que reanudes.</translation>
+    </message>
+    <message>
+        <source>Dismissed.</source>
+        <translation>Descartado.</translation>
+    </message>
+    <message>
+        <source>Remove {name} from {swarm}?</source>
+        <translation>¿Quitar {name} de {swarm}?</translation>
+    </message>
+    <message>
+        <source>Remove</source>
+        <translation>Quitar</translation>
+    </message>
+    <message>
+        <source>Within a minute, it serves nobody here. This cannot be undone. Other computers of theirs stay.</source>
+        <translation>En un minuto dejará de servir aquí. Esto no se puede deshacer. Los demás equipos de esa persona se quedan.</translation>
+    </message>
+    <message>
+        <source>{name} was removed.</source>
+        <translation>{name} se quitó.</translation>
     </message>
 </context>
 <context>

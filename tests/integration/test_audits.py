@@ -119,7 +119,9 @@ def test_a_leader_who_comes_later_confirms_what_a_client_found_and_the_accused_l
         generate_until(model, lambda: model.audits().wrong)
         eve.wait_for(lambda _: reported(eve) and reported(eve)[0].checked_at is not None)
         assert (reported(eve)[0].is_here, reported(eve)[0].found_by, reported(eve)[0].damaged) == (True, ("Ann",), "")
-        said = eve.wait_for(lambda status: any("this computer returned wrong" in each for each in status.notices))
+        said = eve.wait_for(
+            lambda status: any("This computer returned wrong results: found by Ann" in each for each in status.notices)
+        )
         assert said.state is State.SERVING
         settings = f'checkpoint = "{CHECKPOINT}"\nblocks = "0:4"\n'
         with DaemonProcess(LOOPBACK + settings) as leader:

@@ -40,6 +40,8 @@ _STATES = (
     QT_TRANSLATE_NOOP("", "Serving {what} slowly, while you use the computer"),
     QT_TRANSLATE_NOOP("", "Serving {what} slowly, because {who} is hot"),
     QT_TRANSLATE_NOOP("", "Serving {what} slowly, to stay below the power cap of {who}"),
+    QT_TRANSLATE_NOOP("", "This computer returned wrong results: found by {name}"),
+    QT_TRANSLATE_NOOP("", "{who}'s {what} returned wrong results: found by {name}"),
     QT_TRANSLATE_NOOP("", "Serving {what}"),
     QT_TRANSLATE_NOOP("", "blocks {blocks} of {model} while loading {target}"),
     QT_TRANSLATE_NOOP("", "blocks {blocks} of {model} before moving to {target}"),

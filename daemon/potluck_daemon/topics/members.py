@@ -245,9 +245,9 @@ def _notice(membership: Membership, book: ReportBook) -> str | None:
     found = sorted(book.found(membership, membership.members()), key=lambda each: not each.is_here)
     if not found:
         return None
-    first, people = found[0], len(found[0].found_by)
-    whose = "this computer" if first.is_here else f"{first.name}'s {first.machine}"
-    return f"{whose} returned wrong results; people who found it: {people} (see: potluck members)"
+    first = found[0]
+    whose = "This computer" if first.is_here else f"{first.name}'s {first.machine}"
+    return f"{whose} returned wrong results: found by {', '.join(first.found_by)}"
 
 
 def _ways_back(members: Members, person: Person) -> str:

@@ -154,7 +154,7 @@ async def test_a_leader_sees_who_reports_a_computer_until_they_dismiss_it(ask: A
     assert found.is_confirmed
     (topic,) = (each for each in daemon._topics if isinstance(each, MembersTopic))
     topic.tick(time.time())
-    assert "Eve's Eve's laptop returned wrong results" in str(topic.notice)
+    assert topic.notice == "Eve's Eve's laptop returned wrong results: found by Bob"
     await ask(members.DISMISS, MemberParams("Eve"))
     assert (await ask(members.LIST)).wrong_results == ()
     topic.tick(time.time())
