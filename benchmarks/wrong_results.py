@@ -53,7 +53,7 @@ def report_reaches(soak: bool) -> Measured:
                 engine.wait_online()
         watcher = stack.enter_context(_client(folder, joined[-1], "off"))
         before = _usable(watcher)
-        finders = [membership for membership in joined[-1 - _CLIENTS : -1]]
+        finders = list(joined[-1 - _CLIENTS : -1])
         with patch("potluck.client.audits.audit_chance", lambda *_: 1.0):
             for membership in finders:
                 with _client(folder, membership, "on") as model:
