@@ -92,6 +92,7 @@ class GraphRecorder:
 @dataclass(frozen=True, slots=True)
 class _Bucket:
     recording: Recording
+    noted: dict[int, Tensor]
     numbers: StepMemory
     hidden: Tensor
 
@@ -114,17 +115,26 @@ class DecodeGraphs:
 
     Args:
         agree: for several ranks, which use no graphs unless all of them could record one.
+        noted: see `Routers.noted`; a replay puts the tensors there to which it writes.
 
     Attributes:
         has_failed: one graph could not be recorded, so no other will be tried.
     """
 
-    def __init__(self, run_blocks: RunBlocks, device: torch.device, record: Record, agree: Agree = bool) -> None:
+    def __init__(
+        self,
+        run_blocks: RunBlocks,
+        device: torch.device,
+        record: Record,
+        agree: Agree = bool,
+        noted: dict[int, Tensor] | None = None,
+    ) -> None:
         self.has_failed = False
         self._run_blocks = run_blocks
         self._device = device
         self._record = record
         self._agree = agree
+        self._noted = {} if noted is None else noted
         self._buckets: dict[int, _Bucket] = {}
         self._memory: weakref.ref[KvMemory] | None = None
         self._addresses: list[int] = []
@@ -149,6 +159,7 @@ class DecodeGraphs:
         bucket.numbers.write(filled_up(rows, step.bucket, memory))
         bucket.hidden[: len(rows)].copy_(hidden)
         bucket.recording.replay()
+        self._noted.update(bucket.noted)
         return bucket.recording.output[: len(rows)].clone()  # the next replay overwrites it
 
     def forget(self) -> None:
@@ -172,7 +183,7 @@ class DecodeGraphs:
             numbers.write(filled_up([], size, memory))
             hidden = like.new_zeros((size, like.shape[1]))
             recording = self._record(lambda: self._run_blocks(hidden, numbers.tensors, memory))
-            bucket = self._buckets[size] = _Bucket(recording, numbers, hidden)
+            bucket = self._buckets[size] = _Bucket(recording, dict(self._noted), numbers, hidden)
         except Exception as error:  # compilers and drivers fail in many ways
             log.warning("decode steps run without CUDA graphs: %s", str(error).partition("\n")[0])
         if self._agree(bucket is not None):

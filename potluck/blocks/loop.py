@@ -17,6 +17,7 @@ from torch import Tensor, nn
 
 from potluck.blocks.cache import KvCache
 from potluck.blocks.calls import Call
+from potluck.blocks.routing import Routers
 from potluck.blocks.streaming import enter_again
 from potluck.blocks.weights import SpanWeights
 from potluck.checkpoint.families import NEEDS_POSITIONS, cache_name, takes_use_cache
@@ -54,6 +55,7 @@ class FamilyLoop:
     """Runs the layers of `span` in the family's loop. It is not re-entrant: make one call at a time.
 
     Attributes:
+        routers: know which experts the layers choose.
         weights: says where the weights are; streamed ones are fetched before their layer computes.
     """
 
@@ -62,6 +64,7 @@ class FamilyLoop:
         self.layers = layers
         self.span = span
         self.weights = weights
+        self.routers = Routers(layers)
         self.hidden_size: int = decoder.config.hidden_size
         self.dtype: torch.dtype = decoder.dtype
         self.device: torch.device = next(decoder.parameters()).device
@@ -99,6 +102,9 @@ class FamilyLoop:
             self._pass = None
         if cache is not None:
             cache.length += this.hidden.shape[1]
+            if self.routers:
+                self.routers.begin()
+                self.routers.collect(this.hidden.shape[0] * this.hidden.shape[1], range(len(self.layers)))
         assert this.output is not None
         return this.output
 

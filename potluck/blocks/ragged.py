@@ -28,6 +28,7 @@ from potluck.blocks.native_steps import MOST_TOKENS, CannotRunWhole, WholeBlocks
 from potluck.blocks.paged import PagedCache, multiply_quantised, restore_quantised, step_tensors
 from potluck.blocks.pages import PAGE_TOKENS, Run, slots_in
 from potluck.blocks.plans import PlannedRow, StepPlan
+from potluck.blocks.routing import Routers
 from potluck.blocks.slots import encoded
 from potluck.blocks.step_tensors import StepTensors
 from potluck.blocks.switching import GROUPED, IN_TURN, RAGGED, AttentionSwitch
@@ -114,6 +115,7 @@ class RaggedRunner:
         calls: LayerCalls,
         switch: AttentionSwitch,
         adapters: Adapters,
+        routers: Routers,
     ) -> None:
         self.layout = layout
         self.calls = calls
@@ -121,6 +123,7 @@ class RaggedRunner:
         share_latents(layers)
         self._switch = switch
         self._adapters = adapters
+        self._routers = routers
         self._called: list[Any] = list(layers)
         self.has_kernels = False
         self.is_native = False
@@ -142,7 +145,7 @@ class RaggedRunner:
             self._called = fused_layers(self.layers, block_kernels)
         if weights.stream is None and self.calls.is_direct:
             record = GraphRecorder(self.layout.device).record
-            self._graphs = DecodeGraphs(self._run_decode, self.layout.device, record, agree)
+            self._graphs = DecodeGraphs(self._run_decode, self.layout.device, record, agree, self._routers.noted)
             weights.before_moves.append(self._graphs.forget)
 
     def use_native(self, weights: SpanWeights) -> None:
@@ -211,18 +214,24 @@ class RaggedRunner:
         parts = plan.parts()
         hidden = hidden.clone() if prompts or len(parts) > 1 else hidden
         experts = GROUPED if self.has_kernels else IN_TURN if self.is_native else None
+        routers, whole = self._routers, range(len(self.layers))
+        routers.begin()
         with self._switch.use(RAGGED, experts=experts), _current(hidden.device):
             if plan.graph is not None:
                 assert self._graphs is not None
                 output = self._graphs.run(plan.graph, plan.rows, hidden, memory)
                 if output is not None:
+                    routers.collect(len(hidden), whole)
                     return output
             for blocks, rows in parts:
+                layers = whole[blocks.start - self.layout.span.start : blocks.end - self.layout.span.start]
                 if len(rows) == len(plan.rows):
                     hidden = self._run_part(plan, blocks, rows, hidden, memory, prompts)
+                    routers.collect(len(hidden), layers)
                     continue
                 tokens = torch.cat([torch.arange(starts[row], starts[row + 1]) for row in rows]).to(hidden.device)
                 hidden[tokens] = self._run_part(plan, blocks, rows, hidden[tokens], memory, prompts)
+                routers.collect(len(hidden), layers, tokens)
         return hidden
 
     def _run_part(

@@ -1,20 +1,167 @@
-"""Holds the choice of experts fixed while two ways of computing a layer are compared.
+"""Which experts a span's layers choose for each token: notes it, and has another run repeat it.
 
 In half precision two experts often score alike for a token, so the smallest difference makes a router choose another
-one and the results say nothing about errors. Routers choose by `topk`: the first run notes what was chosen for each
-token, and the second run repeats it, with its own scores.
+one and the results say nothing about errors. Experts are given their tokens' choices as a tensor, which is noted there;
+routers choose by `topk`, whose answers are replaced where a run repeats others' choices.
 """
 
 from __future__ import annotations
 
+import copy
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode
+
+from potluck.checkpoint.families import takes_choices
+
+NO_EXPERT = -1
+"""Stands for the choices of a layer without experts."""
+
+
+@dataclass(slots=True)
+class Given:
+    """Choices for a run to repeat.
+
+    Shapes: chosen [tokens, layers, choices], with `NO_EXPERT` where nothing is to be repeated.
+
+    Attributes:
+        margin: how far below the last one that its own router chooses an expert may score, relative to the token's
+            largest score. Where a given expert is further below, the router's own choice counts.
+        gap: the largest such distance that was met.
+    """
+
+    chosen: Tensor
+    margin: float
+    gap: float = 0.0
+
+
+class Routers:
+    """The layers of a span that send tokens to some of their experts. False if there are none.
+
+    Each run notes references to tensors that exist anyway, which costs next to nothing. `collect` copies them before
+    the next run.
+
+    Attributes:
+        noted: what each layer chose last, by its index. Shapes: [tokens, choices].
+    """
+
+    def __init__(self, layers: nn.ModuleList) -> None:
+        self._layers = layers
+        self._num_experts: dict[int, int] = {}  # by layer
+        self.noted: dict[int, Tensor] = {}
+        self._chosen: Tensor | None = None
+        for index, layer in enumerate(layers):
+            for module in layer.modules():
+                if takes_choices(type(module)):
+                    experts: Any = module
+                    self._num_experts[index] = getattr(experts, "total_experts", 0) or experts.num_experts
+                    experts.forward = _Noting(self.noted, index, experts.forward)
+
+    def __bool__(self) -> bool:
+        return bool(self._num_experts)
+
+    @property
+    def chosen(self) -> Tensor | None:
+        """Return what the run chose whose tokens were collected, [tokens, layers, choices] int16, on the CPU."""
+        return None if self._chosen is None else self._chosen.cpu()
+
+    def begin(self) -> None:
+        """Forget what was collected, before a run."""
+        self._chosen = None
+
+    def collect(self, num_tokens: int, layers: range, tokens: Tensor | None = None) -> None:
+        """Take what these layers have just chosen for a run's tokens.
+
+        Args:
+            num_tokens: of the whole run.
+            tokens: which of them the layers were given; None: all.
+        """
+        for index in layers:
+            noted = self.noted.get(index)
+            if noted is None:
+                continue
+            if self._chosen is None:
+                shape = num_tokens, len(self._layers), noted.shape[-1]
+                self._chosen = torch.full(shape, NO_EXPERT, dtype=torch.int16, device=noted.device)
+            found = noted[:num_tokens].to(torch.int16)
+            self._chosen[slice(None) if tokens is None else tokens, index] = found
+
+    def accept(self, chosen: Tensor) -> bool:
+        """Return whether choices name experts that there are, where there are some."""
+        if chosen.shape[1] != len(self._layers):
+            return False
+        limits = torch.tensor([self._num_experts.get(index, 0) for index in range(len(self._layers))])
+        return bool(((chosen >= NO_EXPERT) & (chosen < limits[:, None])).all())
+
+    @contextmanager
+    def repeating(self, given: Given | None) -> Iterator[None]:
+        """Have the layers choose in the body as `given`, as far as its margin allows; None: as they like."""
+        if given is None:
+            yield
+            return
+        running = [0]
+        hooks = [
+            layer.register_forward_pre_hook(lambda *_, index=index: running.__setitem__(0, index))
+            for index, layer in enumerate(self._layers)
+        ]
+        device = next(self._layers.parameters()).device
+        chosen = given.chosen.to(device, torch.int64)
+
+        def repeat(scores: Tensor, dim: int, choose: Callable[[], Any]) -> Any:
+            size, num_experts = scores.shape[-1], self._num_experts.get(running[0], 0)
+            is_last, is_whole = dim in (-1, scores.dim() - 1), scores.numel() // size == len(chosen)
+            if not is_last or not is_whole or not num_experts or num_experts % size:
+                return choose()
+            # Where routers choose groups of experts first, those of the given experts are wanted.
+            wanted = _mask(chosen[:, running[0]], size, num_experts // size).view(scores.shape)
+            return _repeated(scores, wanted, given, choose())
+
+        try:
+            with _Choosing(repeat):
+                yield
+        finally:
+            for hook in hooks:
+                hook.remove()
+
+
+class _Noting:
+    """The forward of a layer's experts, which notes what it is given. A hook would cost more."""
+
+    def __init__(self, noted: dict[int, Tensor], index: int, own: Callable[..., Any]) -> None:
+        self._noted = noted
+        self._index = index
+        self._own = own
+
+    def __call__(self, hidden: Tensor, chosen: Tensor, weights: Tensor) -> Any:
+        self._noted[self._index] = chosen.view(-1, chosen.shape[-1])
+        return self._own(hidden, chosen, weights)
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Any:
+        """Give a copied module its own forward: the copy belongs to another span."""
+        return copy.deepcopy(self._own, memo)
+
+
+def _mask(chosen: Tensor, size: int, of_each: int) -> Tensor:
+    """Return [tokens, size] of what holds a chosen expert, if each holds so many experts."""
+    mask = torch.zeros((len(chosen), size + 1), dtype=torch.bool, device=chosen.device)
+    return mask.scatter_(1, torch.where(chosen < 0, size, chosen // of_each), True)[:, :size]
+
+
+def _repeated(scores: Tensor, wanted: Tensor, given: Given, own: Any) -> Any:
+    """Return what `topk` returns if what is wanted comes first, as far as the margin allows."""
+    plain = scores.detach().float()
+    largest = torch.where(plain.isfinite(), plain, 0.0).abs().amax(dim=-1, keepdim=True).clamp_min(1e-9)
+    below = (own.values.detach().float().amin(dim=-1, keepdim=True) - plain) / largest
+    given.gap = max(given.gap, float(torch.where(wanted, below, 0.0).amax()))
+    ranked = torch.where(wanted & (below <= given.margin), plain + 3.0 * largest, plain)  # above all others
+    indices = ranked.topk(own.indices.shape[-1], dim=-1).indices
+    return torch.return_types.topk((scores.gather(-1, indices), indices))
 
 
 class Routing:

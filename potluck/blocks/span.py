@@ -23,6 +23,7 @@ from potluck.blocks.parallel import BlockDigest, Ranks, keep_local, part_nbytes,
 from potluck.blocks.plans import StepPlan
 from potluck.blocks.ragged import RaggedRunner
 from potluck.blocks.residency import Room
+from potluck.blocks.routing import Given
 from potluck.blocks.switching import register_attention
 from potluck.blocks.trial import bytes_per_token, hold_int8, runner_of, try_alone, try_ragged
 from potluck.blocks.weights import SpanWeights
@@ -172,6 +173,14 @@ class BlockSpan:
         return self._runner.no_kernels if self._runner is not None else None
 
     @property
+    def chosen(self) -> Tensor | None:
+        """Return which experts each token was sent to in the last step, or forward with a cache; None without experts.
+
+        Shapes: [tokens of all rows, layers, choices] int16 on the CPU, -1 where a layer chose none.
+        """
+        return self.loop.routers.chosen
+
+    @property
     def step_ways(self) -> str:
         """Describe for people what `run_step` runs on: "fused, graphs", "native kernels, fused", "plain: no gcc"."""
         return self._runner.ways if self._runner is not None else "each session alone"
@@ -207,8 +216,17 @@ class BlockSpan:
     def new_cache(self) -> KvCache:
         return KvCache(self.decoder.config)
 
-    def forward(self, hidden: Tensor, cache: KvCache | None = None, prompts: Tensor | None = None) -> Tensor:
+    def forward(
+        self,
+        hidden: Tensor,
+        cache: KvCache | None = None,
+        prompts: Tensor | None = None,
+        given: Given | None = None,
+    ) -> Tensor:
         """Run the blocks. With a cache, the tokens continue those it holds and are added to it.
+
+        Args:
+            given: which experts the tokens should be sent to.
 
         Shapes: hidden [batch, tokens, hidden_size] in `dtype`; prompts [blocks, batch or 1, prompt_tokens,
         hidden_size], added to the first tokens of each block's input; returns as hidden.
@@ -218,7 +236,8 @@ class BlockSpan:
         if self.weights.stream is not None and torch.is_grad_enabled():
             with self.weights.stream.remembering():
                 return self.loop.run(hidden, cache, prompts)
-        return self.loop.run(hidden, cache, prompts)
+        with self.loop.routers.repeating(given):
+            return self.loop.run(hidden, cache, prompts)
 
     __call__ = forward
 

@@ -132,7 +132,7 @@ def _try_ragged(loop: FamilyLoop, adapters: Adapters, cache: KvCache, heard: Hea
     layout = KvLayout(loop.span, layers, cache.layers[0].keys.dtype, loop.device)
     with switch.use(RAGGED):
         calls = _try_calls(loop, farthest)
-    runner = RaggedRunner(loop.layers, layout, calls, switch, adapters)
+    runner = RaggedRunner(loop.layers, layout, calls, switch, adapters, loop.routers)
     if uses_kernels(loop.device):
         runner.no_kernels = _try_kernels(runner, loop, heard, agree)
         if runner.no_kernels is None:
@@ -168,7 +168,7 @@ def runner_of(
     switch = AttentionSwitch(loop.decoder)
     with switch.use(RAGGED):
         calls = _try_calls(loop, _farthest_position(loop))
-    runner = RaggedRunner(loop.layers, layout, calls, switch, adapters)
+    runner = RaggedRunner(loop.layers, layout, calls, switch, adapters, loop.routers)
     if has_kernels:
         runner.use_kernels(loop.weights)
     if is_native:

@@ -69,6 +69,19 @@ def depends_on_length(text_config: Any) -> bool:
     return any(part.get("rope_type") in ("dynamic", "longrope") for part in parts)
 
 
+def takes_choices(kind: type) -> bool:
+    """Tell whether modules of this class are a layer's experts, which are given each token's choices."""
+    names = tuple(signature(kind.forward).parameters) if kind.__name__.endswith("Experts") else ()  # type: ignore[attr-defined]
+    return len(names) == 4 and any(part in names[2] for part in ("index", "indices", "experts"))
+
+
+def tells_choices(text_config: Any) -> bool:
+    """Tell whether it is known which experts the layers of a family choose, so that others can repeat it."""
+    family = import_module(decoder_class(text_config).__module__)
+    kinds = (value for value in vars(family).values() if isinstance(value, type))
+    return any(takes_choices(kind) for kind in kinds if kind.__module__ == family.__name__)
+
+
 def has_experts(text_config: Any) -> bool:
     """Tell whether the model sends tokens to some of its experts, whose number each family names otherwise."""
     numbers = (value for name, value in text_config.to_dict().items() if "expert" in name)
