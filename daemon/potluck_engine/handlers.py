@@ -16,6 +16,7 @@ import torch
 
 from potluck.blocks.adapters import PrivateAdapter
 from potluck.blocks.heap import trim_heap
+from potluck.blocks.routing import NO_EXPERT, Given
 from potluck.foreign import CallCoding, ForeignPeers, SessionCoding
 from potluck.p2p.network import Host, Stream
 from potluck.protocol.blocks import PeerId, PersonId, Span
@@ -29,8 +30,10 @@ from potluck.wire.limits import Limits
 from potluck.wire.message import MAX_FIELD_BYTES, PART_BYTES
 from potluck.wire.packing import can_pack, pack, pack_gradient
 from potluck.wire.questions import (
+    decode_choices_request,
     decode_quote_request,
     decode_receipt,
+    encode_choices,
     encode_countersigned,
     encode_info,
     encode_quote,
@@ -77,6 +80,7 @@ class Handlers:
         for protocol, call in ((protocols.INFO, self.info), (protocols.QUOTE, self.quote)):
             await host.serve_unary(protocol, call)
         await host.serve_unary(protocols.SETTLE, self.settle)
+        await host.serve_unary(protocols.CHOICES, self.choices)
         await host.serve_stream(protocols.SESSION, self.session, max_frame_bytes=self.limits.max_frame_bytes)
         await host.serve_stream(protocols.PUSH, self.push, max_frame_bytes=self.limits.max_frame_bytes)
         for protocol, stream_call in (
@@ -142,6 +146,11 @@ class Handlers:
     async def settle(self, body: bytes, peer: PeerId) -> bytes:
         """Take the last receipt of a session or of some calls, which no later one can carry."""
         return encode_countersigned(await self.state.tabs.settle(peer, decode_receipt(body)))
+
+    async def choices(self, body: bytes, peer: PeerId) -> bytes:
+        """Tell the client of a session which experts were chosen in it."""
+        request = decode_choices_request(body)
+        return encode_choices(self.state.choices.of(peer, request.session_id, request.row, request.tokens))
 
     # -- what an adapter for foreign peers asks too --------------------------------------------------------------------
 
@@ -219,7 +228,8 @@ class Handlers:
             state.private.using(person, request.caller.private, request.span) as private,
             state.sessions.calling(request.span),
         ):
-            priority, pieces = self._work_of(request, person, adapter, private)
+            given = self._given(request)
+            priority, pieces = self._work_of(request, person, adapter, private, given)
             computed = await state.calls.run(
                 priority, pieces, client=person, tokens=batch * tokens, timeout_s=state.limits.request_timeout_s
             )
@@ -228,23 +238,44 @@ class Handlers:
         timing = state.tabs.say(tab, timing, is_named=tab.seq > 0)  # once it signs: answers of calls may be lost
         packs = request.packs and can_pack(request.hidden.shape[-1])
         if priority is Priority.FORWARD:
-            output = computed.value
+            output, gap = computed.value, 0.0 if given is None else given.gap
+            if isinstance(request, ForwardRequest) and request.last_tokens is not None:
+                output = output[:, tokens - request.last_tokens :].contiguous()
             if isinstance(request, ForwardRequest) and request.report and self.trials is not None:
                 self.trials.hear(request, output, state.format)
             if not packs:
-                return TensorReply((output,), timing)
+                return TensorReply((output,), timing, gap=gap)
             rounded, packed = await in_thread_if_large(output.nbytes, lambda: pack(output))
-            return TensorReply((rounded,), timing, packed=packed)
+            return TensorReply((rounded,), timing, packed=packed, gap=gap)
         found: Gradients = computed.value
         hidden, packed = found.hidden, None
         if packs:
             plain = hidden
             hidden, packed = await in_thread_if_large(plain.nbytes, lambda: pack_gradient(plain, self._rounding))
         tensors = (hidden,) if found.prompts is None else (hidden, found.prompts)
-        return TensorReply(tensors, timing, found.adapter, packed)
+        return TensorReply(tensors, timing, adapter_grad=found.adapter, packed=packed)
+
+    def _given(self, request: CallRequest) -> Given | None:
+        """Return the choices of experts that a request names. Raises RemoteError if these blocks cannot repeat them."""
+        if not isinstance(request, ForwardRequest) or request.choices is None:
+            return None
+        whole, span = self.state.blocks.whole, request.span
+        tokens, layers, choices = request.choices.shape
+        placed = request.choices.new_full((tokens, len(whole.span), choices), NO_EXPERT)
+        first = span.start - whole.span.start
+        if layers == len(span):
+            placed[:, first : first + layers] = request.choices
+        if layers != len(span) or not whole.accepts(placed):
+            raise RemoteError(Code.BAD_REQUEST, "these blocks cannot repeat such choices of experts")
+        return Given(request.choices, request.margin)
 
     def _work_of(
-        self, request: CallRequest, person: PersonId, adapter: str | None, private: PrivateAdapter | None
+        self,
+        request: CallRequest,
+        person: PersonId,
+        adapter: str | None,
+        private: PrivateAdapter | None,
+        given: Given | None,
     ) -> tuple[Priority, Pieces]:
         blocks, span, hidden, prompts = self.state.call_blocks, request.span, request.hidden, request.prompts
         named = request.caller.private
@@ -254,7 +285,7 @@ class Handlers:
             if keep_as is not None:
                 asyncio.get_running_loop().call_later(KEEP_S + 1, blocks.kept.forget_old)
             return Priority.FORWARD, lambda: blocks.adapted(
-                adapter, blocks.forward(span, hidden, prompts, private, keep_as=keep_as)
+                adapter, blocks.forward(span, hidden, prompts, private, keep_as=keep_as, given=given)
             )
         grad = request.grad
         return Priority.BACKWARD, lambda: blocks.adapted(

@@ -213,6 +213,7 @@ class SessionStream:
         self._held.clear()
         self._room.close()
         self._state.tabs.close_tab(self._tab)
+        self._state.choices.end(self.session.memory.client, self.session.session_id)
         self._pushes.close()
         for task in (self._packing, self._sending):
             if task is not None:
@@ -343,6 +344,7 @@ class SessionStream:
         self._running = None
         state, now = self._state, time.monotonic()
         self.session.position = plan.end
+        state.choices.note(self.session.memory.client, self.session.session_id, step)
         self._heard_at = now
         queue_ms = max(now - step.submitted_at - step.compute_s, 0.0) * 1e3
         if step.tokens == 1:

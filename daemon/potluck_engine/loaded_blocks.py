@@ -23,6 +23,7 @@ from potluck.blocks.adapters import PrivateAdapter
 from potluck.blocks.cache import DifferentiableCache
 from potluck.blocks.heap import trim_heap
 from potluck.blocks.reshaping import part_of
+from potluck.blocks.routing import Given
 from potluck.protocol.blocks import Span
 from potluck.protocol.codes import Code, RemoteError
 from potluck_engine.kept_passes import KeptPasses, PassKey
@@ -130,8 +131,12 @@ class LoadedBlocks:
         private: PrivateAdapter | None = None,
         *,
         keep_as: PassKey | None = None,
+        given: Given | None = None,
     ) -> Generator[None, None, Tensor]:
         """Run a stateless forward. With `keep_as`, keep what the gradients need for a `backward` that names it.
+
+        Args:
+            given: the experts to choose for the tokens of the only row.
 
         Shapes: hidden [batch, tokens, hidden_size] any float, on the CPU; prompts [blocks, batch or 1, p, hidden_size];
         returns as hidden, in the blocks' dtype, on the CPU.
@@ -144,7 +149,7 @@ class LoadedBlocks:
             current, some_prompts = hidden[rows], _rows_of(prompts, rows)
             for blocks in self._block_groups(current, span, self._budget()):
                 with torch.inference_mode():
-                    current = self._apply(blocks, current, _blocks_of(some_prompts, blocks, span), private)
+                    current = self._apply(blocks, span, current, _blocks_of(some_prompts, blocks, span), private, given)
                 yield
             outputs.append(current)
         with torch.inference_mode():
@@ -261,9 +266,23 @@ class LoadedBlocks:
             torch.cat(adapter_grads) if adapter_grads else None,
         )
 
-    def _apply(self, blocks: Span, hidden: Tensor, prompts: Tensor | None, private: PrivateAdapter | None) -> Tensor:
+    def _apply(
+        self,
+        blocks: Span,
+        whole: Span,
+        hidden: Tensor,
+        prompts: Tensor | None,
+        private: PrivateAdapter | None,
+        given: Given | None,
+    ) -> Tensor:
         own = None if private is None else private.cut(blocks)
-        return _run(self.part(blocks, is_open=own is not None), hidden, prompts, own)
+        part = self.part(blocks, is_open=own is not None)
+        some = None if given is None else given.cut(blocks.start - whole.start, blocks.end - whole.start)
+        with part.repeating(some):
+            output = _run(part, hidden, prompts, own)
+        if given is not None and some is not None:
+            given.gap = max(given.gap, some.gap)
+        return output
 
     @property
     def kept_bytes(self) -> int:

@@ -6,7 +6,7 @@ import asyncio
 import logging
 import threading
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from potluck_control.engine_metrics import EngineMetrics
@@ -23,6 +23,7 @@ from potluck.protocol.records import NumberFormat
 from potluck.protocol.swarm import Swarm
 from potluck.wire.limits import Limits
 from potluck_engine.admission import Admission
+from potluck_engine.choices import ChoiceBook
 from potluck_engine.compute.call_thread import CallThread
 from potluck_engine.compute.executor import SpanExecutor
 from potluck_engine.compute.step_thread import ComputeThread, Stage
@@ -67,6 +68,7 @@ class SpanState:
     wire_limits: Limits
     tabs: Tabs
     private: PrivateAdapters
+    choices: ChoiceBook = field(default_factory=ChoiceBook)
     dtype: str = "float32"
     quantization: str = "none"
 

@@ -40,6 +40,10 @@ class Given:
     margin: float
     gap: float = 0.0
 
+    def cut(self, start: int, end: int) -> Given:
+        """Return the choices of some of the layers."""
+        return Given(self.chosen[:, start:end], self.margin)
+
 
 class Routers:
     """The layers of a span that send tokens to some of their experts. False if there are none.

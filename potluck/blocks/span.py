@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
 from typing import Any
 
 import torch
@@ -216,17 +217,16 @@ class BlockSpan:
     def new_cache(self) -> KvCache:
         return KvCache(self.decoder.config)
 
-    def forward(
-        self,
-        hidden: Tensor,
-        cache: KvCache | None = None,
-        prompts: Tensor | None = None,
-        given: Given | None = None,
-    ) -> Tensor:
-        """Run the blocks. With a cache, the tokens continue those it holds and are added to it.
+    def accepts(self, choices: Tensor) -> bool:
+        """Return whether a forward can repeat these choices of experts, [tokens, layers, choices]."""
+        return self.loop.routers.accept(choices)
 
-        Args:
-            given: which experts the tokens should be sent to.
+    def repeating(self, given: Given | None) -> AbstractContextManager[None]:
+        """Have forwards in the body send tokens to the given experts; None: to those that they choose."""
+        return self.loop.routers.repeating(given)
+
+    def forward(self, hidden: Tensor, cache: KvCache | None = None, prompts: Tensor | None = None) -> Tensor:
+        """Run the blocks. With a cache, the tokens continue those it holds and are added to it.
 
         Shapes: hidden [batch, tokens, hidden_size] in `dtype`; prompts [blocks, batch or 1, prompt_tokens,
         hidden_size], added to the first tokens of each block's input; returns as hidden.
@@ -236,8 +236,7 @@ class BlockSpan:
         if self.weights.stream is not None and torch.is_grad_enabled():
             with self.weights.stream.remembering():
                 return self.loop.run(hidden, cache, prompts)
-        with self.loop.routers.repeating(given):
-            return self.loop.run(hidden, cache, prompts)
+        return self.loop.run(hidden, cache, prompts)
 
     __call__ = forward
 

@@ -7,13 +7,17 @@ the CPU, but torch is not imported here, so light processes can use this module.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from potluck.protocol.adapters import AdapterLayout, PrivateId
 from potluck.protocol.blocks import PeerId, Span
 
 if TYPE_CHECKING:
     from torch import Tensor
+
+
+MAX_CHOICE_TOKENS: Final = 8192
+"""Of one row, for which a server remembers which experts it chose."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +62,9 @@ class ForwardRequest:
     packed: Tensor | None = None  # the same hidden states, to be sent instead, see `potluck.wire.packing`
     packs: bool = False  # round the output, and send it packed
     report: bytes = b""  # to a leader's server: a report whose window these inputs repeat
+    last_tokens: int | None = None  # how many of the last tokens the answer needs; None: all
+    choices: Tensor | None = None  # [tokens, layers, choices] int16: the experts that another server chose
+    margin: float = 0.0  # how far below their own choices these may score
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,6 +108,16 @@ class TensorReply:
     timing: Timing = field(default_factory=Timing)
     adapter_grad: Tensor | None = None
     packed: Tensor | None = None  # the same as the first tensor, to be sent instead
+    gap: float = 0.0  # the furthest that a given choice of experts scored below the server's own ones
+
+
+@dataclass(frozen=True, slots=True)
+class ChoicesRequest:
+    """Asks which experts a server chose for the first tokens of one row of a session."""
+
+    session_id: str
+    row: int
+    tokens: int
 
 
 @dataclass(frozen=True, slots=True)

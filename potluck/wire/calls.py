@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
+from typing import Final
 
 from torch import Tensor
 
@@ -17,8 +18,10 @@ from potluck.wire.fields import target_fields
 from potluck.wire.limits import Limits
 from potluck.wire.message import MAX_FIELD_BYTES, Message, PartJoiner, RequestParts, Role, split, write_message
 from potluck.wire.packing import CODEC
-from potluck.wire.tensors import read_floats, read_hidden, read_prompts, to_wire
+from potluck.wire.tensors import read_choices, read_floats, read_hidden, read_prompts, to_wire
 from potluck.wire.timings import read_timing, write_answer
+
+_LARGEST: Final = 1e30  # of margins and gaps, which may be infinite elsewhere
 
 CallRequest = ForwardRequest | BackwardRequest
 
@@ -33,8 +36,14 @@ def encode_call(request: CallRequest) -> Iterator[tuple[Buffer, ...]]:
     fields = target_fields(request.prefix, request.span, request.caller)
     if isinstance(request, ForwardRequest) and request.is_trained:
         fields[read.Field.IS_TRAINED] = True
-    if isinstance(request, ForwardRequest) and request.report:
-        fields[read.Field.REPORT] = request.report
+    if isinstance(request, ForwardRequest):
+        if request.report:
+            fields[read.Field.REPORT] = request.report
+        if request.last_tokens is not None:
+            fields[read.Field.ANSWER_TOKENS] = request.last_tokens
+        if request.choices is not None:
+            tensors.append(to_wire(Role.CHOICES, request.choices))
+            fields[read.Field.MARGIN] = min(request.margin, _LARGEST)
     if request.packs:
         fields[read.Field.CODEC] = CODEC
     return split(write_message(tensors, fields))
@@ -63,8 +72,18 @@ class RequestJoiner(RequestParts):
         packs = read.integer(message.fields, read.Field.CODEC) == CODEC
         if self._kind is ForwardRequest:
             is_trained = read.flag(message.fields, read.Field.IS_TRAINED)
-            report = read.short_blob(message.fields, read.Field.REPORT, read.MAX_REPORT_BYTES)
-            return ForwardRequest(prefix, span, hidden, prompts, caller, is_trained, packs=packs, report=report)
+            tokens = hidden.shape[1]
+            choices = read_choices(message.tensor(Role.CHOICES), tokens, most_layers=len(span))
+            if choices is not None and hidden.shape[0] != 1:
+                raise WireError("choices of experts are for one row")
+            return ForwardRequest(
+                *(prefix, span, hidden, prompts, caller, is_trained),
+                packs=packs,
+                report=read.short_blob(message.fields, read.Field.REPORT, read.MAX_REPORT_BYTES),
+                last_tokens=read.integer(message.fields, read.Field.ANSWER_TOKENS, most=tokens),
+                choices=choices,
+                margin=read.number(message.fields, read.Field.MARGIN) or 0.0,
+            )
         grad = message.tensor(Role.GRAD)
         if grad is None:
             raise WireError("a backward without a gradient")
@@ -78,7 +97,8 @@ class RequestJoiner(RequestParts):
         tensors = [to_wire(*each) for each in zip(_REPLY_ROLES, reply.tensors, packed, strict=False)]
         if reply.adapter_grad is not None:
             tensors.append(to_wire(Role.ADAPTER, reply.adapter_grad))
-        return split(write_answer(tensors, reply.timing))
+        extra: dict[int, object] | None = {read.Field.GAP: min(reply.gap, _LARGEST)} if reply.gap else None
+        return split(write_answer(tensors, reply.timing, extra=extra))
 
 
 class ReplyJoiner:
@@ -86,6 +106,7 @@ class ReplyJoiner:
 
     def __init__(self, request: CallRequest) -> None:
         self._shapes = reply_shapes(request)
+        self._last = request.last_tokens if isinstance(request, ForwardRequest) else None
         private = request.caller.private if isinstance(request, BackwardRequest) else None
         self._adapter_values = 0 if private is None else private.num_values
         values = sum(map(math.prod, self._shapes)) + self._adapter_values
@@ -102,13 +123,21 @@ class ReplyJoiner:
         message = self._parts.whole()
         tensors = [message.tensor(role) for role, _ in zip(_REPLY_ROLES, self._shapes, strict=False)]
         read_tensors = tuple(
-            read_floats(tensor, shape)
+            read_floats(tensor, self._sent(tensor.shape, shape))
             for tensor, shape in zip(tensors, self._shapes, strict=True)
             if tensor is not None
         )
+        if self._last is not None:
+            read_tensors = tuple(tensor[:, tensor.shape[1] - self._last :] for tensor in read_tensors)
         if len(read_tensors) != len(self._shapes):
             raise WireError(f"an answer of {len(read_tensors)} tensors, expected {len(self._shapes)}")
-        return TensorReply(read_tensors, read_timing(message), self._adapter_grad(message))
+        gap = read.number(message.fields, read.Field.GAP) or 0.0
+        return TensorReply(read_tensors, read_timing(message), self._adapter_grad(message), gap=gap)
+
+    def _sent(self, size: tuple[int, ...], shape: tuple[int, ...]) -> tuple[int, ...]:
+        """Return the shape that a tensor must have: earlier versions answer with all tokens."""
+        cut = shape if self._last is None else (shape[0], self._last, shape[2])
+        return cut if size == cut else shape
 
     def _adapter_grad(self, message: Message) -> Tensor | None:
         if not self._adapter_values:

@@ -73,6 +73,8 @@ class Field(IntEnum):
     CODEC = 60  # how the outputs of a session travel: a number of `WireTensor.codec`
     # stateless calls
     IS_TRAINED = 68  # a backward with the same inputs follows this forward
+    MARGIN = 70  # within which choices of experts are taken over
+    GAP = 71  # how far off the furthest choice was
     REPORT = 72  # of wrong results, which the receiver may find out about with these inputs
     # private adapters
     NAMES = 66  # of layers in a block

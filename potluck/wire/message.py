@@ -60,6 +60,7 @@ class Role(IntEnum):
     GRAD = 4  # gradient of the output
     TREE = 5  # reserved: parents of speculative tokens
     ADAPTER = 6  # values of a private adapter, or their gradient
+    CHOICES = 7  # of experts
 
 
 class WireTensor(NamedTuple):

@@ -12,5 +12,6 @@ ADAPTER: Final = "Potluck.adapter"  # stream: a private adapter in one frame or 
 INFO: Final = "Potluck.info"  # unary, like those below
 QUOTE: Final = "Potluck.quote"
 SETTLE: Final = "Potluck.settle"
+CHOICES: Final = "Potluck.choices"
 DIAL_BACK: Final = "Potluck.dial_back"
 WEIGHTS: Final = "Potluck.weights"  # stream: requests for pieces of the model's files, each answered by its bytes

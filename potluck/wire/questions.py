@@ -1,16 +1,19 @@
-"""Quotes, what a server says of itself, and receipts that are sent by themselves: messages without tensors."""
+"""Quotes, what a server says of itself, receipts that are sent by themselves, and choices of experts."""
 
 from __future__ import annotations
 
+from torch import Tensor
+
 from potluck.protocol.buffers import Buffer
 from potluck.protocol.codes import Code
-from potluck.protocol.messages import Quote, QuoteRequest, ServerInfo
+from potluck.protocol.messages import MAX_CHOICE_TOKENS, ChoicesRequest, Quote, QuoteRequest, ServerInfo
 from potluck.protocol.receipts import COUNTERSIGNED_BYTES, RECEIPT_BYTES
 from potluck.wire import fields as read
 from potluck.wire.errors import WireError, refusing
-from potluck.wire.fields import MAX_NAME_CHARS, Field, required, target_fields
+from potluck.wire.fields import MAX_ID_CHARS, MAX_NAME_CHARS, Field, required, target_fields
 from potluck.wire.limits import Limits
-from potluck.wire.message import read_message, write_message
+from potluck.wire.message import Role, read_message, write_message
+from potluck.wire.tensors import read_choices, to_wire
 
 _MAX_ROWS = 1 << 20
 _MAX_CACHE_TOKENS = 1 << 50
@@ -83,6 +86,36 @@ def decode_info(body: Buffer) -> ServerInfo:
         max_batch_tokens=required(fields, Field.MAX_BATCH_TOKENS),
         max_length=required(fields, Field.MAX_LENGTH),
     )
+
+
+def encode_choices_request(request: ChoicesRequest) -> bytes:
+    fields: dict[int, object] = {Field.SESSION_ID: request.session_id, Field.TOKENS: request.tokens}
+    return _write(fields | {Field.ROWS: request.row})
+
+
+@refusing(Code.BAD_REQUEST)
+def decode_choices_request(body: Buffer) -> ChoicesRequest:
+    """Raises RemoteError BAD_REQUEST."""
+    fields = read_message(body).fields
+    session_id = read.text(fields, Field.SESSION_ID, MAX_ID_CHARS)
+    tokens = required(fields, Field.TOKENS, most=MAX_CHOICE_TOKENS)
+    if session_id is None or not tokens:
+        raise WireError("a session's name or its tokens are missing")
+    return ChoicesRequest(session_id, required(fields, Field.ROWS, most=_MAX_ROWS), tokens)
+
+
+def encode_choices(choices: Tensor) -> bytes:
+    """Shapes: choices [tokens, layers, choices] int16."""
+    return b"".join(write_message([to_wire(Role.CHOICES, choices)]))
+
+
+@refusing(Code.BAD_REPLY)
+def decode_choices(body: Buffer, tokens: int, *, num_layers: int) -> Tensor:
+    """Return [tokens, layers, choices] int16. Raises RemoteError BAD_REPLY."""
+    choices = read_choices(read_message(body).tensor(Role.CHOICES), tokens, most_layers=num_layers)
+    if choices is None or choices.shape[1] != num_layers:
+        raise WireError("an answer without choices for each layer")
+    return choices
 
 
 def encode_receipt(receipt: bytes) -> bytes:

@@ -19,12 +19,18 @@ from potluck.wire.limits import Limits
 from potluck.wire.message import Role, WireTensor
 from potluck.wire.packing import CODEC, can_pack, packed_bytes, unpack
 
+_MAX_CHOICES: Final = 64  # experts of one token in one layer
+
 Shape = tuple[int | None, ...]
 """None matches any size."""
 
 _FLOATS: Final = (torch.float32, torch.bfloat16, torch.float16)  # by their numbers on the wire
-_INT64: Final = 16
-_NUMBERS: Final = {**{dtype: number for number, dtype in enumerate(_FLOATS)}, torch.int64: _INT64}
+_INT64, _INT16 = 16, 17
+_NUMBERS: Final = {
+    **{dtype: number for number, dtype in enumerate(_FLOATS)},
+    torch.int64: _INT64,
+    torch.int16: _INT16,
+}
 
 
 def to_wire(role: Role, tensor: Tensor, packed: Tensor | None = None) -> WireTensor:
@@ -119,6 +125,23 @@ def row_numbers(values: Buffer, rows: int) -> Tensor:
     if bool(((order < 0) | (order >= rows)).any()):
         raise WireError(f"a row number outside 0..{rows - 1}")
     return order
+
+
+def read_choices(tensor: WireTensor | None, tokens: int, *, most_layers: int) -> Tensor | None:
+    """Decode int16 [tokens, layers, choices] of experts; -1 stands for none. Raises WireError."""
+    if tensor is None:
+        return None
+    shape = tensor.shape
+    if tensor.dtype != _INT16 or tensor.codec or len(shape) != 3 or shape[0] != tokens:
+        raise WireError(f"choices of experts must be integers for each of {tokens} tokens")
+    if not 0 < shape[1] <= most_layers or not 0 < shape[2] <= _MAX_CHOICES:
+        raise WireError(f"choices of experts of shape {list(shape)}")
+    if len(tensor.values) != 2 * math.prod(shape):
+        raise WireError(f"{len(tensor.values)} bytes cannot be {list(shape)} choices of experts")
+    choices = plain_values(tensor.values, torch.int16, math.prod(shape)).view(shape)
+    if bool((choices < -1).any()):
+        raise WireError("a choice below -1")
+    return choices
 
 
 def read_hidden(tensor: WireTensor | None, limits: Limits) -> Tensor:

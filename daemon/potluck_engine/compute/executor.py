@@ -55,9 +55,12 @@ class SpanExecutor:
             output = blocks.run_decided(plan, hidden, memory, prompts or None)
             if blocks.device.type != "cpu":
                 output = output.cpu()
-        outputs = output.split_with_sizes([step.rows * count for step, count in ordered])
-        for (step, count), own in zip(ordered, outputs, strict=True):
-            step.add_output(own.view(step.rows, count, -1))
+        sizes = [step.rows * count for step, count in ordered]
+        outputs = output.split_with_sizes(sizes)
+        chosen = None if blocks.chosen is None else blocks.chosen.split_with_sizes(sizes)
+        for index, ((step, count), own) in enumerate(zip(ordered, outputs, strict=True)):
+            experts = None if chosen is None else _of_rows(chosen[index], step, blocks)
+            step.add_output(own.view(step.rows, count, -1), experts)
             for sequence in step.memory.sequences:
                 memory.advance(sequence, count)
 
@@ -76,7 +79,9 @@ class SpanExecutor:
                 prompts = prompts.to(blocks.device, blocks.dtype) if prompts.shape[2] else None
             with blocks.adapters.using(step.memory.private or step.memory.adapter):
                 output = alone.blocks.forward(hidden, alone.cache, prompts)
-            step.add_output(output if blocks.device.type == "cpu" else output.cpu())
+            chosen = alone.blocks.chosen
+            experts = None if chosen is None else _of_rows(chosen, step, alone.blocks)
+            step.add_output(output if blocks.device.type == "cpu" else output.cpu(), experts)
 
     def _prompts_of(self, step: SessionStep, count: int, first_row: int) -> dict[int, Tensor]:
         """Return prompts [blocks, p, hidden_size] for the tokens of this part, by the row's index in the plan."""
@@ -84,6 +89,13 @@ class SpanExecutor:
         part = step.prompts[:, :, step.computed : step.computed + count].to(self._blocks.device, self._blocks.dtype)
         rows = part.expand(-1, step.rows, -1, -1)
         return {first_row + row: rows[:, row] for row in range(step.rows)}
+
+
+def _of_rows(chosen: Tensor, step: SessionStep, blocks: BlockSpan) -> Tensor:
+    """Return which experts the blocks of a session chose for its rows, [rows, tokens, layers * choices]."""
+    first, span = blocks.span.start, step.memory.span
+    own = chosen[:, span.start - first : span.end - first]
+    return own.reshape(step.rows, len(chosen) // step.rows, -1)
 
 
 def _adapter_of(part: tuple[SessionStep, int]) -> str:

@@ -140,9 +140,10 @@ class Paging:
         chains = self._chains.pop(step, None)
         step.memory.chains = chains if ok else None
         if ok and chains is not None and self._prefixes is not None and not step.memory.is_closed:
-            output = step.result()
+            output, chosen = step.result(), step.all_chosen()
             for row, chain in enumerate(chains):
-                self._prefixes.keep(step.memory.client, chain, step.memory.sequences[row], output[row], step.start)
+                kept = step.memory.client, chain, step.memory.sequences[row], output[row], step.start
+                self._prefixes.keep(*kept, None if chosen is None else chosen[row])
 
     def withdraw(self, step: SessionStep) -> None:
         """Forget a step that is given up; it may still be running."""
@@ -294,7 +295,10 @@ class Paging:
             return
         self._free_sequences(memory)
         memory.sequences = sequences
-        step.add_output(torch.stack([match[0].outputs[step.start : tokens] for match in found if match is not None]))
+        kept = [match[0] for match in found if match is not None]
+        chosen = [each.chosen[step.start : tokens] for each in kept if each.chosen is not None]
+        outputs = torch.stack([each.outputs[step.start : tokens] for each in kept])
+        step.add_output(outputs, torch.stack(chosen) if chosen else None)
         step.done = tokens - step.start
         self._counts.shared_tokens += step.done * memory.rows
 

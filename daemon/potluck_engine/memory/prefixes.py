@@ -37,6 +37,7 @@ class _Kept:
     chain: Chain
     sequence: KvSequence
     outputs: Tensor  # [tokens, hidden_size]
+    chosen: Tensor | None  # [tokens, layers * choices]; None in models without experts
 
 
 def chain_of(before: bytes, hidden: Tensor) -> Chain:
@@ -101,10 +102,19 @@ class Prefixes:
             return None
         return sequence
 
-    def keep(self, client: PeerId, chain: Chain, sequence: KvSequence, outputs: Tensor, start: int = 0) -> None:
+    def keep(
+        self,
+        client: PeerId,
+        chain: Chain,
+        sequence: KvSequence,
+        outputs: Tensor,
+        start: int = 0,
+        chosen: Tensor | None = None,
+    ) -> None:
         """Keep the full pages of a row that has just been computed, if those before `start` are still kept.
 
-        Shapes: outputs [tokens, hidden_size], of the tokens from `start` on to at least the end of the chain.
+        Shapes: outputs [tokens, hidden_size], of the tokens from `start` on to at least the end of the chain; chosen
+        [tokens, layers * choices] likewise.
         """
         if not chain or chain[-1] in self._pages or len(chain) > self._max_pages:
             return
@@ -114,13 +124,16 @@ class Prefixes:
             if before is None:
                 return
             outputs = torch.cat([before[0].outputs[:start], outputs])
+            if chosen is not None and before[0].chosen is not None:
+                chosen = torch.cat([before[0].chosen[:start], chosen])
         mine = self._memory.fork(sequence)
         try:
             self._memory.crop(mine, tokens)
         except RemoteError:
             self._memory.free(mine)
             return
-        kept = _Kept(client, chain, mine, outputs[:tokens].clone())
+        experts = None if chosen is None else chosen[:tokens].clone()
+        kept = _Kept(client, chain, mine, outputs[:tokens].clone(), experts)
         for key in chain[:-1]:  # the new one contains it
             if key in self._kept:
                 self._let_go(key)

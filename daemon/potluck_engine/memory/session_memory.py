@@ -73,7 +73,8 @@ class SessionStep(StepJob):
     """A step with its tensors.
 
     Shapes: hidden [rows, tokens, hidden_size]; prompts [blocks, rows or 1, p, hidden_size]; order [rows] int64; outputs
-    [rows, some tokens, hidden_size] each, in the dtype of the blocks, on the CPU.
+    [rows, some tokens, hidden_size] each, in the dtype of the blocks, on the CPU; chosen [rows, some tokens, layers *
+    choices] int16 likewise, see `BlockSpan.chosen`.
     """
 
     memory: SessionMemory = field(kw_only=True)
@@ -84,12 +85,19 @@ class SessionStep(StepJob):
     order: Tensor | None = field(kw_only=True, repr=False)
     on_done: Callable[[SessionStep, PotluckError | None], None] = field(kw_only=True, repr=False)
     outputs: list[Tensor] = field(default_factory=list, repr=False)
+    chosen: list[Tensor] = field(default_factory=list, repr=False)  # of experts; empty in models without
     computed: int = 0  # tokens of each row that are in `outputs`
     compute_s: float = 0.0
 
-    def add_output(self, output: Tensor) -> None:
+    def add_output(self, output: Tensor, chosen: Tensor | None = None) -> None:
         self.outputs.append(output)
         self.computed += output.shape[1]
+        if chosen is not None:
+            self.chosen.append(chosen)
+
+    def all_chosen(self) -> Tensor | None:
+        """Return the experts of all tokens, [rows, tokens, layers * choices]; None in models without experts."""
+        return torch.cat(self.chosen, dim=1) if self.chosen else None
 
     def result(self) -> Tensor:
         """Return the outputs, [rows, tokens, hidden_size]."""

@@ -41,6 +41,10 @@ class RankedSpan(BlockSpan):
         """False: ranks load and serve a span as a whole."""
         return False
 
+    def accepts(self, choices: Tensor) -> bool:
+        """Return False: the other ranks would choose for themselves."""
+        return False
+
     def new_memory(self, num_tokens: int, *, max_blocks: int = 0) -> KvMemory:
         assert self.own.layout is not None, "sessions of this family run alone"
         self.ranks.post("new_memory", num_tokens)
