@@ -103,7 +103,7 @@ def _checks(audits: AuditStatus) -> str:
     if audits.undecided:
         found.append(f"{audits.undecided:,} differed and nobody could tell which is right")
     if audits.wrong:
-        found.append(f"no longer used, because they computed wrongly: {', '.join(audits.wrong)}")
+        found.append(f"no longer used, because they returned wrong results: {', '.join(audits.wrong)}")
     if not audits.undecided and not audits.wrong:
         found.append("all agreed")
     return "; ".join(found)

@@ -16,7 +16,7 @@ from torch import Tensor
 from potluck.client.history import History
 from potluck.protocol.blocks import PeerId
 from potluck.protocol.codes import Code, RemoteError
-from potluck.protocol.messages import MAX_CHOICE_TOKENS
+from potluck.protocol.messages import choice_tokens
 from potluck_engine.memory.session_memory import SessionStep
 
 _MAX_BYTES: Final = 64 << 20
@@ -42,23 +42,23 @@ class ChoiceBook:
 
     def note(self, client: PeerId, session_id: str | None, step: SessionStep) -> None:
         """Note what was chosen for the tokens of a step that was done."""
-        chosen = step.all_chosen()
-        if chosen is None or session_id is None:
+        chosen, key, num_layers = step.all_chosen(), (client, session_id or ""), len(step.memory.span)
+        if session_id is None or (chosen is None and key not in self._kept):
             return
-        key = client, session_id
-        kept = self._kept.setdefault(key, _Kept(History(), len(step.memory.span)))
+        kept = self._kept.setdefault(key, _Kept(History(), num_layers))
         kept.ended_s = None
         self._kept.move_to_end(key)
         history = kept.history
         if step.order is not None and history.length:
             history.reorder(step.order)
         history.truncate(step.start)
-        if history.length < step.start or step.start + chosen.shape[1] > MAX_CHOICE_TOKENS:
+        num_new = 0 if chosen is None else chosen.shape[1]
+        if history.length < step.start or num_new < step.tokens or step.start + num_new > choice_tokens(num_layers):
             del self._kept[key]  # a part is missing, or it is too long
-            return
-        history.append(chosen)
-        kept.num_bytes = chosen.shape[0] * history.length * chosen.shape[2] * chosen.itemsize
-        self._make_room()
+        elif chosen is not None:
+            history.append(chosen)
+            kept.num_bytes = chosen.shape[0] * history.length * chosen.shape[2] * chosen.itemsize
+            self._make_room()
 
     def end(self, client: PeerId, session_id: str | None) -> None:
         """Note that a session has ended."""

@@ -238,7 +238,7 @@ class Handlers:
         timing = state.tabs.say(tab, timing, is_named=tab.seq > 0)  # once it signs: answers of calls may be lost
         packs = request.packs and can_pack(request.hidden.shape[-1])
         if priority is Priority.FORWARD:
-            output, gap = computed.value, 0.0 if given is None else given.gap
+            output, gap = computed.value, None if given is None else given.gap
             if isinstance(request, ForwardRequest) and request.last_tokens is not None:
                 output = output[:, tokens - request.last_tokens :].contiguous()
             if isinstance(request, ForwardRequest) and request.report and self.trials is not None:

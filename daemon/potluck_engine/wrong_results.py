@@ -97,6 +97,7 @@ class Trials:
         window = report.tokens[1] - report.tokens[0]
         own, theirs = (each[0, -window:].float().numpy() for each in (output, reply.tensors[0]))
         limit = HonestDifferences().limit("", form)
-        if compare(difference(own, theirs), limit) is Opinion.DISAGREES:
+        apart = difference(own, theirs)
+        if compare(apart, None if limit is None else limit.difference) is Opinion.DISAGREES:
             log.warning("a report about blocks %s is right: that computer returns wrong results", request.span)
             self._on_confirmed(record.hash)

@@ -10,15 +10,15 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from potluck.audit.choices import CLEAN_AUDITS, WINDOW_TOKENS, audit_chance, choose_auditor, choose_window
-    from potluck.audit.differences import Apart, difference
-    from potluck.audit.limits import HonestDifferences
+    from potluck.audit.differences import difference
+    from potluck.audit.limits import Honest, HonestDifferences
     from potluck.audit.verdicts import Differences, Opinion, Outsider, compare, settle
 
 _HOMES = {
-    "Apart": "differences",
     "CLEAN_AUDITS": "choices",
     "WINDOW_TOKENS": "choices",
     "Differences": "verdicts",
+    "Honest": "limits",
     "HonestDifferences": "limits",
     "Opinion": "verdicts",
     "Outsider": "verdicts",
@@ -33,8 +33,8 @@ _HOMES = {
 __all__ = [
     "CLEAN_AUDITS",
     "WINDOW_TOKENS",
-    "Apart",
     "Differences",
+    "Honest",
     "HonestDifferences",
     "Opinion",
     "Outsider",

@@ -11,26 +11,32 @@ from potluck.protocol.blocks import PeerId, PersonId
 if TYPE_CHECKING:
     import numpy as np
 
-WINDOW_TOKENS: Final = 32
+WINDOW_TOKENS: Final = 32  # of a window at most; the end of a session may be shorter
 CLEAN_AUDITS: Final = 10  # after which a person has a record
 _NEW_CHANCE: Final = 1 / 5  # of each window
-_KNOWN_CHANCE: Final = 1 / 100
+_KNOWN_SHARE: Final = 0.003  # of what steps send and return, for audits of people with a record
 
 
-def audit_chance(clean_audits: int) -> float:
-    """Return the chance with which each window of a person's servers is audited.
+def audit_chance(clean_audits: int, window: range) -> float:
+    """Return the chance with which a window of a person's servers is audited.
+
+    An audit sends all tokens up to the window's end and returns the window's, so later windows cost more.
 
     Args:
         clean_audits: without a disagreement, since the last one that went against this person.
+        window: the tokens [start, stop) of the session.
     """
-    return _KNOWN_CHANCE if clean_audits >= CLEAN_AUDITS else _NEW_CHANCE
+    if clean_audits < CLEAN_AUDITS:
+        return _NEW_CHANCE
+    return min(_NEW_CHANCE, _KNOWN_SHARE * 2 * len(window) / (window.stop + len(window)))
 
 
-def choose_window(finished: Sequence[int], chance: float, rng: np.random.Generator) -> int | None:
-    """Return one of the windows that were just finished, or None; each counts with `chance`."""
-    if not finished or rng.random() >= 1 - (1 - chance) ** len(finished):
-        return None
-    return finished[int(rng.integers(len(finished)))]
+def choose_window(finished: Sequence[range], chances: Sequence[float], rng: np.random.Generator) -> range | None:
+    """Return one of the windows that were just finished, or None; each counts with its chance."""
+    drawn = [
+        window for window, lot, chance in zip(finished, rng.random(len(finished)), chances, strict=True) if lot < chance
+    ]
+    return drawn[int(rng.integers(len(drawn)))] if drawn else None
 
 
 def choose_auditor(

@@ -118,13 +118,15 @@ class Routers:
         chosen = given.chosen.to(device, torch.int64)
 
         def repeat(scores: Tensor, dim: int, choose: Callable[[], Any]) -> Any:
-            size, num_experts = scores.shape[-1], self._num_experts.get(running[0], 0)
-            is_last, is_whole = dim in (-1, scores.dim() - 1), scores.numel() // size == len(chosen)
-            if not is_last or not is_whole or not num_experts or num_experts % size:
-                return choose()
-            # Where routers choose groups of experts first, those of the given experts are wanted.
-            wanted = _mask(chosen[:, running[0]], size, num_experts // size).view(scores.shape)
-            return _repeated(scores, wanted, given, choose())
+            own, num_experts = choose(), self._num_experts.get(running[0], 0)
+            if scores.dim() != 2 or dim not in (-1, 1) or len(scores) != len(chosen) or not num_experts:
+                return own
+            size, count = scores.shape[1], own.indices.shape[1]
+            is_of_experts = size == num_experts and count == chosen.shape[2]
+            is_of_groups = count < size < num_experts and num_experts % size == 0  # groups are chosen first
+            if not is_of_experts and not is_of_groups:
+                return own
+            return _repeated(scores, _mask(chosen[:, running[0]], size, num_experts // size), given, own)
 
         try:
             with _Choosing(repeat):

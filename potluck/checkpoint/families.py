@@ -59,6 +59,9 @@ _LAYERS_IN_A_BLOCK = {"longcat_flash": 2}
 LAYER_INDEX_NAMES = frozenset({"layer_idx", "layer_id"})
 """Under which names a layer's parts know their place in the cache."""
 
+_CHOOSES_OTHERWISE = frozenset({"phimoe"})
+"""Families whose routers choose experts in another way than by `topk`, so that nobody can make them repeat choices."""
+
 _STACK_NAMES = ("layers", "h", "blocks", "decoder_layers")
 
 
@@ -77,9 +80,16 @@ def takes_choices(kind: type) -> bool:
 
 def tells_choices(text_config: Any) -> bool:
     """Tell whether it is known which experts the layers of a family choose, so that others can repeat it."""
+    if text_config.model_type in _CHOOSES_OTHERWISE:
+        return False
     family = import_module(decoder_class(text_config).__module__)
     kinds = (value for value in vars(family).values() if isinstance(value, type))
     return any(takes_choices(kind) for kind in kinds if kind.__module__ == family.__name__)
+
+
+def can_audit(text_config: Any) -> bool:
+    """Tell whether a prefill of the family computes what its steps do, if it repeats their choices of experts."""
+    return not depends_on_length(text_config) and (not has_experts(text_config) or tells_choices(text_config))
 
 
 def has_experts(text_config: Any) -> bool:

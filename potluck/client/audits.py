@@ -2,18 +2,21 @@
 
 An audit is one stateless forward of a row's inputs up to the window's end, in the background: sessions never wait for
 it. After a disagreement a third person's server computes the window twice, in one prefill and in the steps of the
-audited server. Whoever stands alone is left, with the other servers of that person. `potluck.audit` has the rules;
-docs/decisions/0042 says why they are so.
+audited server. Whoever stands alone is left, with the other servers of that person, and reported. In models with
+experts the audited server says which ones it chose, and the others repeat that where their own routers nearly chose the
+same. `potluck.audit` has the rules; docs/decisions/0042 says why they are so.
 """
 
 from __future__ import annotations
 
 import asyncio
 import logging
+import math
 import os
 import uuid
 from collections import defaultdict
-from collections.abc import Collection
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -22,8 +25,8 @@ from torch import Tensor
 
 from potluck.audit import (
     WINDOW_TOKENS,
-    Apart,
     Differences,
+    Honest,
     HonestDifferences,
     Opinion,
     Outsider,
@@ -43,12 +46,13 @@ from potluck.client.packing import speaks_packed
 from potluck.client.report import AuditReport
 from potluck.client.reports import Evidence, Reports
 from potluck.client.servers import Servers
-from potluck.client.stateless import forward_at
+from potluck.client.windows import Watch
 from potluck.errors import PotluckError
 from potluck.membership.reports import WrongResults
 from potluck.p2p.network import Host
 from potluck.protocol.blocks import PeerId, PersonId, Span
-from potluck.protocol.messages import ForwardRequest, SessionOpening
+from potluck.protocol.codes import Code, RemoteError
+from potluck.protocol.messages import ChoicesRequest, ForwardRequest, SessionOpening, choice_tokens
 from potluck.protocol.records import NumberFormat, ServerRecord
 from potluck.routing import Needs, RouteHop
 from potluck.tasks import BackgroundTasks
@@ -57,23 +61,29 @@ from potluck.wire.packing import pack_exactly
 _log = logging.getLogger(__name__)
 
 _SEED_BYTES = 16  # of the draws among auditors
-_AT_ONCE = 1  # audits of a client, so that they take little of its link and memory
+_AT_ONCE = 4  # audits of a client, so that they take little of its link and memory
+_PATIENCE_S = 60.0  # for each answer; the work of audits comes last everywhere
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Case:
     """A window to audit.
 
-    Shapes: inputs [1, tokens, hidden_size], up to the window's end; outputs [WINDOW_TOKENS, hidden_size].
+    Shapes: inputs [1, tokens, hidden_size], up to the window's end; outputs [window's tokens, hidden_size]; choices
+    [tokens, layers, choices] int16, of the experts that the audited server says it chose, in models with experts.
     """
 
     part: RouteHop
     person: PersonId
     opening: SessionOpening
+    row: int
+    window: range
     inputs: Tensor
     outputs: Tensor
     pieces: tuple[int, ...]  # tokens of each step within the window
     is_fed_rounded: bool  # the inputs can travel packed
+    watch: Watch  # until the choices are known
+    choices: Tensor | None = None
 
     def kind(self, form: NumberFormat) -> tuple[Span, NumberFormat, bool]:
         """Return what the honest difference of steps in this format depends on, besides the model."""
@@ -83,6 +93,10 @@ class _Case:
     def needs(self) -> Needs:
         tokens = self.inputs.shape[1]
         return Needs(max_length=tokens, call_tokens=tokens, pins=self.part.pins)
+
+
+class _Withheld(Exception):  # noqa: N818 (the other side's fault)
+    """The audited server does not say which experts it chose, or says nonsense."""
 
 
 class Audits:
@@ -98,60 +112,85 @@ class Audits:
         *,
         has_experts: bool,
     ) -> None:
-        """`rng` draws the windows; nobody else may know its state. `has_experts`: see `HonestDifferences`."""
+        """`rng` draws the windows; nobody else may know its state. `has_experts`: the model sends tokens to some."""
         self.report = AuditReport()
         self._servers = servers
         self._calls = calls
         self._config = config
+        self._host = host
         self._person_of = host.person_of
         self._rng = rng
+        self._has_experts = has_experts
         self._used: set[PeerId] = set()  # servers of this client's sessions
+        self._busy: set[PeerId] = set()  # auditors that compute
         self._reports = Reports(host, servers, calls, self._used, config.audits)
         self._clean: defaultdict[PersonId, int] = defaultdict(int)  # audits without a disagreement, by person
-        self._honest = HonestDifferences(has_experts=has_experts)
+        self._honest = HonestDifferences()
         self._running = 0
         self._background = BackgroundTasks()
 
     def note(self, hop: Hop, start: int, outputs: Tensor) -> None:
         """Take notice of outputs of the tokens from `start` on, and perhaps begin an audit of a window of them."""
-        if self._config.audits == "off" or hop.history.prompts is not None or not hop.part.server.record.is_ours:
-            return
-        self._used.add(hop.peer_id)
-        finished = hop.windows.add(start, outputs)
-        if not finished or self._running >= _AT_ONCE:
-            return
-        person = self._person_of(hop.peer_id)
-        if person is None:
-            return
-        window = choose_window(finished, audit_chance(self._clean[person]), self._rng)
-        if window is not None:
-            self._running += 1
-            self._background.start(self._run(self._case(hop, person, window)))
+        if self._may_audit(hop):
+            self._used.add(hop.peer_id)
+            self._draw(hop, hop.windows.add(start, outputs))
+
+    def end(self, hop: Hop) -> None:
+        """Perhaps audit the last tokens of a server that a session leaves."""
+        rest = hop.windows.rest()
+        if rest and self._may_audit(hop):
+            self._draw(hop, [rest])
 
     async def close(self) -> None:
         """End all audits that are under way."""
         await self._background.cancel()
         await self._reports.close()
 
-    def _case(self, hop: Hop, person: PersonId, window: int) -> _Case:
+    def _may_audit(self, hop: Hop) -> bool:
+        return self._config.audits != "off" and hop.history.prompts is None and hop.part.server.record.is_ours
+
+    def _draw(self, hop: Hop, finished: Sequence[range]) -> None:
+        person = self._person_of(hop.peer_id)
+        if self._has_experts:
+            finished = [window for window in finished if window.stop <= choice_tokens(len(hop.span))]
+        if not finished or person is None or self._running >= _AT_ONCE:
+            return
+        chances = [audit_chance(self._clean[person], window) for window in finished]
+        window = choose_window(finished, chances, self._rng)
+        if window is not None:
+            self._running += 1
+            self._background.start(self._run(self._case(hop, person, window)))
+
+    def _case(self, hop: Hop, person: PersonId, window: range) -> _Case:
         row = int(self._rng.integers(hop.history.batch))
-        inputs = hop.history.since(0)[row : row + 1, : (window + 1) * WINDOW_TOKENS]
         return _Case(
             part=hop.part,
             person=person,
             opening=hop.opening,
-            inputs=inputs,
+            row=row,
+            window=window,
+            inputs=hop.history.between(0, window.stop)[row : row + 1],
             outputs=hop.windows.take(window, row),
             pieces=hop.windows.pieces(window),
             is_fed_rounded=hop.is_fed_rounded,
+            watch=hop.windows.watch(window.stop),
         )
 
     async def _run(self, case: _Case) -> None:
         try:
+            if self._has_experts:
+                choices = await self._choices(case.part, case.opening, case.row, case.window.stop)
+                if not case.watch.holds:
+                    return  # the session went back meanwhile, so these may be choices for other tokens
+                case = replace(case, choices=choices)
             await self._audit(case)
-        except PotluckError as error:
+        except _Withheld:
+            self.report.withheld += 1
+            self._servers.note_withheld(case.person)
+            _log.info("%s does not say which experts it chose", _name(case.part.server.record))
+        except (PotluckError, TimeoutError) as error:
             self.report.unanswered += 1
-            _log.info("an audit of blocks %s was not answered: %s", case.part.span, error.message)
+            _log.info("an audit of blocks %s was not answered: %s", case.part.span, error)
         finally:
             self._running -= 1
 
@@ -163,9 +202,9 @@ class Audits:
             self.report.nobody += 1
             return
         claimed = _numbers(case.outputs)
-        recomputed = _numbers(await self._prefill(case, auditor))
+        recomputed, _ = await self._prefill(case, auditor)
         form = case.part.server.record.format
-        limit = self._honest.limit(case.kind(form), form, packs=case.opening.packs)
+        limit = self._limit(case, form)
         apart = difference(claimed, recomputed)
         opinion = compare(apart, limit)
         self.report.audited += 1
@@ -179,17 +218,21 @@ class Audits:
         else:
             await self._settle(case, auditor, other, seed, limit, claimed, recomputed)
 
+    def _limit(self, case: _Case, form: NumberFormat) -> float | None:
+        found = self._honest.limit(case.kind(form), form, packs=case.opening.packs, tokens=len(case.window))
+        return None if found is None else found.difference
+
     async def _learn(self, case: _Case, auditor: RouteHop, other: PersonId, recomputed: Window) -> None:
         """Let the auditor compute the window in steps, too, if honest differences of such windows are not known yet."""
         kind = case.kind(auditor.server.record.format)
-        if not self._honest.wants(kind, other):
+        if len(case.window) < WINDOW_TOKENS or not self._honest.wants(kind, other):
             return
         try:
-            steps = _numbers(await self._repeat(case, auditor))
-        except PotluckError as error:
-            _log.info("blocks %s: an auditor did not repeat the steps: %s", case.part.span, error.message)
+            _, honest = await self._both_ways(case, auditor, recomputed)
+        except (PotluckError, TimeoutError) as error:
+            _log.info("blocks %s: an auditor did not repeat the steps: %s", case.part.span, error)
         else:
-            self._honest.note(kind, other, difference(steps, recomputed))
+            self._honest.note(kind, other, honest)
 
     async def _settle(
         self,
@@ -197,7 +240,7 @@ class Audits:
         auditor: RouteHop,
         other: PersonId,
         seed: bytes,
-        limit: Apart,
+        limit: float,
         claimed: Window,
         recomputed: Window,
     ) -> None:
@@ -210,48 +253,53 @@ class Audits:
                 *(case.part.span, _name(case.part.server.record), _name(auditor.server.record)),
             )
             return
-        prefill = _numbers(await self._prefill(case, third))
-        steps = _numbers(await self._repeat(case, third))
+        prefill, _ = await self._prefill(case, third)
+        steps, honest = await self._both_ways(case, third, prefill)
+        if case.choices is not None:
+            steps = prefill  # its own steps chose other experts
         found = Differences(
             claims=difference(claimed, recomputed),
             steps=difference(claimed, steps),
             prefills=difference(recomputed, prefill),
-            honest=difference(steps, prefill),
+            honest=honest.difference,
         )
         outsider = settle(found, limit)
         if outsider is Outsider.UNKNOWN:
             _log.warning("blocks %s: three servers computed different results", case.part.span)
             return
-        asked = {case.person, other, self._person_of(third.peer_id)}
-        if await self._is_backed(case, asked, seed, claimed if outsider is Outsider.AUDITED else recomputed, limit):
+        third_person = self._person_of(third.peer_id)
+        is_audited = outsider is Outsider.AUDITED
+        lone = claimed if is_audited else recomputed
+        if await self._is_backed(case, {case.person, other, third_person}, seed, lone, limit):
             _log.warning("blocks %s: four servers are of two opinions", case.part.span)
             return
         self.report.undecided -= 1
-        is_audited = outsider is Outsider.AUDITED
         wrong, person, right = (case.part, case.person, other) if is_audited else (auditor, other, case.person)
         if not is_audited:
             self._clean[case.person] += 1
         self._leave(wrong.server.record, person)
-        repeated_by = [each for each in (right, self._person_of(third.peer_id)) if each is not None]
-        tokens = case.inputs.shape[1] - WINDOW_TOKENS, case.inputs.shape[1]
-        blocks = case.part.span.start, case.part.span.end
-        errors = found.claims.most, limit.most
-        self._reports.send(
-            WrongResults(wrong.peer_id, blocks, tokens, tuple(repeated_by), *errors),
-            Evidence(case.part.span, self._request(case), case.needs),
+        repeated_by = tuple(each for each in (right, third_person) if each is not None)
+        found_wrong = WrongResults(
+            wrong.peer_id,
+            (case.part.span.start, case.part.span.end),
+            (case.window.start, case.window.stop),
+            repeated_by,
+            found.claims,
+            limit,
         )
+        self._reports.send(found_wrong, Evidence(case.part.span, self._request(case, case.part), case.needs))
 
     async def _is_backed(
-        self, case: _Case, asked: Collection[PersonId | None], seed: bytes, lone: Window, limit: Apart
+        self, case: _Case, asked: Collection[PersonId | None], seed: bytes, lone: Window, limit: float
     ) -> bool:
         """Return whether a fourth person's server computes what the lone server did: the other two may be a ring."""
         fourth = self._choose(case, asked, seed, form=case.part.server.record.format)
         if fourth is None:
             return False
         try:
-            prefill = _numbers(await self._prefill(case, fourth))
-        except PotluckError as error:
-            _log.info("blocks %s: a fourth server did not answer: %s", case.part.span, error.message)
+            prefill, _ = await self._prefill(case, fourth)
+        except (PotluckError, TimeoutError) as error:
+            _log.info("blocks %s: a fourth server did not answer: %s", case.part.span, error)
             return False
         return compare(difference(lone, prefill), limit) is Opinion.AGREES
 
@@ -262,20 +310,20 @@ class Audits:
         self.report.wrong.append(_name(record))
         self.report.wrong_people.append(person)
         self._config.on_wrong(
-            f"{_name(record)} computed blocks {record.span} wrongly: two other people's servers agree on another "
-            "result. That person's servers aren't used any more. Earlier answers may be wrong, so ask again."
+            f"{_name(record)} returned wrong results for blocks {record.span}: two other people's servers agree on "
+            "another one. That person's servers aren't used any more. Earlier answers may be wrong, so ask again."
         )
 
     def _choose(
         self, case: _Case, unwanted: Collection[PersonId | None], seed: bytes, form: NumberFormat | None = None
     ) -> RouteHop | None:
-        """Return a server of somebody else that can compute the case, or None.
+        """Return a server of somebody else that can compute the case, or None. One that computes another waits not.
 
         Args:
             form: that it must have. Auditors may hold keys and values otherwise, because a stateless call has none.
         """
         replicas = self._servers.replicas(case.part.span, case.needs)
-        able = {hop.peer_id: hop for hop in replicas if hop.server.record.is_ours}
+        able = {hop.peer_id: hop for hop in replicas if hop.server.record.is_ours and hop.peer_id not in self._busy}
         if form is not None:
             able = {peer: hop for peer, hop in able.items() if hop.server.record.format == form}
         if self._config.audits == "known":
@@ -284,20 +332,77 @@ class Audits:
         chosen = choose_auditor(owned, unwanted, seed)
         return None if chosen is None else able[chosen]
 
-    def _request(self, case: _Case) -> ForwardRequest:
-        """Return the forward that repeats a window."""
-        return ForwardRequest(case.opening.prefix, case.part.span, case.inputs, caller=case.opening.caller)
+    # -- what servers compute for an audit -----------------------------------------------------------------------------
 
-    async def _prefill(self, case: _Case, hop: RouteHop) -> Tensor:
-        """Return the window as `hop` computes it in one stateless forward. Raises RemoteError."""
-        packed = None
+    async def _choices(self, part: RouteHop, opening: SessionOpening, row: int, tokens: int) -> Tensor:
+        """Return which experts a server chose for a row's first tokens. Raises _Withheld, RemoteError."""
+        assert opening.session_id is not None
+        request = ChoicesRequest(opening.session_id, row, tokens)
+        try:
+            return await self._calls.choices(part.peer_id, request, len(part.span), timeout_s=_PATIENCE_S)
+        except RemoteError as error:
+            if error.code is Code.UNREACHABLE:
+                raise
+            raise _Withheld from error
+
+    def _request(self, case: _Case, hop: RouteHop) -> ForwardRequest:
+        """Return the forward that repeats a window at a server."""
+        form = hop.server.record.format
+        limit = self._honest.limit(case.kind(form), form)
+        return ForwardRequest(
+            case.opening.prefix,
+            case.part.span,
+            case.inputs,
+            caller=self._calls.caller_for(hop.server.record, case.part.span),
+            last_tokens=len(case.window),
+            choices=case.choices,
+            margin=0.0 if limit is None else limit.gap,
+        )
+
+    async def _prefill(
+        self, case: _Case, hop: RouteHop, choices: Tensor | None = None, margin: float = 0.0
+    ) -> tuple[Window, float]:
+        """Return the window as `hop` computes it in one forward, and how far off the choices of experts were at most.
+
+        Args:
+            choices, margin: to repeat; None: those of the audited server, within the usual margin.
+
+        Raises:
+            RemoteError, TimeoutError, _Withheld: no server could choose so.
+        """
+        request = self._request(case, hop)
+        if choices is not None:
+            request = replace(request, choices=choices, margin=margin)
         if case.is_fed_rounded and speaks_packed(hop.server.record):
-            packed = await asyncio.to_thread(pack_exactly, case.inputs)
-        output = await forward_at(self._calls, hop, case.opening.prefix, case.inputs, packed=packed)
-        return output[0, -WINDOW_TOKENS:]
+            request = replace(request, packed=await asyncio.to_thread(pack_exactly, case.inputs))
+        try:
+            with self._asking(hop):
+                async with asyncio.timeout(_PATIENCE_S):
+                    reply = await self._calls.forward(hop, request)
+        except RemoteError as error:
+            if error.code is Code.BAD_REQUEST and request.choices is not None:
+                raise _Withheld from error
+            raise
+        if request.choices is not None and reply.gap is None:
+            raise RemoteError(Code.BAD_REPLY, "the server does not repeat choices of experts")
+        return _numbers(reply.tensors[0][0].to(case.outputs.dtype)), reply.gap or 0.0
 
-    async def _repeat(self, case: _Case, part: RouteHop) -> Tensor:
-        """Return the window as a session computes it in the steps of the audited server.
+    async def _both_ways(self, case: _Case, hop: RouteHop, prefill: Window) -> tuple[Window, Honest]:
+        """Return the window as `hop` computes it in the steps of the audited server, and how far off its prefill is.
+
+        Args:
+            prefill: by the same server. In models with experts it computes another one, with what its steps chose.
+        """
+        with self._asking(hop):
+            async with asyncio.timeout(_PATIENCE_S):
+                steps, choices = await self._repeat(case, hop)
+        gap = 0.0
+        if choices is not None:
+            prefill, gap = await self._prefill(case, hop, choices, math.inf)
+        return steps, Honest(difference(steps, prefill), gap)
+
+    async def _repeat(self, case: _Case, part: RouteHop) -> tuple[Window, Tensor | None]:
+        """Return the window as a session computes it in the steps of the audited server, and its choices of experts.
 
         Raises:
             RemoteError: the server refuses or fails.
@@ -310,7 +415,7 @@ class Audits:
             resume=False,
         )
         hop = Hop(self._calls, part, opening, History(), lambda _: False, is_fed_rounded=case.is_fed_rounded)
-        position = case.inputs.shape[1] - WINDOW_TOKENS
+        position, choices = case.window.start, None
         outputs = []
         try:
             if position:
@@ -320,9 +425,20 @@ class Audits:
                 hop.history.append(case.inputs[:, position : position + tokens])
                 outputs.append(await hop.catch_up(position))
                 position += tokens
+            if case.choices is not None:
+                choices = await self._choices(part, opening, 0, position)
         finally:
             await hop.close()
-        return torch.cat(outputs, dim=1)[0]
+        return _numbers(torch.cat(outputs, dim=1)[0]), choices
+
+    @contextmanager
+    def _asking(self, hop: RouteHop) -> Iterator[None]:
+        """Give a server no other audit in the body, so that one that is slow keeps no others waiting."""
+        self._busy.add(hop.peer_id)
+        try:
+            yield
+        finally:
+            self._busy.discard(hop.peer_id)
 
 
 def _numbers(outputs: Tensor) -> Window:

@@ -12,6 +12,8 @@ from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from typing import Any, NamedTuple, TypeVar
 
+from torch import Tensor
+
 from potluck.client.config import ClientConfig
 from potluck.client.own_adapters import AdapterPart
 from potluck.client.receipts import Tab, Unsigned
@@ -19,14 +21,22 @@ from potluck.foreign import ForeignPeers, SessionCoding
 from potluck.p2p.network import Host, Stream
 from potluck.protocol.blocks import PeerId, Span
 from potluck.protocol.codes import Code, RemoteError
-from potluck.protocol.messages import AdapterUpload, Caller, ForwardRequest, StepReply, StepRequest, TensorReply
+from potluck.protocol.messages import (
+    AdapterUpload,
+    Caller,
+    ChoicesRequest,
+    ForwardRequest,
+    StepReply,
+    StepRequest,
+    TensorReply,
+)
 from potluck.protocol.records import ServerRecord
 from potluck.routing import Patience, RouteHop
 from potluck.tasks import BackgroundTasks
 from potluck.wire import protocols, sessions
 from potluck.wire.adapters import encode_upload
 from potluck.wire.calls import CallRequest, ReplyJoiner, encode_call
-from potluck.wire.questions import decode_countersigned, encode_receipt
+from potluck.wire.questions import decode_choices, decode_countersigned, encode_choices_request, encode_receipt
 
 T = TypeVar("T")
 
@@ -106,6 +116,19 @@ class Calls:
             return await self.patiently(peer, exchange(stream, request))
         finally:
             self.close_soon(stream)
+
+    async def forward(self, part: RouteHop, request: ForwardRequest, own: AdapterPart | None = None) -> TensorReply:
+        """Run a stateless forward through one server's part of a route, and count what it costs. Raises RemoteError."""
+        tab = self.tab_of_calls(part)
+        paid = replace(request, caller=replace(request.caller, receipt=tab.due()))
+        reply = await self.compute(part.server.record, paid, own)
+        tab.note(request.hidden.shape[0] * request.hidden.shape[1], reply.timing)
+        return reply
+
+    async def choices(self, peer: PeerId, request: ChoicesRequest, num_layers: int, *, timeout_s: float) -> Tensor:
+        """Return which experts a server chose, [tokens, layers, choices] int16. Raises RemoteError."""
+        body = await self._host.call(peer, protocols.CHOICES, encode_choices_request(request), timeout_s=timeout_s)
+        return decode_choices(body, request.tokens, num_layers=num_layers)
 
     async def bring(self, record: ServerRecord, target: Target, part: AdapterPart) -> None:
         """Make sure that a server has an adapter. Raises RemoteError."""

@@ -294,6 +294,7 @@ class Hop:
             self._tab.close()
         self._is_opened = False
         self._opening = replace(self._opening, resume=False)
+        self.windows.clear()  # the server computes all of it anew
         self._cached = 0
         self._order = None
         self.awaits = self.pushes = self._push_number = None

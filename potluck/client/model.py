@@ -21,7 +21,7 @@ from transformers.generation.candidate_generator import AssistedCandidateGenerat
 
 from potluck.blocks.cache import rolls_back
 from potluck.checkpoint import Checkpoint, load_ends, open_checkpoint
-from potluck.checkpoint.families import cache_name, depends_on_length, has_experts
+from potluck.checkpoint.families import cache_name, can_audit, depends_on_length, has_experts
 from potluck.checkpoint.parameters import block_parameters
 from potluck.checkpoint.remote_layers import RemoteLayers
 from potluck.client.cache import RemoteCache
@@ -126,7 +126,7 @@ class _AutoDistributedModel:
             quantization=quantization or config.quantization,
             compute_dtype=_name_of(compute_dtype) or config.compute_dtype,
             max_wait_s=config.max_wait_s if max_wait_s is None else max_wait_s,
-            audits="off" if depends_on_length(checkpoint.text_config) else config.audits,
+            audits=config.audits if can_audit(checkpoint.text_config) else "off",
         )
         client = SwarmClient(
             membership,

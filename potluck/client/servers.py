@@ -158,6 +158,7 @@ class Servers:
         self._answered = asyncio.Event()  # set with each answer, and when no more are awaited
         self._bans = Bans(config)
         self._clean: Counter[PersonId] = Counter()
+        self._withholding: set[PersonId] = set()
         self._distrusted = set(config.distrusted)  # people whose servers computed wrongly
         self._slowness = Slowness()
         self._affinity = Affinity()
@@ -351,6 +352,11 @@ class Servers:
     def note_clean(self, person: PersonId) -> None:
         """Take notice of an audit in which a person's server computed right, as the audited one or as the auditor."""
         self._clean[person] += 1
+        self._withholding.discard(person)
+
+    def note_withheld(self, person: PersonId) -> None:
+        """Let a person's servers come last until a clean audit: they don't say what is needed to check them."""
+        self._withholding.add(person)
 
     def distrust(self, person: PersonId) -> None:
         """Never use the servers of a person again."""
@@ -534,13 +540,13 @@ class Servers:
     def _is_doubted(self, peer: PeerId, now: float) -> bool:
         """Tell whether a server comes last.
 
-        It or its person's others failed us, it has not answered a ping yet, or its person is on probation. For this
-        client, ten clean audits end that.
+        It or its person's others failed us, it has not answered a ping yet, its person doesn't let it be audited, or is
+        on probation. For this client, ten clean audits end that.
         """
         is_silent = peer in self._pinged and peer not in self._rtts
         person = self._host.person_of(peer)
         is_new = self._host.is_on_probation(peer) and (person is None or not has_record(self._clean[person]))
-        return is_silent or self._attempts.is_doubtful(peer, now) or is_new
+        return is_silent or self._attempts.is_doubtful(peer, now) or is_new or person in self._withholding
 
     def _demands(self, needs: Needs) -> Needs:
         """Add the user's demands on every server to a session's needs."""

@@ -15,7 +15,7 @@ import asyncio
 import logging
 import time
 import uuid
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from itertools import pairwise
 
@@ -131,6 +131,7 @@ class InferenceSession:
     async def close(self) -> None:
         """End the session everywhere. Never raises for what a server does."""
         hops, self._hops = self._hops, []
+        self._end_audits(hops)
         await asyncio.gather(self._successions.close(), self._spares.close(), *(hop.close() for hop in hops))
 
     async def _open(self, hidden: Tensor, prompts: Tensor | None) -> None:
@@ -189,7 +190,7 @@ class InferenceSession:
             self._call_off()
             needs = self._needs(batch, hop.pins)
             route = await self._servers.find_route(hop.span, needs, unwanted=self._unwanted, wait=wait)
-            self._replace(hop, self._successor_hops(hop, route, may_race=True), "it computed wrongly")
+            self._replace(hop, self._successor_hops(hop, route, may_race=True), "it returned wrong results")
             self._successions.dismiss(hop)
             for follower in self._hops:
                 if follower.span.start >= hop.span.end:
@@ -480,7 +481,14 @@ class InferenceSession:
         needs, unwanted = self._needs(hop.history.batch, hop.pins), self._unwanted | {hop.peer_id}
         return self._servers.best_known(hop.span, needs, unwanted=unwanted) is not None
 
+    def _end_audits(self, hops: Iterable[Hop]) -> None:
+        """Let the last tokens of servers that are left be audited, too."""
+        for hop in hops:
+            if self._adapter is None:
+                self._audits.end(hop)
+
     def _put(self, place: slice, hops: list[Hop]) -> None:
+        self._end_audits(hop for hop in self._hops[place] if hop not in hops)
         self._hops[place] = hops
         self.route.hops = [hop.report for hop in self._hops]
 

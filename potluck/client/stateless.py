@@ -59,14 +59,11 @@ async def forward_at(
         packed, packs: see `ForwardRequest`.
         is_trained: whether its backward follows, for which the server may keep what it needs.
     """
-    tab = calls.tab_of_calls(part)
     own = None if adapter is None else adapter.part(part.span)
     introduced = calls.caller_for(part.server.record, part.span)
-    caller = replace(introduced, receipt=tab.due(), private=None if own is None else own.id)
+    caller = replace(introduced, private=None if own is None else own.id)
     request = ForwardRequest(prefix, part.span, hidden, prompts, caller, is_trained, packed, packs)
-    reply = await calls.compute(part.server.record, request, own)
-    tab.note(hidden.shape[0] * hidden.shape[1], reply.timing)
-    return reply.tensors[0].to(hidden.dtype)
+    return (await calls.forward(part, request, own)).tensors[0].to(hidden.dtype)
 
 
 class StatelessCalls:

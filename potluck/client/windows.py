@@ -1,11 +1,22 @@
-"""Keeps what one server of a session answered lately, so that whole windows of its outputs can be audited."""
+"""Keeps what one server of a session answered lately, so that windows of its outputs can be audited."""
 
 from __future__ import annotations
+
+import weakref
+from dataclasses import dataclass
 
 import torch
 from torch import Tensor
 
 from potluck.audit import WINDOW_TOKENS
+
+
+@dataclass(slots=True, weakref_slot=True, eq=False)
+class Watch:
+    """Whether the server still has the session's first `stop` tokens as they were, and in the same rows."""
+
+    stop: int
+    holds: bool = True
 
 
 class Windows:
@@ -16,8 +27,9 @@ class Windows:
         self._end = 0
         self._chunks: list[Tensor] = []  # [batch, tokens, hidden_size] each
         self._drop = 0  # position up to which the next `add` forgets
+        self._watches: weakref.WeakSet[Watch] = weakref.WeakSet()
 
-    def add(self, start: int, outputs: Tensor) -> range:
+    def add(self, start: int, outputs: Tensor) -> list[range]:
         """Add outputs of the tokens from `start` on, and return the windows that are whole now.
 
         They can be taken until the next `add`. A gap before `start` forgets what was there.
@@ -32,24 +44,35 @@ class Windows:
         whole = range(-(-self._start // WINDOW_TOKENS), self._end // WINDOW_TOKENS)
         if whole:
             self._drop = whole.stop * WINDOW_TOKENS
-        return whole
+        return [range(index * WINDOW_TOKENS, (index + 1) * WINDOW_TOKENS) for index in whole]
 
-    def take(self, window: int, row: int) -> Tensor:
-        """Return the outputs [WINDOW_TOKENS, hidden_size] of a whole window."""
-        first = window * WINDOW_TOKENS - self._start
-        return torch.cat([chunk[row] for chunk in self._chunks])[first : first + WINDOW_TOKENS]
+    def rest(self) -> range:
+        """Return the last tokens that were in no whole window; empty if there are none."""
+        return range(max(self._start, self._drop, self._end - WINDOW_TOKENS), self._end)
 
-    def pieces(self, window: int) -> tuple[int, ...]:
-        """Return how many tokens of a whole window each step had."""
-        first, found, position = window * WINDOW_TOKENS, [], self._start
+    def take(self, window: range, row: int) -> Tensor:
+        """Return the outputs [tokens, hidden_size] of a window that `add` or `rest` returned."""
+        first = window.start - self._start
+        return torch.cat([chunk[row] for chunk in self._chunks])[first : first + len(window)]
+
+    def pieces(self, window: range) -> tuple[int, ...]:
+        """Return how many tokens of a window each step had."""
+        found, position = [], self._start
         for chunk in self._chunks:
             end = position + chunk.shape[1]
-            found.append(min(end, first + WINDOW_TOKENS) - max(position, first))
+            found.append(min(end, window.stop) - max(position, window.start))
             position = end
         return tuple(tokens for tokens in found if tokens > 0)
 
+    def watch(self, stop: int) -> Watch:
+        """Return what tells whether the first tokens stay as they are."""
+        watch = Watch(stop)
+        self._watches.add(watch)
+        return watch
+
     def truncate(self, position: int) -> None:
         """Forget the tokens from `position` on. The pieces before stay as they were computed."""
+        self._end_watches(position)
         while self._end > position and self._chunks:
             last = self._chunks.pop()
             begin = self._end - last.shape[1]
@@ -60,9 +83,14 @@ class Windows:
         self._start, self._drop = min(self._start, self._end), min(self._drop, self._end)
 
     def clear(self) -> None:
-        """Forget everything, because the rows have changed."""
+        """Forget everything, because the rows have changed, or the server computes all of it anew."""
+        self._end_watches(0)
         self._chunks.clear()
         self._start = self._drop = self._end
+
+    def _end_watches(self, position: int) -> None:
+        for watch in self._watches:
+            watch.holds = watch.holds and watch.stop <= position
 
     def _forget(self) -> None:
         kept = self._end - self._drop

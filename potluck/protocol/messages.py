@@ -16,8 +16,13 @@ if TYPE_CHECKING:
     from torch import Tensor
 
 
-MAX_CHOICE_TOKENS: Final = 8192
-"""Of one row, for which a server remembers which experts it chose."""
+_CHOICE_TOKENS: Final = 8192
+_CHOICE_ROWS: Final = 131_072  # tokens x layers: up to 16 choices each fit in one message
+
+
+def choice_tokens(num_layers: int) -> int:
+    """Return for how many tokens of a row a server remembers which experts it chose."""
+    return min(_CHOICE_TOKENS, _CHOICE_ROWS // num_layers)
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +113,7 @@ class TensorReply:
     timing: Timing = field(default_factory=Timing)
     adapter_grad: Tensor | None = None
     packed: Tensor | None = None  # the same as the first tensor, to be sent instead
-    gap: float = 0.0  # the furthest that a given choice of experts scored below the server's own ones
+    gap: float | None = None  # the furthest that a given choice of experts scored below the server's own ones
 
 
 @dataclass(frozen=True, slots=True)

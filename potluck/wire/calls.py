@@ -97,7 +97,7 @@ class RequestJoiner(RequestParts):
         tensors = [to_wire(*each) for each in zip(_REPLY_ROLES, reply.tensors, packed, strict=False)]
         if reply.adapter_grad is not None:
             tensors.append(to_wire(Role.ADAPTER, reply.adapter_grad))
-        extra: dict[int, object] | None = {read.Field.GAP: min(reply.gap, _LARGEST)} if reply.gap else None
+        extra: dict[int, object] = {} if reply.gap is None else {read.Field.GAP: min(reply.gap, _LARGEST)}
         return split(write_answer(tensors, reply.timing, extra=extra))
 
 
@@ -131,7 +131,7 @@ class ReplyJoiner:
             read_tensors = tuple(tensor[:, tensor.shape[1] - self._last :] for tensor in read_tensors)
         if len(read_tensors) != len(self._shapes):
             raise WireError(f"an answer of {len(read_tensors)} tensors, expected {len(self._shapes)}")
-        gap = read.number(message.fields, read.Field.GAP) or 0.0
+        gap = read.number(message.fields, read.Field.GAP)
         return TensorReply(read_tensors, read_timing(message), self._adapter_grad(message), gap=gap)
 
     def _sent(self, size: tuple[int, ...], shape: tuple[int, ...]) -> tuple[int, ...]:

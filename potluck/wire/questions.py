@@ -6,7 +6,7 @@ from torch import Tensor
 
 from potluck.protocol.buffers import Buffer
 from potluck.protocol.codes import Code
-from potluck.protocol.messages import MAX_CHOICE_TOKENS, ChoicesRequest, Quote, QuoteRequest, ServerInfo
+from potluck.protocol.messages import ChoicesRequest, Quote, QuoteRequest, ServerInfo, choice_tokens
 from potluck.protocol.receipts import COUNTERSIGNED_BYTES, RECEIPT_BYTES
 from potluck.wire import fields as read
 from potluck.wire.errors import WireError, refusing
@@ -98,7 +98,7 @@ def decode_choices_request(body: Buffer) -> ChoicesRequest:
     """Raises RemoteError BAD_REQUEST."""
     fields = read_message(body).fields
     session_id = read.text(fields, Field.SESSION_ID, MAX_ID_CHARS)
-    tokens = required(fields, Field.TOKENS, most=MAX_CHOICE_TOKENS)
+    tokens = required(fields, Field.TOKENS, most=choice_tokens(1))
     if session_id is None or not tokens:
         raise WireError("a session's name or its tokens are missing")
     return ChoicesRequest(session_id, required(fields, Field.ROWS, most=_MAX_ROWS), tokens)

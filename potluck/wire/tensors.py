@@ -19,7 +19,7 @@ from potluck.wire.limits import Limits
 from potluck.wire.message import Role, WireTensor
 from potluck.wire.packing import CODEC, can_pack, packed_bytes, unpack
 
-_MAX_CHOICES: Final = 64  # experts of one token in one layer
+_MAX_CHOICES: Final = 16  # experts of one token in one layer
 
 Shape = tuple[int | None, ...]
 """None matches any size."""

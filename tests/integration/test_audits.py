@@ -85,14 +85,14 @@ def eve(swarm: LocalSwarm, tmp_path: Path) -> Iterator[DaemonProcess]:
 def test_a_client_leaves_a_liar_and_takes_it_off_nobody_elses_map(
     swarm: LocalSwarm, eve: DaemonProcess, local: PreTrainedModel, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("potluck.client.audits.audit_chance", lambda clean: 1.0)
+    monkeypatch.setattr("potluck.client.audits.audit_chance", lambda *_: 1.0)
     eve.wait_state(State.SERVING)
     ann, _ = swarm.join("Ann")
     said: list[str] = []
     with join(ann, on_wrong=said.append) as model:
         generate_until(model, lambda: model.audits().wrong)
         assert model.audits().wrong == ["Eve"]
-        assert "computed blocks 0:4 wrongly" in said[0]
+        assert "returned wrong results for blocks 0:4" in said[0]
         assert torch.equal(model.generate(PROMPT, **GREEDY), local.generate(PROMPT, **GREEDY))
         assert serving(model) == {"Ana", "Bob", "Cem"}
         liars = frozenset(model.audits().wrong_people)

@@ -3,6 +3,7 @@
 from collections import Counter
 
 import numpy as np
+import pytest
 
 from potluck.audit import CLEAN_AUDITS, audit_chance, choose_auditor, choose_window
 from potluck.protocol.blocks import PeerId, PersonId
@@ -16,18 +17,26 @@ def seeds(count: int) -> list[bytes]:
 
 
 def test_new_people_are_audited_more_often() -> None:
-    assert audit_chance(0) == audit_chance(CLEAN_AUDITS - 1) == 0.2
-    assert audit_chance(CLEAN_AUDITS) == audit_chance(10**9) == 0.01
+    first, late = range(32), range(3200, 3232)
+    assert audit_chance(0, first) == audit_chance(CLEAN_AUDITS - 1, late) == 0.2
+    assert audit_chance(CLEAN_AUDITS, first) == audit_chance(10**9, first) == pytest.approx(0.003)
+
+
+@pytest.mark.parametrize("window", [range(32), range(64, 96), range(8000, 8032), range(5), range(300, 301)])
+def test_audits_of_people_with_a_record_cost_three_thousandths_of_the_steps(window: range) -> None:
+    chance = audit_chance(CLEAN_AUDITS, window)
+    sent, returned = window.stop, len(window)
+    assert chance * (sent + returned) == pytest.approx(0.003 * 2 * len(window))
 
 
 def test_each_finished_window_counts() -> None:
     rng = np.random.default_rng(0)
-    chosen = [choose_window([4, 5, 6], 0.2, rng) for _ in range(6000)]
-    counts = Counter(chosen)
-    assert abs(counts[None] / 6000 - 0.8**3) < 0.02
-    assert all(abs(counts[window] / 6000 - (1 - 0.8**3) / 3) < 0.02 for window in (4, 5, 6))
-    assert choose_window([], 1.0, rng) is None
-    assert choose_window(range(100_000), 1.0, rng) in range(100_000)
+    windows = [range(4), range(4, 8), range(8, 12)]
+    chosen = [choose_window(windows, [0.2] * 3, rng) for _ in range(6000)]
+    assert abs(chosen.count(None) / 6000 - 0.8**3) < 0.02
+    assert all(abs(chosen.count(window) / 6000 - (1 - 0.8**3) / 3) < 0.02 for window in windows)
+    assert choose_window([], [], rng) is None
+    assert {choose_window(windows, [0.0, 1.0, 0.0], rng) for _ in range(50)} == {windows[1]}
 
 
 def test_the_auditor_is_another_person_and_depends_on_the_seed() -> None:

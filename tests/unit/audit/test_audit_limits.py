@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from potluck.audit import Apart, HonestDifferences
+from potluck.audit import Honest, HonestDifferences
 from potluck.protocol.blocks import PersonId
 from potluck.protocol.records import NumberFormat
 
@@ -14,22 +14,22 @@ KIND = ("0:4", "bfloat16")
 PEOPLE = tuple(PersonId(name) for name in ("anne", "ben", "carl", "dora", "eve"))
 
 
-def learned(*of_people: float, has_experts: bool = False) -> HonestDifferences:
-    honest = HonestDifferences(has_experts=has_experts)
+def learned(*of_people: float, gap: float = 0.0) -> HonestDifferences:
+    honest = HonestDifferences()
     for person, difference in zip(PEOPLE, of_people, strict=False):
-        honest.note(KIND, person, Apart(difference, difference / 2))
+        honest.note(KIND, person, Honest(difference, gap))
     return honest
 
 
 def limit(honest: HonestDifferences, form: NumberFormat, *, kind: object = KIND, packs: bool = False) -> float | None:
-    """Return the limit for most tokens."""
+    """Return the limit of differences."""
     found = honest.limit(kind, form, packs=packs)
-    return None if found is None else found.most
+    return None if found is None else found.difference
 
 
-def widest(form: NumberFormat, *, has_experts: bool = False, packs: bool = False) -> float | None:
-    """Return the limit for most tokens before anything was learned."""
-    return limit(HonestDifferences(has_experts=has_experts), form, packs=packs)
+def widest(form: NumberFormat, *, packs: bool = False) -> float | None:
+    """Return the limit before anything was learned."""
+    return limit(HonestDifferences(), form, packs=packs)
 
 
 def test_coarser_formats_have_wider_limits_and_quantised_weights_are_exact_in_float32() -> None:
@@ -40,24 +40,20 @@ def test_coarser_formats_have_wider_limits_and_quantised_weights_are_exact_in_fl
     assert widest(NumberFormat("bfloat16", cache="int8")) == widest(PACKED)
 
 
-@pytest.mark.parametrize(
-    ("form", "most", "least", "at_first"),
-    [
-        (BRAIN, 0.5, 0.02, 0.08),
-        (NumberFormat("float16"), 0.5, 0.02, 0.02),
-        (PACKED, 0.5, 0.0275, 0.16),
-        (NumberFormat("float32", cache="int8"), 0.5, 0.0275, 0.16),
-        (FLOAT, 2e-3, math.inf, math.inf),
-    ],
-)
-def test_experts_make_the_limit_wide_and_that_of_the_tokens_that_differ_least_stays_narrow(
-    form: NumberFormat, most: float, least: float, at_first: float
-) -> None:
-    assert learned(0.01, 0.01, has_experts=True).limit(KIND, form) == Apart(most, at_first)
-    assert learned(0.01, 0.01, 0.01, has_experts=True).limit(KIND, form) == pytest.approx(Apart(most, least))
-    assert learned(1.0, 1.0, 1.0, has_experts=True).limit(KIND, form) == Apart(most, at_first)
-    plain = learned(0.01, 0.01, 0.01).limit(KIND, form)
-    assert plain.least == math.inf
+def test_the_margin_of_choices_is_learned_like_the_limit() -> None:
+    def margin(*gaps: float) -> float:
+        honest = HonestDifferences()
+        for person, gap in zip(PEOPLE, gaps, strict=False):
+            honest.note(KIND, person, Honest(0.01, gap))
+        found = honest.limit(KIND, BRAIN)
+        assert found is not None
+        return found.gap
+
+    first = margin()
+    assert margin(0.03, 0.03) == first
+    assert margin(0.03, 0.03, 9.0) == pytest.approx(0.06)
+    assert margin(0.0, 0.0, 0.0) > 0.0
+    assert margin(9.0, 9.0, 9.0) == margin(math.nan, math.nan, 0.0) == first
 
 
 @pytest.mark.parametrize(
@@ -71,7 +67,7 @@ def test_an_unknown_format_has_no_limit_whatever_was_learned(form: NumberFormat)
 
 def test_packing_widens_the_limits_by_what_it_may_add() -> None:
     assert widest(FLOAT, packs=True) == pytest.approx(math.hypot(2e-3, 0.03))
-    assert learned(has_experts=True).limit(KIND, PACKED, packs=True) == Apart(0.5, math.hypot(0.16, 0.03))
+    assert widest(PACKED, packs=True) == pytest.approx(math.hypot(0.16, 0.03))
     assert limit(learned(0.01, 0.01, 0.01), BRAIN, packs=True) == 0.03
     assert limit(learned(1.0, 1.0, 1.0), BRAIN, packs=True) == widest(BRAIN, packs=True)
 
@@ -90,7 +86,7 @@ def test_one_person_cannot_choose_the_limit() -> None:
     assert limit(learned(0.01, 0.01, 5.0), BRAIN) == pytest.approx(0.02)
     many = learned(0.01, 0.01, 0.01)
     for _ in range(50):
-        many.note(KIND, PEOPLE[2], Apart(5.0, 5.0))
+        many.note(KIND, PEOPLE[2], Honest(5.0))
     assert limit(many, BRAIN) == pytest.approx(0.02)
 
 
@@ -109,10 +105,10 @@ def test_a_person_who_computed_wrongly_is_forgotten() -> None:
 def test_three_windows_of_each_of_five_people_are_enough() -> None:
     honest = learned(0.01, 0.01, 0.01, 0.01)
     assert honest.wants(KIND, PEOPLE[0])
-    honest.note(KIND, PEOPLE[0], Apart(0.01, 0.01))
-    honest.note(KIND, PEOPLE[0], Apart(0.01, 0.01))
+    honest.note(KIND, PEOPLE[0], Honest(0.01))
+    honest.note(KIND, PEOPLE[0], Honest(0.01))
     assert not honest.wants(KIND, PEOPLE[0])
     assert honest.wants(KIND, PEOPLE[4])
-    honest.note(KIND, PEOPLE[4], Apart(0.01, 0.01))
+    honest.note(KIND, PEOPLE[4], Honest(0.01))
     assert not honest.wants(KIND, PersonId("fay"))
     assert honest.wants(("4:8", "bfloat16"), PersonId("fay"))

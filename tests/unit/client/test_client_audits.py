@@ -22,7 +22,7 @@ SHORT = {"max_new_tokens": 3, "do_sample": False, "eos_token_id": None, "pad_tok
 
 @pytest.fixture(autouse=True)
 def every_window(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("potluck.client.audits.audit_chance", lambda clean: 1.0)
+    monkeypatch.setattr("potluck.client.audits.audit_chance", lambda *_: 1.0)
 
 
 def telling(config: ClientConfig = PATIENT) -> tuple[ClientConfig, list[str]]:
@@ -72,12 +72,12 @@ def test_a_server_that_computes_wrongly_is_left_and_named() -> None:
             ids = audited(there, torch.cat([ids, prompt(tokens=30)], 1), session=session)
             assert len(said) == 1
             assert there.model.audits().wrong_people == [liar.peer_id]
-            assert f"...{liar.peer_id[-8:]} computed blocks 2:4 wrongly" in said[0]
+            assert f"...{liar.peer_id[-8:]} returned wrong results for blocks 2:4" in said[0]
             there.model.generate(ids, session=session, **SHORT)
             assert serving(there, 3) is not liar
             (route,) = session.route()
             assert [(hop.peer_id, hop.replaced_because) for hop in route.replaced] == [
-                (liar.peer_id, "it computed wrongly")
+                (liar.peer_id, "it returned wrong results")
             ]
         visits = len(liar.steps)
         for _ in range(5):

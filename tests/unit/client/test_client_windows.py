@@ -12,33 +12,37 @@ def outputs(start: int, end: int) -> torch.Tensor:
     return POSITIONS[:, start:end]
 
 
-def taken(windows: Windows, window: int) -> list[float]:
-    return windows.take(window, 1).flatten().tolist()
+def window(number: int) -> range:
+    return range(32 * number, 32 * (number + 1))
+
+
+def taken(windows: Windows, number: int) -> list[float]:
+    return windows.take(window(number), 1).flatten().tolist()
 
 
 def test_single_steps_make_a_window() -> None:
     windows = Windows()
-    ended = {position: list(windows.add(position, outputs(position, position + 1))) for position in range(64)}
-    assert {position: found for position, found in ended.items() if found} == {31: [0], 63: [1]}
+    ended = {position: windows.add(position, outputs(position, position + 1)) for position in range(64)}
+    assert {position: found for position, found in ended.items() if found} == {31: [window(0)], 63: [window(1)]}
     assert taken(windows, 1) == list(range(32, 64))
-    assert windows.pieces(1) == (1,) * 32
+    assert windows.pieces(window(1)) == (1,) * 32
 
 
 def test_a_prompt_makes_several_windows_and_the_rest_begins_the_next() -> None:
     windows = Windows()
-    assert list(windows.add(0, outputs(0, 70))) == [0, 1]
+    assert windows.add(0, outputs(0, 70)) == [window(0), window(1)]
     assert taken(windows, 1) == list(range(32, 64))
-    assert windows.pieces(1) == (32,)
+    assert windows.pieces(window(1)) == (32,)
     assert not windows.add(70, outputs(70, 71))
-    assert list(windows.add(71, outputs(71, 100))) == [2]
+    assert windows.add(71, outputs(71, 100)) == [window(2)]
     assert taken(windows, 2) == list(range(64, 96))
-    assert windows.pieces(2) == (6, 1, 25)
+    assert windows.pieces(window(2)) == (6, 1, 25)
 
 
 def test_a_server_that_came_later_has_only_windows_of_its_own() -> None:
     windows = Windows()
     assert not windows.add(40, outputs(40, 70))
-    assert list(windows.add(70, outputs(70, 96))) == [2]
+    assert windows.add(70, outputs(70, 96)) == [window(2)]
     assert taken(windows, 2) == list(range(64, 96))
 
 
@@ -49,7 +53,7 @@ def test_a_gap_and_reordered_rows_begin_anew(start: int) -> None:
     if start == 20:
         windows.clear()
     assert not windows.add(start, outputs(start, 60))
-    assert list(windows.add(60, outputs(60, 65))) == [1]
+    assert windows.add(60, outputs(60, 65)) == [window(1)]
     assert taken(windows, 1) == list(range(32, 64))
 
 
@@ -57,7 +61,7 @@ def test_after_a_rollback_the_new_outputs_count() -> None:
     windows = Windows()
     windows.add(0, outputs(0, 20))
     windows.truncate(10)
-    assert list(windows.add(10, -outputs(10, 32))) == [0]
+    assert windows.add(10, -outputs(10, 32)) == [window(0)]
     assert taken(windows, 0) == [*range(10), *range(-10, -32, -1)]
 
 
@@ -66,8 +70,8 @@ def test_drafts_that_are_taken_back_leave_the_pieces_before_them() -> None:
     for start, tokens, kept in [(0, 10, 10), (10, 1, 1), (11, 5, 2), (13, 1, 1), (14, 4, 1), (15, 1, 1), (16, 3, 0)]:
         windows.add(start, outputs(start, start + tokens))
         windows.truncate(start + kept)
-    assert list(windows.add(16, outputs(16, 32))) == [0]
-    assert windows.pieces(0) == (10, 1, 2, 1, 1, 1, 16)
+    assert windows.add(16, outputs(16, 32)) == [window(0)]
+    assert windows.pieces(window(0)) == (10, 1, 2, 1, 1, 1, 16)
     assert taken(windows, 0) == list(range(32))
 
 
@@ -77,7 +81,7 @@ def test_after_a_rollback_into_a_finished_window_it_is_not_whole_again() -> None
     windows.add(40, outputs(40, 41))
     windows.truncate(10)
     assert not windows.add(10, outputs(10, 50))
-    assert list(windows.add(50, outputs(50, 64))) == [1]
+    assert windows.add(50, outputs(50, 64)) == [window(1)]
 
 
 def test_of_a_long_prompt_only_the_unfinished_window_is_kept() -> None:
@@ -85,3 +89,35 @@ def test_of_a_long_prompt_only_the_unfinished_window_is_kept() -> None:
     windows.add(0, outputs(0, 199))
     windows.add(199, outputs(199, 200))
     assert sum(chunk.untyped_storage().nbytes() for chunk in windows._chunks[:1]) == 2 * 7 * 4
+
+
+def test_the_rest_is_what_no_whole_window_had() -> None:
+    windows = Windows()
+    assert not windows.rest()
+    windows.add(0, outputs(0, 5))
+    assert windows.rest() == range(5)
+    windows.add(5, outputs(5, 70))
+    assert windows.rest() == range(64, 70)
+    assert windows.take(windows.rest(), 1).flatten().tolist() == list(range(64, 70))
+    assert windows.pieces(windows.rest()) == (6,)
+    windows.truncate(66)
+    assert windows.rest() == range(64, 66)
+    windows.clear()
+    assert not windows.rest()
+    windows.add(100, outputs(100, 140))  # a server that came in the middle of a window
+    assert windows.rest() == range(108, 140)
+    late = Windows()
+    late.add(40, outputs(40, 63))
+    assert late.rest() == range(40, 63)
+
+
+def test_a_watch_ends_when_the_tokens_before_it_change() -> None:
+    windows = Windows()
+    windows.add(0, outputs(0, 70))
+    before, after = windows.watch(32), windows.watch(64)
+    windows.truncate(64)
+    assert (before.holds, after.holds) == (True, True)
+    windows.truncate(40)
+    assert (before.holds, after.holds) == (True, False)
+    windows.clear()
+    assert not before.holds
