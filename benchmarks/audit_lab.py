@@ -6,11 +6,13 @@ does.
 
 from __future__ import annotations
 
+import math
 import re
 import shutil
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -20,18 +22,19 @@ from torch import Tensor
 
 from potluck.audit import (
     WINDOW_TOKENS,
-    Apart,
     Differences,
+    Limit,
     Opinion,
     Outsider,
     compare,
     difference,
     settle,
 )
+from potluck.audit.differences import Window
 from potluck.blocks import BlockSpan, load_span
 from potluck.blocks.plans import StepRow, plan_step
+from potluck.blocks.routing import NO_EXPERT, Given
 from potluck.checkpoint import open_checkpoint
-from potluck.checkpoint.families import has_experts
 from potluck.protocol.blocks import Span
 from potluck.protocol.records import NumberFormat
 
@@ -48,6 +51,13 @@ _SPREAD = 0.2  # of the inputs
 Outputs = NDArray[np.float32]  # [rows, WINDOW_TOKENS, hidden_size]
 
 
+class Decoded(NamedTuple):
+    """What steps gave, and which experts they chose for each row, [tokens, blocks, choices]; None without experts."""
+
+    outputs: Outputs
+    choices: list[Tensor | None]
+
+
 class LabServer:
     """Some blocks of a checkpoint in a number format; `parts` that leave blocks out make a server that skips them."""
 
@@ -56,30 +66,54 @@ class LabServer:
         dtype = getattr(torch, form.dtype)
         self._parts = [load_span(checkpoint, part, dtype=dtype, quantization=form.quantization) for part in parts]
         self.dtype = dtype
-        self.has_experts = has_experts(checkpoint.text_config)
+        self.num_blocks = checkpoint.num_blocks
         self.hidden_size = self._parts[0].hidden_size
         self.shares_steps = all(part.is_ragged for part in self._parts)
 
-    def decode(self, rows: Sequence[Tensor], *, together: bool = True) -> Outputs:
+    def decode(self, rows: Sequence[Tensor], *, together: bool = True) -> Decoded:
         """Return what steps of one token give for the last window of each row.
 
         Shapes: rows [tokens, hidden_size] each.
         together: all rows share their steps, if the family can.
         """
+        chosen: list[tuple[Span, list[Tensor | None]]] = []
         for part in self._parts:
-            rows = (_decode_together if together and part.is_ragged else _decode_alone)(part, rows)
-        return _windows(rows)
+            rows, of_rows = (_decode_together if together and part.is_ragged else _decode_alone)(part, rows)
+            chosen.append((part.span, of_rows))
+        return Decoded(_windows(rows), self._placed(chosen, len(rows)))
 
-    def repeat(self, rows: Sequence[Tensor]) -> Outputs:
+    def repeat(self, rows: Sequence[Tensor]) -> Decoded:
         """Return the same as `decode` from sessions one after the other, as clients let servers repeat windows."""
-        return np.concatenate([self.decode([row]) for row in rows])
+        each = [self.decode([row]) for row in rows]
+        return Decoded(np.concatenate([one.outputs for one in each]), [one.choices[0] for one in each])
 
-    def prefill(self, rows: Sequence[Tensor]) -> Outputs:
-        """Return what one forward gives for the last window of each row."""
+    def prefill(
+        self, rows: Sequence[Tensor], choices: Sequence[Tensor | None], margin: float = math.inf
+    ) -> tuple[Outputs, float]:
+        """Return what one forward gives for the last window of each row, and how far off a given choice was at most."""
+        outputs, gap = [], 0.0
         with torch.inference_mode():
-            for part in self._parts:
-                rows = [part.forward(row[None])[0] for row in rows]
-        return _windows(rows)
+            for row, chosen in zip(rows, choices, strict=True):
+                for part in self._parts:
+                    given = None if chosen is None else Given(chosen[:, part.span.start : part.span.end], margin)
+                    with part.repeating(given):
+                        row = part.forward(row[None])[0]
+                    gap = max(gap, 0.0 if given is None else given.gap)
+                outputs.append(row)
+        return _windows(outputs), gap
+
+    def _placed(self, chosen: Sequence[tuple[Span, list[Tensor | None]]], num_rows: int) -> list[Tensor | None]:
+        """Return each row's choices in all blocks, [tokens, blocks, choices]; none in those that are skipped."""
+        found: list[Tensor | None] = []
+        for row in range(num_rows):
+            parts = [(span, of_rows[row]) for span, of_rows in chosen]
+            some = next((each for _, each in parts if each is not None), None)
+            whole = None if some is None else some.new_full((len(some), self.num_blocks, some.shape[2]), NO_EXPERT)
+            for span, each in parts:
+                if whole is not None and each is not None:
+                    whole[:, span.start : span.end] = each
+            found.append(whole)
+        return found
 
 
 def random_rows(server: LabServer, lengths: Sequence[int], seed: int) -> list[Tensor]:
@@ -103,21 +137,21 @@ def changed_copy(folder: Path, target: Path, change: Callable[[str, Tensor], Ten
 
 
 def verdict(
-    claimed: Outputs, recomputed: Outputs, third_prefill: Outputs, third_steps: Outputs, limit: Apart | None
+    claimed: Window, recomputed: Window, third: Window, third_steps: Window, honest: float, limit: Limit
 ) -> Outsider | None:
-    """Return what a client finds about one window; None: the audited server and the auditor agree."""
+    """Return what a client finds about one window; None: the audited server and the auditor agree.
+
+    Args:
+        third: a third server's prefill.
+        third_steps: its steps, or in models with experts the prefill.
+        honest: how far its own steps are from such a prefill.
+    """
     claims = difference(claimed, recomputed)
-    if limit is None or compare(claims, limit) is not Opinion.DISAGREES:
+    if compare(claims, limit.difference) is not Opinion.DISAGREES:
         return None
-    return settle(
-        Differences(
-            claims=claims,
-            steps=difference(claimed, third_steps),
-            prefills=difference(recomputed, third_prefill),
-            honest=difference(third_steps, third_prefill),
-        ),
-        limit,
-    )
+    steps, prefills = difference(claimed, third_steps), difference(recomputed, third)
+    found = Differences(claims=claims, steps=steps, prefills=prefills, honest=honest)
+    return settle(found, limit.difference, limit.times)
 
 
 @contextmanager
@@ -131,16 +165,22 @@ def threads(count: int) -> Iterator[None]:
         torch.set_num_threads(before)
 
 
-def _decode_together(blocks: BlockSpan, rows: Sequence[Tensor]) -> list[Tensor]:
+def _decode_together(blocks: BlockSpan, rows: Sequence[Tensor]) -> tuple[list[Tensor], list[Tensor | None]]:
     memory = blocks.new_memory(sum(len(row) for row in rows) + 64 * len(rows))
     sequences = [memory.new_sequence() for _ in rows]
     starts = [len(row) - WINDOW_TOKENS for row in rows]
+    chosen: list[list[Tensor]] = [[] for _ in rows]
 
     def step(pieces: Sequence[Tensor]) -> Tensor:
         for sequence, piece in zip(sequences, pieces, strict=True):
             memory.reserve(sequence, sequence.length + len(piece))
         plan = plan_step(memory, [StepRow(each, len(piece)) for each, piece in zip(sequences, pieces, strict=True)])
         output = blocks.run_step(plan, torch.cat(list(pieces)), memory)
+        if blocks.chosen is not None:
+            for of_row, part in zip(
+                chosen, blocks.chosen.split_with_sizes([len(piece) for piece in pieces]), strict=True
+            ):
+                of_row.append(part)
         for sequence, piece in zip(sequences, pieces, strict=True):
             memory.advance(sequence, len(piece))
         return output
@@ -151,18 +191,24 @@ def _decode_together(blocks: BlockSpan, rows: Sequence[Tensor]) -> list[Tensor]:
             step([row[start + token : start + token + 1] for row, start in zip(rows, starts, strict=True)])
             for token in range(WINDOW_TOKENS)
         ]
-    return [torch.cat(each) for each in zip(contexts, torch.stack(tokens, dim=1), strict=True)]
+    outputs = [torch.cat(each) for each in zip(contexts, torch.stack(tokens, dim=1), strict=True)]
+    return outputs, [torch.cat(of_row) if of_row else None for of_row in chosen]
 
 
-def _decode_alone(blocks: BlockSpan, rows: Sequence[Tensor]) -> list[Tensor]:
+def _decode_alone(blocks: BlockSpan, rows: Sequence[Tensor]) -> tuple[list[Tensor], list[Tensor | None]]:
     with torch.inference_mode():
-        return [_decode_row(blocks, row) for row in rows]
+        found = [_decode_row(blocks, row) for row in rows]
+    return [outputs for outputs, _ in found], [chosen for _, chosen in found]
 
 
-def _decode_row(blocks: BlockSpan, row: Tensor) -> Tensor:
+def _decode_row(blocks: BlockSpan, row: Tensor) -> tuple[Tensor, Tensor | None]:
     cache, start = blocks.new_cache(), len(row) - WINDOW_TOKENS
-    pieces = (row[:start], *row[start:, None].unbind())
-    return torch.cat([blocks.forward(piece[None], cache)[0] for piece in pieces])
+    outputs, chosen = [], []
+    for piece in (row[:start], *row[start:, None].unbind()):
+        outputs.append(blocks.forward(piece[None], cache)[0])
+        if blocks.chosen is not None:
+            chosen.append(blocks.chosen)
+    return torch.cat(outputs), torch.cat(chosen) if chosen else None
 
 
 def _windows(rows: Sequence[Tensor]) -> Outputs:

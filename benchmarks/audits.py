@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
-from itertools import permutations, repeat
+from itertools import repeat
 from multiprocessing import get_context
 from pathlib import Path
 from typing import TypeVar
@@ -23,6 +23,7 @@ from torch import Tensor
 
 from benchmarks.audit_lab import (
     FORMATS,
+    Decoded,
     LabServer,
     Outputs,
     changed_copy,
@@ -32,7 +33,7 @@ from benchmarks.audit_lab import (
 )
 from benchmarks.families import NUM_BLOCKS, save_random
 from benchmarks.figures import Measured
-from potluck.audit import WINDOW_TOKENS, Apart, HonestDifferences, Outsider, difference
+from potluck.audit import WINDOW_TOKENS, Honest, HonestDifferences, Limit, Outsider, difference
 from potluck.protocol.blocks import PersonId, Span
 from potluck.protocol.records import NumberFormat
 
@@ -51,6 +52,7 @@ _SIZES = {
 }
 _LARGE = ("llama 2048", "mistral 2048")
 _CONTEXT_TOKENS = 24  # of the shortest row; the others are longer, each by another number
+_REST_TOKENS = 8  # of a window at a session's end
 _NOISE = 0.01  # of a token's length; except in float32 this times the honest difference, if that is more:
 _TIMES_HONEST = 3.0
 _REVISION = 0.05  # relative change of each matrix in another revision
@@ -72,13 +74,29 @@ class _Model:
 
 @dataclass(frozen=True, slots=True)
 class _Honest:
-    """What honest servers make of some windows: in company, repeated alone, and in one prefill."""
+    """What honest servers make of some windows: in company, repeated alone, and in one prefill.
 
+    Attributes:
+        apart: how far each window, repeated alone, is from `own_prefill` with the same choices.
+    """
+
+    server: LabServer
     rows: Sequence[Tensor]
-    steps: Outputs
+    steps: Decoded
     repeated: Outputs
+    apart: Sequence[float]
+    own_prefill: Outputs
+    honest: HonestDifferences
+    form: NumberFormat
+
+
+@dataclass(frozen=True, slots=True)
+class _Lie:
+    """The windows of a liar, and what an auditor makes of them with the choices of experts that the liar names."""
+
+    name: str
+    outputs: Outputs
     prefill: Outputs
-    limit: Apart
 
 
 def caught(soak: bool) -> Measured:
@@ -92,7 +110,8 @@ def caught(soak: bool) -> Measured:
             if not all(hits):
                 missed[lie].append(f"{sum(hits)}/{len(hits)} of {name}")
     shares = {lie: round(float(np.mean(hits)), 4) for lie, hits in found.items()}
-    return Measured(min(shares.values()), {"shares": shares, "missed": dict(missed), "windows_a_case": windows})
+    whole = [share for lie, share in shares.items() if not lie.endswith("tokens")]
+    return Measured(min(whole), {"shares": shares, "missed": dict(missed), "windows_a_case": windows})
 
 
 def false_alarms(soak: bool) -> Measured:
@@ -122,29 +141,31 @@ def _in_children(
 def _caught_of(name: str, windows: int, soak: bool) -> list[tuple[str, str, list[bool]]]:
     """Return each lie about each format of one family, and in which windows it was found."""
     with _model(name) as model:
-        return [
-            (
-                lie,
-                f"{name} {_name(form)}: {_ranges(outputs, honest)}",
-                [_is_caught(outputs, honest, row) for row in range(windows)],
-            )
-            for form in (FORMATS if soak else _QUICK_FORMATS)
-            for lie, outputs, honest in _lies(model, form, windows)
-        ]
+        found = []
+        for form in FORMATS if soak else _QUICK_FORMATS:
+            server = LabServer(model.folder, form, [Span(0, model.num_blocks)])
+            honest = _honest(server, form, windows)
+            for lie in _lies(model, honest):
+                for tokens in (WINDOW_TOKENS, _REST_TOKENS):
+                    hits = [_is_caught(lie, honest, row, tokens) for row in range(windows)]
+                    kind = lie.name if tokens == WINDOW_TOKENS else f"{lie.name}, last {tokens} tokens"
+                    found.append((kind, f"{name} {_name(form)}: {_ranges(lie, honest)}", hits))
+        return found
 
 
-def _is_caught(outputs: Outputs, honest: _Honest, row: int) -> bool:
-    prefill = honest.prefill[row]
-    return verdict(outputs[row], prefill, prefill, honest.repeated[row], honest.limit) is Outsider.AUDITED
+def _is_caught(lie: _Lie, honest: _Honest, row: int, tokens: int) -> bool:
+    claimed, recomputed, repeated = (each[row, -tokens:] for each in (lie.outputs, lie.prefill, honest.repeated))
+    steps = recomputed if honest.steps.choices[row] is not None else repeated
+    apart = difference(repeated, honest.own_prefill[row, -tokens:])
+    limit = _limit(honest.honest, honest.form, tokens)
+    return verdict(claimed, recomputed, recomputed, steps, apart, limit) is Outsider.AUDITED
 
 
-def _ranges(outputs: Outputs, honest: _Honest) -> str:
+def _ranges(lie: _Lie, honest: _Honest) -> str:
     """Say how far the liar's windows are off, how far honest ones are, and what the client allows."""
-    lies, others = (
-        [difference(*pair).most for pair in zip(each, honest.prefill, strict=True)] for each in (outputs, honest.steps)
-    )
-    ranges = " and ".join(f"{min(each):.3f} to {max(each):.3f}" for each in (lies, others))
-    return f"liar and honest are {ranges} off, limit {honest.limit.most:.3f}"
+    lies = [difference(*pair) for pair in zip(lie.outputs, lie.prefill, strict=True)]
+    ranges = " and ".join(f"{min(each):.3f} to {max(each):.3f}" for each in (lies, honest.apart))
+    return f"liar and honest are {ranges} off, limit {_limit(honest.honest, honest.form).difference:.3f}"
 
 
 def _alarms_of(name: str, seed: int, soak: bool) -> tuple[Counter[str], Counter[str]]:
@@ -168,18 +189,35 @@ def _honest_audits(server: LabServer, form: NumberFormat, seed: int) -> Iterator
     some = np.random.default_rng(seed)
     lengths = [WINDOW_TOKENS + int(some.integers(1, 120)) for _ in range(num_rows)]
     rows = random_rows(server, lengths, seed)
-    limit = _learned(server, form)
-    prefill = server.prefill(rows)
+    honest = _learned(server)
+    found = honest.limit("", form)
+    assert found is not None
+    steps = [server.decode(rows)]
     with threads(2):
-        other_prefill = server.prefill(rows)
-        few = np.concatenate([server.decode(rows[:3]), server.decode(rows[3:])])
+        parts = server.decode(rows[:3]), server.decode(rows[3:])
+        few = Decoded(
+            np.concatenate([part.outputs for part in parts]), [each for part in parts for each in part.choices]
+        )
+    steps.append(few)
     with threads(3):
-        alone = server.repeat(rows[:4]), server.decode(rows[:4], together=False)
-    steps = (server.decode(rows), few, *(np.concatenate([each, few[4:]]) for each in alone))
-    for audited, third in permutations(range(len(steps)), 2):
-        for row in range(num_rows if max(audited, third) < 2 else 4):
-            windows = steps[audited][row], prefill[row], other_prefill[row], steps[third][row]
-            yield verdict(*windows, limit)
+        steps += server.repeat(rows[:4]), server.decode(rows[:4], together=False)
+    own = server.repeat(rows)
+    own_prefill, _ = server.prefill(rows, own.choices)
+    for audited in steps:
+        count = len(audited.outputs)
+        prefill, _ = server.prefill(rows[:count], audited.choices, found.gap)
+        with threads(2):
+            other_prefill, _ = server.prefill(rows[:count], audited.choices, found.gap)
+        for third in steps:
+            if third is audited:
+                continue
+            for row in range(min(count, len(third.outputs))):
+                tokens = int(some.choice([WINDOW_TOKENS, WINDOW_TOKENS, int(some.integers(1, WINDOW_TOKENS))]))
+                third_steps = other_prefill if audited.choices[row] is not None else third.outputs
+                each = audited.outputs, prefill, other_prefill, third_steps
+                claimed, recomputed, other, repeated = (outputs[row, -tokens:] for outputs in each)
+                apart = difference(own.outputs[row, -tokens:], own_prefill[row, -tokens:])
+                yield verdict(claimed, recomputed, other, repeated, apart, _limit(honest, form, tokens))
 
 
 @contextmanager
@@ -198,27 +236,30 @@ def _model(name: str) -> Iterator[_Model]:
         yield _Model(folder, copies, num_blocks)
 
 
-def _lies(model: _Model, form: NumberFormat, windows: int) -> Iterator[tuple[str, Outputs, _Honest]]:
-    """Yield the outputs of each kind of liar beside what honest servers computed."""
-    whole = Span(0, model.num_blocks)
-    server = LabServer(model.folder, form, [whole])
-    honest = _honest(server, form, windows)
+def _lies(model: _Model, honest: _Honest) -> Iterator[_Lie]:
+    """Yield the outputs of each kind of liar beside what an honest auditor computes."""
+    form, whole, steps = honest.form, Span(0, model.num_blocks), honest.steps
     some = np.random.default_rng(0)
-    noise = some.standard_normal(honest.steps.shape).astype(np.float32) / np.sqrt(server.hidden_size)
-    lengths = np.linalg.norm(honest.steps, axis=2, keepdims=True)
-    usual = float(np.median([difference(*pair).most for pair in zip(honest.steps, honest.prefill, strict=True)]))
-    share = _NOISE if form.dtype == "float32" else max(_NOISE, _TIMES_HONEST * usual)
-    yield "noise", honest.steps + noise * lengths * share, honest
-    yield "zeros", np.zeros_like(honest.steps), honest
-    yield "earlier answer", np.roll(honest.steps, 1, axis=0), honest
+    noise = some.standard_normal(steps.outputs.shape).astype(np.float32) / np.sqrt(honest.server.hidden_size)
+    lengths = np.linalg.norm(steps.outputs, axis=2, keepdims=True)
+    share = _NOISE if form.dtype == "float32" else max(_NOISE, _TIMES_HONEST * float(np.median(honest.apart)))
+    margin = honest.honest.limit("", form)
+    assert margin is not None
+
+    def lie(name: str, liar: Decoded) -> _Lie:
+        return _Lie(name, liar.outputs, honest.server.prefill(honest.rows, liar.choices, margin.gap)[0])
+
+    yield lie("noise", Decoded(steps.outputs + noise * lengths * share, steps.choices))
+    yield lie("zeros", Decoded(np.zeros_like(steps.outputs), steps.choices))
+    yield lie("earlier answer", Decoded(np.roll(steps.outputs, 1, axis=0), steps.choices))
     middle = model.num_blocks // 2
     parts = [part for part in (Span(0, middle - 1) if middle > 1 else None, Span(middle, model.num_blocks)) if part]
-    yield "skipped block", LabServer(model.folder, form, parts).decode(honest.rows), honest
+    yield lie("skipped block", LabServer(model.folder, form, parts).decode(honest.rows))
     if form == NumberFormat("bfloat16"):
         packed = LabServer(model.folder, NumberFormat("bfloat16", "int4"), [whole])
-        yield "int4 for bfloat16", packed.decode(honest.rows), honest
-    for lie, folder in model.changed.items():
-        yield lie, LabServer(folder, form, [whole]).decode(honest.rows), honest
+        yield lie("int4 for bfloat16", packed.decode(honest.rows))
+    for name, folder in model.changed.items():
+        yield lie(name, LabServer(folder, form, [whole]).decode(honest.rows))
 
 
 def _honest(server: LabServer, form: NumberFormat, windows: int) -> _Honest:
@@ -226,18 +267,26 @@ def _honest(server: LabServer, form: NumberFormat, windows: int) -> _Honest:
     rows = random_rows(server, lengths, 0)
     steps = server.decode(rows)
     repeated = server.repeat(rows) if server.shares_steps else steps
-    return _Honest(rows, steps, repeated, server.prefill(rows), _learned(server, form))
+    prefill, _ = server.prefill(rows, repeated.choices)
+    apart = [difference(*pair) for pair in zip(repeated.outputs, prefill, strict=True)]
+    return _Honest(server, rows, steps, repeated.outputs, apart, prefill, _learned(server), form)
 
 
-def _learned(server: LabServer, form: NumberFormat) -> Apart:
-    """Return the limit that a client knows after one audit by each of three people."""
-    learned = HonestDifferences(has_experts=server.has_experts)
+def _learned(server: LabServer) -> HonestDifferences:
+    """Return what a client knows after one audit by each of three people."""
+    learned = HonestDifferences()
     rows = random_rows(server, [_CONTEXT_TOKENS + WINDOW_TOKENS] * 3, 1)
-    for row, (steps, prefill) in enumerate(zip(server.repeat(rows), server.prefill(rows), strict=True)):
-        learned.note("", PersonId(str(row)), difference(steps, prefill))
-    limit = learned.limit("", form)
-    assert limit is not None
-    return limit
+    for number, row in enumerate(rows):
+        steps = server.repeat([row])
+        prefill, gap = server.prefill([row], steps.choices)
+        learned.note("", PersonId(str(number)), Honest(difference(steps.outputs[0], prefill[0]), gap))
+    return learned
+
+
+def _limit(honest: HonestDifferences, form: NumberFormat, tokens: int = WINDOW_TOKENS) -> Limit:
+    found = honest.limit("", form, tokens=tokens)
+    assert found is not None
+    return found
 
 
 def _noise(tensor: Tensor, some: torch.Generator) -> Tensor:
@@ -261,7 +310,7 @@ class _Replacing:
         self._is_done = False
 
     def __call__(self, key: str, tensor: Tensor) -> Tensor:
-        if self._is_done or tensor.dim() != 2:
+        if self._is_done or tensor.dim() != 2 or key.endswith("bias"):  # of some experts, each a row
             return tensor
         self._is_done = True
         changed = tensor.clone().flatten()

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from potluck.audit.choices import CLEAN_AUDITS, WINDOW_TOKENS, audit_chance, choose_auditor, choose_window
     from potluck.audit.differences import difference
-    from potluck.audit.limits import Honest, HonestDifferences
+    from potluck.audit.limits import Honest, HonestDifferences, Limit
     from potluck.audit.verdicts import Differences, Opinion, Outsider, compare, settle
 
 _HOMES = {
@@ -20,6 +20,7 @@ _HOMES = {
     "Differences": "verdicts",
     "Honest": "limits",
     "HonestDifferences": "limits",
+    "Limit": "limits",
     "Opinion": "verdicts",
     "Outsider": "verdicts",
     "audit_chance": "choices",
@@ -36,6 +37,7 @@ __all__ = [
     "Differences",
     "Honest",
     "HonestDifferences",
+    "Limit",
     "Opinion",
     "Outsider",
     "audit_chance",

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from potluck.audit.choices import WINDOW_TOKENS
 
-_DROPPED_SHARE: Final = 4  # one token in so many, those that differ most: rounding may tip a single token
+_DROPPED_SHARE: Final = 16  # one token in so many, those that differ most: rounding may tip a single one
 
 Window = NDArray[np.float32]  # [tokens, hidden_size]
 
@@ -18,8 +18,8 @@ Window = NDArray[np.float32]  # [tokens, hidden_size]
 def difference(one: Window, other: Window) -> float:
     """Return how far two windows are apart, relative to the longer outputs: 0 is equal, zeros are 1 from others.
 
-    It is the root mean square of tokens' relative errors, without the quarter of the tokens that differs most. Infinite
-    if too many tokens of one are not finite, NaN if those of both are.
+    It is the root mean square of tokens' relative errors, without the sixteenth of the tokens that differs most.
+    Infinite if too many tokens of one are not finite, NaN if those of both are.
 
     Raises:
         ValueError: the windows have different shapes, no tokens, or too many.

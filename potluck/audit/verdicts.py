@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import math
 from enum import Enum, auto
-from typing import Final, NamedTuple
-
-_MARGIN: Final = 2.0  # how much further off than the honest servers somebody must be
+from typing import NamedTuple
 
 
 class Opinion(Enum):
@@ -44,13 +42,16 @@ def compare(difference: float, limit: float | None) -> Opinion:
     return Opinion.AGREES if difference <= limit else Opinion.DISAGREES
 
 
-def settle(found: Differences, limit: float) -> Outsider:
+def settle(found: Differences, limit: float, times: float) -> Outsider:
     """Return who stands alone, after audited server and auditor disagreed.
+
+    Args:
+        limit, times: see `limits.Limit`.
 
     Nobody does unless one of them agrees with the third server and the other differs from both clearly more than honest
     steps differ from an honest prefill. A third server that differs from both, or from itself, decides nothing.
     """
-    bar = max(limit, _MARGIN * found.honest)
+    bar = max(limit, times * found.honest)
     if any(map(math.isnan, found)) or found.claims <= bar:
         return Outsider.UNKNOWN
     agrees_audited, agrees_auditor = found.steps <= bar, found.prefills <= bar

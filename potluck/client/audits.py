@@ -28,6 +28,7 @@ from potluck.audit import (
     Differences,
     Honest,
     HonestDifferences,
+    Limit,
     Opinion,
     Outsider,
     audit_chance,
@@ -204,9 +205,8 @@ class Audits:
         claimed = _numbers(case.outputs)
         recomputed, _ = await self._prefill(case, auditor)
         form = case.part.server.record.format
-        limit = self._limit(case, form)
-        apart = difference(claimed, recomputed)
-        opinion = compare(apart, limit)
+        limit = self._honest.limit(case.kind(form), form, packs=case.opening.packs, tokens=len(case.window))
+        opinion = compare(difference(claimed, recomputed), None if limit is None else limit.difference)
         self.report.audited += 1
         if opinion is Opinion.AGREES:
             self._clean[case.person] += 1
@@ -217,10 +217,6 @@ class Audits:
             self.report.undecided += 1
         else:
             await self._settle(case, auditor, other, seed, limit, claimed, recomputed)
-
-    def _limit(self, case: _Case, form: NumberFormat) -> float | None:
-        found = self._honest.limit(case.kind(form), form, packs=case.opening.packs, tokens=len(case.window))
-        return None if found is None else found.difference
 
     async def _learn(self, case: _Case, auditor: RouteHop, other: PersonId, recomputed: Window) -> None:
         """Let the auditor compute the window in steps, too, if honest differences of such windows are not known yet."""
@@ -240,7 +236,7 @@ class Audits:
         auditor: RouteHop,
         other: PersonId,
         seed: bytes,
-        limit: float,
+        limit: Limit,
         claimed: Window,
         recomputed: Window,
     ) -> None:
@@ -263,14 +259,14 @@ class Audits:
             prefills=difference(recomputed, prefill),
             honest=honest.difference,
         )
-        outsider = settle(found, limit)
+        outsider = settle(found, limit.difference, limit.times)
         if outsider is Outsider.UNKNOWN:
             _log.warning("blocks %s: three servers computed different results", case.part.span)
             return
         third_person = self._person_of(third.peer_id)
         is_audited = outsider is Outsider.AUDITED
         lone = claimed if is_audited else recomputed
-        if await self._is_backed(case, {case.person, other, third_person}, seed, lone, limit):
+        if await self._is_backed(case, {case.person, other, third_person}, seed, lone, limit.difference):
             _log.warning("blocks %s: four servers are of two opinions", case.part.span)
             return
         self.report.undecided -= 1
@@ -285,7 +281,7 @@ class Audits:
             (case.window.start, case.window.stop),
             repeated_by,
             found.claims,
-            limit,
+            limit.difference,
         )
         self._reports.send(found_wrong, Evidence(case.part.span, self._request(case, case.part), case.needs))
 

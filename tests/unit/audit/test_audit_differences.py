@@ -68,7 +68,11 @@ def test_numbers_near_the_end_of_float32_are_compared() -> None:
     assert difference(huge, -huge) > 1.0
 
 
-@pytest.mark.parametrize(("one", "other"), [((32, 4), (32, 5)), ((31, 4), (32, 4)), ((33, 4), (33, 4)), ((0, 4), (0, 4)), ((32,), (32,))])
-def test_windows_of_another_shape_without_tokens_or_with_too_many_are_refused(one: tuple[int, ...], other: tuple[int, ...]) -> None:
+@pytest.mark.parametrize(
+    ("one", "other"), [((32, 4), (32, 5)), ((31, 4), (32, 4)), ((33, 4), (33, 4)), ((0, 4), (0, 4)), ((32,), (32,))]
+)
+def test_windows_of_another_shape_without_tokens_or_with_too_many_are_refused(
+    one: tuple[int, ...], other: tuple[int, ...]
+) -> None:
     with pytest.raises(ValueError, match="window"):
         difference(np.zeros(one, np.float32), np.zeros(other, np.float32))

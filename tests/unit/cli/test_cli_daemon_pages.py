@@ -140,7 +140,10 @@ def test_the_page_says_what_came_of_checking_answers() -> None:
             schema.AuditStatus(1204, 2),
             "1,204 pieces of your answers checked by other servers; 2 differed and nobody could tell",
         ),
-        (schema.AuditStatus(5, 0, ("Eve", "Max")), "servers; no longer used, because they returned wrong results: Eve, Max"),
+        (
+            schema.AuditStatus(5, 0, ("Eve", "Max")),
+            "servers; no longer used, because they returned wrong results: Eve, Max",
+        ),
     ):
         shown = lines(replace(SERVING, audits=audits))
         assert words in shown
