@@ -890,7 +890,7 @@ FIGURES = {
         ),
         Figure(
             "ledger_kills",
-            "microcredits",
+            "points",
             "lower",
             0,
             "earnings.books:kills",

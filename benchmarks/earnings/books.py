@@ -25,7 +25,7 @@ _BATCH = 50  # receipts in one transaction: a busy second of the daemon
 _NUM_SESSIONS = 64
 _KILL_SESSIONS = 8
 _STEPS = 20  # transactions of one process, which is killed before it is through
-_CREDIT = 1000  # microcredits that each receipt adds
+_CREDIT = 1000  # points that each receipt adds
 
 
 def rate(soak: bool) -> Measured:
@@ -143,5 +143,5 @@ def _count(folder: Path, owner: Identity, plan: _Plan, done: int, before: int) -
 
 def _sum(steps: Sequence[Sequence[Booking]]) -> int:
     """Only the last receipt of each session counts."""
-    last = {booking.receipt.tab: booking.receipt.work.microcredits for step in steps for booking in step}
+    last = {booking.receipt.tab: booking.receipt.work.points for step in steps for booking in step}
     return sum(last.values())

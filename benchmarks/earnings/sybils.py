@@ -24,7 +24,7 @@ from potluck.protocol.blocks import PersonId
 from potluck.protocol.receipts import countersign
 from tests.helpers.receipts import Session
 
-_WORK = 50_000  # microcredits that honest donor and machine did for the server's donor
+_WORK = 50_000  # points that honest donor and machine did for the server's donor
 _IDENTITIES = 100
 _DEALINGS = 5  # vouchers of each identity: more than a server is shown at a time
 
@@ -58,8 +58,8 @@ def _share(work: list[int], steps: int) -> float:
     return sum(served[PersonId(name.peer_id)] for name in names) / sum(served.values())
 
 
-def _did(giver: Identity, receiver: Identity, microcredits: int, now: float) -> Booking:
-    return Session(giver, owner=receiver, opened=now).booking(microcredits, is_countersigned=True)
+def _did(giver: Identity, receiver: Identity, points: int, now: float) -> Booking:
+    return Session(giver, owner=receiver, opened=now).booking(points, is_countersigned=True)
 
 
 def _voucher(giver: Identity, receiver: Identity, now: float) -> bytes:

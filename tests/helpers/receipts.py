@@ -10,7 +10,7 @@ from potluck_control.outbox import Booking
 from potluck.membership.identity import Identity
 from potluck.protocol.blocks import Span
 from potluck.protocol.receipts import (
-    MICROCREDIT,
+    POINT,
     Receipt,
     Signed,
     Work,
@@ -38,25 +38,25 @@ class Session:
     def __post_init__(self) -> None:
         self.tab = new_tab(self.opened)
 
-    def receipt(self, microcredits: int, *, seq: int | None = None, tokens: int = 7) -> Receipt:
+    def receipt(self, points: int, *, seq: int | None = None, tokens: int = 7) -> Receipt:
         """For this much work altogether."""
-        work = Work(forward=microcredits * MICROCREDIT, tokens=tokens)
+        work = Work(forward=points * POINT, tokens=tokens)
         keys = (self.swarm, self.client.public_key, self.server.public_key, self.tab)
         return Receipt(*keys, next(self.seqs) if seq is None else seq, Span(0, 4), work)
 
-    def signed(self, microcredits: int, *, seq: int | None = None, tokens: int = 7) -> Signed:
-        return sign_receipt(self.receipt(microcredits, seq=seq, tokens=tokens), self.client.sign)
+    def signed(self, points: int, *, seq: int | None = None, tokens: int = 7) -> Signed:
+        return sign_receipt(self.receipt(points, seq=seq, tokens=tokens), self.client.sign)
 
     def booking(
-        self, microcredits: int, *, seq: int | None = None, tokens: int = 7, is_countersigned: bool = False
+        self, points: int, *, seq: int | None = None, tokens: int = 7, is_countersigned: bool = False
     ) -> Booking:
-        signed = self.signed(microcredits, seq=seq, tokens=tokens)
+        signed = self.signed(points, seq=seq, tokens=tokens)
         data = countersign(signed, self.server.sign).data if is_countersigned else signed.data
         return Booking(data, self.delegation)
 
-    def voucher(self, microcredits: int) -> bytes:
+    def voucher(self, points: int) -> bytes:
         assert self.delegation is not None
-        return countersign(self.signed(microcredits), self.server.sign).data + self.delegation
+        return countersign(self.signed(points), self.server.sign).data + self.delegation
 
     @property
     def delegation(self) -> bytes | None:

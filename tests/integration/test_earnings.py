@@ -69,7 +69,7 @@ def test_what_is_earned_is_what_the_client_counts_to_the_token_and_what_commands
     after = daemon.client.call(earnings.SUMMARY).total
     assert work.tokens == 2 * (9 + 69)
     assert after.tokens - before.tokens == work.tokens
-    assert after.earned - before.earned == work.microcredits > 0
+    assert after.earned - before.earned == work.points > 0
     assert after.people == before.people + 1
     (model,) = json.loads(daemon.command("earnings", "--by", "model", "--json").stdout)["groups"]
     assert (model["name"], model["sums"]["earned"]) == (swarm.swarm.model, after.earned)
@@ -93,7 +93,7 @@ def test_training_is_signed_for_and_backward_counts_double(daemon: DaemonProcess
     work: Work = signer.total
     after = daemon.client.call(earnings.SUMMARY).total
     assert work.backward == work.forward > 0
-    assert after.earned - before.earned == work.microcredits
+    assert after.earned - before.earned == work.points
     assert after.tokens - before.tokens == work.tokens == 100
 
 
@@ -104,13 +104,13 @@ def test_a_donors_own_requests_spend_its_credit_elsewhere_and_earn_nothing_at_ho
     with DaemonProcess() as donor:
         work = generate(swarm, 20, config=ClientConfig(purse=DaemonPurse(donor.socket)))
         spent = donor.client.call(earnings.SUMMARY)
-        assert (spent.total.spent, spent.balance) == (work.microcredits, -work.microcredits)
+        assert (spent.total.spent, spent.balance) == (work.points, -work.points)
         (peer,) = donor.client.call(earnings.BY_PEER, earnings.GroupParams()).groups
         swarm_status = daemon.status().swarm
         assert swarm_status is not None
         assert peer.name == swarm_status.peer_id
         assert donor.client.call(earnings.CHECK).problems == ()
     earned = daemon.client.call(earnings.SUMMARY).total
-    assert earned.earned - before.earned == work.microcredits
+    assert earned.earned - before.earned == work.points
     generate(swarm, 20, config=ClientConfig(purse=DaemonPurse(daemon.socket)))
     assert daemon.client.call(earnings.SUMMARY).total.earned == earned.earned

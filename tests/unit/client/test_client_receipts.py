@@ -103,7 +103,7 @@ async def test_the_last_receipt_is_settled_and_the_own_count_stays() -> None:
         assert signer.total.tokens == 10
     (signed,) = server.settled
     assert signed.receipt.work == signer.total
-    assert signer.total.microcredits == 2 * 5 + 2 * 2 * 5
+    assert signer.total.points == 2 * 5 + 2 * 2 * 5
 
 
 async def test_a_server_that_is_gone_or_does_not_answer_holds_nothing_up(monkeypatch: pytest.MonkeyPatch) -> None:

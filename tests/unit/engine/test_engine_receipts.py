@@ -17,12 +17,12 @@ from potluck.membership.identity import Identity
 from potluck.protocol.blocks import PersonId, Span
 from potluck.protocol.codes import Code, RemoteError
 from potluck.protocol.messages import Caller, StepRequest, Timing
-from potluck.protocol.receipts import MICROCREDIT, Receipt, Work, delegate, read_countersigned, sign_receipt, swarm_id
+from potluck.protocol.receipts import POINT, Receipt, Work, delegate, read_countersigned, sign_receipt, swarm_id
 from potluck.protocol.swarm import Swarm
 
 SWARM = Swarm(name="s", model="m", num_blocks=4, prefix="s")
 SPAN = Span(1, 3)
-EACH = MICROCREDIT  # parameters of a block
+EACH = POINT  # parameters of a block
 
 
 class Bench:
@@ -179,7 +179,7 @@ def test_credit_comes_first_until_more_is_owed_than_it_is_worth(bench: Bench) ->
     bench.tabs.value({bench.owner.peer_id: 100})
     shares = bench.tabs.shares(both)
     assert shares[me] > 10 * shares[stranger] > 0
-    bench.tabs.note(tab, 50)  # 100 microcredits that nobody has signed for
+    bench.tabs.note(tab, 50)  # 100 points that nobody has signed for
     bench.tabs.refresh()
     assert len(set(bench.tabs.shares(both).values())) == 1
     bench.take(tab, 1, 50)

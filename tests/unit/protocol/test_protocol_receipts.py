@@ -9,7 +9,7 @@ from helpers.receipts import NOW, Session
 from potluck.membership.identity import Identity
 from potluck.protocol.receipts import (
     MAX_WORK,
-    MICROCREDIT,
+    POINT,
     ReceiptError,
     Work,
     countersign,
@@ -31,12 +31,12 @@ def session() -> Session:
 def test_a_receipt_is_read_as_it_was_signed(session: Session) -> None:
     signed = session.signed(5)
     assert read_receipt(signed.data) == signed
-    assert read_receipt(signed.data).receipt.work.microcredits == 5
+    assert read_receipt(signed.data).receipt.work.points == 5
 
 
 def test_backward_counts_double_and_parts_of_a_microcredit_add_up() -> None:
-    assert Work(forward=MICROCREDIT // 2, backward=MICROCREDIT // 4).microcredits == 1
-    assert Work(forward=MICROCREDIT - 1).microcredits == 0
+    assert Work(forward=POINT // 2, backward=POINT // 4).points == 1
+    assert Work(forward=POINT - 1).points == 0
 
 
 def test_every_changed_bit_of_a_receipt_is_noticed(session: Session) -> None:
@@ -87,7 +87,7 @@ def test_a_voucher_needs_the_delegation_of_its_own_client(session: Session) -> N
     other = Session(session.server, owner=session.owner)
     assert other.delegation is not None
     voucher = session.voucher(9)
-    assert read_voucher(voucher).countersigned.receipt.work.microcredits == 9
+    assert read_voucher(voucher).countersigned.receipt.work.points == 9
     with pytest.raises(ReceiptError, match="another client"):
         read_voucher(voucher[: -len(other.delegation)] + other.delegation)
 

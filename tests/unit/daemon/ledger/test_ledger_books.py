@@ -158,7 +158,7 @@ def test_check_finds_credit_that_no_receipt_explains(tmp_path: Path) -> None:
     ledger = Ledger(tmp_path / "ledger.sqlite", ME)
     ledger.book([Session(ME).booking(5)], NOW)
     database = connect(tmp_path / "ledger.sqlite")
-    database.execute("UPDATE entry SET microcredits = 6")
+    database.execute("UPDATE entry SET points = 6")
     problems = ledger.check().problems
     assert any("receipt says" in text for text in problems)
     assert any("sum of its entries" in text for text in problems)

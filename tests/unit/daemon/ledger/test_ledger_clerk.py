@@ -44,8 +44,8 @@ async def desk(tmp_path: Path) -> AsyncIterator[Desk]:
     await made.clerk.close()
 
 
-def signed(session: Session, microcredits: int) -> SignedReceipt:
-    booking = session.booking(microcredits)
+def signed(session: Session, points: int) -> SignedReceipt:
+    booking = session.booking(points)
     return SignedReceipt(booking.data.hex(), booking.delegation.hex() if booking.delegation else "")
 
 
