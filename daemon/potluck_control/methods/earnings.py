@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from potluck.protocol.receipts import Booking
-
 from potluck_control.method import Empty, Method
 from potluck_control.methods.periods import Period, SeriesParams
 

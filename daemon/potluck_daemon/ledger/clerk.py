@@ -79,7 +79,7 @@ class Clerk:
         if self._ledger is not None:
             self._is_outbox_due = True
             with contextlib.suppress(LedgerError):
-                await self._book_all()
+                await self.book_all()
             await self._run(self._ledger.close)
         self._thread.shutdown()
 
@@ -125,14 +125,14 @@ class Clerk:
         while True:
             await self._has_work.wait()
             try:
-                await self._book_all()
+                await self.book_all()
                 await asyncio.sleep(BATCH_S)
             except LedgerError as error:
                 log.error("%s; trying again", error.message)
                 self.notice = f"earnings are not booked: {error.message}"
                 await asyncio.sleep(_RETRY_S)
 
-    async def _book_all(self) -> None:
+    async def book_all(self) -> None:
         """Book everything that waits. Raises LedgerError; then everything still waits."""
         batch, is_outbox_due = list(self._waiting), self._is_outbox_due
         self._has_work.clear()
