@@ -37,7 +37,8 @@ class LedgerHistory:
     def summary(self, now: float) -> Earnings:
         midnight = _midnight(now)
         starts = (midnight, midnight - 6 * _DAY_S, midnight - 29 * _DAY_S, 0)
-        return Earnings(*(self._sums(start, now) for start in starts))
+        today, week, month, total = (self._sums(start, now) for start in starts)
+        return Earnings(today, week, month, total)
 
     def series(self, period: Period, count: int, now: float) -> EarningsSeries:
         bounds = period_starts(period, count, now)
