@@ -47,7 +47,7 @@ RESULT = (EarningsNow, EarningsHistory, EarningsGroups)
 
 _GROUPS = {"model": earnings.BY_MODEL, "person": earnings.BY_PERSON}
 _FORMATS = {Period.HOUR: "%a %H:%M", Period.DAY: "%a %d %b", Period.WEEK: "week of %d %b", Period.MONTH: "%B %Y"}
-_COLUMNS = ("WHEN", "EARNED", "RECEIVED", "TOKENS", "PEOPLE", "SERVED", "SENT", "LOADED", "ENERGY", "COST")
+_COLUMNS = ("WHEN", "EARNED", "RECEIVED", "TOKENS", "PEOPLE", "SERVED", "UPLOAD", "DOWNLOAD", "ENERGY", "COST")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
