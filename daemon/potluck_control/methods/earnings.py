@@ -36,7 +36,6 @@ class Earnings:
     week: Earned  # the last seven days, today included
     month: Earned  # the last thirty
     total: Earned
-    waiting: int = 0  # receipts that are signed and not yet on disk
 
 
 @dataclass(frozen=True, slots=True)

@@ -83,10 +83,6 @@ class Clerk:
             await self._run(self._ledger.close)
         self._thread.shutdown()
 
-    @property
-    def num_waiting(self) -> int:
-        return len(self._waiting)
-
     def hear(self, message: messages.SignedReceipt) -> None:
         """Book a receipt soon."""
         if self._ledger is not None and len(self._waiting) < MAX_WAITING:
@@ -102,7 +98,7 @@ class Clerk:
     def serve(self, swarm: Swarm) -> None:
         """Remember the name of the model that coming receipts are about."""
         if self._ledger is not None:
-            self._background.start(self._name_model(swarm_id(swarm), swarm.model))
+            self._background.start(self.ask(lambda ledger: ledger.name_model(swarm_id(swarm), swarm.model)))
 
     async def ask(self, question: Callable[[Ledger], T]) -> T:
         """Run `question` in the ledger's thread. Raises LedgerError if there is no ledger, or it cannot be read."""
@@ -168,12 +164,6 @@ class Clerk:
             await asyncio.sleep(UPKEEP_S)
             self._is_outbox_due = True
             self._has_work.set()
-
-    async def _name_model(self, swarm: bytes, model: str) -> None:
-        try:
-            await self.ask(lambda ledger: ledger.name_model(swarm, model))
-        except LedgerError as error:
-            log.error("%s", error.message)
 
     async def _run(self, work: Callable[[], T]) -> T:
         return await asyncio.get_running_loop().run_in_executor(self._thread, work)

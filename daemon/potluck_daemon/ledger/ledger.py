@@ -7,6 +7,7 @@ sender that doesn't know whether a receipt arrived therefore sends it again.
 
 from __future__ import annotations
 
+import contextlib
 import sqlite3
 from collections.abc import Sequence
 from enum import StrEnum
@@ -20,12 +21,13 @@ from potluck.membership.identity import Identity
 from potluck.protocol.receipts import Booking, Receipt, ReceiptError, Work, opened_at, parse_receipt, read_receipt
 from potluck_daemon.checked_database import close_checked, open_checked, settle, settle_if_large
 from potluck_daemon.ledger.history import LedgerHistory
-from potluck_daemon.ledger.tables import LedgerError, connect, transaction
+from potluck_daemon.ledger.tables import LedgerError, connect
 
 KEEP_S = 92 * 86400
 """How long tabs and hours are kept. Receipts of older tabs are refused, so that none is booked twice."""
 MAX_WORTHY = 1024  # people whose work the engine hears of
 _MAX_PROBLEMS = 20
+_RESTORE = "restore a backup: potluck ledger restore FILE"
 _CLOCKS_S = 86400  # how far another server's clock may be ahead
 _HOUR_S = 3600
 _LOCAL_DAY = "CAST(strftime('%s', at, 'unixepoch', 'localtime', 'start of day', 'utc') AS INTEGER)"
@@ -46,11 +48,11 @@ class Ledger:
         try:
             self._database = open_checked(path, partial(connect, owner=self._owner))
         except DamagedError as error:
-            raise LedgerError(error.message, hint="restore a backup: potluck ledger restore FILE") from error
+            raise LedgerError(error.message, hint=_RESTORE) from error
         except OSError as error:
             raise LedgerError(f"cannot use the ledger {path}: {error.strerror}") from error
         except sqlite3.Error as error:
-            raise LedgerError(f"the ledger {path} cannot be used: {error}") from error
+            raise LedgerError(f"the ledger {path} cannot be used: {error}", hint=_RESTORE) from error
         self.history = LedgerHistory(self._database)
 
     def close(self) -> None:
@@ -73,10 +75,11 @@ class Ledger:
         return outcomes
 
     def name_model(self, swarm: bytes, model: str) -> None:
-        """Remember what people call the model of a swarm."""
-        self._database.execute(
-            "INSERT INTO model VALUES (?, ?) ON CONFLICT DO UPDATE SET name = excluded.name", (swarm, model)
-        )
+        """Remember what people call the model of a swarm, if the disk has room."""
+        with contextlib.suppress(sqlite3.Error):
+            self._database.execute(
+                "INSERT INTO model VALUES (?, ?) ON CONFLICT DO UPDATE SET name = excluded.name", (swarm, model)
+            )
 
     def worth(self) -> tuple[tuple[str, int], ...]:
         """Return the people whose computers did most for the owner's programs, with the points of that work."""
@@ -91,7 +94,8 @@ class Ledger:
         """Add up entries of tabs that can get no more receipts by day, person and model; no total changes."""
         horizon = int(now) - KEEP_S
         old = "FROM entry WHERE tab IN (SELECT tab FROM entry WHERE tab IS NOT NULL GROUP BY tab HAVING MAX(at) < ?)"
-        with transaction(self._database):
+        with self._database:
+            self._database.execute("BEGIN IMMEDIATE")
             self._database.execute(
                 "INSERT INTO entry (at, person, swarm, is_earned, points, tokens)"
                 f" SELECT {_LOCAL_DAY}, person, swarm, is_earned, SUM(points), SUM(tokens) {old}"
@@ -128,7 +132,8 @@ class Ledger:
         """Raises LedgerError if nothing could be booked."""
         receipts = [self._read(booking, now, is_earned=is_earned) for booking in bookings]  # before the transaction
         try:
-            with transaction(self._database):
+            with self._database:  # commits, or takes everything back
+                self._database.execute("BEGIN IMMEDIATE")
                 outcomes = [
                     Outcome.REFUSED if receipt is None else self._book(receipt, booking, now, is_earned=is_earned)
                     for booking, receipt in zip(bookings, receipts, strict=True)

@@ -10,9 +10,7 @@ All numbers are integers of 64 bits. Times are Unix seconds.
 
 from __future__ import annotations
 
-import contextlib
 import sqlite3
-from collections.abc import Iterator
 from pathlib import Path
 
 from potluck.errors import PotluckError
@@ -78,45 +76,25 @@ def connect(path: Path, owner: bytes) -> sqlite3.Connection:
     Only the file's owner may read it. Committed changes survive a crash and a power cut.
 
     Raises:
-        LedgerError: the file is damaged, of a newer version, or cannot be written.
+        LedgerError: a newer version made the file.
+        OSError, sqlite3.Error: it cannot be read or written.
     """
+    path.touch(mode=0o600)
+    database = sqlite3.connect(path, isolation_level=None, check_same_thread=False, timeout=10.0)
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.touch(mode=0o600)
-        database = sqlite3.connect(path, isolation_level=None, check_same_thread=False, timeout=10.0)
-        try:
-            _prepare(database, path, owner)
-        except BaseException:
-            database.close()
-            raise
-        return database
-    except OSError as error:
-        raise LedgerError(f"cannot use the ledger {path}: {error.strerror}") from error
-    except sqlite3.Error as error:
-        hint = "restore a backup: potluck ledger restore FILE"
-        raise LedgerError(f"the ledger {path} cannot be used: {error}", hint=hint) from error
-
-
-@contextlib.contextmanager
-def transaction(database: sqlite3.Connection) -> Iterator[None]:
-    """Commit what the body writes, or nothing of it if the body or the commit fails."""
-    database.execute("BEGIN IMMEDIATE")
-    try:
-        yield
-        database.execute("COMMIT")
+        for pragma in ("journal_mode = WAL", "synchronous = FULL", "foreign_keys = ON"):
+            database.execute(f"PRAGMA {pragma}")
+        (version,) = database.execute("PRAGMA user_version").fetchone()
+        if version > VERSION:
+            raise LedgerError(f"the ledger {path} was made by a newer version", hint="install that version again")
+        if version < VERSION:
+            database.create_function("owner", 0, lambda: owner)
+            database.create_function("peer_id", 1, peer_id_of)
+            before, after = (_SET_ASIDE, _TAKE_OVER) if version else ("", "")
+            database.executescript(
+                f"BEGIN IMMEDIATE; {before} {_TABLES} {after} PRAGMA user_version = {VERSION}; COMMIT"
+            )
     except BaseException:
-        database.execute("ROLLBACK")
+        database.close()
         raise
-
-
-def _prepare(database: sqlite3.Connection, path: Path, owner: bytes) -> None:
-    for pragma in ("journal_mode = WAL", "synchronous = FULL", "foreign_keys = ON"):
-        database.execute(f"PRAGMA {pragma}")
-    (version,) = database.execute("PRAGMA user_version").fetchone()
-    if version > VERSION:
-        raise LedgerError(f"the ledger {path} was made by a newer version", hint="install that version again")
-    if version < VERSION:
-        database.create_function("owner", 0, lambda: owner)
-        database.create_function("peer_id", 1, peer_id_of)
-        before, after = (_SET_ASIDE, _TAKE_OVER) if version else ("", "")
-        database.executescript(f"BEGIN IMMEDIATE; {before} {_TABLES} {after} PRAGMA user_version = {VERSION}; COMMIT;")
+    return database

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from dataclasses import replace
 
 from potluck_control.method import Empty
 from potluck_control.methods import earnings
@@ -19,8 +18,7 @@ class EarningsTopic(Topic):
 
     @answers(earnings.SUMMARY)
     async def _summary(self, _: Empty) -> earnings.Earnings:
-        found = await self._clerk.ask(lambda ledger: ledger.history.summary(time.time()))
-        return replace(found, waiting=self._clerk.num_waiting)
+        return await self._clerk.ask(lambda ledger: ledger.history.summary(time.time()))
 
     @answers(earnings.SERIES)
     async def _series(self, params: SeriesParams) -> earnings.EarningsSeries:
