@@ -78,7 +78,7 @@ class Clerk:
         await self._background.cancel()
         if self._ledger is not None:
             self._is_outbox_due = True
-            with contextlib.suppress(LedgerError):
+            with contextlib.suppress(LedgerError, OSError):
                 await self.book_all()
             await self._run(self._ledger.close)
         self._thread.shutdown()
@@ -123,13 +123,13 @@ class Clerk:
             try:
                 await self.book_all()
                 await asyncio.sleep(BATCH_S)
-            except LedgerError as error:
-                log.error("%s; trying again", error.message)
-                self.notice = f"earnings are not booked: {error.message}"
+            except (LedgerError, OSError) as error:
+                self.notice = f"earnings are not booked: {error}"
+                log.error("%s; trying again", self.notice)
                 await asyncio.sleep(_RETRY_S)
 
     async def book_all(self) -> None:
-        """Book everything that waits. Raises LedgerError; then everything still waits."""
+        """Book everything that waits. Raises LedgerError or OSError; then everything still waits."""
         batch, is_outbox_due = list(self._waiting), self._is_outbox_due
         self._has_work.clear()
         self._is_outbox_due = False

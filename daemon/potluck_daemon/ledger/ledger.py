@@ -25,7 +25,7 @@ from potluck_daemon.ledger.tables import LedgerError, connect
 
 KEEP_S = 92 * 86400
 """How long tabs and hours are kept. Receipts of older tabs are refused, so that none is booked twice."""
-MAX_WORTHY = 1024  # people whose work the engine hears of
+MAX_PEOPLE = 1024  # people whose work the engine hears of
 _MAX_PROBLEMS = 20
 _RESTORE = "restore a backup: potluck ledger restore FILE"
 _CLOCKS_S = 86400  # how far another server's clock may be ahead
@@ -69,9 +69,9 @@ class Ledger:
     def record(self, bookings: Sequence[Booking], model: str, now: float) -> list[Outcome]:
         """Book receipts for work of other computers, as the owner's own programs hand them in, likewise."""
         outcomes = self._write(bookings, now, is_earned=False)
-        for booking, outcome in zip(bookings, outcomes, strict=True):
-            if outcome is Outcome.BOOKED:
-                self.name_model(parse_receipt(booking.receipt).swarm, model)
+        booked = (booking for booking, outcome in zip(bookings, outcomes, strict=True) if outcome is Outcome.BOOKED)
+        for swarm in {parse_receipt(booking.receipt).swarm for booking in booked}:
+            self.name_model(swarm, model)
         return outcomes
 
     def name_model(self, swarm: bytes, model: str) -> None:
@@ -86,7 +86,7 @@ class Ledger:
         rows = self._database.execute(
             "SELECT person, SUM(points) AS points FROM entry WHERE NOT is_earned GROUP BY person"
             " ORDER BY points DESC, person LIMIT ?",
-            (MAX_WORTHY,),
+            (MAX_PEOPLE,),
         )
         return tuple(rows.fetchall())
 

@@ -91,7 +91,7 @@ def test_a_persons_work_is_worth_what_their_computers_did_for_the_owners_program
         ledger.record([Session(Identity.generate(), person=person).booking(points)], "a-model", NOW)
     ledger.book([Session(ME, person=BOB).booking(1000)], NOW)
     assert ledger.worth() == ((ANA, 7), (BOB, 5))
-    monkeypatch.setattr(module, "MAX_WORTHY", 1)
+    monkeypatch.setattr(module, "MAX_PEOPLE", 1)
     assert ledger.worth() == ((ANA, 7),)
 
 
