@@ -16,6 +16,7 @@ from potluck_daemon.ledger.tables import LedgerError
 
 from potluck.membership.identity import Identity
 from potluck.protocol.blocks import PersonId
+from potluck.protocol.receipts import sign_receipt
 
 DAY_S = 86400
 ME = Identity.generate()
@@ -148,6 +149,16 @@ def test_check_finds_an_entry_that_no_receipt_explains(change: str, tmp_path: Pa
     with closing(sqlite3.connect(tmp_path / "ledger.sqlite")) as database, database:
         database.execute(f"UPDATE entry SET {change}")
     assert any("receipt says" in text for text in ledger.check().problems)
+    ledger.close()
+
+
+def test_check_finds_a_receipt_that_nobody_signed(tmp_path: Path) -> None:
+    ledger, session = Ledger(tmp_path / "ledger.sqlite", ME), Session(ME)
+    ledger.book([session.booking(5)], NOW)
+    forged = sign_receipt(session.receipt(5), ME.sign)
+    with closing(sqlite3.connect(tmp_path / "ledger.sqlite")) as database, database:
+        database.execute("UPDATE tab SET receipt = ?", (forged,))
+    assert any("not signed" in text for text in ledger.check().problems)
     ledger.close()
 
 
