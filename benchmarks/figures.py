@@ -898,11 +898,11 @@ FIGURES = {
         ),
         Figure(
             "ledger_kills",
-            "microcredits",
+            "points",
             "lower",
             0,
             "earnings.books:kills",
-            "kill -9 in the middle of 500 writes to outbox and ledger: credit that is lost or doubled",
+            "kill -9 in the middle of 500 writes to outbox and ledger: points that are lost or doubled",
         ),
         Figure(
             "ledger_rate",
@@ -918,7 +918,7 @@ FIGURES = {
             "lower",
             0,
             "earnings.fuzz:fuzz",
-            "100,000 mutated, replayed and forged receipts: taken wrongly, or accounts that are not zero together",
+            "100,000 mutated, replayed and forged receipts: taken wrongly, or entries that no receipt explains",
         ),
         Figure(
             "sybil_gain",
@@ -926,7 +926,7 @@ FIGURES = {
             "lower",
             1.05,
             "earnings.sybils:gain",
-            "share of a full queue of 100 identities of one machine that deal with each other, over one identity's",
+            "share of a full queue of 100 names of one machine, over one name's",
         ),
         Figure(
             "public_sybil",

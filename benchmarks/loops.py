@@ -23,6 +23,7 @@ from potluck.blocks import BlockSpan
 from potluck.blocks.kv import KvMemory, KvSequence
 from potluck.blocks.plans import StepRow, plan_step
 from potluck.client import AutoDistributedModelForCausalLM, ClientConfig
+from potluck.membership.membership import Membership
 
 PROMPT_TOKENS = 16
 _WARM_UP_TOKENS = 8
@@ -115,12 +116,14 @@ def cpu_ratio(
 
 
 @contextmanager
-def swarm_model(swarm: LocalSwarm, folder: Path, config: ClientConfig | None = None) -> Iterator[Any]:
-    """A client of the swarm in this process, one thread."""
+def swarm_model(
+    swarm: LocalSwarm, folder: Path, config: ClientConfig | None = None, membership: Membership | None = None
+) -> Iterator[Any]:
+    """A client of the swarm in this process, one thread; None: the founder's."""
     quiet()
     torch.set_num_threads(1)
     with AutoDistributedModelForCausalLM.from_pretrained(
-        str(folder), swarm=swarm.membership, config=config or ClientConfig()
+        str(folder), swarm=membership or swarm.membership, config=config or ClientConfig()
     ) as model:
         yield model
 

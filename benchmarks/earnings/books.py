@@ -13,11 +13,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NoReturn
 
-from potluck_control.outbox import Booking, Outbox, left_behind
+from potluck_control.outbox import Outbox, empty_outbox
 from potluck_daemon.ledger.ledger import Ledger
 
 from benchmarks.figures import Measured
 from potluck.membership.identity import Identity
+from potluck.protocol.receipts import Booking, parse_receipt
 from tests.helpers.receipts import Session
 
 _SEED = 7
@@ -25,17 +26,16 @@ _BATCH = 50  # receipts in one transaction: a busy second of the daemon
 _NUM_SESSIONS = 64
 _KILL_SESSIONS = 8
 _STEPS = 20  # transactions of one process, which is killed before it is through
-_CREDIT = 1000  # microcredits that each receipt adds
+_POINTS = 1000  # that each receipt adds
 
 
 def rate(soak: bool) -> Measured:
     """By CPU time of this process, which the disk does not count in: it is waited for beside other work."""
     owner = Identity.generate()
     count = 40_000 if soak else 8_000
-    donors = [Identity.generate() for _ in range(8)]
     now = time.time()
-    sessions = [Session(owner, owner=donors[i % len(donors)], opened=now) for i in range(_NUM_SESSIONS)]
-    bookings = [sessions[i % len(sessions)].booking(_CREDIT * (1 + i)) for i in range(count)]
+    sessions = [Session(owner, opened=now) for _ in range(_NUM_SESSIONS)]
+    bookings = [sessions[i % len(sessions)].booking(_POINTS * (1 + i)) for i in range(count)]
     with tempfile.TemporaryDirectory() as folder:
         ledger = Ledger(Path(folder) / "ledger.sqlite", owner)
         began, began_wall = time.process_time(), time.monotonic()
@@ -63,7 +63,7 @@ class _Plan:
         for _ in range(_STEPS):
             step = []
             for index in rng.sample(range(_KILL_SESSIONS), 3):
-                sums[index] += _CREDIT
+                sums[index] += _POINTS
                 step.append(sessions[index].booking(sums[index], tokens=sums[index]))
             steps.append(step)
         return cls(sessions, steps)
@@ -113,7 +113,7 @@ def _strike(folder: Path, owner: Identity, plan: _Plan, rng: random.Random, step
 
 
 def _write(folder: Path, owner: Identity, steps: Sequence[Sequence[Booking]], writing: int) -> NoReturn:
-    """Into the outbox, then "safe" (one byte), then into the ledger, then out of the outbox."""
+    """Into the outbox, then "safe" (one byte), then into the ledger; the outbox stays until the next daemon looks."""
     try:
         ledger, outbox = Ledger(folder / "ledger.sqlite", owner), Outbox(folder / "outbox")
         os.write(writing, b"b")
@@ -122,7 +122,6 @@ def _write(folder: Path, owner: Identity, steps: Sequence[Sequence[Booking]], wr
                 outbox.append(booking)
             os.write(writing, b"s")
             ledger.book(step, time.time())
-            outbox.keep_only([])
     finally:
         os._exit(0)
 
@@ -130,8 +129,7 @@ def _write(folder: Path, owner: Identity, steps: Sequence[Sequence[Booking]], wr
 def _count(folder: Path, owner: Identity, plan: _Plan, done: int, before: int) -> tuple[int, int]:
     """Microcredits that are missing or too many, as the next daemon finds them; and what there is now."""
     ledger = Ledger(folder / "ledger.sqlite", owner)
-    with left_behind(folder / "outbox") as found:
-        ledger.book(found, time.time())
+    empty_outbox(folder / "outbox", lambda found: ledger.book(found, time.time()))
     total = ledger.history.summary(time.time() + 1).total.earned
     problems = len(ledger.check().problems)
     ledger.close()
@@ -143,5 +141,5 @@ def _count(folder: Path, owner: Identity, plan: _Plan, done: int, before: int) -
 
 def _sum(steps: Sequence[Sequence[Booking]]) -> int:
     """Only the last receipt of each session counts."""
-    last = {booking.receipt.tab: booking.receipt.work.microcredits for step in steps for booking in step}
-    return sum(last.values())
+    receipts = [parse_receipt(booking.receipt) for step in steps for booking in step]
+    return sum({receipt.tab: receipt.work.points for receipt in receipts}.values())

@@ -21,9 +21,9 @@ from potluck_cli.options import add_max_wait, positive, print_json, show_wait
 from potluck_cli.terminal import Terminal, say
 
 DESCRIPTION = """\
-Talk to a swarm's model. Starts the gateway if needed; requests spend your points. The servers you use can read what you
-write, so never send secrets through people you do not trust. Without MESSAGE, the conversation lasts until you press
-Ctrl-D, Ctrl-C stops an answer, and /new starts another conversation."""
+Talk to a swarm's model. Starts the gateway if needed. The servers you use can read what you write, so never send
+secrets through people you do not trust. Without MESSAGE, the conversation lasts until you press Ctrl-D, Ctrl-C stops an
+answer, and /new starts another conversation."""
 EXAMPLES = """\
   potluck chat
   potluck chat "Write a haiku about autumn."

@@ -19,14 +19,14 @@ from potluck_cli.terminal import Terminal
 DESCRIPTION = """\
 Report points, tokens, people helped, time served, traffic and energy, today and in total, or for the last periods.
 Clients sign for points: one is a million parameter-tokens, so a token through a block of 200 million parameters is 200
-points, a backward pass twice that. Points move your requests up the queue of those you served, and of those they trust.
+points, a backward pass twice that. Points move your requests up the queue of those you served.
 They are not money and cannot be bought or sold. Energy is measured if this machine can do that, else estimated; its
 cost uses your own price (limits.price_kwh)."""
 EXAMPLES = """\
   potluck earnings
   potluck earnings --by day -n 7
   potluck earnings --by month --json
-  potluck earnings --by peer"""
+  potluck earnings --by person"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,14 +45,16 @@ class EarningsHistory:
 
 RESULT = (EarningsNow, EarningsHistory, EarningsGroups)
 
-_GROUPS = {"model": earnings.BY_MODEL, "peer": earnings.BY_PEER}
+_GROUPS = {"model": earnings.BY_MODEL, "person": earnings.BY_PERSON}
 _FORMATS = {Period.HOUR: "%a %H:%M", Period.DAY: "%a %d %b", Period.WEEK: "week of %d %b", Period.MONTH: "%B %Y"}
-_COLUMNS = ("WHEN", "EARNED", "SPENT", "TOKENS", "PEOPLE", "SERVED", "SENT", "RECEIVED", "ENERGY", "COST")
+_COLUMNS = ("WHEN", "EARNED", "RECEIVED", "TOKENS", "PEOPLE", "SERVED", "UPLOAD", "DOWNLOAD", "ENERGY", "COST")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "--by", choices=(*map(str, Period), *_GROUPS), help="one line for each of the last N, or for each model or peer"
+        "--by",
+        choices=(*map(str, Period), *_GROUPS),
+        help="one line for each of the last N, or for each model or person",
     )
     parser.add_argument("-n", type=positive, default=14, metavar="N", dest="count", help="how many (default: 14)")
 
@@ -62,7 +64,7 @@ def run(args: argparse.Namespace) -> int:
     if args.by in _GROUPS:
         groups = client.call(_GROUPS[args.by], earnings.GroupParams(0, min(args.count, MAX_PERIODS)))
         rows = [(group.name, *_points(group.sums), str(group.sums.tokens)) for group in groups.groups]
-        return answer(args, groups, Terminal().table((args.by.upper(), "EARNED", "SPENT", "TOKENS"), rows))
+        return answer(args, groups, Terminal().table((args.by.upper(), "EARNED", "RECEIVED", "TOKENS"), rows))
     if args.by is not None:
         wanted = SeriesParams(Period(args.by), min(args.count, MAX_PERIODS))
         both = EarningsHistory(client.call(earnings.SERIES, wanted), client.call(contribution.SERIES, wanted))
@@ -74,7 +76,6 @@ def run(args: argparse.Namespace) -> int:
 
 def _page(earned: Earnings, gave: ContributionNow) -> list[str]:
     lines = _table(["today", "ever"], (earned.today, earned.total), (gave.today, gave.total))
-    lines.append(f"You have {earned.balance:,} points")
     lines.append(f"{_days(gave.streak_days)} in a row, longest {_days(gave.longest_streak_days)}")
     if gave.swarm_share is not None:
         lines.append(f"This machine does {100 * gave.swarm_share:.0f} % of the model's work")
@@ -92,7 +93,7 @@ def _table(names: list[str], earned: tuple[Earned, ...], gave: tuple[Contributio
 
 
 def _points(sums: Earned) -> tuple[str, str]:
-    return f"{sums.earned:,}", f"{sums.spent:,}"
+    return f"{sums.earned:,}", f"{sums.received:,}"
 
 
 def _cells(item: Contribution) -> tuple[str, ...]:

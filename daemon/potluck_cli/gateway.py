@@ -15,7 +15,7 @@ from potluck_cli.terminal import Terminal
 
 DESCRIPTION = """\
 Let other programs on this computer use the swarm through OpenAI's and Ollama's APIs. The gateway listens on loopback
-only, at gateway.port. Each program needs a key, and whoever has one spends your points. The gateway ends after
+only, at gateway.port. Each program needs a key, and whoever has one asks in your name. The gateway ends after
 chat.end_after_s seconds without a request, unless it was started with --stay. gateway.start_with_daemon keeps it
 running always."""
 EXAMPLES = """\

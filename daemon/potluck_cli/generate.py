@@ -11,10 +11,10 @@ import sys
 from dataclasses import dataclass
 
 from potluck_control.client import ControlClient
-from potluck_control.daemon_credit import DaemonPurse
 from potluck_control.methods import gateway
 from potluck_control.methods.gateway import GatewayState
 from potluck_control.places import find_places, find_socket
+from potluck_control.record_work import record_work
 from potluck_gateway.client import CompletionOptions
 from potluck_gateway.client import complete as complete_by_gateway
 
@@ -169,14 +169,13 @@ def _by_own_client(
         check_length(tokens, checkpoint.config)  # before anything starts that would have to be waited for
         demands = {"adapter": args.adapter, "quantization": args.quantization}
         settings = own_settings()
-        purse = DaemonPurse() if hello_or_none() is not None else None
         config = ClientConfig(
             max_wait_s=max_wait_s,
             on_waiting=_show_joining,
             finds_nearby=settings.serve.find_nearby,
             audits=settings.gateway.audits,
             on_wrong=show_wait,
-            purse=purse,
+            record=record_work if hello_or_none() is not None else None,
         )
         model = AutoDistributedModelForCausalLM.from_pretrained(name, swarm=membership, config=config, **demands)
     with model:

@@ -23,9 +23,9 @@ from potluck_cli.options import answer
 from potluck_cli.terminal import say
 
 DESCRIPTION = """\
-The ledger records where each point came from; every entry follows from a receipt that the other side signed. A backup
-contains this machine's identity. Keep it like a password: whoever has it can spend your points. After a restore, the
-old machine must not serve any more."""
+The ledger records where each point came from; every entry follows from a receipt that the person who was served
+signed. A backup contains this machine's identity. Keep it like a password: whoever has it can pass for this machine.
+After a restore, the old machine must not serve any more."""
 EXAMPLES = """\
   potluck ledger check
   potluck ledger export points.csv
@@ -108,10 +108,10 @@ def _write(entries: Iterator[Entry], file: TextIO, *, as_json: bool) -> None:
 
 def _check(args: argparse.Namespace) -> int:
     found = daemon().call(earnings.CHECK)
-    lines = [f"{found.entries} entries of {found.accounts} accounts, {found.receipts} receipts"]
+    lines = [f"{found.entries} entries of {found.people} people, {found.receipts} receipts"]
     lines += [f"! {problem}" for problem in found.problems]
     if not found.problems:
-        lines.append("Every entry follows from its receipt, and all accounts together are zero.")
+        lines.append("Every entry follows from its receipt.")
     answer(args, found, lines)
     return 1 if found.problems else 0
 

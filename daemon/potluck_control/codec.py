@@ -98,6 +98,7 @@ def _fields(kind: type) -> tuple[tuple[str, Any, bool], ...]:
 @functools.cache  # an engine reports a hundred values each second
 def _decoder(kind: Any) -> Callable[[object, str, int], object]:
     """Return the function for values of a type: it takes the value, its place in the message, and the depth there."""
+    kind = getattr(kind, "__supertype__", kind)  # of a NewType
     origin, args = typing.get_origin(kind), typing.get_args(kind)
     if origin in (typing.Union, types.UnionType):
         return functools.partial(_decode_optional, args)

@@ -22,12 +22,11 @@ from potluck_control.network_report import Nearby as Nearby
 from potluck_control.network_report import NetworkCaps, NetworkReport
 from potluck_control.schema import SwarmOutlook
 
-PIPE_VERSION = 4
+PIPE_VERSION = 5
 REPORT_INTERVAL_S = 1.0
 MAX_LINE_BYTES = 32 * 1024 * 1024  # a roster of 10,000 people
 MIN_DUTY = 0.1  # of `Throttle`, so that a step ends
 MAX_SERVERS = 500  # in one message; a page shows no more
-MAX_ACCOUNTS = 64  # in one report; more than compete at a time
 
 
 # --- daemon to engine ------------------------------------------------------------------------------------------------
@@ -58,17 +57,10 @@ class Drain:
 
 
 @dataclass(frozen=True, slots=True)
-class Booked:
-    """The ledger has these receipts on disk: pairs of a tab in hexadecimal and the number of its receipt."""
-
-    tabs: tuple[tuple[str, int], ...]
-
-
-@dataclass(frozen=True, slots=True)
 class Worth:
-    """Credit of the donors who are being served: pairs of an account (a peer id) and microcredits."""
+    """Points of work that people did for this computer's owner: pairs of a person and what they did, the most first."""
 
-    accounts: tuple[tuple[str, int], ...]
+    people: tuple[tuple[str, int], ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -236,17 +228,10 @@ class Failed:
 
 @dataclass(frozen=True, slots=True)
 class SignedReceipt:
-    """A receipt that a client signed for work done here, and its delegation, both in hexadecimal."""
+    """A receipt for work done here: the client, which belongs to `person`, signed it."""
 
-    receipt: str
-    delegation: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Vouched:
-    """Vouchers that a client showed for what its donor did for others, in hexadecimal."""
-
-    vouchers: tuple[str, ...]
+    receipt: bytes
+    person: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -291,7 +276,6 @@ class EngineReport:
     metrics: EngineMetrics = field(default_factory=EngineMetrics)
     fetched_bytes: int = 0  # of the files that are being downloaded
     fetch_total_bytes: int = 0  # 0: nothing is downloaded
-    accounts: tuple[str, ...] = ()  # peer ids of donors who are being served
     network: NetworkReport = field(default_factory=NetworkReport)
     gpu: str = ""  # PCI address of the GPU that computes; empty: none, or not known
     runs_on: str = ""  # what steps run on, such as "fused, graphs" or "plain: no C compiler"; empty: not known yet
@@ -319,8 +303,8 @@ EngineEvent = (
 )
 OnEvent = Callable[[EngineEvent], None]
 
-Command = LaunchSpec | Booked | Worth | Throttle | Network | Drain | Offload | Restore | Stop | Members
-Message = Command | EngineEvent | Reachable | Hello | SignedReceipt | Vouched | Met | Servers | EngineReport
+Command = LaunchSpec | Worth | Throttle | Network | Drain | Offload | Restore | Stop | Members
+Message = Command | EngineEvent | Reachable | Hello | SignedReceipt | Met | Servers | EngineReport
 _KINDS: dict[str, type] = {kind.__name__: kind for kind in get_args(Message)}
 
 

@@ -15,7 +15,7 @@ from potluck_control.schema import AuditStatus
 
 @dataclass(frozen=True, slots=True)
 class GatewayOpening:
-    """The swarm and model to open. `socket`: that of the daemon whose credit is spent."""
+    """The swarm and model to open. `socket`: that of the daemon which records what others do."""
 
     membership: Membership
     token: str = field(repr=False)

@@ -13,7 +13,7 @@ import time
 from collections.abc import Mapping
 from dataclasses import replace
 
-from potluck_control.engine_messages import SignedReceipt, Vouched
+from potluck_control.engine_messages import SignedReceipt
 from potluck_control.places import Places
 from potluck_control.schema import Transition
 
@@ -78,7 +78,7 @@ class Daemon:
         self._history = HistoryFile(places.history_file)
         reader = NvmlReader()
         self._supervisor = Supervisor(
-            self._hear_engine,
+            self.wake,
             self._hear_of_receipts,
             lambda launch, message: self._members.hear(launch, message),
             lambda message: self._reports.hear(message),
@@ -182,13 +182,9 @@ class Daemon:
 
     # --- what the parts tell each other ------------------------------------------------------------------------------
 
-    def _hear_engine(self) -> None:
-        self._clerk.value(self._supervisor.facts.report.accounts)
-        self.wake()
-
-    def _hear_of_receipts(self, message: SignedReceipt | Vouched | None) -> None:
+    def _hear_of_receipts(self, message: SignedReceipt | None) -> None:
         if message is None:
-            self._clerk.look_into_outbox()
+            self._clerk.look_again()
         else:
             self._clerk.hear(message)
 

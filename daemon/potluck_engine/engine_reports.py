@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
-from potluck_control.engine_messages import MAX_ACCOUNTS, MAX_SERVERS, EngineReport, Servers
+from potluck_control.engine_messages import MAX_SERVERS, EngineReport, Servers
 from potluck_control.methods.members import SeenServer
 from potluck_control.schema import SwarmOutlook
 
@@ -50,7 +50,7 @@ class EngineReporter:
 
     def report(self) -> EngineReport:
         engine, spec = self._engine, self._engine.spec
-        engine.tabs.refresh()
+        engine.tabs.forget_old()
         metrics = engine.metrics()
         memory = memory_of(torch.device(spec.device))
         blocks = None if engine.state is None else engine.state.blocks.whole
@@ -70,7 +70,6 @@ class EngineReporter:
             outlook=self._outlook,
             network=engine.node.report(),
             coverage_age_s=round(time.monotonic() - self._coverage_at, 1) if self._coverage else 0.0,
-            accounts=engine.tabs.accounts()[:MAX_ACCOUNTS],
             gpu=_gpu_address(spec.device) if len(spec.devices) < 2 else "",
             runs_on="" if blocks is None else blocks.step_ways,
             runs_on_hint="" if lacking is None else lacking.hint,

@@ -34,7 +34,6 @@ from potluck.wire.questions import (
     decode_quote_request,
     decode_receipt,
     encode_choices,
-    encode_countersigned,
     encode_info,
     encode_quote,
 )
@@ -145,7 +144,8 @@ class Handlers:
 
     async def settle(self, body: bytes, peer: PeerId) -> bytes:
         """Take the last receipt of a session or of some calls, which no later one can carry."""
-        return encode_countersigned(await self.state.tabs.settle(peer, decode_receipt(body)))
+        self.state.tabs.settle(peer, decode_receipt(body))
+        return b""
 
     async def choices(self, body: bytes, peer: PeerId) -> bytes:
         """Tell the client of a session which experts were chosen in it."""
@@ -223,7 +223,7 @@ class Handlers:
         if tokens == 0:
             raise RemoteError(Code.BAD_REQUEST, "hidden states of no tokens")
         person = state.admission.person_of(peer)
-        tab = state.tabs.tab_of_calls(peer, request.span, request.caller)
+        tab = state.tabs.tab_of_calls(peer, request.span, request.caller.receipt)
         with (
             state.private.using(person, request.caller.private, request.span) as private,
             state.sessions.calling(request.span),

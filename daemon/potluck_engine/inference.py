@@ -187,7 +187,7 @@ class SessionStream:
             loop.call_later(limits.step_timeout_s, self._listen_for_silence),
         ]
         if request.opening is not None:
-            self._tab = self._state.tabs.open(self.session.memory.client, request.opening.span, request.opening.caller)
+            self._tab = self._state.tabs.open(self.session.memory.client, request.opening.span)
         try:
             self._held.append(num_bytes)
             self._begin(request)
@@ -355,7 +355,7 @@ class SessionStream:
             cache_tokens_left=state.free_tokens,
             is_leaving=state.admission.is_leaving(step.memory.span),
         )
-        state.tabs.note(self._tab, step.rows * step.tokens, held_tokens=step.rows * plan.end)
+        state.tabs.note(self._tab, step.rows * step.tokens)
         timing = state.tabs.say(self._tab, timing, is_named=request.opening is None)
         was_pushed = self._pushes.push(request, output, packed)  # first: the next server waits for it
         if request.answer_tokens is not None:

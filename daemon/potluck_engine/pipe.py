@@ -13,15 +13,14 @@ import logging
 import os
 import signal
 import threading
-from collections.abc import Sequence
 
 from potluck_control import engine_messages as messages
 from potluck_control.engine_messages import MIN_DUTY
 from potluck_control.launch_spec import LaunchSpec
-from potluck_control.outbox import Booking
 
 from potluck.errors import PotluckError
-from potluck.protocol.blocks import PeerId
+from potluck.protocol.blocks import PersonId
+from potluck.protocol.receipts import Booking
 from potluck.tasks import cancel_and_wait
 from potluck_engine.daemon_pipe import DaemonPipe
 from potluck_engine.engine_reports import EngineReporter, prepared_report
@@ -79,7 +78,7 @@ class _Child:
         if not isinstance(spec, LaunchSpec):
             return
         spec = await asyncio.to_thread(resolved, spec)
-        tabs = Tabs(spec.outbox, self._tell_receipt, self._tell_vouchers)
+        tabs = Tabs(spec.outbox, self._tell_receipt)
         pipe = self._pipe
         engine = Engine(
             spec,
@@ -130,10 +129,8 @@ class _Child:
                     engine.node.limit(caps)
                 case messages.Throttle(duty):
                     engine.throttle(min(max(duty, MIN_DUTY), 1.0))
-                case messages.Booked(tabs):
-                    engine.tabs.booked([(bytes.fromhex(tab), seq) for tab, seq in tabs])
-                case messages.Worth(accounts):
-                    engine.tabs.value({PeerId(account): worth for account, worth in accounts})
+                case messages.Worth(people):
+                    engine.tabs.value({PersonId(person): points for person, points in people})
                 case messages.Members(records):
                     engine.node.publish(records)
                 case messages.Stop():
@@ -153,11 +150,7 @@ class _Child:
         self._pipe.send(event)
 
     def _tell_receipt(self, booking: Booking) -> None:
-        delegation = booking.delegation.hex() if booking.delegation is not None else ""
-        self._pipe.send(messages.SignedReceipt(booking.data.hex(), delegation))
-
-    def _tell_vouchers(self, vouchers: Sequence[bytes]) -> None:
-        self._pipe.send(messages.Vouched(tuple(voucher.hex() for voucher in vouchers)))
+        self._pipe.send(messages.SignedReceipt(booking.receipt, booking.person))
 
 
 def end_by_force_after(timeout_s: float) -> None:

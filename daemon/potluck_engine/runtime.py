@@ -104,8 +104,7 @@ class EngineRuntime:
         else:
             state = await self._new_state(blocks, max_blocks)
             parameters = await asyncio.to_thread(block_parameters, checkpoint)
-            host = self._node.host
-            self._tabs.begin(host.identity, spec.swarm, parameters, host.budgets.person_of)
+            self._tabs.begin(self._node.host, spec.swarm, parameters)
         await compute.perform(state.stage)
         handlers = await self._handlers_of(state)
         info = decode_info(await handlers.info(b"", self._node.peer_id))

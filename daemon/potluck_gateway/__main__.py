@@ -6,11 +6,12 @@ import logging
 import os
 import sys
 import threading
+from functools import partial
 from pathlib import Path
 
 from potluck_control.codec import dumps, from_json, loads
-from potluck_control.daemon_credit import DaemonPurse
 from potluck_control.gateway_messages import GatewayKeyHashes, GatewayOpening, GatewayReport, key_hash
+from potluck_control.record_work import record_work
 from potluck_control.redaction import RedactingFormatter
 from potluck_control.schema import AuditStatus
 
@@ -70,7 +71,6 @@ def _serve(wanted: GatewayOpening, keys: _Keys) -> None:
     swarm = wanted.membership.swarm
     _tell(GatewayReport(step="Loading embeddings and head"))
     text = Text(open_checkpoint(wanted.checkpoint, revision=swarm.revision).folder)
-    purse = DaemonPurse(Path(wanted.socket))
 
     def show_joining(reason: str) -> None:
         if reason:
@@ -81,7 +81,7 @@ def _serve(wanted: GatewayOpening, keys: _Keys) -> None:
         return AuditStatus(report.audited, report.undecided, tuple(report.wrong))
 
     config = ClientConfig(
-        purse=purse,
+        record=partial(record_work, socket=Path(wanted.socket)),
         on_waiting=show_joining,
         finds_nearby=wanted.find_nearby,
         audits=wanted.audits,

@@ -36,7 +36,7 @@ from potluck.tasks import BackgroundTasks
 from potluck.wire import protocols, sessions
 from potluck.wire.adapters import encode_upload
 from potluck.wire.calls import CallRequest, ReplyJoiner, encode_call
-from potluck.wire.questions import decode_choices, decode_countersigned, encode_choices_request, encode_receipt
+from potluck.wire.questions import decode_choices, encode_choices_request, encode_receipt
 
 T = TypeVar("T")
 
@@ -154,10 +154,9 @@ class Calls:
         finally:
             self.close_soon(stream)
 
-    async def settle(self, peer: PeerId, receipt: bytes) -> bytes:
-        """Send a receipt by itself and return it countersigned. Raises RemoteError."""
-        body = await self._host.call(peer, protocols.SETTLE, encode_receipt(receipt), timeout_s=_SETTLE_TIMEOUT_S)
-        return decode_countersigned(body)
+    async def settle(self, peer: PeerId, receipt: bytes) -> None:
+        """Send a receipt by itself. Raises RemoteError."""
+        await self._host.call(peer, protocols.SETTLE, encode_receipt(receipt), timeout_s=_SETTLE_TIMEOUT_S)
 
     @property
     def patience(self) -> Patience:

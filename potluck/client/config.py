@@ -6,7 +6,7 @@ import logging
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from potluck.client.receipts import Purse
+from potluck.client.receipts import Record
 from potluck.errors import UsageError
 from potluck.p2p.joining import OnWaiting
 from potluck.protocol.blocks import PersonId
@@ -59,7 +59,7 @@ class ClientConfig:
     audits: str = "on"  # one of AUDITS
     distrusted: frozenset[PersonId] = frozenset()  # whose servers computed wrongly earlier and aren't used
     on_wrong: Callable[[str], None] = log_wrong  # told in words which server computed wrongly
-    purse: Purse | None = None  # the donor whose credit our requests spend; None: requests wait behind those that pay
+    record: Record | None = None  # called twice a minute with receipts for the work of others; None: nobody keeps them
     adapter: str | None = None  # LoRA adapter to compute with: its name, its hash, or name@hash
 
     def __post_init__(self) -> None:

@@ -534,7 +534,7 @@ class Hop:
         self.is_leaving = reply.timing.is_leaving
         self.can_push, self.was_pushed, self.yields = reply.can_push, reply.was_pushed, reply.yields
         batch, tokens = piece.shape[:2]
-        self._tab.note(batch * tokens, reply.timing, held_tokens=batch * (self._cached + tokens))
+        self._tab.note(batch * tokens, reply.timing)
         if is_short and tokens == 1:
             self.pace.add(self._last_used_s - began_s)
         self.report.add(tokens=tokens, wall_ms=1000 * (self._last_used_s - began_s), timing=reply.timing)

@@ -1,8 +1,8 @@
 """Counts the work of servers on tabs and signs receipts for it.
 
 A server names a tab in its first answer; nothing is signed for servers that do not. Receipts travel with later steps
-and calls, one every few tokens. The last one is sent by itself when a session ends or its stream breaks. Receipts that
-a server countersigns go to the donor's own ledger.
+and calls, one every few tokens. The last one is sent by itself when a session ends or its stream breaks. What was
+signed is also recorded for this program's own user, who then knows whose servers worked for them.
 """
 
 from __future__ import annotations
@@ -11,37 +11,29 @@ import asyncio
 import logging
 import time
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass, field, replace
-from typing import Protocol
+from dataclasses import dataclass, field
 
 from potluck.errors import PotluckError
-from potluck.membership.identity import Identity, public_key_of
-from potluck.protocol.blocks import PeerId, Span
-from potluck.protocol.messages import Caller, Timing
-from potluck.protocol.receipts import Papers, Receipt, ReceiptError, Work, read_countersigned, sign_receipt, swarm_id
+from potluck.membership.identity import public_key_of
+from potluck.p2p.network import Host
+from potluck.protocol.blocks import PeerId, PersonId, Span
+from potluck.protocol.messages import Timing
+from potluck.protocol.receipts import Booking, Receipt, Work, sign_receipt, swarm_id
 from potluck.protocol.swarm import Swarm
 from potluck.tasks import BackgroundTasks
 
 _log = logging.getLogger(__name__)
 
-RECEIPT_TOKENS = 64  # that a client may owe before it signs; a signature costs a few hundredths of a millisecond
+RECEIPT_TOKENS = 64  # without a receipt, before a client signs; a signature costs a few hundredths of a millisecond
 RECEIPT_S = 5.0  # between two receipts of a slow session
-_BOOK_EVERY_S = 30.0
-_GOODBYE_S = 2.0  # for servers to countersign the last receipts; normally a few tenths
+_RECORD_EVERY_S = 30.0
+_GOODBYE_S = 2.0  # for servers to get the last receipts; normally a few tenths
 
+Record = Callable[[Sequence[Booking], str], None]
+"""Stores receipts for the work of others on the model of that name. It may block, and raise PotluckError."""
 
-class Purse(Protocol):
-    """A donor's credit. Both calls block and may raise PotluckError."""
-
-    def delegate(self, client: PeerId) -> Papers:
-        """Permit this client to spend."""
-
-    def book(self, receipts: Sequence[bytes], model: str) -> None:
-        """Store countersigned receipts, each with its delegation."""
-
-
-Settle = Callable[[PeerId, bytes], Awaitable[bytes]]
-"""Sends a receipt by itself and returns it countersigned. Raises RemoteError."""
+Settle = Callable[[PeerId, bytes], Awaitable[None]]
+"""Sends a receipt by itself. Raises RemoteError."""
 
 
 class Tab:
@@ -51,13 +43,8 @@ class Tab:
         """Return the receipt to send with the next request, if it is time for one."""
         return None
 
-    def note(self, tokens: int, timing: Timing, *, held_tokens: int = 0, is_backward: bool = False) -> None:
-        """Count an answer.
-
-        Args:
-            tokens: computed for this answer, of all rows together.
-            held_tokens: now in the server's cache.
-        """
+    def note(self, tokens: int, timing: Timing, *, is_backward: bool = False) -> None:
+        """Count the tokens that were computed for an answer, of all rows together."""
 
     def close(self) -> None:
         """Settle the tab in the background. Idempotent."""
@@ -66,15 +53,8 @@ class Tab:
 class Unsigned:
     """The signer of a client that does not know the size of the model's blocks: signs nothing."""
 
-    async def start(self) -> None:
-        """Get the donor's permission to spend. Never fails: clients without one are served with what others leave."""
-
     async def close(self) -> None:
-        """Settle all open tabs and hand in the countersigned receipts. Never raises for what others do."""
-
-    def introduce(self, caller: Caller, server: PeerId) -> Caller:
-        """Return `caller` with what tells `server` on whose behalf this client spends."""
-        return caller
+        """Settle all open tabs and record their receipts. Never raises for what others do."""
 
     def open_tab(self, server: PeerId, span: Span) -> Tab:
         """Return a new tab for one stream."""
@@ -88,65 +68,47 @@ class Unsigned:
 class Signer(Unsigned):
     """Counts the work of servers and signs receipts with the key that the client's node has in the network.
 
-    Lives in the client's event loop.
+    Lives in the client's event loop. Servers of the client's own person keep no tab.
 
     Args:
         parameters: of each block of the model.
     """
 
     def __init__(
-        self,
-        identity: Identity,
-        swarm: Swarm,
-        settle: Settle,
-        parameters: tuple[int, ...],
-        purse: Purse | None,
+        self, host: Host, swarm: Swarm, settle: Settle, parameters: tuple[int, ...], record: Record | None
     ) -> None:
-        self.papers: Papers | None = None
-        self._identity = identity
+        self._host = host
         self._swarm = swarm
         self._swarm_id = swarm_id(swarm)
         self._settle = settle
-        self._purse = purse
+        self._record = record
         self._parameters = parameters
         self._tabs: dict[SignedTab, None] = {}
-        self._calls: dict[tuple[PeerId, Span], SignedTab] = {}
-        self._introduced: set[PeerId] = set()
+        self._calls: dict[tuple[PeerId, Span], Tab] = {}
         self._settling = BackgroundTasks()
         self._done = Work()
-        self._to_book: dict[bytes, bytes] = {}  # by tab
-        self._booking: asyncio.TimerHandle | None = None
-
-    async def start(self) -> None:
-        if self._purse is not None:
-            try:
-                self.papers = await asyncio.to_thread(self._purse.delegate, self._identity.peer_id)
-            except PotluckError as error:
-                _log.warning("requests do not spend this donor's credit: %s", error.message)
+        self._to_record: dict[tuple[bytes, bytes], Booking] = {}  # by server and tab
+        self._recording: asyncio.TimerHandle | None = None
 
     async def close(self) -> None:
         for tab in list(self._tabs):
             tab.close()
         await self._settling.wait(_GOODBYE_S)
         await self._settling.cancel()
-        if self._booking is not None:
-            self._booking.cancel()
-        await self._book()
+        if self._recording is not None:
+            self._recording.cancel()
+        await self._hand_in()
 
     @property
     def total(self) -> Work:
         """The work of servers that keep tabs, as this client counts it."""
         return _sum((self._done, *(tab.work for tab in self._tabs if tab.name is not None)))
 
-    def introduce(self, caller: Caller, server: PeerId) -> Caller:
-        if self.papers is None:
-            return caller
-        vouchers = () if server in self._introduced else self.papers.vouchers
-        self._introduced.add(server)
-        return replace(caller, delegation=self.papers.delegation, vouchers=vouchers)
-
-    def open_tab(self, server: PeerId, span: Span) -> SignedTab:
-        tab = SignedTab(self, server, span, sum(self._parameters[span.start : span.end]))
+    def open_tab(self, server: PeerId, span: Span) -> Tab:
+        person = self._host.person_of(server)
+        if person is None or person == self._host.person_of(self._host.peer_id, self._host.ticket):
+            return Tab()
+        tab = SignedTab(self, server, person, span, sum(self._parameters[span.start : span.end]))
         self._tabs[tab] = None
         return tab
 
@@ -161,8 +123,15 @@ class Signer(Unsigned):
         server = public_key_of(tab.server)
         if tab.name is None or server is None:
             return None
-        keys = (self._swarm_id, self._identity.public_key, server, tab.name)
-        return sign_receipt(Receipt(*keys, tab.seq, tab.span, tab.work), self._identity.sign).data
+        identity = self._host.identity
+        keys = (self._swarm_id, identity.public_key, server, tab.name)
+        data = sign_receipt(Receipt(*keys, tab.seq, tab.span, tab.work), identity.sign)
+        if self._record is not None:
+            self._to_record[server, tab.name] = Booking(data, tab.person)
+            if self._recording is None:
+                loop = asyncio.get_running_loop()
+                self._recording = loop.call_later(_RECORD_EVERY_S, lambda: self._settling.start(self._hand_in()))
+        return data
 
     def add_done(self, work: Work) -> None:
         """Count the work of a tab that gets no more receipts."""
@@ -174,20 +143,6 @@ class Signer(Unsigned):
             del self._tabs[tab]
             self._settling.start(self._settle_tab(tab))
 
-    def keep(self, tab: SignedTab, data: bytes) -> None:
-        """Hand in a countersigned receipt later, if it is one of ours."""
-        try:
-            receipt = read_countersigned(data).receipt
-        except ReceiptError as error:
-            _log.debug("a countersigned receipt is invalid: %s", error.message)
-            return
-        if (receipt.tab, receipt.client) != (tab.name, self._identity.public_key) or self.papers is None:
-            return
-        self._to_book[receipt.tab] = data + self.papers.delegation
-        if self._booking is None:
-            loop = asyncio.get_running_loop()
-            self._booking = loop.call_later(_BOOK_EVERY_S, lambda: self._settling.start(self._book()))
-
     async def _settle_tab(self, tab: SignedTab) -> None:
         if tab.name is None or not tab.tokens:
             return
@@ -196,29 +151,27 @@ class Signer(Unsigned):
         if receipt is None:
             return
         try:
-            self.keep(tab, await self._settle(tab.server, receipt))
+            await self._settle(tab.server, receipt)
         except PotluckError as error:
             _log.debug("the last receipt of blocks %s was not taken: %s", tab.span, error.message)
 
-    async def _book(self) -> None:
-        """Hand in the countersigned receipts; those that are not taken now are kept for the next time."""
-        self._booking = None
-        if self._purse is None or not self._to_book:
+    async def _hand_in(self) -> None:
+        """Record what was signed; what cannot be recorded now is kept for the next time."""
+        self._recording = None
+        waiting = dict(self._to_record)
+        if self._record is None or not waiting:
             return
-        waiting = dict(self._to_book)
         try:
-            await asyncio.to_thread(self._purse.book, list(waiting.values()), self._swarm.model)
+            await asyncio.to_thread(self._record, list(waiting.values()), self._swarm.model)
         except PotluckError as error:
-            _log.debug("the ledger did not take what was spent: %s", error.message)
+            _log.debug("the work of others was not recorded: %s", error.message)
             return
-        for tab, data in waiting.items():
-            if self._to_book.get(tab) == data:
-                del self._to_book[tab]
+        self._to_record = {key: booking for key, booking in self._to_record.items() if waiting.get(key) != booking}
 
 
 @dataclass(slots=True, eq=False)
 class SignedTab(Tab):
-    """A tab that counts the work of `server` and signs for it.
+    """A tab that counts the work of `server`, which is a computer of `person`, and signs for it.
 
     Args:
         parameters: of all blocks of the span together.
@@ -227,17 +180,15 @@ class SignedTab(Tab):
 
     signer: Signer
     server: PeerId
+    person: PersonId
     span: Span
     parameters: int
     name: bytes | None = None
     forward_tokens: int = 0
     backward_tokens: int = 0
-    kv_token_s: float = 0.0
     seq: int = 0
     signed_tokens: int = 0
     signed_at: float = field(default_factory=time.monotonic)
-    held_tokens: int = 0  # in the server's cache, since `held_at`
-    held_at: float = 0.0
 
     @property
     def tokens(self) -> int:
@@ -245,31 +196,25 @@ class SignedTab(Tab):
 
     @property
     def work(self) -> Work:
-        forward, backward = self.forward_tokens * self.parameters, self.backward_tokens * self.parameters
-        return Work(forward, backward, self.tokens, int(self.kv_token_s))
+        return Work(self.forward_tokens * self.parameters, self.backward_tokens * self.parameters, self.tokens)
 
     def due(self) -> bytes | None:
-        owed = self.tokens - self.signed_tokens
-        is_late = owed > 0 and time.monotonic() - self.signed_at >= RECEIPT_S
-        return self.sign() if self.name is not None and (owed >= RECEIPT_TOKENS or is_late) else None
+        unsigned = self.tokens - self.signed_tokens
+        is_time = unsigned > 0 and time.monotonic() - self.signed_at >= RECEIPT_S
+        return self.sign() if self.name is not None and (unsigned >= RECEIPT_TOKENS or is_time) else None
 
     def sign(self) -> bytes | None:
         """Return a receipt for everything so far, with the next sequence number."""
         self.seq, self.signed_tokens, self.signed_at = self.seq + 1, self.work.tokens, time.monotonic()
         return self.signer.sign(self)
 
-    def note(self, tokens: int, timing: Timing, *, held_tokens: int = 0, is_backward: bool = False) -> None:
-        now = time.monotonic()
+    def note(self, tokens: int, timing: Timing, *, is_backward: bool = False) -> None:
         if timing.tab is not None and timing.tab != self.name:
             self._begin(timing.tab)
         if is_backward:
             self.backward_tokens += tokens
         else:
             self.forward_tokens += tokens
-        self.kv_token_s += self.held_tokens * (now - self.held_at)
-        self.held_tokens, self.held_at = held_tokens, now
-        if timing.countersigned is not None:
-            self.signer.keep(self, timing.countersigned)
 
     def close(self) -> None:
         self.signer.settle(self)
@@ -279,13 +224,9 @@ class SignedTab(Tab):
         self.signer.add_done(self.work)
         self.name, self.seq = name, 0
         self.forward_tokens = self.backward_tokens = self.signed_tokens = 0
-        self.kv_token_s = 0.0
 
 
 def _sum(works: Sequence[Work]) -> Work:
     return Work(
-        sum(work.forward for work in works),
-        sum(work.backward for work in works),
-        sum(work.tokens for work in works),
-        sum(work.kv_token_s for work in works),
+        sum(work.forward for work in works), sum(work.backward for work in works), sum(work.tokens for work in works)
     )

@@ -160,12 +160,11 @@ class SwarmClient:
         self._reviving = asyncio.create_task(self._revive(self._host))
         quoting = Quoting(self._host, self.swarm.prefix, self._caller_for)
         self.servers = Servers(self._host, self.swarm, self.config, quoting, self._rng)
-        self.calls = Calls(self._host, self.config, self._introduce, adapter_for(self.swarm))
+        self.calls = Calls(self._host, self.config, self._caller_for, adapter_for(self.swarm))
         if self._block_parameters:
             self.calls.signer = Signer(
-                self._host.identity, self.swarm, self.calls.settle, self._block_parameters, self.config.purse
+                self._host, self.swarm, self.calls.settle, self._block_parameters, self.config.record
             )
-            await self.calls.signer.start()
         self.stateless = StatelessCalls(
             self.servers, self.calls, self.config, self.swarm.prefix, seed=int(self._rng.integers(1 << 63))
         )
@@ -202,11 +201,8 @@ class SwarmClient:
         await self._stop()
         self._loop.stop()
 
-    def _introduce(self, record: ServerRecord, span: Span) -> Caller:
-        """Return what a computing server is told about this client and the donor whose credit it spends."""
-        return self.calls.signer.introduce(self._caller_for(record, span), record.peer_id)
-
     def _caller_for(self, record: ServerRecord, span: Span) -> Caller:
+        """Return what a computing server is told about this client."""
         assert self._host is not None
         digests = record.digests_of(span)
         return Caller(

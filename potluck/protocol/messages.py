@@ -31,8 +31,6 @@ class Caller:
 
     adapter: str | None = None  # LoRA name
     revision_digest: str | None = None  # demanded `span_digest` of the weights; refuse if it differs
-    delegation: bytes | None = None  # for whom it spends, see protocol.receipts
-    vouchers: tuple[bytes, ...] = ()  # what that donor did for others
     receipt: bytes | None = None  # with stateless calls: for those before
     private: PrivateId | None = None  # an adapter that this person brought to this server
 
@@ -99,7 +97,6 @@ class Timing:
     cache_tokens_left: int | None = None
     is_leaving: bool = False  # the server leaves on purpose before long and will end its sessions
     tab: bytes | None = None  # name of the tab to sign receipts for; told once
-    countersigned: bytes | None = None  # the last receipt that the server booked; told once
 
 
 @dataclass(frozen=True, slots=True)

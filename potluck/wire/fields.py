@@ -14,7 +14,7 @@ from typing import Any, Final
 from potluck.protocol.adapters import PrivateId
 from potluck.protocol.blocks import Span
 from potluck.protocol.messages import Caller
-from potluck.protocol.receipts import DELEGATION_BYTES, RECEIPT_BYTES, VOUCHER_BYTES
+from potluck.protocol.receipts import RECEIPT_BYTES
 from potluck.protocol.texts import is_printable
 from potluck.wire.errors import WireError
 
@@ -35,12 +35,9 @@ class Field(IntEnum):
     RESUME = 12
     SHARING = 14  # its beginnings are shared with sessions of the same client and the same text only
     SPARE = 13  # with every step of a session that yields to all others
-    # receipts
-    DELEGATION = 16
-    VOUCHERS = 17
+    # receipts; 16, 17 and 20 had meanings until November 2026
     RECEIPT = 18
     TAB = 19
-    COUNTERSIGNED = 20
     # quotes
     ROWS = 24
     TOKENS = 25
@@ -89,7 +86,6 @@ MAX_ID_CHARS: Final = 128
 MAX_NAME_CHARS: Final = 256
 MAX_REPORT_BYTES: Final = 512
 ADAPTER_DIGEST_BYTES: Final = 32
-_MAX_VOUCHERS: Final = 8
 
 
 def text(fields: Mapping[Any, object], key: Field | str, max_chars: int) -> str | None:
@@ -165,8 +161,6 @@ def target_fields(prefix: str, span: Span, caller: Caller) -> dict[int, object]:
     optional = {
         Field.ADAPTER: caller.adapter,
         Field.REVISION_DIGEST: caller.revision_digest,
-        Field.DELEGATION: caller.delegation,
-        Field.VOUCHERS: caller.vouchers,
         Field.RECEIPT: caller.receipt,
         Field.PRIVATE: None if caller.private is None else list(caller.private),
     }
@@ -182,8 +176,6 @@ def read_target(fields: Fields, *, num_blocks: int) -> tuple[str, Span, Caller]:
     caller = Caller(
         adapter=text(fields, Field.ADAPTER, MAX_NAME_CHARS) or None,
         revision_digest=text(fields, Field.REVISION_DIGEST, MAX_ID_CHARS),
-        delegation=blob(fields, Field.DELEGATION, DELEGATION_BYTES),
-        vouchers=_read_vouchers(fields),
         receipt=blob(fields, Field.RECEIPT, RECEIPT_BYTES),
         private=_read_private(fields),
     )
@@ -202,12 +194,3 @@ def _read_private(fields: Fields) -> PrivateId | None:
     if type(num_values) is not int or not 0 < num_values < 1 << 40:
         raise WireError("a private adapter of no values")
     return PrivateId(digest, num_values)
-
-
-def _read_vouchers(fields: Fields) -> tuple[bytes, ...]:
-    value = fields.get(Field.VOUCHERS, ())
-    if not isinstance(value, list | tuple) or len(value) > _MAX_VOUCHERS:
-        raise WireError(f"VOUCHERS must be a list of at most {_MAX_VOUCHERS}")
-    if any(not isinstance(item, bytes) or len(item) != VOUCHER_BYTES for item in value):
-        raise WireError(f"a voucher has {VOUCHER_BYTES} bytes")
-    return tuple(value)

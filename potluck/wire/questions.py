@@ -7,7 +7,7 @@ from torch import Tensor
 from potluck.protocol.buffers import Buffer
 from potluck.protocol.codes import Code
 from potluck.protocol.messages import ChoicesRequest, Quote, QuoteRequest, ServerInfo, choice_tokens
-from potluck.protocol.receipts import COUNTERSIGNED_BYTES, RECEIPT_BYTES
+from potluck.protocol.receipts import RECEIPT_BYTES
 from potluck.wire import fields as read
 from potluck.wire.errors import WireError, refusing
 from potluck.wire.fields import MAX_ID_CHARS, MAX_NAME_CHARS, Field, required, target_fields
@@ -125,24 +125,10 @@ def encode_receipt(receipt: bytes) -> bytes:
 @refusing(Code.BAD_REQUEST)
 def decode_receipt(body: Buffer) -> bytes:
     """Raises RemoteError BAD_REQUEST."""
-    return _required_blob(body, Field.RECEIPT, RECEIPT_BYTES)
-
-
-def encode_countersigned(countersigned: bytes) -> bytes:
-    return _write({Field.COUNTERSIGNED: countersigned})
-
-
-@refusing(Code.BAD_REPLY)
-def decode_countersigned(body: Buffer) -> bytes:
-    """Raises RemoteError BAD_REPLY."""
-    return _required_blob(body, Field.COUNTERSIGNED, COUNTERSIGNED_BYTES)
-
-
-def _required_blob(body: Buffer, key: Field, num_bytes: int) -> bytes:
-    value = read.blob(read_message(body).fields, key, num_bytes)
-    if value is None:
-        raise WireError(f"{key.name} is missing")
-    return value
+    receipt = read.blob(read_message(body).fields, Field.RECEIPT, RECEIPT_BYTES)
+    if receipt is None:
+        raise WireError("RECEIPT is missing")
+    return receipt
 
 
 def _write(fields: dict[int, object]) -> bytes:

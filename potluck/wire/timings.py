@@ -1,4 +1,4 @@
-"""What every answer that was computed says besides its tensors: times, load, and the papers of a tab."""
+"""What every answer that was computed says besides its tensors: times, load, and the name of a tab."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from potluck.protocol.buffers import Buffer
 from potluck.protocol.messages import Timing
-from potluck.protocol.receipts import COUNTERSIGNED_BYTES, TAB_BYTES
+from potluck.protocol.receipts import TAB_BYTES
 from potluck.wire.fields import Field, blob
 from potluck.wire.message import IS_LEAVING, Message, WireTensor, write_message
 
@@ -18,8 +18,6 @@ def write_answer(
     fields: dict[int, object] = dict(extra or {})
     if timing.tab is not None:
         fields[Field.TAB] = timing.tab
-    if timing.countersigned is not None:
-        fields[Field.COUNTERSIGNED] = timing.countersigned
     return write_message(
         tensors,
         fields,
@@ -42,5 +40,4 @@ def read_timing(message: Message) -> Timing:
         cache_tokens_left=left,
         is_leaving=is_leaving,
         tab=blob(message.fields, Field.TAB, TAB_BYTES),
-        countersigned=blob(message.fields, Field.COUNTERSIGNED, COUNTERSIGNED_BYTES),
     )

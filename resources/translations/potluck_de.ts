@@ -3190,14 +3190,6 @@
         <translation>eine Nachricht ist zu lang</translation>
     </message>
     <message>
-        <source>a receipt is not base64</source>
-        <translation>eine Quittung ist nicht in base64</translation>
-    </message>
-    <message>
-        <source>this is not the peer id of a client that can sign</source>
-        <translation>das ist keine Kennung, mit der sich unterschreiben lässt</translation>
-    </message>
-    <message>
         <source>an admin may invite people: potluck members promote</source>
         <translation>einladen dürfen Admins: potluck members promote</translation>
     </message>
@@ -3875,6 +3867,10 @@
         <translation>Vorbereitung: {step} …</translation>
     </message>
     <message>
+        <source>People serving this model can read your messages.</source>
+        <translation>Wer dieses Modell bereitstellt, kann deine Nachrichten lesen.</translation>
+    </message>
+    <message>
         <source>this computer starts</source>
         <translation>dieser Computer startet</translation>
     </message>
@@ -3903,20 +3899,12 @@
         <translation>Noch kein Modell zum Reden</translation>
     </message>
     <message>
-        <source>People serving this model can read your messages. Your points: {points}</source>
-        <translation>Wer dieses Modell bereitstellt, kann deine Nachrichten lesen. Deine Punkte: {points}</translation>
-    </message>
-    <message>
         <source>Ask again</source>
         <translation>Noch einmal fragen</translation>
     </message>
     <message>
         <source>Stopped.</source>
         <translation>Angehalten.</translation>
-    </message>
-    <message>
-        <source>People serving this model can read your messages. Questions spend your points.</source>
-        <translation>Wer dieses Modell bereitstellt, kann deine Nachrichten lesen. Fragen kosten Punkte.</translation>
     </message>
     <message>
         <source>Talk to {model}</source>
@@ -4119,10 +4107,6 @@
         <translation>Punkte verdient</translation>
     </message>
     <message>
-        <source>points spent</source>
-        <translation>Punkte ausgegeben</translation>
-    </message>
-    <message>
         <source>tokens served</source>
         <translation>Token bereitgestellt</translation>
     </message>
@@ -4140,10 +4124,6 @@
     <message>
         <source>Tokens</source>
         <translation>Token</translation>
-    </message>
-    <message>
-        <source>Spent</source>
-        <translation>Ausgegeben</translation>
     </message>
     <message>
         <source>Earned</source>
@@ -4204,10 +4184,6 @@
     <message>
         <source>Model</source>
         <translation>Modell</translation>
-    </message>
-    <message>
-        <source>You have {balance} points. In total, you earned {earned} and spent {spent}.</source>
-        <translation>Du hast {balance} Punkte. Insgesamt hast du {earned} verdient und {spent} ausgegeben.</translation>
     </message>
     <message>
         <source>Show as chart</source>
@@ -5361,8 +5337,8 @@
         <translation>Name des Programms</translation>
     </message>
     <message>
-        <source>Give each program a key of its own. Whoever has one spends your points.</source>
-        <translation>Gib jedem Programm einen eigenen Schlüssel. Wer einen hat, gibt deine Punkte aus.</translation>
+        <source>Give each program a key of its own. Whoever has one asks in your name.</source>
+        <translation>Gib jedem Programm einen eigenen Schlüssel. Wer einen hat, fragt in deinem Namen.</translation>
     </message>
     <message>
         <source>Keys</source>

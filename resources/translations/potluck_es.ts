@@ -3190,14 +3190,6 @@
         <translation>un mensaje es demasiado largo</translation>
     </message>
     <message>
-        <source>a receipt is not base64</source>
-        <translation>un recibo no está en base64</translation>
-    </message>
-    <message>
-        <source>this is not the peer id of a client that can sign</source>
-        <translation>no es el identificador de un cliente que pueda firmar</translation>
-    </message>
-    <message>
         <source>an admin may invite people: potluck members promote</source>
         <translation>un administrador puede invitar: potluck members promote</translation>
     </message>
@@ -3875,6 +3867,10 @@
         <translation>Preparando: {step}…</translation>
     </message>
     <message>
+        <source>People serving this model can read your messages.</source>
+        <translation>Quienes sirven este modelo pueden leer tus mensajes.</translation>
+    </message>
+    <message>
         <source>this computer starts</source>
         <translation>este ordenador arranca</translation>
     </message>
@@ -3903,20 +3899,12 @@
         <translation>Aún no hay modelo con el que hablar</translation>
     </message>
     <message>
-        <source>People serving this model can read your messages. Your points: {points}</source>
-        <translation>Quienes sirven este modelo pueden leer tus mensajes. Tus puntos: {points}</translation>
-    </message>
-    <message>
         <source>Ask again</source>
         <translation>Preguntar de nuevo</translation>
     </message>
     <message>
         <source>Stopped.</source>
         <translation>Detenido.</translation>
-    </message>
-    <message>
-        <source>People serving this model can read your messages. Questions spend your points.</source>
-        <translation>Quienes sirven este modelo pueden leer tus mensajes. Las preguntas gastan tus puntos.</translation>
     </message>
     <message>
         <source>Talk to {model}</source>
@@ -4119,10 +4107,6 @@
         <translation>puntos ganados</translation>
     </message>
     <message>
-        <source>points spent</source>
-        <translation>puntos gastados</translation>
-    </message>
-    <message>
         <source>tokens served</source>
         <translation>tokens servidos</translation>
     </message>
@@ -4140,10 +4124,6 @@
     <message>
         <source>Tokens</source>
         <translation>Tokens</translation>
-    </message>
-    <message>
-        <source>Spent</source>
-        <translation>Gastado</translation>
     </message>
     <message>
         <source>Earned</source>
@@ -4204,10 +4184,6 @@
     <message>
         <source>Model</source>
         <translation>Modelo</translation>
-    </message>
-    <message>
-        <source>You have {balance} points. In total, you earned {earned} and spent {spent}.</source>
-        <translation>Tienes {balance} puntos. En total has ganado {earned} y gastado {spent}.</translation>
     </message>
     <message>
         <source>Show as chart</source>
@@ -5361,8 +5337,8 @@
         <translation>Nombre del programa</translation>
     </message>
     <message>
-        <source>Give each program a key of its own. Whoever has one spends your points.</source>
-        <translation>Da a cada programa su propia clave. Quien tenga una gasta tus puntos.</translation>
+        <source>Give each program a key of its own. Whoever has one asks in your name.</source>
+        <translation>Da a cada programa su propia clave. Quien tenga una pregunta en tu nombre.</translation>
     </message>
     <message>
         <source>Keys</source>

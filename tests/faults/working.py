@@ -50,13 +50,15 @@ class Client:
     def __init__(self, local: LocalSwarm, folder: Path, name: str) -> None:
         self.clock = Clock(local.folder / f"clock-{name}")
         self.news: queue.Queue[dict[str, Any]] = queue.Queue()
+        local.join(name)  # as somebody else than the founder, whose servers keep no tab for the own person
+        home = dict.fromkeys(("XDG_CONFIG_HOME", "XDG_STATE_HOME"), str(local.folder / name))
         self._process = subprocess.Popen(
             tied_to_parent([sys.executable, "-m", "tests.faults.client", local.invite, str(folder)]),
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,
             cwd=_ROOT,
-            env={**local.environment(), **self.clock.environment(_ROOT)},
+            env={**local.environment(), **home, **self.clock.environment(_ROOT)},
         )
         self._reader = threading.Thread(target=self._read, daemon=True)
 

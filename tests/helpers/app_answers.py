@@ -33,8 +33,8 @@ from potluck_daemon.settings.store import Loaded
 
 SWARM = SwarmStatus("friday", "demo", 4, span=(0, 2), coverage=(1, 1, 0, 1))
 SERVING = Status(State.SERVING, Reason.NONE, "Serving", since=5.0, version="1", engine=EngineStatus(pid=1), swarm=SWARM)
-WEEK = Earned(0.0, 0.0, earned=2_500_000, spent=500_000, tokens=1234, people=3)
-EARNINGS = Earnings(Earned(0, 0), WEEK, WEEK, WEEK, balance=2_000_000)
+WEEK = Earned(0.0, 0.0, earned=2_500_000, received=500_000, tokens=1234, people=3)
+EARNINGS = Earnings(Earned(0, 0), WEEK, WEEK, WEEK)
 DAYS = EarningsSeries(Period.DAY, tuple(Earned(86400.0 * day, 86400.0 * (day + 1), earned=day) for day in range(7)))
 GAVE = ContributionSeries(Period.DAY, (Contribution(0, 0, 3600.0, 5, 1500.0, 0.3),))
 METERS = (EnergySource("nvml", "RTX 3090", True, 140.0), EnergySource("rapl", "processor", False, 0.0, "root only"))
@@ -43,7 +43,7 @@ ANSWERS: dict[str, object] = {
     "activity.hour": LastHour((Minute(time.time(), 2.0, 50.0, 40.0),)),
     "earnings.summary": EARNINGS,
     "earnings.series": DAYS,
-    "earnings.by_peer": EarningsGroups((Group("12D4", WEEK),)),
+    "earnings.by_person": EarningsGroups((Group("bb22bb22" * 8, WEEK),)),
     "earnings.by_model": EarningsGroups((Group("demo", WEEK),)),
     "contribution.series": GAVE,
     "contribution.now": NOW,

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TypeVar
 
-from potluck_control.methods import earnings, gateway, setup
-from potluck_control.methods.earnings import Earnings
+from potluck_control.methods import gateway, setup
 from potluck_control.methods.gateway import GatewayState, GatewayStatus, StartParams
 from potluck_control.methods.setup import SetupState
 from potluck_control.schema import Method, Status, SwarmStatus
@@ -67,7 +66,7 @@ class ChatPage(Page):
         self._new, self._problem = Button(self.tr("New conversation"), "plus"), Notice("problem", "error")
         self._empty, self._suggestions = Placeholder("chat", ""), Slot()
         self._field, self._send = QuestionField(), Button(self.tr("Send"), "send", "primary")
-        self._stop, self._points = Button(self.tr("Stop"), "close"), text("muted", kind=Type.CAPTION)
+        self._stop = Button(self.tr("Stop"), "close")
         self._composer_parts, self._composer = self._build_composer()
         self._build()
         self._show_state()
@@ -82,9 +81,6 @@ class ChatPage(Page):
         if before is None or (before.name if before else "") != (self._swarm.name if self._swarm else ""):
             self._show_suggestions()
             self._show_state()
-
-    def refresh(self) -> None:
-        self.ask(earnings.SUMMARY, None, self._show_points)
 
     def resizeEvent(self, event: QResizeEvent) -> None:  # noqa: N802 (Qt's name)
         """Keep the field at the lower edge, while the conversation scrolls above it."""
@@ -316,9 +312,8 @@ class ChatPage(Page):
             said = self.tr("Join or start a swarm to chat.")
             self._empty.say(self.tr("No model to talk to yet"), said)
         else:
-            said = self.tr("People serving this model can read your messages. Questions spend your points.")
             model = layers.model(self._swarm.model)
-            self._empty.say(self.tr("Talk to {model}").format(model=model), said)
+            self._empty.say(self.tr("Talk to {model}").format(model=model), "")
         self._empty.setVisible(not self._bubbles)
         self._suggestions.setVisible(not self._bubbles)
         self._new.setEnabled(bool(self._bubbles))
@@ -326,11 +321,6 @@ class ChatPage(Page):
         self._send.setVisible(not self._is_busy)
         self._send.setEnabled(can_ask and bool(self._field.toPlainText().strip()))
         self._stop.setVisible(self._is_busy)
-
-    def _show_points(self, sums: Earnings) -> None:
-        said = self.tr("People serving this model can read your messages. Your points: {points}")
-        self._points.setText(said.format(points=numbers.points(sums.balance)))
-        self._place_composer()
 
     def _add_answer(self) -> Bubble:
         bubble = Bubble(layers.model(self._swarm.model if self._swarm else ""), is_question=False)
@@ -376,9 +366,8 @@ class ChatPage(Page):
     def _build_composer(self) -> tuple[QLayout, QFrame]:
         frame = QFrame(self)
         frame.setObjectName("composer")
-        parts = column(
-            row((self._field, 1), column(None, self._send, self._stop)), self._points, spacing=theme.SPACE_XS
-        )
+        note = text("muted", kind=Type.CAPTION, said=self.tr("People serving this model can read your messages."))
+        parts = column(row((self._field, 1), column(None, self._send, self._stop)), note, spacing=theme.SPACE_XS)
         parts.setContentsMargins(theme.SPACE_XL, theme.SPACE_S, theme.SPACE_XL, theme.SPACE_M)
         frame.setLayout(parts)
         return parts, frame

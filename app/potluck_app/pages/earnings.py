@@ -41,10 +41,9 @@ class EarningsPage(Page):
         super().__init__(link, self.tr("Earnings"))
         choices = ((Stretch.DAY, self.tr("Day")), (Stretch.WEEK, self.tr("Week")), (Stretch.MONTH, self.tr("Month")))
         self._stretches: Segments[Stretch] = Segments(self.tr("Period"), choices)
-        self._earned, self._spent = Figure(self.tr("points earned")), Figure(self.tr("points spent"))
-        self._tokens, self._people = Figure(self.tr("tokens served")), Figure(self.tr("person(s) helped", "", 0))
-        self._balance = text("muted")
-        columns = (self.tr("People"), self.tr("Tokens"), self.tr("Spent"), self.tr("Earned"))
+        self._earned, self._tokens = Figure(self.tr("points earned")), Figure(self.tr("tokens served"))
+        self._people = Figure(self.tr("person(s) helped", "", 0))
+        columns = (self.tr("People"), self.tr("Tokens"), self.tr("Earned"))
         self._chart = BarChart(self.tr("Points earned"))
         self._table = DataTable(self.tr("Points by time"), (self.tr("When"), *columns))
         self._views, self._switch = QStackedWidget(), Button(self.tr("Show as table"), "table")
@@ -55,9 +54,7 @@ class EarningsPage(Page):
         self._share, self._picture = Button(self.tr("Share…")), SharePicture(self)
         self._sums: Earnings | None = None
         self._loading = Waiting("earnings")
-        sums = Card(
-            "", in_a_row(self._earned, self._spent, self._tokens, self._people), row((self._balance, 1), self._share)
-        )
+        sums = Card("", in_a_row(self._earned, self._tokens, self._people), row(None, self._share))
         models = Card(self.tr("By model"), self._models, self._no_models)
         self._cards = (sums, self._build_chart(), models, self._energy)
         self._build()
@@ -88,14 +85,10 @@ class EarningsPage(Page):
             frame.show()
         self._sums = sums
         self._share.setEnabled(True)
-        shown, total = stretch.sums(sums), sums.total
+        shown = stretch.sums(sums)
         self._earned.say(numbers.points(shown.earned))
-        self._spent.say(numbers.points(shown.spent))
         self._tokens.say(numbers.number(shown.tokens))
         self._people.say(numbers.number(shown.people), self.tr("person(s) helped", "", shown.people))
-        said = self.tr("You have {balance} points. In total, you earned {earned} and spent {spent}.")
-        amounts = {"balance": sums.balance, "earned": total.earned, "spent": total.spent}
-        self._balance.setText(said.format(**{name: numbers.points(amount) for name, amount in amounts.items()}))
 
     def _shared(self) -> tuple[str, list[tuple[str, str]], str]:
         """Return what a picture to share says: title, figures, and a note."""
@@ -170,7 +163,6 @@ def _bar(stretch: Stretch, start: float, points: int, unit: str) -> ChartBar:
     return ChartBar(stretch.label(start), stretch.full(start), float(points), said)
 
 
-def _cells(sums: Earned) -> tuple[str, str, str, str]:
+def _cells(sums: Earned) -> tuple[str, str, str]:
     """Return a table's cells in the order of its columns."""
-    amounts = (numbers.points(sums.spent), numbers.points(sums.earned))
-    return numbers.number(sums.people), numbers.number(sums.tokens), *amounts
+    return numbers.number(sums.people), numbers.number(sums.tokens), numbers.points(sums.earned)

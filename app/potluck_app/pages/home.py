@@ -97,7 +97,7 @@ class HomePage(Page):
         self._points.refresh()
         self._ask_who_invites()
         self.link.call(activity.HOUR, None, done=self._show_hour)
-        self.link.call(earnings.BY_PEER, GroupParams(days=1), done=self._show_signers)
+        self.link.call(earnings.BY_PERSON, GroupParams(days=1), done=self._show_signers)
         self.link.call(contribution.NOW, None, done=self._show_given)
 
     def _show_signers(self, found: EarningsGroups) -> None:

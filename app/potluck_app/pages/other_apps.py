@@ -147,7 +147,7 @@ class OtherAppsPage(SettingsForm):
         self._make.clicked.connect(self._make_key)
         self._new.hide()
         self._new_note.hide()
-        note = text("muted", said=self.tr("Give each program a key of its own. Whoever has one spends your points."))
+        note = text("muted", said=self.tr("Give each program a key of its own. Whoever has one asks in your name."))
         making = row((self._name, 1), self._make)
         self.column.addWidget(Card(self.tr("Keys"), note, making, self._new, self._new_note, self._keys))
         self.column.addWidget(self._recipes)

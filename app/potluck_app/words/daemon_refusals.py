@@ -66,8 +66,6 @@ REFUSALS = (
     QT_TRANSLATE_NOOP("", "there is no {path}"),
     QT_TRANSLATE_NOOP("", "there is no setting {name}"),
     QT_TRANSLATE_NOOP("", "a message is too long"),
-    QT_TRANSLATE_NOOP("", "a receipt is not base64"),
-    QT_TRANSLATE_NOOP("", "this is not the peer id of a client that can sign"),
     QT_TRANSLATE_NOOP("", "an admin may invite people: potluck members promote"),
     QT_TRANSLATE_NOOP("", "only a public swarm has enrollers"),
     QT_TRANSLATE_NOOP("", "{name} is not confirmed yet"),

@@ -75,19 +75,10 @@ def served_by(found: MembersList, num_layers: int) -> list[tuple[int, ...]]:
 
 
 def helped(groups: Iterable[Group], found: MembersList) -> Helped:
-    """Return the people behind those who signed for work; all computers of a member are one person."""
-    owners = {machine.peer_id: member for member in found.members for machine in member.machines}
-    names: dict[str, str] = {}
-    others = 0
-    for group in sorted(groups, key=lambda group: -group.sums.tokens):
-        owner = owners.get(group.name)
-        if group.sums.tokens <= 0 or (owner is not None and owner.is_you):
-            continue
-        if owner is None:
-            others += 1
-        else:
-            names[owner.id] = owner.name
-    return Helped(tuple(names.values()), others)
+    """Return the members among the people who signed for work, and how many others did."""
+    served = sorted((group for group in groups if group.sums.tokens > 0), key=lambda group: -group.sums.tokens)
+    members = [next((each for each in found.members if group.name.startswith(each.id)), None) for group in served]
+    return Helped(tuple(member.name for member in members if member is not None), members.count(None))
 
 
 def named(people: Sequence[str], others: int) -> str:

@@ -1,16 +1,19 @@
-"""`earnings.*`: points that others signed for, those that this donor's requests cost, and delegations to spend them.
+"""`earnings.*`: points that others signed for, and those that others' computers did for this computer's owner.
 
 Points are whole numbers. One is a million parameter-tokens: tokens times the parameters of the blocks that they passed,
-backward twice; receipts and the ledger call it a microcredit. Points aren't money. They move requests up the queues of
-those who trust their holder.
+backward twice. Points aren't money. They move requests up the queues of those whom their holder served.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from enum import StrEnum
 
+from potluck.protocol.receipts import Booking
 from potluck_control.method import Empty, Method
 from potluck_control.methods.periods import Period, SeriesParams
+
+MAX_RECORDED = 64  # receipts in one call
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,21 +23,19 @@ class Earned:
     start: float
     end: float
     earned: int = 0  # points for work done for others
-    spent: int = 0  # points for what others did for this donor
+    received: int = 0  # points of work that others did for the owner's own programs
     tokens: int = 0  # served to those who signed, each row counted
-    people: int = 0  # different donors and programs that were served; one without a daemon counts anew at each start
+    people: int = 0  # that were served; in an open swarm each program counts anew at each start
 
 
 @dataclass(frozen=True, slots=True)
 class Earnings:
-    """`total` counts from the first receipt on; `balance`: earned less spent, points."""
+    """`total` counts from the first receipt on."""
 
     today: Earned
     week: Earned  # the last seven days, today included
     month: Earned  # the last thirty
     total: Earned
-    balance: int = 0
-    waiting: int = 0  # receipts that are signed and not yet on disk
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +62,7 @@ class GroupParams:
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """`name`: a model, or a peer id."""
+    """`name`: a model, or a person: a member's key in hexadecimal text, in an open swarm a peer id."""
 
     name: str
     sums: Earned
@@ -69,7 +70,7 @@ class Group:
 
 @dataclass(frozen=True, slots=True)
 class EarningsGroups:
-    groups: tuple[Group, ...]  # largest earned plus spent first
+    groups: tuple[Group, ...]  # largest earned plus received first
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,14 +87,19 @@ class ExportParams:
             raise ValueError("limit is between 1 and 1000")
 
 
+class Direction(StrEnum):
+    EARNED = "earned"  # this computer worked for the person
+    RECEIVED = "received"  # a computer of the person worked for this one's owner
+
+
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """Points that moved between two accounts within an hour, by the receipts of one session."""
+    """Points of one session's receipts within an hour."""
 
     number: int
     at: float  # start of the hour (of the day, once old), Unix seconds
-    payer: str  # peer id of who was served
-    payee: str  # peer id of who served
+    direction: Direction
+    person: str  # see `Group`
     model: str
     session: str  # of the receipt, in hexadecimal; empty once old entries were added up by day
     points: int
@@ -110,51 +116,32 @@ class Entries:
 
 @dataclass(frozen=True, slots=True)
 class LedgerCheck:
-    """`problems` empty: each account is the sum of its entries, their sum is zero, and all receipts verify."""
+    """`problems` empty: all receipts verify, and the entries of each session add up to its last receipt."""
 
-    accounts: int
+    people: int
     receipts: int
     entries: int
-    sum_points: int  # of all accounts: 0
     problems: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
-class DelegateParams:
-    """`peer_id`: of the client that is to spend this donor's credit."""
+class RecordParams:
+    """Receipts that the owner's own program signed for the work of others on the model of this name."""
 
-    peer_id: str
-
-    def __post_init__(self) -> None:
-        if not 8 <= len(self.peer_id) <= 64:
-            raise ValueError("a peer id has between 8 and 64 letters")
-
-
-@dataclass(frozen=True, slots=True)
-class Delegated:
-    """Base64. `vouchers`: receipts for what this donor did, for servers that do not know it."""
-
-    delegation: str
-    vouchers: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class BookParams:
-    """`receipts`: base64 of countersigned receipts for what others did for this donor, each with its delegation."""
-
-    receipts: tuple[str, ...]
+    bookings: tuple[Booking, ...]
     model: str
 
     def __post_init__(self) -> None:
-        if not 1 <= len(self.receipts) <= 64 or len(self.model) > 4096:
-            raise ValueError("between 1 and 64 receipts at a time")
+        if not 1 <= len(self.bookings) <= MAX_RECORDED or len(self.model) > 4096:
+            raise ValueError(f"between 1 and {MAX_RECORDED} receipts at a time")
+        if any(not 1 <= len(booking.person) <= 64 for booking in self.bookings):
+            raise ValueError("a person has between 1 and 64 letters")
 
 
 SUMMARY = Method("earnings.summary", Empty, Earnings)
 SERIES = Method("earnings.series", SeriesParams, EarningsSeries)
 BY_MODEL = Method("earnings.by_model", GroupParams, EarningsGroups)
-BY_PEER = Method("earnings.by_peer", GroupParams, EarningsGroups)
+BY_PERSON = Method("earnings.by_person", GroupParams, EarningsGroups)
 EXPORT = Method("earnings.export", ExportParams, Entries)
 CHECK = Method("earnings.check", Empty, LedgerCheck)
-DELEGATE = Method("earnings.delegate", DelegateParams, Delegated)
-BOOK = Method("earnings.book", BookParams, Empty)
+RECORD = Method("earnings.record", RecordParams, Empty)

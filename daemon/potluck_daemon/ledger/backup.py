@@ -21,8 +21,8 @@ from potluck.errors import UsageError
 from potluck.membership.identity import Identity
 from potluck_daemon.checked_database import forget_copies
 from potluck_daemon.host.instance import InstanceLock
-from potluck_daemon.ledger.tables import LedgerError, connect
-from potluck_daemon.ledger.upkeep import check
+from potluck_daemon.ledger.ledger import Ledger
+from potluck_daemon.ledger.tables import LedgerError
 from potluck_daemon.settings.owner import files_as_owner
 
 _LEDGER = "ledger.sqlite"
@@ -89,9 +89,8 @@ def _put(places: Places, ledger: bytes, identity: bytes, *, replace: bool) -> No
     with tempfile.TemporaryDirectory(dir=places.state) as folder:
         copy = Path(folder) / _LEDGER
         copy.write_bytes(ledger)
-        with closing(connect(copy)) as database:
-            problems = check(database).problems
-            database.execute("PRAGMA journal_mode = DELETE")  # put its log back into the one file
+        with closing(Ledger(copy, Identity.from_bytes(identity))) as opened:
+            problems = opened.check().problems
         if problems:
             raise UsageError(f"the backup is damaged: {problems[0]}")
         stamp = time.strftime("%Y%m%d-%H%M%S")

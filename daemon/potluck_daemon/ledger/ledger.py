@@ -1,45 +1,59 @@
-"""The ledger of one donor: every operation on its file, for one thread at a time."""
+"""The ledger of one computer: every operation on its file, for one thread at a time.
+
+A batch is booked in one transaction, so a crash at any instruction leaves all of it or nothing. Receipts are
+cumulative: booking one adds the difference to what its tab has booked so far, and booking it twice adds nothing. A
+sender that doesn't know whether a receipt arrived therefore sends it again.
+"""
 
 from __future__ import annotations
 
+import contextlib
 import sqlite3
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
+from enum import StrEnum
+from functools import partial
 from pathlib import Path
 
 from potluck_control.methods.earnings import LedgerCheck
-from potluck_control.outbox import Booking
 
 from potluck.checked_files import DamagedError
-from potluck.membership.identity import Identity, peer_id_of, public_key_of
-from potluck.protocol.blocks import PeerId
-from potluck.protocol.receipts import delegate
+from potluck.membership.identity import Identity
+from potluck.protocol.receipts import Booking, Receipt, ReceiptError, Work, opened_at, parse_receipt, read_receipt
 from potluck_daemon.checked_database import close_checked, open_checked, settle, settle_if_large
-from potluck_daemon.ledger import upkeep, vouchers
-from potluck_daemon.ledger.bookkeeping import Books, Outcome
 from potluck_daemon.ledger.history import LedgerHistory
 from potluck_daemon.ledger.tables import LedgerError, connect
-from potluck_daemon.ledger.trust import worths
 
-DELEGATED_S = 90 * 86400
-"""How long a delegation lets a client spend; the client's key never leaves its process."""
+KEEP_S = 92 * 86400
+"""How long tabs and hours are kept. Receipts of older tabs are refused, so that none is booked twice."""
+MAX_PEOPLE = 1024  # people whose work the engine hears of
+_MAX_PROBLEMS = 20
+_RESTORE = "restore a backup: potluck ledger restore FILE"
+_CLOCKS_S = 86400  # how far another server's clock may be ahead
+_HOUR_S = 3600
+_LOCAL_DAY = "CAST(strftime('%s', at, 'unixepoch', 'localtime', 'start of day', 'utc') AS INTEGER)"
+
+
+class Outcome(StrEnum):
+    BOOKED = "booked"
+    KNOWN = "known"  # the tab has booked this receipt or a later one
+    REFUSED = "refused"
 
 
 class Ledger:
     """One open ledger. The constructor opens it; it and everything that writes raise LedgerError."""
 
     def __init__(self, path: Path, identity: Identity) -> None:
-        self._identity = identity
+        self._owner = identity.public_key
         self._path = path
         try:
-            self._database = open_checked(path, connect)
+            self._database = open_checked(path, partial(connect, owner=self._owner))
         except DamagedError as error:
-            raise LedgerError(error.message, hint="restore a backup: potluck ledger restore FILE") from error
+            raise LedgerError(error.message, hint=_RESTORE) from error
         except OSError as error:
             raise LedgerError(f"cannot use the ledger {path}: {error.strerror}") from error
         except sqlite3.Error as error:
-            raise LedgerError(f"the ledger {path} cannot be used: {error}") from error
-        self._books = Books(self._database, identity.public_key)
-        self.history = LedgerHistory(self._database, identity.public_key)
+            raise LedgerError(f"the ledger {path} cannot be used: {error}", hint=_RESTORE) from error
+        self.history = LedgerHistory(self._database)
 
     def close(self) -> None:
         close_checked(self._database, self._path)
@@ -49,39 +63,119 @@ class Ledger:
         settle(self._database, self._path)
 
     def book(self, bookings: Sequence[Booking], now: float) -> list[Outcome]:
-        """Book receipts to the disk and return the outcome of each."""
-        outcomes = self._books.book(bookings, now)
-        settle_if_large(self._database, self._path)
+        """Book receipts for work of this computer to the disk and return the outcome of each."""
+        return self._write(bookings, now, is_earned=True)
+
+    def record(self, bookings: Sequence[Booking], model: str, now: float) -> list[Outcome]:
+        """Book receipts for work of other computers, as the owner's own programs hand them in, likewise."""
+        outcomes = self._write(bookings, now, is_earned=False)
+        booked = (booking for booking, outcome in zip(bookings, outcomes, strict=True) if outcome is Outcome.BOOKED)
+        for swarm in {parse_receipt(booking.receipt).swarm for booking in booked}:
+            self.name_model(swarm, model)
         return outcomes
 
     def name_model(self, swarm: bytes, model: str) -> None:
-        self._books.name_model(swarm, model)
+        """Remember what people call the model of a swarm, if the disk has room."""
+        with contextlib.suppress(sqlite3.Error):
+            self._database.execute(
+                "INSERT INTO model VALUES (?, ?) ON CONFLICT DO UPDATE SET name = excluded.name", (swarm, model)
+            )
 
-    def keep_vouchers(self, shown: Sequence[bytes], now: float) -> int:
-        """Remember vouchers that were shown to us and return how many of them were new."""
-        return vouchers.keep(self._database, shown, self._identity.public_key, now)
-
-    def delegate(self, client: bytes, now: float) -> tuple[bytes, tuple[bytes, ...]]:
-        """Return a delegation for a client of this donor, and vouchers that it can show."""
-        paper = delegate(self._identity.public_key, client, int(now + DELEGATED_S), self._identity.sign)
-        return paper, vouchers.to_show(self._database, self._identity)
-
-    def worths(self, clients: Collection[PeerId]) -> dict[PeerId, int]:
-        """Return what the credit of these donors is worth here, in microcredits; our own is worth most."""
-        me = self._identity.peer_id
-        rows = self._database.execute("SELECT key, credits, debits FROM account").fetchall()
-        credits = {key: credit for key, credit, _ in rows if key != self._identity.public_key}
-        debits = {key: debit for key, _, debit in rows if key != self._identity.public_key}
-        keys = [key for client in clients if client != me and (key := public_key_of(client)) is not None]
-        vouched = vouchers.vouched(self._database)
-        found = worths(self._identity.public_key, credits, debits, vouched, keys)
-        worth = {peer_id_of(key): amount for key, amount in found.items()}
-        if me in clients:
-            worth[me] = max(sum(worth.values()), 1)
-        return worth
+    def worth(self) -> tuple[tuple[str, int], ...]:
+        """Return the people whose computers did most for the owner's programs, with the points of that work."""
+        rows = self._database.execute(
+            "SELECT person, SUM(points) AS points FROM entry WHERE NOT is_earned GROUP BY person"
+            " ORDER BY points DESC, person LIMIT ?",
+            (MAX_PEOPLE,),
+        )
+        return tuple(rows.fetchall())
 
     def add_up_old(self, now: float) -> None:
-        upkeep.add_up_old(self._database, now)
+        """Add up entries of tabs that can get no more receipts by day, person and model; no total changes."""
+        horizon = int(now) - KEEP_S
+        old = "FROM entry WHERE tab IN (SELECT tab FROM entry WHERE tab IS NOT NULL GROUP BY tab HAVING MAX(at) < ?)"
+        with self._database:
+            self._database.execute("BEGIN IMMEDIATE")
+            self._database.execute(
+                "INSERT INTO entry (at, person, swarm, is_earned, points, tokens)"
+                f" SELECT {_LOCAL_DAY}, person, swarm, is_earned, SUM(points), SUM(tokens) {old}"
+                f" GROUP BY {_LOCAL_DAY}, person, swarm, is_earned",
+                (horizon,),
+            )
+            self._database.execute(f"DELETE {old}", (horizon,))
+            self._database.execute("DELETE FROM tab WHERE id NOT IN (SELECT tab FROM entry WHERE tab IS NOT NULL)")
 
     def check(self) -> LedgerCheck:
-        return upkeep.check(self._database)
+        """Derive the entries of every tab anew from its receipt, and report what differs."""
+        problems = [f"the file: {text}" for (text,) in self._database.execute("PRAGMA integrity_check") if text != "ok"]
+        tabs = self._database.execute(
+            "SELECT server, name, receipt,"
+            " (SELECT TOTAL(points) FROM entry WHERE entry.tab = tab.id AND entry.person = tab.person"
+            "  AND is_earned = (server = :owner)),"
+            " (SELECT TOTAL(tokens) FROM entry WHERE entry.tab = tab.id AND swarm = substr(receipt, 2, 16)) FROM tab",
+            {"owner": self._owner},
+        )
+        for server, name, data, points, tokens in tabs:
+            try:
+                receipt = read_receipt(data)
+            except ReceiptError as error:
+                problems.append(f"the receipt of {name.hex()}: {error.message}")
+                continue
+            stated = (receipt.server, receipt.tab, receipt.work.points, receipt.work.tokens)
+            if stated != (server, name, points, tokens):
+                problems.append(f"what is booked of {name.hex()} is not what its receipt says")
+        (receipts,) = self._database.execute("SELECT COUNT(*) FROM tab").fetchone()
+        entries, people = self._database.execute("SELECT COUNT(*), COUNT(DISTINCT person) FROM entry").fetchone()
+        return LedgerCheck(people, receipts, entries, tuple(problems[:_MAX_PROBLEMS]))
+
+    def _write(self, bookings: Sequence[Booking], now: float, *, is_earned: bool) -> list[Outcome]:
+        """Raises LedgerError if nothing could be booked."""
+        receipts = [self._read(booking, now, is_earned=is_earned) for booking in bookings]  # before the transaction
+        try:
+            with self._database:  # commits, or takes everything back
+                self._database.execute("BEGIN IMMEDIATE")
+                outcomes = [
+                    Outcome.REFUSED if receipt is None else self._book(receipt, booking, now, is_earned=is_earned)
+                    for booking, receipt in zip(bookings, receipts, strict=True)
+                ]
+        except sqlite3.Error as error:
+            raise LedgerError(f"cannot write to the ledger: {error}") from error
+        settle_if_large(self._database, self._path)
+        return outcomes
+
+    def _read(self, booking: Booking, now: float, *, is_earned: bool) -> Receipt | None:
+        """Return the receipt if it is genuine, recent, and for work of this computer or of another one, as said."""
+        try:
+            receipt = read_receipt(booking.receipt)
+        except ReceiptError:
+            return None
+        is_recent = now - KEEP_S < opened_at(receipt.tab) < now + _CLOCKS_S
+        return receipt if is_recent and (receipt.server == self._owner) is is_earned else None
+
+    def _book(self, receipt: Receipt, booking: Booking, now: float, *, is_earned: bool) -> Outcome:
+        person, work, before = booking.person, receipt.work, Work()
+        found = self._database.execute(
+            "SELECT id, person, receipt FROM tab WHERE server = ? AND name = ?", (receipt.server, receipt.tab)
+        ).fetchone()
+        if found is None:
+            tab = self._database.execute(
+                "INSERT INTO tab (server, name, person, receipt) VALUES (?, ?, ?, ?)",
+                (receipt.server, receipt.tab, person, booking.receipt),
+            ).lastrowid
+        else:
+            tab, last = found[0], parse_receipt(found[2])
+            before = last.work
+            if (found[1], last.client, last.swarm) != (person, receipt.client, receipt.swarm):
+                return Outcome.REFUSED
+            if receipt.seq <= last.seq:
+                return Outcome.KNOWN
+            if work.points < before.points or work.tokens < before.tokens:
+                return Outcome.REFUSED
+            self._database.execute("UPDATE tab SET receipt = ? WHERE id = ?", (booking.receipt, tab))
+        points, tokens = work.points - before.points, work.tokens - before.tokens
+        self._database.execute(
+            "INSERT INTO entry (at, tab, person, swarm, is_earned, points, tokens) VALUES (?, ?, ?, ?, ?, ?, ?)"
+            " ON CONFLICT (tab, at) DO UPDATE SET points = points + excluded.points, tokens = tokens + excluded.tokens",
+            (int(now) - int(now) % _HOUR_S, tab, person, receipt.swarm, is_earned, points, tokens),
+        )
+        return Outcome.BOOKED

@@ -78,7 +78,7 @@ class Supervisor:
 
     Args:
         on_change: called after everything that may change a decision.
-        on_receipt: called with each message about receipts, and with None after an engine that may have left some.
+        on_receipt: called with each receipt, and with None when an engine has begun or ended.
         on_members: see `OnMembers`.
         on_report: called with what the engine found out about reports of wrong results.
     """
@@ -86,7 +86,7 @@ class Supervisor:
     def __init__(
         self,
         on_change: Callable[[], None],
-        on_receipt: Callable[[messages.SignedReceipt | messages.Vouched | None], None],
+        on_receipt: Callable[[messages.SignedReceipt | None], None],
         on_members: OnMembers = lambda launch, members: None,
         on_report: Callable[[messages.Confirmed | messages.Examined], None] = lambda message: None,
         clock: Callable[[], float] = time.monotonic,
@@ -233,8 +233,8 @@ class Supervisor:
             self._caps = caps
             self._engine.send(messages.Network(caps))
 
-    def tell(self, message: messages.Booked | messages.Worth | messages.Members) -> None:
-        """Send a message about receipts or members, unless the engine has ended."""
+    def tell(self, message: messages.Worth | messages.Members) -> None:
+        """Send a message about people, unless the engine has ended."""
         if self._engine is not None:
             self._engine.send(message)
         if isinstance(message, messages.Members):
@@ -318,7 +318,7 @@ class Supervisor:
         self._on_change()
 
     def _heard(self, message: messages.Message) -> None:
-        if isinstance(message, messages.SignedReceipt | messages.Vouched):
+        if isinstance(message, messages.SignedReceipt):
             self._on_receipt(message)
             return
         is_news = True
@@ -390,6 +390,7 @@ class Supervisor:
         """Send the launch when the standby node has left identity and port to the engine."""
         await self._standby.leave()
         engine.send(launch)
+        self._on_receipt(None)
 
     def _advance(self, moves: Mapping[Phase, Phase]) -> None:
         self._phase = moves.get(self._phase, self._phase)
@@ -447,7 +448,7 @@ def reported(facts: EngineFacts, report: messages.EngineReport, now: float) -> E
 
 def _matter(report: messages.EngineReport) -> tuple[object, ...]:
     """Return what may change a decision about an engine that is online; the rest is only shown."""
-    return report.sessions, report.total_tokens, report.gpu, report.accounts
+    return report.sessions, report.total_tokens, report.gpu
 
 
 def _command(python: str, *options: str) -> list[str]:

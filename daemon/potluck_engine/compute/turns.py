@@ -12,7 +12,7 @@ from collections.abc import Callable, Collection, Mapping
 from potluck.protocol.blocks import PersonId
 
 LEFTOVER = 1 / 32
-"""Part of the compute that all clients share equally, whatever their credit.
+"""Part of the compute that all clients share equally, whatever they are worth.
 
 With more, opening a hundred names in an open swarm would pay; with less, strangers would starve beside a busy donor.
 """
@@ -29,9 +29,9 @@ def equal_shares(clients: Collection[PersonId]) -> Mapping[PersonId, float]:
 
 
 def shares_by_worth(worth: Mapping[PersonId, int], clients: Collection[PersonId]) -> Mapping[PersonId, float]:
-    """Return shares in proportion to the clients' credit; equal ones if nobody has any.
+    """Return shares in proportion to what the clients are worth; equal ones if nobody is worth anything.
 
-    Because of the proportion, splitting credit over several names gains nothing.
+    Because of the proportion, splitting work over several names gains nothing.
     """
     total = sum(worth.get(client, 0) for client in clients)
     if not total:

@@ -17,7 +17,6 @@ from potluck_app.pages.conversations import Conversations
 from potluck_app.pages.preferences import Preferences
 from potluck_app.widgets.button import Button
 from potluck_app.widgets.number_box import NumberBox
-from potluck_control.methods.earnings import Earned, Earnings
 from potluck_control.methods.gateway import GatewayState, GatewayStatus
 from potluck_control.methods.setup import Plan, Problem, SetupProgress, SetupState, Step
 from potluck_control.schema import Status, SwarmStatus
@@ -35,7 +34,6 @@ SERVING = Status(
 STARTING = GatewayStatus(GatewayState.STARTING, step="Loading embeddings")
 PLAN = Plan("cpu", "no GPU", "", 1 << 30, 2 << 30, True)
 FETCHING = SetupState(False, "/home/me/engines", PLAN, progress=SetupProgress(Step.FETCH, "torch (3 of 40)", 1, 3))
-NOTHING = Earned(0, 0)
 
 
 @pytest.fixture
@@ -52,9 +50,7 @@ def server(model: Words) -> Iterator[GatewayServer]:
 @pytest.fixture
 def link(server: GatewayServer) -> FakeLink:
     ready = GatewayStatus(GatewayState.READY, url=server.url, token=TOKEN)
-    return FakeLink(
-        {"gateway.start": ready, "earnings.summary": Earnings(NOTHING, NOTHING, NOTHING, NOTHING, 2_500_000)}
-    )
+    return FakeLink({"gateway.start": ready})
 
 
 @pytest.fixture
@@ -76,9 +72,9 @@ def ask(page: ChatPage, question: str) -> None:
     field.sent.emit()
 
 
-def test_before_the_first_question_the_page_says_who_reads_along_and_what_it_costs(page: ChatPage) -> None:
+def test_before_the_first_question_the_page_says_who_reads_along(page: ChatPage) -> None:
     assert "Talk to demo" in shown(page)
-    assert "People serving this model can read your messages. Your points: 2,500,000" in shown(page)
+    assert "People serving this model can read your messages." in shown(page)
     assert not button(page, "Send").isEnabled()
 
 

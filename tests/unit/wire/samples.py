@@ -25,7 +25,7 @@ from potluck.protocol.messages import (
     TensorReply,
     Timing,
 )
-from potluck.protocol.receipts import COUNTERSIGNED_BYTES, DELEGATION_BYTES, RECEIPT_BYTES, TAB_BYTES, VOUCHER_BYTES
+from potluck.protocol.receipts import RECEIPT_BYTES, TAB_BYTES
 from potluck.wire import questions
 from potluck.wire.adapters import UploadJoiner, encode_upload
 from potluck.wire.adapters import digest_of as adapter_digest
@@ -49,10 +49,10 @@ from potluck.wire.tensors import values_of
 LIMITS = Limits(hidden_size=4, num_blocks=8, max_batch_tokens=16, max_length=32, max_frame_bytes=1 << 16)
 HIDDEN = torch.arange(24.0).view(2, 3, 4)
 PROMPTS = torch.ones(2, 1, 2, 4)
-CALLER = Caller("lora@1", "d" * 16, b"d" * DELEGATION_BYTES, (b"v" * VOUCHER_BYTES,))
-RECEIPT, COUNTERSIGNED = b"r" * RECEIPT_BYTES, b"c" * COUNTERSIGNED_BYTES
+CALLER = Caller("lora@1", "d" * 16)
+RECEIPT = b"r" * RECEIPT_BYTES
 OPENING = SessionOpening("m", Span(2, 4), 16, "id", 1.5, CALLER, exact=True, packs=True, resume=True)
-TIMING = Timing(1.5, 2.5, 100, True, b"t" * TAB_BYTES, COUNTERSIGNED)
+TIMING = Timing(1.5, 2.5, 100, True, b"t" * TAB_BYTES)
 FORWARD = ForwardRequest("m", Span(2, 4), HIDDEN, PROMPTS, CALLER, packs=True)
 TRAINED = ForwardRequest("m", Span(2, 4), HIDDEN, is_trained=True)
 BACKWARD = BackwardRequest("m", Span(2, 4), HIDDEN, HIDDEN + 1, PROMPTS, CALLER, packs=True)
@@ -176,9 +176,6 @@ SAMPLES = {
     "quote": answer(QUOTE, questions.encode_quote(QUOTE), questions.decode_quote),
     "info": answer(INFO, questions.encode_info(INFO), questions.decode_info),
     "receipt": Sample(RECEIPT, questions.encode_receipt(RECEIPT), questions.decode_receipt),
-    "countersigned": answer(
-        COUNTERSIGNED, questions.encode_countersigned(COUNTERSIGNED), questions.decode_countersigned
-    ),
     "dial back": Sample(DIAL, encode_dial_back(DIAL), decode_dial_back),
     "reachable": answer(True, encode_reachable(True), decode_reachable),
 }

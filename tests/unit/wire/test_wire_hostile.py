@@ -93,8 +93,6 @@ BAD_OPENING: dict[str, list[object]] = {
     "START": [4, True],
     "END": [9],
     "ADAPTER": [["a"]],
-    "DELEGATION": [b"short"],
-    "VOUCHERS": [[b"short"]],
     "RECEIPT": ["text"],
     "MAX_LENGTH": [1.5],
     "SESSION_ID": ["x" * 129],

@@ -117,8 +117,7 @@ def test_any_bytes_read_as_a_refusal(body: bytes, text: str) -> None:
 
 def test_a_large_call_goes_in_parts_and_is_joined_again(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(layout, "PART_BYTES", 800)
-    forward = replace(FORWARD, hidden=torch.ones(4, 4, 4).repeat(1, 1, 1), prompts=torch.ones(2, 4, 4, 4))
-    request = replace(forward, caller=replace(forward.caller, vouchers=()))
+    request = replace(FORWARD, hidden=torch.ones(4, 4, 4).repeat(1, 1, 1), prompts=torch.ones(2, 4, 4, 4))
     frames = [b"".join(pieces) for pieces in encode_call(request)]
     assert [len(frame) for frame in frames[:-1]] == [800] * (len(frames) - 1)
     joiner = RequestJoiner(ForwardRequest, LIMITS)
