@@ -1,11 +1,13 @@
 """What audits cost all who take part: `audit_overhead`.
 
 Three people serve the same blocks. One client has windows audited as it is usual for servers with a record, the other
-one has none audited. They take turns. Compared is the CPU time of all processes, with p2pd.
+one has none audited. They take turns. Compared is the CPU time of all processes, with p2pd; the worse of a model
+without experts and one with them counts.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextlib import AbstractContextManager, ExitStack
 from typing import Any
 from unittest.mock import patch
@@ -21,17 +23,28 @@ from potluck.client import ClientConfig
 from potluck.protocol.blocks import Span
 
 _HIDDEN, _NUM_BLOCKS = 512, 4
+_NUM_EXPERTS, _CHOICES = 8, 2
 _PEOPLE = ("Anne", "Ben")  # and the founder
 _TOKENS = 96  # of one answer
 _TURNS = 2  # answers of each side in a pair
-_WARMING = 20  # prompts, about half of them audited: enough to learn how far honest windows are apart
+_WARMING = 20  # prompts that are all audited: enough to learn how far honest windows are apart
 _ALLOWED = 0.01  # above the target, for the interval's upper end
 _REACH = 1.01
+_BYTES_REACH = 0.0035  # three thousandths, rounded
 
 
 def audit_overhead(soak: bool) -> Measured:
-    pairs = 100 if soak else 30
-    folder, whole = checkpoint(_HIDDEN, _NUM_BLOCKS), Span(0, _NUM_BLOCKS)
+    found = [_overhead(100 if soak else 20, experts) for experts in (0, _NUM_EXPERTS)]
+    worst = max(found, key=lambda each: each.value)
+    detail = {
+        name: each.detail | {"ratio": round(each.value, 4)}
+        for name, each in zip(("dense", "experts"), found, strict=True)
+    }
+    return Measured(worst.value, detail, holds=all(each.holds for each in found))
+
+
+def _overhead(pairs: int, num_experts: int) -> Measured:
+    folder, whole = checkpoint(_HIDDEN, _NUM_BLOCKS, num_experts=num_experts), Span(0, _NUM_BLOCKS)
     with ExitStack() as stack:
         swarm = stack.enter_context(LocalSwarm(folder, [whole]))
         for person in _PEOPLE:
@@ -41,11 +54,11 @@ def audit_overhead(soak: bool) -> Measured:
         audited, plain = (
             stack.enter_context(swarm_model(swarm, folder, ClientConfig(audits=audits))) for audits in ("on", "off")
         )
-        with _audit_chance(1.0):
+        with _chances(lambda *_: 1.0):
             for number in range(_WARMING):
                 windows = prompt(number, tokens=2 * WINDOW_TOKENS)
                 complete(audited, windows, Options(1, min_new_tokens=1), lambda _: None)
-        stack.enter_context(_audit_chance(audit_chance(CLEAN_AUDITS)))
+        stack.enter_context(_chances(lambda _, window: audit_chance(CLEAN_AUDITS, window)))
         before = audited.audits().audited
 
         def answer(model: Any) -> None:
@@ -53,18 +66,34 @@ def audit_overhead(soak: bool) -> Measured:
 
         value, upper, ms = cpu_ratio([audited, plain], pairs, answer, turns=_TURNS)
         report = audited.audits()
-    ends = range(WINDOW_TOKENS, PROMPT_TOKENS + _TOKENS, WINDOW_TOKENS)  # tokens that an audit of each window carries
+    share = _bytes_share(num_experts)
     detail = {
         "upper_end": round(upper, 4),
         "cpu_ms_a_step": round(ms / _TURNS / _TOKENS, 2),
         "audits": report.audited - before,
         "undecided": report.undecided,
-        "bytes_share": round(audit_chance(CLEAN_AUDITS) * sum(ends) / (PROMPT_TOKENS + _TOKENS), 4),
+        "withheld": report.withheld,
+        "bytes_share": round(share, 5),
         "pairs": pairs,
     }
-    return Measured(value, detail, holds=upper <= _REACH + _ALLOWED and not report.wrong)
+    is_right = not report.wrong and not report.withheld and share <= _BYTES_REACH
+    return Measured(value, detail, holds=upper <= _REACH + _ALLOWED and is_right)
 
 
-def _audit_chance(chance: float) -> AbstractContextManager[object]:
+def _bytes_share(num_experts: int) -> float:
+    """Return the bytes that audits of one answer are expected to take, over those of its steps, hidden states alone."""
+    total = PROMPT_TOKENS + _TOKENS
+    stops = [*range(WINDOW_TOKENS, total, WINDOW_TOKENS), total]
+    a_token = 4 * _HIDDEN
+    choices = 2 * 2 * _NUM_BLOCKS * _CHOICES if num_experts else 0  # of each token, from one server and to the other
+    spent, start = 0.0, 0
+    for stop in stops:
+        chance = audit_chance(CLEAN_AUDITS, range(start, stop))
+        spent += chance * (stop * (a_token + choices) + (stop - start) * a_token)
+        start = stop
+    return spent / (2 * total * a_token)
+
+
+def _chances(chance: Callable[[int, range], float]) -> AbstractContextManager[object]:
     """Audit each window with this chance, whatever record a server has."""
-    return patch("potluck.client.audits.audit_chance", lambda _: chance)
+    return patch("potluck.client.audits.audit_chance", chance)

@@ -9,7 +9,14 @@ from typing import Any
 
 import torch
 from potluck_gateway.completion import quiet
-from transformers import AutoModelForCausalLM, LlamaConfig, LlamaForCausalLM
+from transformers import (
+    AutoModelForCausalLM,
+    LlamaConfig,
+    LlamaForCausalLM,
+    PreTrainedModel,
+    Qwen3MoeConfig,
+    Qwen3MoeForCausalLM,
+)
 
 _CACHE = Path(__file__).parents[1] / ".cache" / "benchmarks"
 _HEAD_SIZE = 64
@@ -17,16 +24,17 @@ _VOCABULARY = 1536  # the demo model's tokenizer fits; small, because embeddings
 _SEED = 0
 
 
-def checkpoint(hidden_size: int, num_blocks: int = 8) -> Path:
-    """The folder of a float32 checkpoint, shards of at most 400 MB."""
-    path = _CACHE / f"llama-h{hidden_size}-b{num_blocks}-v{_VOCABULARY}"
+def checkpoint(hidden_size: int, num_blocks: int = 8, *, num_experts: int = 0) -> Path:
+    """The folder of a float32 checkpoint, shards of at most 400 MB; with experts, each token goes to two of them."""
+    family = f"qwen3_moe-e{num_experts}" if num_experts else "llama"
+    path = _CACHE / f"{family}-h{hidden_size}-b{num_blocks}-v{_VOCABULARY}"
     if not path.exists():
         print(f"making {path.name} (once) ...", flush=True)
         quiet()
         _CACHE.mkdir(parents=True, exist_ok=True)
         scratch = Path(tempfile.mkdtemp(dir=_CACHE))
         try:
-            _random_model(hidden_size, num_blocks).save_pretrained(scratch, max_shard_size="400MB")
+            _random_model(hidden_size, num_blocks, num_experts).save_pretrained(scratch, max_shard_size="400MB")
             scratch.rename(path)
         finally:
             shutil.rmtree(scratch, ignore_errors=True)
@@ -39,20 +47,23 @@ def local_model(folder: Path) -> Any:
     return AutoModelForCausalLM.from_pretrained(folder, dtype=torch.float32).eval()
 
 
-def _random_model(hidden_size: int, num_blocks: int) -> LlamaForCausalLM:
-    config = LlamaConfig(
-        hidden_size=hidden_size,
-        intermediate_size=hidden_size * 11 // 4,
-        num_hidden_layers=num_blocks,
-        num_attention_heads=hidden_size // _HEAD_SIZE,
-        num_key_value_heads=hidden_size // _HEAD_SIZE,
-        vocab_size=_VOCABULARY,
-        max_position_embeddings=4096,
-        initializer_range=0.06,  # wide enough that greedy tokens vary
-        bos_token_id=None,
-        eos_token_id=None,
-        pad_token_id=0,
-        dtype="float32",
-    )
+def _random_model(hidden_size: int, num_blocks: int, num_experts: int) -> PreTrainedModel:
+    common: dict[str, Any] = {
+        "hidden_size": hidden_size,
+        "intermediate_size": hidden_size * 11 // 4,
+        "num_hidden_layers": num_blocks,
+        "num_attention_heads": hidden_size // _HEAD_SIZE,
+        "num_key_value_heads": hidden_size // _HEAD_SIZE,
+        "vocab_size": _VOCABULARY,
+        "max_position_embeddings": 4096,
+        "initializer_range": 0.06,  # wide enough that greedy tokens vary
+        "bos_token_id": None,
+        "eos_token_id": None,
+        "pad_token_id": 0,
+        "dtype": "float32",
+    }
     torch.manual_seed(_SEED)
-    return LlamaForCausalLM(config).eval()
+    if not num_experts:
+        return LlamaForCausalLM(LlamaConfig(**common)).eval()
+    experts = {"num_experts": num_experts, "num_experts_per_tok": 2, "moe_intermediate_size": hidden_size * 11 // 8}
+    return Qwen3MoeForCausalLM(Qwen3MoeConfig(**common, head_dim=_HEAD_SIZE, **experts)).eval()

@@ -20,6 +20,7 @@ import msgpack
 
 from potluck.errors import NetworkError
 from potluck.membership.budgets import Budgets
+from potluck.membership.gate import MembersGate
 from potluck.membership.identity import Identity
 from potluck.p2p import frames
 from potluck.p2p.config import RecordCheck
@@ -93,7 +94,7 @@ class FakeHost:
     ) -> None:
         self.identity = identity
         self.budgets = Budgets()
-        self.members = None  # an open swarm's
+        self.members: MembersGate | None = None  # an open swarm's
         self.uploads = Pacer()  # nothing passes them here
         self.downloads = Pacer()
         self.is_dead = False
