@@ -65,6 +65,7 @@ class BlockServer:
     on_step: Callable[[BlockServer, StepRequest], None] = lambda server, request: None
     on_call: Callable[[BlockServer, object], None] = lambda server, request: None
     delay_s: Callable[[BlockServer], float] = lambda server: 0.0  # of the present step
+    call_delay_s: float = 0.0  # of stateless forwards
     is_leaving: bool = False  # what it tells its clients
     quotes: list[QuoteRequest] = field(default_factory=list)  # that were asked for
     on_quote: Callable[[BlockServer], Quote] = lambda server: Quote(0, 0.0, 0.0, 100_000)  # may raise
@@ -214,10 +215,12 @@ class BlockServer:
     async def _run_forward(self, request: ForwardRequest) -> TensorReply:
         self.forwards.append(request)
         self.on_call(self, request)
-        await asyncio.sleep(0)  # a killed server gets no further
+        await asyncio.sleep(self.call_delay_s)  # a killed server gets no further
         with torch.no_grad():
             blocks = self._part(request.span)
             output = blocks.forward(request.hidden.to(blocks.dtype), None, request.prompts)
+        if request.last_tokens is not None:
+            output = output[:, output.shape[1] - request.last_tokens :]
         output, packed = self.tamper(output), None
         if request.packs:
             output, packed = pack(output)

@@ -34,22 +34,22 @@ def test_scaled_outputs_zeros_and_another_window_differ() -> None:
     assert difference(window(), np.roll(window(), 1, axis=0)) > 1.0
 
 
-def test_a_quarter_of_the_tokens_does_not_count_and_more_do() -> None:
+def test_a_sixteenth_of_the_tokens_does_not_count_and_more_do() -> None:
     few, many = window(), window()
-    few[:8] *= -1
-    many[:9] *= -1
+    few[:2] *= -1
+    many[:3] *= -1
     assert difference(window(), few) == 0.0
     assert difference(window(), many) > 0.1
 
 
-@pytest.mark.parametrize("tokens", [1, 3, 4, 8, 31])
+@pytest.mark.parametrize("tokens", [1, 3, 8, 16, 31])
 def test_short_windows_are_compared_in_the_same_way(tokens: int) -> None:
     one, other = window()[:tokens], (window() + 0.01 * window(1))[:tokens]
     assert difference(one, one) == 0.0
     assert difference(one, other) == pytest.approx(0.01, rel=0.2)
     few, many = other.copy(), other.copy()
-    few[: tokens // 4] *= -1
-    many[: tokens // 4 + 1] *= -1
+    few[: tokens // 16] *= -1
+    many[: tokens // 16 + 1] *= -1
     assert difference(one, few) == pytest.approx(0.01, rel=0.2)
     assert difference(one, many) > 0.1
 

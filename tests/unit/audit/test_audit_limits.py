@@ -51,7 +51,7 @@ def test_the_margin_of_choices_is_learned_like_the_limit() -> None:
 
     first = margin()
     assert margin(0.03, 0.03) == first
-    assert margin(0.03, 0.03, 9.0) == pytest.approx(0.06)
+    assert margin(0.03, 0.03, 9.0) == pytest.approx(0.18)
     assert margin(0.0, 0.0, 0.0) > 0.0
     assert margin(9.0, 9.0, 9.0) == margin(math.nan, math.nan, 0.0) == first
 
@@ -74,7 +74,7 @@ def test_packing_widens_the_limits_by_what_it_may_add() -> None:
 
 def test_three_people_make_the_limit_of_a_kind_narrower_within_bounds_and_two_do_not() -> None:
     assert limit(learned(0.01, 0.01), BRAIN) == widest(BRAIN)
-    assert limit(learned(0.01, 0.01, 0.01), BRAIN) == pytest.approx(0.02)
+    assert limit(learned(0.01, 0.01, 0.01), BRAIN) == pytest.approx(0.014)
     assert limit(learned(0.0, 0.0, 0.0), BRAIN) == 8e-3
     assert limit(learned(0.0, 0.0, 0.0), FLOAT) == 2e-3
     assert limit(learned(1.0, 1.0, 1.0), BRAIN) == widest(BRAIN)
@@ -82,17 +82,17 @@ def test_three_people_make_the_limit_of_a_kind_narrower_within_bounds_and_two_do
 
 
 def test_one_person_cannot_choose_the_limit() -> None:
-    assert limit(learned(0.01, 0.01, 0.0), BRAIN) == pytest.approx(0.02)
-    assert limit(learned(0.01, 0.01, 5.0), BRAIN) == pytest.approx(0.02)
+    assert limit(learned(0.01, 0.01, 0.0), BRAIN) == pytest.approx(0.014)
+    assert limit(learned(0.01, 0.01, 5.0), BRAIN) == pytest.approx(0.014)
     many = learned(0.01, 0.01, 0.01)
     for _ in range(50):
         many.note(KIND, PEOPLE[2], Honest(5.0))
-    assert limit(many, BRAIN) == pytest.approx(0.02)
+    assert limit(many, BRAIN) == pytest.approx(0.014)
 
 
 @pytest.mark.parametrize("bad", [math.nan, math.inf])
 def test_a_difference_that_is_no_number_counts_as_the_largest(bad: float) -> None:
-    assert limit(learned(0.01, 0.01, bad), BRAIN) == pytest.approx(0.02)
+    assert limit(learned(0.01, 0.01, bad), BRAIN) == pytest.approx(0.014)
     assert limit(learned(0.01, bad, bad), BRAIN) == widest(BRAIN)
 
 
@@ -112,3 +112,13 @@ def test_three_windows_of_each_of_five_people_are_enough() -> None:
     honest.note(KIND, PEOPLE[4], Honest(0.01))
     assert not honest.wants(KIND, PersonId("fay"))
     assert honest.wants(("4:8", "bfloat16"), PersonId("fay"))
+
+
+def test_short_windows_may_differ_more_and_coarse_formats_vary_more() -> None:
+    honest = learned(0.01, 0.01, 0.01)
+    found = {tokens: honest.limit(KIND, BRAIN, tokens=tokens) for tokens in (32, 8, 1)}
+    limits = [each.difference for each in found.values() if each is not None]
+    assert limits == pytest.approx([0.014, 0.014 * 11 / 8, 0.014 * 4])
+    assert len({each.gap for each in found.values() if each is not None}) == 1
+    times = [honest.limit(KIND, form) for form in (BRAIN, PACKED, NumberFormat("bfloat16", "int4"))]
+    assert [each.times for each in times if each is not None] == [1.4, 1.4, 2.5]

@@ -34,4 +34,4 @@ def test_a_difference_is_compared_with_the_tolerance() -> None:
     ],
 )
 def test_settle_names_who_stands_alone(found: Differences, alone: Outsider) -> None:
-    assert settle(found, LIMIT) is alone
+    assert settle(found, LIMIT, 2.0) is alone

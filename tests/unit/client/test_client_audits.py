@@ -1,5 +1,6 @@
 """Audits of a client: a server that computes wrongly is found and left, and honest ones are not."""
 
+import time
 from collections.abc import Collection, Iterable
 from dataclasses import replace
 
@@ -224,3 +225,42 @@ def test_two_liars_of_four_servers_deceive_nobody(monkeypatch: pytest.MonkeyPatc
         audited(there, prompt(tokens=40), session=session)
         report = there.model.audits()
         assert (report.audited, report.undecided, report.wrong_people, said) == (1, 1, [], [])
+
+
+def test_the_end_of_a_session_is_audited_too() -> None:
+    config, said = telling()
+    with world(*THREE, config=config) as there:
+        for server in there.servers[1:2]:
+            server.tamper = slightly_wrong
+        for seed in range(20):
+            audited(there, prompt(tokens=5, seed=seed))  # much shorter than a window
+            if said:
+                break
+        assert there.servers[1].peer_id[-8:] in said[0]
+
+
+def test_a_slow_auditor_keeps_no_other_audit_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("potluck.client.audits._PATIENCE_S", 0.5)
+    with world(*THREE) as there:
+        there.model.generate(prompt(), **SHORT)
+        slow = next(server for server in there.servers[1:] if server is not serving(there, 3))
+        slow.call_delay_s = 60.0
+        deadline = time.monotonic() + 30.0
+        while not there.model.audits().unanswered or there.model.audits().audited < 3:
+            audited(there)
+            assert time.monotonic() < deadline
+
+
+def test_a_server_that_withholds_its_choices_of_experts_comes_last_until_a_clean_audit() -> None:
+    with world("0:2", "2:4", "2:4", "2:4") as there:
+        there.client.audits._has_experts = True  # these servers answer no questions about experts
+        audited(there)
+        report = there.model.audits()
+        assert (report.audited, report.wrong) == (0, [])
+        assert report.withheld
+        person = PersonId(serving(there, 3).peer_id)
+        servers = there.client.servers
+        assert person in servers._withholding
+        assert servers._is_doubted(PeerId(person), time.monotonic())
+        servers.note_clean(person)
+        assert person not in servers._withholding
