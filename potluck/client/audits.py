@@ -273,6 +273,8 @@ class Audits:
         wrong, person, right = (case.part, case.person, other) if is_audited else (auditor, other, case.person)
         if not is_audited:
             self._clean[case.person] += 1
+        if self._servers.is_distrusted(wrong.peer_id):
+            return  # another audit of the same time found it
         self._leave(wrong.server.record, person)
         repeated_by = tuple(each for each in (right, third_person) if each is not None)
         found_wrong = WrongResults(

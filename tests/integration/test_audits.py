@@ -14,6 +14,7 @@ import torch
 from helpers import lying_engine
 from helpers.daemon_process import LOOPBACK, DaemonProcess
 from helpers.golden import CHECKPOINT
+from helpers.tiny_models import NUM_BLOCKS, save_random
 from potluck_control import schema
 from potluck_control.methods import members
 from potluck_control.states import State
@@ -43,7 +44,7 @@ def generate_until(model: Any, is_over: Callable[[], object]) -> None:
     deadline = time.monotonic() + PATIENCE_S
     while not is_over():
         assert time.monotonic() < deadline
-        model.generate(PROMPT, **GREEDY)
+        model.generate(PROMPT % model.config.vocab_size, **GREEDY)
         model._client.run(model._client.audits._background.wait())
 
 
@@ -133,3 +134,25 @@ def test_a_leader_who_comes_later_confirms_what_a_client_found_and_the_accused_l
             assert done.is_known
             assert not reported(leader)
             assert reported(eve)
+
+
+def test_a_liar_among_servers_of_a_model_with_experts_is_found_and_the_others_are_not(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Real servers say which experts they chose, so that others can repeat it in bfloat16."""
+    monkeypatch.setattr("potluck.client.audits.audit_chance", lambda *_: 1.0)
+    folder = save_random("mixtral", tmp_path / "mixture")
+    whole = Span(0, NUM_BLOCKS)
+    with LocalSwarm(folder, (), serve_options=("--dtype", "bfloat16")) as swarm:
+        people = {person: swarm.join(person)[0] for person in ("Ana", "Bob", "Cem", "Eve")}
+        liar = (sys.executable, lying_engine.__file__)
+        for person in people:
+            swarm.add_engine_of(person, whole, before=liar if person == "Eve" else ())
+        for engine in swarm.engines:
+            engine.wait_online()
+        config = ClientConfig()
+        with AutoDistributedModelForCausalLM.from_pretrained(str(folder), swarm=people["Ana"], config=config) as model:
+            generate_until(model, lambda: model.audits().wrong and model.audits().audited > 5)
+            report = model.audits()
+            assert report.wrong == ["Eve"]
+            assert (report.withheld, report.unanswered) == (0, 0)
