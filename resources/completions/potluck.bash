@@ -5,7 +5,7 @@
 #    source ~/.local/share/bash_completion/potluck
 # See also: https://github.com/scop/bash-completion/blob/main/doc/configuration.md
 
-_shtab_potluck_members_subparsers=(list confirm remove promote demote decisions end-invite recovery-code recover add-computer backup restore)
+_shtab_potluck_members_subparsers=(list confirm remove dismiss promote demote decisions end-invite recovery-code recover add-computer backup restore)
 _shtab_potluck_models_subparsers=(list find delete move)
 _shtab_potluck_programs_subparsers=(list always never judge)
 _shtab_potluck_ledger_subparsers=(export check backup restore)
@@ -27,6 +27,7 @@ _shtab_potluck_leave_option_strings=(-h --help --yes --json)
 _shtab_potluck_members_list_option_strings=(-h --help --swarm --json)
 _shtab_potluck_members_confirm_option_strings=(-h --help --swarm --json)
 _shtab_potluck_members_remove_option_strings=(-h --help --machine --swarm --json)
+_shtab_potluck_members_dismiss_option_strings=(-h --help --machine --swarm --json)
 _shtab_potluck_members_promote_option_strings=(-h --help --enroller --seats --swarm --json)
 _shtab_potluck_members_demote_option_strings=(-h --help --keep --yes --swarm --json)
 _shtab_potluck_members_decisions_option_strings=(-h --help --swarm --json)
@@ -101,6 +102,8 @@ _shtab_potluck_members_confirm_pos_0_COMPGEN=_shtab_cmd_compgen_45aa6826
 _shtab_potluck_members_confirm___swarm_COMPGEN=_shtab_cmd_compgen_49d41103
 _shtab_potluck_members_remove_pos_0_COMPGEN=_shtab_cmd_compgen_45aa6826
 _shtab_potluck_members_remove___swarm_COMPGEN=_shtab_cmd_compgen_49d41103
+_shtab_potluck_members_dismiss_pos_0_COMPGEN=_shtab_cmd_compgen_45aa6826
+_shtab_potluck_members_dismiss___swarm_COMPGEN=_shtab_cmd_compgen_49d41103
 _shtab_potluck_members_promote_pos_0_COMPGEN=_shtab_cmd_compgen_45aa6826
 _shtab_potluck_members_promote___swarm_COMPGEN=_shtab_cmd_compgen_49d41103
 _shtab_potluck_members_demote_pos_0_COMPGEN=_shtab_cmd_compgen_45aa6826
@@ -147,7 +150,7 @@ _shtab_potluck_swarm_model_pos_0_COMPGEN=_shtab_compgen_files
 _shtab_potluck_swarm_leave_pos_0_COMPGEN=_shtab_cmd_compgen_49d41103
 _shtab_potluck_bootstrap___identity_COMPGEN=_shtab_compgen_files
 
-_shtab_potluck_members_pos_0_choices=(list confirm remove promote demote decisions end-invite recovery-code recover add-computer backup restore)
+_shtab_potluck_members_pos_0_choices=(list confirm remove dismiss promote demote decisions end-invite recovery-code recover add-computer backup restore)
 _shtab_potluck_models_pos_0_choices=(list find delete move)
 _shtab_potluck_programs_pos_0_choices=(list always never judge)
 _shtab_potluck_history___state_choices=(idle starting joining serving draining yielded paused error)
@@ -210,6 +213,9 @@ _shtab_potluck_members_confirm___json_nargs=0
 _shtab_potluck_members_remove__h_nargs=0
 _shtab_potluck_members_remove___help_nargs=0
 _shtab_potluck_members_remove___json_nargs=0
+_shtab_potluck_members_dismiss__h_nargs=0
+_shtab_potluck_members_dismiss___help_nargs=0
+_shtab_potluck_members_dismiss___json_nargs=0
 _shtab_potluck_members_promote__h_nargs=0
 _shtab_potluck_members_promote___help_nargs=0
 _shtab_potluck_members_promote___enroller_nargs=0

@@ -86,6 +86,7 @@ _shtab_potluck_members_commands() {
     confirm:'let in a person who waits for that'
     decisions:'list what an admin or enroller decided, numbered for --keep'
     demote:'make an admin or enroller an ordinary member'
+    dismiss:'hide what was reported about a person'"'"'s computers'
     end-invite:'end an invite; those who joined with it and are confirmed stay'
     list:'show the people, their computers and open invites (the default)'
     promote:'let a person invite and remove others, or let newcomers in'
@@ -521,6 +522,17 @@ _shtab_potluck_members_demote_options=(
 
 # guard to ensure default positional specs are added only once per session
 _shtab_potluck_members_demote_defaults_added=0
+
+_shtab_potluck_members_dismiss_options=(
+  "(- : *)"{-h,--help}"[show this help message and exit]"
+  "--machine[only about this computer]:NAME:"
+  "--swarm[a swarm you joined (default\: the one you serve)]:SWARM:($(potluck completions swarms 2>/dev/null))"
+  "--json[print JSON, for scripts]"
+  ":the person\'s name or id, as the list shows it:($(potluck completions people 2>/dev/null))"
+)
+
+# guard to ensure default positional specs are added only once per session
+_shtab_potluck_members_dismiss_defaults_added=0
 
 _shtab_potluck_members_end_invite_options=(
   "(- : *)"{-h,--help}"[show this help message and exit]"
@@ -1066,6 +1078,7 @@ _shtab_potluck_members() {
         confirm) _arguments -C -s $_shtab_potluck_members_confirm_options ;;
         decisions) _arguments -C -s $_shtab_potluck_members_decisions_options ;;
         demote) _arguments -C -s $_shtab_potluck_members_demote_options ;;
+        dismiss) _arguments -C -s $_shtab_potluck_members_dismiss_options ;;
         end-invite) _arguments -C -s $_shtab_potluck_members_end_invite_options ;;
         list) _arguments -C -s $_shtab_potluck_members_list_options ;;
         promote) _arguments -C -s $_shtab_potluck_members_promote_options ;;
