@@ -115,11 +115,13 @@ def test_shared_steps_sessions_alone_and_a_repeated_forward_choose_alike(family:
         if blocks.is_ragged:
             assert torch.equal(noted.sort().values, alone.sort().values)
         given = Given(alone, margin=0.01)
-        assert spans.error(blocks.forward(one[None], given=given), output) < 1e-5
+        with blocks.repeating(given):
+            assert spans.error(blocks.forward(one[None]), output) < 1e-5
         assert given.gap < 0.01
         others = (alone + (2 if family == "deepseek_v3" else 1)) % 4  # of the other group
         turned = Given(torch.where(alone >= 0, others, alone), margin=math.inf)
-        assert spans.error(blocks.forward(one[None], given=turned), output) > 1e-3
+        with blocks.repeating(turned):
+            assert spans.error(blocks.forward(one[None]), output) > 1e-3
         assert turned.gap > 0.01
 
 
