@@ -29,6 +29,7 @@ from potluck_cli.start import ensure_started
 from potluck_cli.terminal import Terminal, say
 
 _LOOK_S = 1.0
+_MOST_NAMED = 3  # of those who found wrong results
 _MAX_NAME, _MAX_DECISIONS = 64, 1_000_000
 _KINDS = {
     "confirm": "confirmed {about}",
@@ -237,13 +238,13 @@ def _reported(found: methods.MembersList) -> list[str]:
     """Return lines about computers that returned wrong results, and what the user can do about each."""
     lines = []
     for each in found.wrong_results:
-        number = len(each.found_by)
-        people = (
-            f"found by {number} people ({', '.join(each.found_by)})" if number > 1 else f"found by {each.found_by[0]}"
-        )
+        number, names = len(each.found_by), ", ".join(each.found_by[:_MOST_NAMED])
+        if number > _MOST_NAMED:
+            names += f" and {number - _MOST_NAMED} others"
+        people = f"{number} people ({names})" if number > 1 else names
         confirmed = ", confirmed here" if each.is_confirmed else ""
         whose = "This computer" if each.is_here else f"{each.name}'s {each.machine}"
-        lines += ["", f"{whose} returned wrong results: {people}{confirmed}."]
+        lines += ["", f"{whose} returned wrong results: found by {people}{confirmed}."]
         named = f"{shlex.quote(each.name)} --machine {shlex.quote(each.machine)}"
         if each.is_here:
             lines += [f"  {_checked(each)}", "  To serve nobody: potluck pause"]
@@ -255,11 +256,11 @@ def _reported(found: methods.MembersList) -> list[str]:
 
 def _checked(found: methods.WrongResults) -> str:
     if found.checked_at is None:
-        return "Its weights have not been loaded anew since."
+        return "It has not reloaded its weights since."
     when = time.strftime("%d %b, %H:%M", time.localtime(found.checked_at))
     if found.damaged:
         return f"Weights were damaged in its memory ({when}). Test this computer's memory, and that of its GPU."
-    return f"It loaded its weights anew ({when}). Those in memory were right."
+    return f"It has reloaded its weights ({when}). Those in memory were undamaged."
 
 
 def _day(at: float) -> str:

@@ -202,14 +202,14 @@ class FilesChanged:
 
 @dataclass(frozen=True, slots=True)
 class Confirmed:
-    """A leader's engine found that a report about another computer is right. `report`: its hash in hexadecimal."""
+    """A leader's engine found that a computer returns wrong results, as somebody reports."""
 
-    report: str
+    peer_id: str
 
 
 @dataclass(frozen=True, slots=True)
 class Examined:
-    """The engine has loaded its weights anew, because others got wrong results from it.
+    """The engine has reloaded its weights, because others got wrong results from it.
 
     Attributes:
         damaged: a weight that was not in memory as it is in the files; empty: all were right.

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
 import torch
+from torch import Tensor
 
 from potluck.blocks.adapters import PrivateAdapter
 from potluck.blocks.heap import trim_heap
@@ -47,7 +48,7 @@ from potluck_engine.memory.private_adapters import HeldAdapter
 from potluck_engine.pushing import Pushes
 from potluck_engine.quotes import quote
 from potluck_engine.span_state import SpanState
-from potluck_engine.wrong_results import Trials
+from potluck_engine.wrong_results import FormatOf, Rechecks, nobodys_format
 
 T = TypeVar("T")
 
@@ -63,14 +64,17 @@ class Handlers:
     host: Host
     version: str
     foreign: ForeignPeers | None = None
-    trials: Trials | None = None  # None: nobody is to know of them
+    format_of: FormatOf = nobodys_format
+    on_confirmed: Callable[[bytes], None] = lambda machine: None
     _large_calls: int = field(default=0, init=False)
     _will_trim: bool = field(default=False, init=False)
     _pushes: Pushes = field(init=False)
+    _rechecks: Rechecks = field(init=False)
     _rounding: torch.Generator = field(default_factory=torch.Generator, init=False)
 
     def __post_init__(self) -> None:
         self._pushes = Pushes(self.host)
+        self._rechecks = Rechecks(self.host, self._compute_for_leader, self.format_of, self.on_confirmed)
         self._rounding.seed()
 
     async def register(self) -> None:
@@ -222,6 +226,8 @@ class Handlers:
         batch, tokens = request.hidden.shape[:2]
         if tokens == 0:
             raise RemoteError(Code.BAD_REQUEST, "hidden states of no tokens")
+        if isinstance(request, ForwardRequest) and request.report:
+            self._rechecks.hear(request, peer, state.format)
         person = state.admission.person_of(peer)
         tab = state.tabs.tab_of_calls(peer, request.span, request.caller.receipt)
         with (
@@ -241,8 +247,6 @@ class Handlers:
             output, gap = computed.value, None if given is None else given.gap
             if isinstance(request, ForwardRequest) and request.last_tokens is not None:
                 output = output[:, tokens - request.last_tokens :].contiguous()
-            if isinstance(request, ForwardRequest) and request.report and self.trials is not None:
-                self.trials.hear(request, output, state.format)
             if not packs:
                 return TensorReply((output,), timing, gap=gap)
             rounded, packed = await in_thread_if_large(output.nbytes, lambda: pack(output))
@@ -254,6 +258,9 @@ class Handlers:
             hidden, packed = await in_thread_if_large(plain.nbytes, lambda: pack_gradient(plain, self._rounding))
         tensors = (hidden,) if found.prompts is None else (hidden, found.prompts)
         return TensorReply(tensors, timing, adapter_grad=found.adapter, packed=packed)
+
+    async def _compute_for_leader(self, request: ForwardRequest) -> Tensor:
+        return (await self.compute(request, self.host.peer_id)).tensors[0]
 
     def _given(self, request: CallRequest) -> Given | None:
         """Return the choices of experts that a request names. Raises RemoteError if these blocks cannot repeat them."""

@@ -23,6 +23,8 @@ from potluck.checkpoint import Checkpoint
 from potluck.checkpoint.parameters import block_parameters
 from potluck.errors import PotluckError, UsageError
 from potluck.open_swarms import adapter_for
+from potluck.protocol.blocks import PeerId
+from potluck.protocol.records import NumberFormat
 from potluck.wire.questions import decode_info
 from potluck_engine.compute.failures import DeviceWatch
 from potluck_engine.compute.threads import Threads
@@ -34,7 +36,6 @@ from potluck_engine.memory.spilling import default_folder
 from potluck_engine.node import Node
 from potluck_engine.receipts import Tabs
 from potluck_engine.span_state import SpanState
-from potluck_engine.wrong_results import Trials
 
 log = logging.getLogger(__name__)
 
@@ -57,7 +58,7 @@ class EngineRuntime:
 
         Args:
             on_device_lost: called on a computing thread, once, when the GPU can compute nothing any more.
-            on_confirmed: see `Trials`.
+            on_confirmed: see `Rechecks`.
         """
         self._spec = spec
         self._watch = DeviceWatch(torch.device(spec.device), on_device_lost)
@@ -165,11 +166,17 @@ class EngineRuntime:
         )
         return replace(state, dtype=spec.dtype, quantization=spec.quantization)
 
+    async def _format_of(self, peer: PeerId) -> NumberFormat | None:
+        """Return in which format a server says that it computes. Raises PotluckError."""
+        servers = (await self._node.directory.fetch()).servers
+        return next((server.record.format for server in servers if server.peer_id == peer), None)
+
     async def _handlers_of(self, state: SpanState) -> Handlers:
         if self._handlers is None:
             host = self._node.host
-            trials = Trials(host, self._on_confirmed)
-            self._handlers = Handlers(state, host, version("potluck"), adapter_for(self._spec.swarm), trials)
+            foreign = adapter_for(self._spec.swarm)
+            told = self._format_of, self._on_confirmed
+            self._handlers = Handlers(state, host, version("potluck"), foreign, *told)
             await self._handlers.register()
         self._handlers.state = state
         return self._handlers

@@ -20,6 +20,7 @@ import contextlib
 import gc
 import logging
 import math
+import random
 import time
 from collections.abc import Callable, Iterable
 from functools import partial
@@ -36,6 +37,7 @@ from potluck.checkpoint import Checkpoint
 from potluck.checkpoint.block_files import BlockFiles
 from potluck.errors import CheckpointError, PotluckError
 from potluck.membership.gate import OnNews, ignore_news
+from potluck.membership.identity import peer_id_of
 from potluck.p2p.config import OnMet, ignore_leader, ignore_met
 from potluck.protocol.blocks import Span
 from potluck.protocol.records import LiveServer
@@ -65,7 +67,8 @@ log = logging.getLogger(__name__)
 Loading = asyncio.Task[tuple[Checkpoint, BlockSpan]]
 
 _STABLE_S = 60.0  # a device that fails sooner after it came back isn't worth another try
-_EXAMINE_WAIT_S = 20.0  # for sessions to end before the weights are loaded anew
+_EXAMINE_DELAY_S = 20.0
+_EXAMINE_WAIT_S = 20.0  # for sessions to end before the weights are reloaded
 _IDLE_WAIT_S = 600.0  # for a moment without sessions in which connections may end
 _EXAMINE_AGAIN_S = 6 * 3600.0  # so that nobody can keep a server from its work by reports
 _LOAD_AGAIN_S = 5.0  # after files were found wrong, so that their writer can finish
@@ -100,11 +103,12 @@ class Engine:
         self.loader = BlockLoader(spec)
         self.runtime = EngineRuntime(
             *(spec, self.node, self.tabs, self._lose_device),
-            on_confirmed=lambda report: on_event(events.Confirmed(report.hex())),
+            on_confirmed=lambda machine: on_event(events.Confirmed(peer_id_of(machine))),
         )
         self._on_event = on_event
         self._on_news = on_news
         self._examined_s = -math.inf
+        self._known_reports = set(spec.membership.reports)
         self._background = BackgroundTasks()
         self._speeds = SpeedCache(user_places().cache / "speeds.json")
         self._phase: Idle | Announced = Idle()
@@ -391,18 +395,36 @@ class Engine:
     def _hear_news(self, news: list[bytes]) -> None:
         """Pass on what is new of the members. If somebody reports this computer, look at its weights."""
         self._on_news(news)
+        new = [record for record in news if record not in self._known_reports]  # all are told again now and then
         is_due = time.monotonic() - self._examined_s >= _EXAMINE_AGAIN_S
-        if is_due and self.node.is_joined and reports_in(news, self.node.host.identity.public_key):
-            self._examined_s = time.monotonic()
-            self._background.start(self._examine())
+        if self.node.is_joined and reports_in(new, self.node.host.identity.public_key):
+            self._known_reports |= set(new)
+            if is_due:
+                self._examined_s = time.monotonic()
+                self._background.start(self._examine_soon())
+
+    async def _examine_soon(self) -> None:
+        """Reload the weights if others serve the blocks meanwhile: computers that are reported together take turns."""
+        await asyncio.sleep(random.uniform(0.0, _EXAMINE_DELAY_S))
+        try:
+            others = (await self.node.directory.fetch()).servers
+            span = self._in_service().state.blocks.span
+            covered = {block for each in others if each.peer_id != self.node.peer_id for block in each.span}
+            if all(block in covered for block in span):
+                await self._examine()
+        except PotluckError as error:
+            log.warning("the weights could not be reloaded: %s", error.message)
+        except Exception as error:  # such as no memory left: another process begins afresh
+            log.exception("the weights could not be reloaded")
+            self._broken.put_nowait(PotluckError(f"the weights could not be reloaded: {error}"))
 
     async def _examine(self) -> None:
-        """Load the weights anew, because somebody got wrong results, and compare them with what was in memory."""
+        """Reload the weights, because somebody got wrong results, and compare them with what was in memory."""
         async with self._changing:
             phase = self._phase
             if not isinstance(phase, InService) or phase.state.admission.leaving:
-                return  # whatever is loaded next is loaded anew
-            log.warning("a member reports that this computer returns wrong results; the weights are loaded anew")
+                return
+            log.warning("a member reports that this computer returns wrong results; the weights are reloaded")
             sums = await _sums_of(phase.state.blocks.whole)
             await phase.mover.stop()
             await self._refuse_new(phase)
@@ -414,7 +436,9 @@ class Engine:
             except PotluckError as error:
                 self._broken.put_nowait(error)
                 return
-            after = {} if self._lacks_files else await _sums_of(self._in_service().state.blocks.whole)
+            if self._lacks_files:
+                return
+            after = await _sums_of(self._in_service().state.blocks.whole)
         damaged = next((name for name, total in after.items() if sums.get(name, total) != total), "")
         if damaged:
             log.error("the weights %s were damaged in memory", damaged)

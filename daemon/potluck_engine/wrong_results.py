@@ -1,26 +1,31 @@
-"""Finds out whether what members report about each other's computers is so.
+"""Checks members' reports about each other's computers.
 
-The server of a leader that serves the same blocks is given the window's inputs. It has computed them itself when it
-has the computer that is accused compute them, too, because anybody can invent what that computer is said to have
-answered. It says so if the two are too far apart. This changes no route.
+The server of a leader that serves the same blocks is given the window's inputs. It computes them and has the computer
+that is accused compute them, too, because anybody can invent what that computer is said to have answered. It says so if
+the two are too far apart. This changes no route.
 """
 
 from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Iterable
+import math
+from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import replace
 
+import numpy as np
+import torch
 from torch import Tensor
 
-from potluck.audit import HonestDifferences, Opinion, compare, difference
+from potluck.audit import WINDOW_TOKENS, HonestDifferences, Opinion, compare, difference
 from potluck.client.calls import MAX_FRAME_BYTES, exchange
 from potluck.errors import PotluckError
 from potluck.membership.gate import MembersGate
 from potluck.membership.identity import peer_id_of
 from potluck.membership.records import Record, Report, read_all
 from potluck.p2p.network import Host
+from potluck.protocol.blocks import PeerId
+from potluck.protocol.codes import Code, RemoteError
 from potluck.protocol.messages import Caller, ForwardRequest
 from potluck.protocol.records import NumberFormat
 from potluck.tasks import BackgroundTasks
@@ -30,6 +35,7 @@ log = logging.getLogger(__name__)
 
 _TIMEOUT_S = 180.0  # for the accused computer's answer
 _MAX_TRIED = 1000  # reports that are remembered
+_SHAKES = 4.0  # a difference must be so many times what rounded inputs make, or the inputs were chosen for it
 
 
 def reports_in(news: Iterable[bytes], machine: bytes) -> list[Report]:
@@ -38,66 +44,110 @@ def reports_in(news: Iterable[bytes], machine: bytes) -> list[Report]:
     return [body for body in bodies if isinstance(body, Report) and body.machine == machine]
 
 
-class Trials:
+Compute = Callable[[ForwardRequest], Awaitable[Tensor]]
+"""Runs a forward here. Raises RemoteError."""
+
+FormatOf = Callable[[PeerId], Awaitable[NumberFormat | None]]
+"""Returns in which format a server says that it computes; None: it serves nothing. Raises PotluckError."""
+
+
+async def nobodys_format(peer: PeerId) -> None:
+    """Know no servers."""
+
+
+class Rechecks:
     """The windows that this engine repeats for its leader, one at a time.
 
     Args:
-        on_confirmed: told the hash of a report that was found to be right.
+        on_confirmed: told the public key of a computer that was found to return wrong results.
     """
 
-    def __init__(self, host: Host, on_confirmed: Callable[[bytes], None]) -> None:
+    def __init__(
+        self, host: Host, compute: Compute, format_of: FormatOf, on_confirmed: Callable[[bytes], None]
+    ) -> None:
         self._host = host
+        self._compute = compute
+        self._format_of = format_of
         self._on_confirmed = on_confirmed
         self._tried: dict[bytes, None] = {}
         self._is_busy = False
         self._background = BackgroundTasks()
 
-    def hear(self, request: ForwardRequest, output: Tensor, form: NumberFormat) -> None:
-        """Try the computer that a report names, if this engine is a leader's. Never raises.
+    def hear(self, request: ForwardRequest, peer: PeerId, form: NumberFormat) -> None:
+        """Recheck the computer that a request's report names, if this engine is a leader's.
 
         Args:
-            output: of the request, as computed here in the number format `form`.
+            peer: who asks: a program of the person who reports.
+            form: the number format in which this engine computes.
+
+        Raises:
+            RemoteError: BUSY while another one is rechecked.
         """
         members, records = self._host.members, read_all([request.report])
-        if members is None or not members.is_leaders or self._is_busy or not records:
+        if members is None or not members.is_leaders or not records or request.hidden.shape[0] != 1:
             return
-        record, report = records[0], records[0].body
-        is_about_it = isinstance(report, Report) and report.blocks == (request.span.start, request.span.end)
-        if is_about_it and record.hash not in self._tried:
-            self._tried[record.hash] = None
-            if len(self._tried) > _MAX_TRIED:
-                self._tried.pop(next(iter(self._tried)))
-            self._is_busy = True
-            self._background.start(self._try(members, record, request, output, form))
+        record, report, person = records[0], records[0].body, members.member(peer)
+        if not isinstance(report, Report) or report.blocks != (request.span.start, request.span.end):
+            return
+        if person is None or person.key != report.person or record.hash in self._tried:
+            return
+        if self._is_busy:
+            raise RemoteError(Code.BUSY, "another computer is being rechecked", retry_after_s=_TIMEOUT_S)
+        self._is_busy = True
+        self._background.start(self._try(members, record, request, form))
 
-    async def _try(
-        self, members: MembersGate, record: Record, request: ForwardRequest, output: Tensor, form: NumberFormat
-    ) -> None:
+    async def _try(self, members: MembersGate, record: Record, request: ForwardRequest, form: NumberFormat) -> None:
         try:
             members.publish([record.data])
             if any(known.hash == record.hash for known in members.roster.reports):  # it holds
-                await self._compare(record, request, output, form)
+                await self._compare(record, request, form)
+                self._tried[record.hash] = None
+                if len(self._tried) > _MAX_TRIED:
+                    self._tried.pop(next(iter(self._tried)))
         except (PotluckError, TimeoutError) as error:
             log.info("a report about blocks %s could not be confirmed: %s", request.span, error)
         finally:
             self._is_busy = False
 
-    async def _compare(self, record: Record, request: ForwardRequest, output: Tensor, form: NumberFormat) -> None:
+    async def _compare(self, record: Record, request: ForwardRequest, form: NumberFormat) -> None:
+        """Compare what both compute from the inputs. Whoever reports may have chosen them to make servers differ."""
         report, caller = record.body, request.caller
         assert isinstance(report, Report)
-        asked = replace(request, report=b"", caller=Caller(caller.adapter, caller.revision_digest))
+        accused = peer_id_of(report.machine)
+        theirs = await self._format_of(accused)
+        if theirs is None or (theirs.dtype, theirs.quantization) != (form.dtype, form.quantization):
+            return
+        asked = ForwardRequest(
+            request.prefix,
+            request.span,
+            request.hidden,
+            caller=Caller(caller.adapter, caller.revision_digest),
+            last_tokens=min(WINDOW_TOKENS, request.hidden.shape[1]),
+            choices=request.choices,
+            margin=math.inf,  # within a margin, one of two honest servers may take over what the other one does not
+        )
+        found = [await self._ask(accused, asked), await self._compute(asked), await self._compute(_shaken(asked, form))]
+        claimed, own, shaken = (each[0].float().numpy() for each in found)
+        limit = HonestDifferences().limit("", form, tokens=len(own))
+        if limit is None or not (np.isfinite(own).all() and np.isfinite(shaken).all()):
+            return
+        bar = max(limit.difference, _SHAKES * difference(own, shaken))
+        if compare(difference(own, claimed), bar) is Opinion.DISAGREES:
+            log.warning("...%s returns wrong results for blocks %s, as was reported", accused[-8:], request.span)
+            self._on_confirmed(report.machine)
+
+    async def _ask(self, peer: PeerId, request: ForwardRequest) -> Tensor:
         stream = await self._host.open_stream(
-            peer_id_of(report.machine), protocols.FORWARD, timeout_s=_TIMEOUT_S, max_frame_bytes=MAX_FRAME_BYTES
+            peer, protocols.FORWARD, timeout_s=_TIMEOUT_S, max_frame_bytes=MAX_FRAME_BYTES
         )
         try:
             async with asyncio.timeout(_TIMEOUT_S):
-                reply = await exchange(stream, asked)
+                return (await exchange(stream, request)).tensors[0]
         finally:
             await stream.close()
-        window = report.tokens[1] - report.tokens[0]
-        own, theirs = (each[0, -window:].float().numpy() for each in (output, reply.tensors[0]))
-        limit = HonestDifferences().limit("", form)
-        apart = difference(own, theirs)
-        if compare(apart, None if limit is None else limit.difference) is Opinion.DISAGREES:
-            log.warning("a report about blocks %s is right: that computer returns wrong results", request.span)
-            self._on_confirmed(record.hash)
+
+
+def _shaken(request: ForwardRequest, form: NumberFormat) -> ForwardRequest:
+    """Return the request with inputs that are off by the rounding of the format."""
+    error = torch.finfo(getattr(torch, form.dtype)).eps * torch.randn(request.hidden.shape)
+    return replace(request, hidden=request.hidden + (request.hidden.abs() * error).to(request.hidden.dtype))

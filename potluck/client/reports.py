@@ -15,6 +15,7 @@ from dataclasses import dataclass, replace
 from potluck.client.calls import Calls
 from potluck.client.servers import Servers
 from potluck.errors import PotluckError
+from potluck.membership.records import RecordError
 from potluck.membership.reports import WrongResults
 from potluck.p2p.network import Host
 from potluck.protocol.blocks import PeerId, Span
@@ -25,8 +26,9 @@ from potluck.tasks import BackgroundTasks
 _log = logging.getLogger(__name__)
 
 _AGAIN_S = 15.0  # between two looks for leaders' servers
-_KEPT_S = 1800.0  # how long inputs wait for one of them
-_MOST_KEPT = 4  # windows whose inputs are kept
+_KEPT_S = 1800.0  # how long inputs wait for leaders' servers
+_MOST_KEPT = 4  # windows whose inputs are kept, of at most
+_MOST_BYTES = 16 << 20
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -57,8 +59,13 @@ class Reports:
 
     def send(self, found: WrongResults, evidence: Evidence) -> None:
         """Tell the swarm what was found. The evidence follows in the background."""
-        record = b"" if self._host.members is None else self._host.members.report(found)
-        if record and self._num_kept < _MOST_KEPT:
+        members, record = self._host.members, b""
+        try:
+            record = b"" if members is None else members.report(found)
+        except RecordError as error:  # such as by a clock in 1970
+            _log.warning("a server that returned wrong results cannot be reported: %s", error)
+        is_small = evidence.request.hidden.nbytes <= _MOST_BYTES
+        if record and is_small and self._num_kept < _MOST_KEPT:
             self._num_kept += 1
             self._background.start(self._let_leaders_repeat(found.peer_id, record, evidence))
 
@@ -72,8 +79,8 @@ class Reports:
         try:
             while loop.time() < until_s:
                 for hop in self._leaders(evidence, asked):
-                    await self._let_repeat(hop, record, evidence.request)
-                    asked.add(hop.peer_id)
+                    if await self._let_repeat(hop, record, evidence.request):
+                        asked.add(hop.peer_id)
                 await asyncio.sleep(_AGAIN_S)
         finally:
             self._num_kept -= 1
@@ -88,9 +95,12 @@ class Reports:
             if is_leader and (self._audits == "on" or hop.peer_id in self._used):
                 yield hop
 
-    async def _let_repeat(self, hop: RouteHop, record: bytes, request: ForwardRequest) -> None:
+    async def _let_repeat(self, hop: RouteHop, record: bytes, request: ForwardRequest) -> bool:
+        """Return whether a leader's server repeated a window; one that is busy is asked again."""
         caller = self._calls.caller_for(hop.server.record, hop.span)
         try:
             await self._calls.compute(hop.server.record, replace(request, caller=caller, report=record))
         except PotluckError as error:
             _log.info("a leader's server did not repeat a window of blocks %s: %s", hop.span, error.message)
+            return False
+        return True

@@ -548,14 +548,16 @@ class MembersGate:
     def report(self, found: WrongResults) -> bytes:
         """Report wrong results to the swarm in the name of this node's person. Return the record.
 
-        It is empty where nobody would keep it: guests cannot report, nor can anybody report meeting points.
+        It is empty where nobody would keep it: guests cannot report, nor people on probation, nor anybody a meeting
+        point or a computer of their own.
         """
         own, machine = self._own(), public_key_of(found.peer_id)
         if own is None or own.is_guest or machine is None or self.roster.owner_of_key(machine) is None:
             return b""
         record = write_report(self.roster.swarm_key, own.key, machine, found, self.signing_key, self._clock())
-        self._keep(self.roster.take([record], self._clock()))
-        return record.data
+        new = self.roster.take([record], self._clock())
+        self._keep(new)
+        return record.data if new else b""
 
     async def compare(self, peer: PeerId, *, gives: bool = True) -> None:
         """Take what we lack, and give a member what it lacks. Raises RemoteError.

@@ -20,6 +20,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from potluck.audit.choices import WINDOW_TOKENS
 from potluck.membership.chains import SHORT, Ahead, Chain, Chains, Heads, Place
 from potluck.membership.identity import public_key_of
 from potluck.membership.records import (
@@ -57,6 +58,7 @@ _CLOCKS_S = 86_400  # how far ahead a clock may be
 _RENEWALS, _RENEWALS_S = 4, 240  # lists of machines, requests, and reports, of a person in so many seconds
 _TICKET_S = 1200  # that a ticket lives at most, as far as clocks agree
 _MAX_LOOSE = 1000
+_MAX_REPORTS_OF_ALL = 2000
 _MAX_HEARD = 50_000
 _DROPPED = b"dropped "  # before the keys of computers in `heard`, which are no people
 
@@ -249,6 +251,7 @@ class Members:
         claimed: Counter[bytes] = Counter()  # seats, and lists and requests of people
         wanted: list[Record] = []
         worthless, is_ahead = 0, False
+        self._forget_reports(now_s)
         for record in records:
             place = self._place(record, ahead, now_s)
             if place is Place.NEW and not isinstance(record.body, Entry) and not self._claim(record, claimed):
@@ -406,24 +409,47 @@ class Members:
 
     def _place_of_report(self, record: Record, report: Report, now_s: float) -> Place:
         """Return KNOWN for what another node may rightly keep, so that nobody pays for bringing it."""
+        if not report.blocks[0] < report.blocks[1] or not 0 < report.tokens[1] - report.tokens[0] <= WINDOW_TOKENS:
+            return Place.WORTHLESS
         before, author = self._reports.get((report.person, report.machine)), self.people.get(report.person)
         owner = self._owners.get(report.machine)
-        if before is not None and before.body.at_s >= report.at_s:  # type: ignore[union-attr]
+        if before is not None and _age(before) >= _age(record):
             return Place.KNOWN
-        if author is None or owner is None or owner.key == author.key or self.is_on_probation(author, now_s):
+        if author is None or owner is None or owner.key == author.key or not _may_sign(author, record):
             return Place.KNOWN
-        if record.authors[0] not in (author.key, *(machine.key for machine in author.machines)):
-            return Place.WORTHLESS
-        if now_s and not now_s - REPORT_LIVES_S < report.at_s < now_s + _CLOCKS_S:
+        if now_s and (
+            self.is_on_probation(author, now_s) or not now_s - REPORT_LIVES_S < report.at_s < now_s + _CLOCKS_S
+        ):
             return Place.KNOWN
-        return Place.NEW if self._is_due(report, now_s) else Place.WORTHLESS
+        own = self._reports_of(report.person)
+        is_displaced = before is None and len(own) == MAX_REPORTS and _age(own[0]) >= _age(record)
+        if is_displaced or (before is None and len(self._reports) >= _MAX_REPORTS_OF_ALL):
+            return Place.KNOWN
+        return Place.NEW if self._is_due(report, now_s) else Place.KNOWN
+
+    def _reports_of(self, person: bytes) -> list[Record]:
+        """Return a person's reports, the oldest first."""
+        return sorted((kept for key, kept in self._reports.items() if key[0] == person), key=_age)
 
     def _put_report(self, record: Record, report: Report) -> None:
         """Keep a report, in place of the person's oldest one if these are too many."""
+        own = self._reports_of(report.person)
+        if len(own) == MAX_REPORTS and (report.person, report.machine) not in self._reports:
+            oldest = own[0].body
+            assert isinstance(oldest, Report)
+            del self._reports[report.person, oldest.machine]
         self._reports[report.person, report.machine] = record
-        own = [(kept.body.at_s, key) for key, kept in self._reports.items() if key[0] == report.person]  # type: ignore[union-attr]
-        if len(own) > MAX_REPORTS:
-            del self._reports[min(own)[1]]
+
+    def _forget_reports(self, now_s: float) -> None:
+        """Drop old reports, and those whose author or computer is none of the swarm's any more."""
+        self._reports = {
+            key: record
+            for key, record in self._reports.items()
+            if key[0] in self.people
+            and key[1] in self._owners
+            and _may_sign(self.people[key[0]], record)
+            and record.body.at_s > now_s - REPORT_LIVES_S  # type: ignore[union-attr]
+        }
 
     def _put(self, record: Record, now_s: float) -> bool:
         place = self._place(record, {}, now_s)
@@ -472,11 +498,7 @@ class Members:
         if now_s:
             self._forget_guests(now_s)
         self._settle_people()
-        self._reports = {
-            key: record
-            for key, record in self._reports.items()
-            if key[0] in self.people and key[1] in self._owners and record.body.at_s > now_s - REPORT_LIVES_S  # type: ignore[union-attr]
-        }
+        self._forget_reports(now_s)
         heads, known = self.chains.heads, (*self.people, *self.guests)
         self.heard |= {person: int(now_s) for person in known if now_s and person not in self.heard}
         chains = [b"%b%d%b" % (key, *heads[key][:2]) for key in sorted(heads)]
@@ -616,6 +638,17 @@ class Members:
         seats = self._offers.get(invite)
         is_open = seats is not None and bool(seats.seed) and public_key(seats.seed) == invite
         return is_open and self.inviters.get(invite) == self.swarm_key
+
+
+def _may_sign(author: Person, record: Record) -> bool:
+    """Return whether a person or a computer of theirs signed a record."""
+    return record.authors[0] in (author.key, *(machine.key for machine in author.machines))
+
+
+def _age(record: Record) -> tuple[int, bytes]:
+    """Return what puts reports of one person in order."""
+    assert isinstance(record.body, Report)
+    return record.body.at_s, record.hash
 
 
 def _first_of_chains(records: Sequence[Record]) -> list[Record]:

@@ -333,8 +333,16 @@
         <translation>Potluck rechnet hier langsam: {why}. So lässt es sich beheben: {advice}</translation>
     </message>
     <message>
+        <source>This computer returned wrong results: found by {number} people</source>
+        <translation>Dieser Computer hat falsche Ergebnisse geliefert: bemerkt von {number} Leuten</translation>
+    </message>
+    <message>
         <source>This computer returned wrong results: found by {name}</source>
         <translation>Dieser Computer hat falsche Ergebnisse geliefert: bemerkt von {name}</translation>
+    </message>
+    <message>
+        <source>{who}&apos;s {what} returned wrong results: found by {number} people</source>
+        <translation>{what} von {who} hat falsche Ergebnisse geliefert: bemerkt von {number} Leuten</translation>
     </message>
     <message>
         <source>{who}&apos;s {what} returned wrong results: found by {name}</source>
@@ -3058,6 +3066,10 @@
         <translation>{name} hat keinen Computer namens {what}</translation>
     </message>
     <message>
+        <source>{name} has several computers named {what}</source>
+        <translation>{name} hat mehrere Computer namens {what}</translation>
+    </message>
+    <message>
         <source>there are: {what}</source>
         <translation>es gibt: {what}</translation>
     </message>
@@ -3308,6 +3320,10 @@
     <message>
         <source>use one of their ids: {what}</source>
         <translation>nimm eine ihrer Kennungen: {what}</translation>
+    </message>
+    <message>
+        <source>use a peer id: {what}</source>
+        <translation>nimm eine Peer-ID: {what}</translation>
     </message>
     <message>
         <source>there is no invite {what}</source>
@@ -6228,6 +6244,10 @@
     <message>
         <source>Found by {people}, confirmed by your server.</source>
         <translation>Bemerkt von {people}, von deinem Server bestätigt.</translation>
+    </message>
+    <message>
+        <source>Found by {people}, not confirmed by your server.</source>
+        <translation>Bemerkt von {people}, von deinem Server nicht bestätigt.</translation>
     </message>
     <message>
         <source>Its memory was damaged: test it, and that of the graphics card.</source>

@@ -333,8 +333,16 @@
         <translation>Potluck calcula con lentitud aquí: {why}. Para arreglarlo: {advice}</translation>
     </message>
     <message>
+        <source>This computer returned wrong results: found by {number} people</source>
+        <translation>Este equipo devolvió resultados incorrectos: lo detectaron {number} personas</translation>
+    </message>
+    <message>
         <source>This computer returned wrong results: found by {name}</source>
         <translation>Este equipo devolvió resultados incorrectos: lo detectó {name}</translation>
+    </message>
+    <message>
+        <source>{who}&apos;s {what} returned wrong results: found by {number} people</source>
+        <translation>{what} de {who} devolvió resultados incorrectos: lo detectaron {number} personas</translation>
     </message>
     <message>
         <source>{who}&apos;s {what} returned wrong results: found by {name}</source>
@@ -3058,6 +3066,10 @@
         <translation>{name} no tiene ningún ordenador llamado {what}</translation>
     </message>
     <message>
+        <source>{name} has several computers named {what}</source>
+        <translation>{name} tiene varios equipos llamados {what}</translation>
+    </message>
+    <message>
         <source>there are: {what}</source>
         <translation>hay: {what}</translation>
     </message>
@@ -3308,6 +3320,10 @@
     <message>
         <source>use one of their ids: {what}</source>
         <translation>usa uno de sus identificadores: {what}</translation>
+    </message>
+    <message>
+        <source>use a peer id: {what}</source>
+        <translation>usa un identificador de par: {what}</translation>
     </message>
     <message>
         <source>there is no invite {what}</source>
@@ -6228,6 +6244,10 @@
     <message>
         <source>Found by {people}, confirmed by your server.</source>
         <translation>Detectado por {people}, confirmado por tu servidor.</translation>
+    </message>
+    <message>
+        <source>Found by {people}, not confirmed by your server.</source>
+        <translation>Detectado por {people}, no confirmado por tu servidor.</translation>
     </message>
     <message>
         <source>Its memory was damaged: test it, and that of the graphics card.</source>

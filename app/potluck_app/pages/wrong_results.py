@@ -52,12 +52,15 @@ class WrongResultsCard(Card):
         dismiss = Button(self.tr("Dismiss"), style="quiet")
         dismiss.setAccessibleName(self.tr("Dismiss the reports about {name}").format(name=whose))
         dismiss.clicked.connect(lambda: self._dismiss(each))
-        return Row(title, self._help(each), holder(row(*buttons, dismiss)))
+        return Row(title, self._help(each, found), holder(row(*buttons, dismiss)))
 
-    def _help(self, each: WrongResults) -> str:
-        said = self.tr("Found by {people}.").format(people=named(each.found_by, 0))
+    def _help(self, each: WrongResults, found: MembersList) -> str:
+        said = self.tr("Found by {people}.")
         if each.is_confirmed:
-            said = self.tr("Found by {people}, confirmed by your server.").format(people=named(each.found_by, 0))
+            said = self.tr("Found by {people}, confirmed by your server.")
+        elif found.may_lead and not each.is_here:
+            said = self.tr("Found by {people}, not confirmed by your server.")
+        said = said.format(people=named(each.found_by, 0))
         return f"{said} {self._checked(each)}" if each.is_here else said
 
     def _checked(self, each: WrongResults) -> str:

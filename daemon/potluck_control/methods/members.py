@@ -85,7 +85,7 @@ class WrongResults:
         found_by: names of the people who report it.
         is_confirmed: this computer's own server repeated such a piece of work, and the other one was wrong again.
         is_here: it is this computer.
-        checked_at: when this computer loaded its weights anew for that reason; None: not yet, or it is another one.
+        checked_at: when this computer reloaded its weights for that reason; None: not yet, or it is another one.
         damaged: the weights that were damaged in its memory then; empty: none.
     """
 

@@ -35,10 +35,18 @@ class Pause:
 
 @dataclass(frozen=True, slots=True)
 class Examination:
-    """The engine loaded its weights anew because of reports. `damaged`: see `engine_messages.Examined`."""
+    """The engine reloaded its weights because of reports. `damaged`: see `engine_messages.Examined`."""
 
     at: float
     damaged: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Since:
+    """Something that holds since a time."""
+
+    what: str
+    at: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,8 +59,8 @@ class RememberedState:
     swarm: SwarmStatus | None = None
     port: int = 0  # the engine's, chosen once so that invites stay good; 0: not chosen yet
     questions: tuple[ProgramQuestion, ...] = ()  # all that were ever asked
-    confirmed_reports: tuple[str, ...] = ()  # of wrong results, by hash in hexadecimal
-    dismissed_reports: tuple[str, ...] = ()  # likewise
+    confirmed: tuple[Since, ...] = ()  # peer ids of computers that this one's server found to return wrong results
+    dismissed: tuple[Since, ...] = ()  # whose reports about which computer the user has dismissed
     examination: Examination | None = None  # the last one
     codes_shown: tuple[str, ...] = ()  # keys of swarms whose recovery code was shown here, in hexadecimal
 

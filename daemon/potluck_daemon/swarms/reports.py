@@ -1,6 +1,7 @@
-"""What this computer makes of members' reports about wrong results: which ones it confirmed, and which are dismissed.
+"""What this computer makes of members' reports about wrong results: what its server confirmed, and its user dismissed.
 
-Leaders see reports about everybody, others those about their own computers. A report changes nothing by itself.
+Leaders see reports about everybody, others those about their own computers. A report changes nothing by itself, and
+after thirty days all is forgotten.
 """
 
 from __future__ import annotations
@@ -13,13 +14,13 @@ from potluck_control.engine_messages import Confirmed, Examined
 from potluck_control.methods.members import WrongResults
 
 from potluck.membership.identity import peer_id_of
-from potluck.membership.members import Members, Person
+from potluck.membership.members import REPORT_LIVES_S, Members, Person
 from potluck.membership.membership import Membership
-from potluck.membership.records import Machine, Record, Report
-from potluck_daemon.settings.state import Examination, StateFile
+from potluck.membership.records import Machine, Report
+from potluck_daemon.settings.state import Examination, Since, StateFile
 
 ID_LETTERS = 8  # of a person's id that are shown
-_MAX_KEPT = 500  # reports that were confirmed, or dismissed, here
+_MAX_KEPT = 2000
 
 
 class ReportBook:
@@ -34,7 +35,7 @@ class ReportBook:
     def known(self) -> object:
         """Return what the list of reports depends on, besides the membership."""
         state = self._memory.state
-        return state.confirmed_reports, state.dismissed_reports, state.examination
+        return state.confirmed, state.dismissed, state.examination
 
     def hear(self, message: Confirmed | Examined) -> None:
         """Remember what the engine found out."""
@@ -42,14 +43,15 @@ class ReportBook:
         if isinstance(message, Examined):
             self._memory.state = replace(state, examination=Examination(time.time(), message.damaged))
         else:
-            self._memory.state = replace(state, confirmed_reports=_with(state.confirmed_reports, [message.report]))
+            self._memory.state = replace(state, confirmed=_with(state.confirmed, [message.peer_id]))
         self._memory.try_to_save()
 
     def dismiss(self, members: Members, machine: bytes) -> bool:
-        """Hide what was reported about a computer so far. Return whether there was anything."""
-        hidden = [record.hash.hex() for record in self._shown(members) if _report(record).machine == machine]
-        state = self._memory.state
-        self._memory.state = replace(state, dismissed_reports=_with(state.dismissed_reports, hidden))
+        """Hide what these people report about a computer. Return whether there was anything."""
+        hidden = [_who_and_what(report) for report in self._shown(members) if report.machine == machine]
+        state, peer_id = self._memory.state, peer_id_of(machine)
+        confirmed = tuple(each for each in state.confirmed if each.what != peer_id)
+        self._memory.state = replace(state, confirmed=confirmed, dismissed=_with(state.dismissed, hidden))
         self._memory.try_to_save()
         return bool(hidden)
 
@@ -57,47 +59,53 @@ class ReportBook:
         """Return the computers that this user should know of: a leader those of all, others their own ones."""
         you = membership.person(members)
         may_lead = membership.founder_seed is not None or (you is not None and you.may_lead)
-        by_machine: dict[bytes, list[Record]] = {}
-        for record in self._shown(members):
-            by_machine.setdefault(_report(record).machine, []).append(record)
-        for key, records in by_machine.items():
+        by_machine: dict[bytes, list[Report]] = {}
+        for report in self._shown(members):
+            by_machine.setdefault(report.machine, []).append(report)
+        for key, reports in by_machine.items():
             owner = members.owner_of_key(key)
             if owner is not None and (may_lead or owner == you):
-                yield self._wrong_results(owner, _machine(owner, key), records, members)
+                yield self._wrong_results(owner, _machine(owner, key), reports, members)
 
-    def _shown(self, members: Members) -> Iterable[Record]:
-        dismissed = set(self._memory.state.dismissed_reports)
-        return [record for record in members.reports if record.hash.hex() not in dismissed]
+    def _shown(self, members: Members) -> Iterable[Report]:
+        dismissed = {each.what for each in _recent(self._memory.state.dismissed)}
+        reports = [record.body for record in members.reports if isinstance(record.body, Report)]
+        oldest = time.time() - REPORT_LIVES_S
+        return [each for each in reports if each.at_s > oldest and _who_and_what(each) not in dismissed]
 
     def _wrong_results(
-        self, owner: Person, machine: Machine, records: Sequence[Record], members: Members
+        self, owner: Person, machine: Machine, reports: Sequence[Report], members: Members
     ) -> WrongResults:
-        people = [members.people[_report(record).person] for record in records]
-        confirmed, examination = set(self._memory.state.confirmed_reports), None
+        state, peer_id = self._memory.state, peer_id_of(machine.key)
         is_here = machine.key == self._own_key()
-        if is_here:
-            examination = self._memory.state.examination
+        examination = state.examination if is_here else None
+        if examination is not None and examination.at < min(report.at_s for report in reports):
+            examination = None  # it was about others
         return WrongResults(
             owner.id[:ID_LETTERS],
             owner.name,
             machine.name,
-            peer_id_of(machine.key),
-            found_by=tuple(sorted(person.name for person in people)),
-            is_confirmed=any(record.hash.hex() in confirmed for record in records),
+            peer_id,
+            found_by=tuple(sorted(members.people[report.person].name for report in reports)),
+            is_confirmed=any(each.what == peer_id for each in _recent(state.confirmed)),
             is_here=is_here,
             checked_at=None if examination is None else examination.at,
             damaged="" if examination is None else examination.damaged,
         )
 
 
-def _report(record: Record) -> Report:
-    assert isinstance(record.body, Report)
-    return record.body
+def _who_and_what(report: Report) -> str:
+    return f"{report.person.hex()} {report.machine.hex()}"
 
 
 def _machine(owner: Person, key: bytes) -> Machine:
     return next(machine for machine in owner.machines if machine.key == key)
 
 
-def _with(kept: tuple[str, ...], new: Iterable[str]) -> tuple[str, ...]:
-    return tuple(dict.fromkeys((*kept, *new)))[-_MAX_KEPT:]
+def _recent(kept: Iterable[Since]) -> Iterable[Since]:
+    return [each for each in kept if each.at > time.time() - REPORT_LIVES_S]
+
+
+def _with(kept: Iterable[Since], new: Sequence[str]) -> tuple[Since, ...]:
+    others = [each for each in _recent(kept) if each.what not in new]
+    return (*others, *(Since(what, time.time()) for what in new))[-_MAX_KEPT:]

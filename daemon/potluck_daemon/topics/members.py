@@ -28,6 +28,7 @@ from potluck.membership.leadership import (
 from potluck.membership.members import Members, Person
 from potluck.membership.membership import Membership
 from potluck.membership.records import Choose, Confirm, Content, EndInvite, Machine, Rank, Record, Remove, Seats
+from potluck.tasks import BackgroundTasks
 from potluck_daemon.configuration import Configuration
 from potluck_daemon.settings.state import StateFile
 from potluck_daemon.supervisor.supervisor import Supervisor
@@ -37,6 +38,7 @@ from potluck_daemon.topics.topic import Topic, answers
 
 log = logging.getLogger(__name__)
 
+_RENOTICE_S = 3600  # reports grow old
 _RELIST_S = 60  # somebody's probation, or the time of a computer that asks, may have ended
 _RANKS = {Rank.ADMIN: "an admin", Rank.ENROLLER: "an enroller", Rank.MEMBER: "an ordinary member"}
 _Decide = Callable[[Membership, Members], Sequence[Content]]
@@ -57,6 +59,7 @@ class MembersTopic(Topic):
         self._memory = memory
         self._book = book
         self._notice: tuple[object, str | None] = None, None  # with what it was made of
+        self._background = BackgroundTasks()
         self._listed: tuple[tuple[object, ...], methods.MembersList] | None = None  # with what it was made of
 
     @answers(methods.LIST)
@@ -127,9 +130,18 @@ class MembersTopic(Topic):
 
     def tick(self, now: float) -> None:
         membership = self._configuration.membership
-        known = None if membership is None else (membership.reports, membership.founder_seed, self._book.known)
+        of = None if membership is None else (membership.reports, membership.founder_seed)
+        known = of, self._book.known, int(now // _RENOTICE_S)
         if known != self._notice[0]:
-            self._notice = known, None if membership is None else _notice(membership, self._book)
+            self._notice = known, self._notice[1]
+            self._background.start(self._notice_anew(membership))
+
+    async def _notice_anew(self, membership: Membership | None) -> None:
+        found = None if membership is None else await asyncio.to_thread(_notice, membership, self._book)
+        self._notice = self._notice[0], found
+
+    async def close(self) -> None:
+        await self._background.cancel()
 
     @property
     def notice(self) -> str | None:
@@ -230,12 +242,15 @@ def find_person(members: Members, name: str) -> Person:
 
 
 def _find_machine(person: Person, wanted: str) -> Machine:
-    """Return a person's computer by name or peer id. Raises UsageError."""
-    machine = next((each for each in person.machines if wanted in (each.name, peer_id_of(each.key))), None)
-    if machine is None:
+    """Return a person's computer by name or peer id. Raises UsageError for none and for several."""
+    found = [each for each in person.machines if wanted in (each.name, peer_id_of(each.key))]
+    if not found:
         known = ", ".join(each.name for each in person.machines) or "none"
         raise UsageError(f"{person.name} has no computer named {wanted}", hint=f"there are: {known}")
-    return machine
+    if len(found) > 1:
+        ids = ", ".join(peer_id_of(each.key) for each in found)
+        raise UsageError(f"{person.name} has several computers named {wanted}", hint=f"use a peer id: {ids}")
+    return found[0]
 
 
 def _notice(membership: Membership, book: ReportBook) -> str | None:
@@ -247,7 +262,8 @@ def _notice(membership: Membership, book: ReportBook) -> str | None:
         return None
     first = found[0]
     whose = "This computer" if first.is_here else f"{first.name}'s {first.machine}"
-    return f"{whose} returned wrong results: found by {', '.join(first.found_by)}"
+    people = first.found_by[0] if len(first.found_by) == 1 else f"{len(first.found_by)} people"
+    return f"{whose} returned wrong results: found by {people}"
 
 
 def _ways_back(members: Members, person: Person) -> str:

@@ -407,7 +407,7 @@ WRONG = WrongResults("bb22bb22", "Bob", "tower", "12D3KooWbob", ("Cem", "Dora"))
 def test_wrong_results_are_shown_with_who_found_them_and_a_leader_removes_or_dismisses() -> None:
     page, link = page_of(replace(FOUNDER, wrong_results=(WRONG,)))
     assert "Bob's tower returned wrong results" in shown(page)
-    assert "Found by Cem and Dora." in shown(page)
+    assert "Found by Cem and Dora, not confirmed by your server." in shown(page)
     link.answers["members.list"] = replace(FOUNDER, wrong_results=(replace(WRONG, is_confirmed=True),))
     page.refresh()
     assert "Found by Cem and Dora, confirmed by your server." in shown(page)

@@ -62,18 +62,18 @@ def daemon(monkeypatch: pytest.MonkeyPatch) -> Callable[..., Daemon]:
 def test_wrong_results_are_listed_with_what_to_do_about_them(
     daemon: Callable[..., Daemon], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    bob = methods.WrongResults("bb22bb22", "Bob", "old tower", "12D3KooWbob", ("Cem", "Dora"), is_confirmed=True)
+    bob = methods.WrongResults("bb22bb22", "Bob", "old tower", "12D3KooWbob", (*"CDEFG",), is_confirmed=True)
     own = methods.WrongResults("aa11aa11", "Ana", "desktop", "12D3KooWana", ("Eve",), is_here=True)
     checked = replace(own, checked_at=1.0, damaged="mlp.weight")
     made = daemon(members__list=replace(PEOPLE, wrong_results=(bob, own, checked)), members__dismiss=DONE)
     assert main(["members"]) == 0
     said = capsys.readouterr().out
     for words in (
-        "Bob's old tower returned wrong results: found by 2 people (Cem, Dora), confirmed here.",
+        "Bob's old tower returned wrong results: found by 5 people (C, D, E and 2 others), confirmed here.",
         "potluck members remove Bob --machine 'old tower'",
         "potluck members dismiss Bob --machine 'old tower'",
         "This computer returned wrong results: found by Eve.",
-        "Its weights have not been loaded anew since.",
+        "It has not reloaded its weights since.",
         "Weights were damaged in its memory",
         "potluck pause",
     ):

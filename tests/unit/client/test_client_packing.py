@@ -198,8 +198,9 @@ def test_an_auditor_gets_packed_what_the_session_sent_packed(
     with world("0:4", "0:4", config=PACKED, **ERROR) as there:
         there.model.generate(prompt(tokens=40), **GREEDY)
         there.client.run(there.client.audits._background.wait())
-        assert there.model.audits().audited == 1
+        assert there.model.audits().audited >= 1  # the last tokens, too, if the auditor is done with the window before
         assert not there.model.audits().wrong
-    (audit,) = called
-    assert audit.packed is not None
-    assert not audit.packs, "its answer is compared as it was computed"
+    assert called
+    for audit in called:
+        assert audit.packed is not None
+        assert not audit.packs, "its answer is compared as it was computed"

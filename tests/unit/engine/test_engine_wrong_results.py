@@ -1,5 +1,6 @@
 """A leader's engine finds out by itself whether a report of wrong results is right."""
 
+import asyncio
 from collections.abc import AsyncIterator, Callable
 from dataclasses import replace
 from types import SimpleNamespace
@@ -8,14 +9,16 @@ from typing import Any
 import pytest
 import torch
 from helpers.members import NOW_S, World, invited, joined, person
-from potluck_engine.wrong_results import Trials, reports_in
+from potluck_engine.wrong_results import Rechecks, reports_in
 from torch import Tensor
 
+from potluck.audit import WINDOW_TOKENS
 from potluck.membership.gate import MembersGate
 from potluck.membership.identity import Identity
 from potluck.membership.records import Record, read_record
 from potluck.membership.reports import WrongResults, write_report
-from potluck.protocol.blocks import Span
+from potluck.protocol.blocks import PeerId, Span
+from potluck.protocol.codes import RemoteError
 from potluck.protocol.messages import ForwardRequest, TensorReply
 from potluck.protocol.records import NumberFormat
 from potluck.wire.calls import RequestJoiner
@@ -42,7 +45,9 @@ class Accused:
             request = self._joiner.request()
             assert isinstance(request, ForwardRequest)
             self.asked.append(request)
-            frames = self._joiner.encode_reply(TensorReply((self._answer(request.hidden),)))
+            assert request.last_tokens is not None
+            output = self._answer(request.hidden)[:, -request.last_tokens :].contiguous()
+            frames = self._joiner.encode_reply(TensorReply((output,)))
             self._reply = [b"".join(map(bytes, frame)) for frame in frames]
 
     async def receive(self) -> bytes | None:
@@ -68,23 +73,39 @@ def reported(there: World, by: Identity, machine: Identity) -> Record:
     return read_record(there.nodes[by.peer_id].report(found))
 
 
-async def confirmed(gate: MembersGate, record: bytes, accused: Accused, **request: Any) -> list[bytes]:
-    """Return what an engine with this gate confirms after it was given the inputs of a report."""
+async def confirmed(
+    gate: MembersGate,
+    record: bytes,
+    accused: Accused,
+    compute: Callable[[Tensor], Tensor] = lambda hidden: 2 * hidden,
+    form: NumberFormat = FLOAT32,
+    by: Identity = BOB,
+    **request: Any,
+) -> list[bytes]:
+    """Return which computers an engine with this gate confirms after `by` gave it the inputs of a report."""
     found: list[bytes] = []
+
+    async def computed(asked: ForwardRequest) -> Tensor:
+        assert asked.last_tokens is not None
+        return compute(asked.hidden)[:, -asked.last_tokens :]
+
+    async def format_of(_: object) -> NumberFormat:
+        return form
 
     async def open_stream(*_: object, **__: object) -> Accused:
         return accused
 
-    trials = Trials(SimpleNamespace(members=gate, open_stream=open_stream), found.append)  # type: ignore[arg-type]
+    host: Any = SimpleNamespace(members=gate, open_stream=open_stream)
+    rechecks = Rechecks(host, computed, format_of, found.append)
     for _ in range(2):  # the second time changes nothing
-        trials.hear(ForwardRequest("p", SPAN, HIDDEN, report=record, **request), 2 * HIDDEN, FLOAT32)
-        await trials._background.wait()
+        rechecks.hear(ForwardRequest("p", SPAN, HIDDEN, report=record, **request), PeerId(by.peer_id), FLOAT32)
+        await rechecks._background.wait()
     return found
 
 
 async def test_a_computer_that_is_wrong_again_is_confirmed_once(there: World) -> None:
     record, liar = reported(there, BOB, EVE), Accused(lambda hidden: 2.1 * hidden)
-    assert await confirmed(there.nodes[ANA.peer_id], record.data, liar) == [record.hash]
+    assert await confirmed(there.nodes[ANA.peer_id], record.data, liar) == [EVE.public_key]
     assert len(liar.asked) == 1
     assert liar.asked[0].report == b""
     assert reports_in([record.data], EVE.public_key)
@@ -98,6 +119,57 @@ async def test_invented_reports_are_not_confirmed_and_ordinary_members_try_nobod
     nobody = Accused(lambda hidden: 2.1 * hidden)
     assert await confirmed(there.nodes[BOB.peer_id], record.data, nobody) == []
     assert nobody.asked == []
+
+
+async def test_another_number_format_says_nothing_and_asks_nobody(there: World) -> None:
+    record, other = reported(there, BOB, EVE), Accused(lambda hidden: 2.1 * hidden)
+    form = NumberFormat("bfloat16")
+    assert await confirmed(there.nodes[ANA.peer_id], record.data, other, form=form) == []
+    assert other.asked == []
+
+
+async def test_inputs_that_make_honest_servers_differ_confirm_nothing(there: World) -> None:
+    def sensitive(hidden: Tensor) -> Tensor:
+        return hidden + 1e7 * (hidden - HIDDEN)
+
+    record, honest = reported(there, BOB, EVE), Accused(lambda hidden: 1.5 * hidden)
+    assert await confirmed(there.nodes[ANA.peer_id], record.data, honest, sensitive) == []
+    assert len(honest.asked) == 1
+
+
+async def test_an_answer_is_asked_for_as_it_is_computed_whatever_the_reporter_wants(there: World) -> None:
+    record, honest = reported(there, BOB, EVE), Accused(lambda hidden: 2 * hidden)
+    wanted = {"packs": True, "last_tokens": 1, "choices": torch.zeros((TOKENS, 4, 2), dtype=torch.int16), "margin": 0.1}
+    assert await confirmed(there.nodes[ANA.peer_id], record.data, honest, **wanted) == []
+    (asked,) = honest.asked
+    assert (asked.packs, asked.last_tokens) == (False, WINDOW_TOKENS)
+    assert asked.margin > 1e20  # or one of two honest servers might take over a choice that the other one does not
+
+
+async def test_only_whoever_reports_has_a_computer_rechecked(there: World) -> None:
+    record, liar = reported(there, BOB, EVE), Accused(lambda hidden: 2.1 * hidden)
+    assert await confirmed(there.nodes[ANA.peer_id], record.data, liar, by=EVE) == []
+    assert await confirmed(there.nodes[ANA.peer_id], record.data, liar, by=CEM) == []
+    assert liar.asked == []
+
+
+async def test_one_computer_is_rechecked_at_a_time(there: World) -> None:
+    first, second = reported(there, BOB, EVE), reported(there, EVE, BOB)
+    started: list[object] = []
+
+    async def format_of(peer: object) -> None:
+        started.append(peer)
+        await asyncio.sleep(0)
+
+    host: Any = SimpleNamespace(members=there.nodes[ANA.peer_id])
+    rechecks = Rechecks(host, lambda _: pytest.fail("computed"), format_of, lambda _: None)
+    rechecks.hear(ForwardRequest("p", SPAN, HIDDEN, report=first.data), PeerId(BOB.peer_id), FLOAT32)
+    with pytest.raises(RemoteError, match="rechecked"):
+        rechecks.hear(ForwardRequest("p", SPAN, HIDDEN, report=second.data), PeerId(EVE.peer_id), FLOAT32)
+    await rechecks._background.wait()
+    rechecks.hear(ForwardRequest("p", SPAN, HIDDEN, report=second.data), PeerId(EVE.peer_id), FLOAT32)
+    await rechecks._background.wait()
+    assert started == [EVE.peer_id, BOB.peer_id]
 
 
 async def test_what_is_no_report_of_these_blocks_asks_nobody(there: World) -> None:
