@@ -40,7 +40,7 @@ from potluck.membership.gate import OnNews, ignore_news
 from potluck.membership.identity import peer_id_of
 from potluck.p2p.config import OnMet, ignore_leader, ignore_met
 from potluck.protocol.blocks import Span
-from potluck.protocol.records import LiveServer
+from potluck.protocol.records import LiveServer, ServerState
 from potluck.tasks import BackgroundTasks, cancel_and_wait
 from potluck_engine.announcing import Announcements
 from potluck_engine.block_loader import BlockLoader
@@ -407,11 +407,13 @@ class Engine:
         """Reload the weights if others serve the blocks meanwhile: computers that are reported together take turns."""
         await asyncio.sleep(random.uniform(0.0, _EXAMINE_DELAY_S))
         try:
-            others = (await self.node.directory.fetch()).servers
-            span = self._in_service().state.blocks.span
-            covered = {block for each in others if each.peer_id != self.node.peer_id for block in each.span}
+            span, servers = self._in_service().state.blocks.span, (await self.node.directory.fetch()).servers
+            online = [each for each in servers if each.heartbeat.state is ServerState.ONLINE]
+            covered = {block for each in online if each.peer_id != self.node.peer_id for block in each.span}
             if all(block in covered for block in span):
                 await self._examine()
+            else:
+                self._examined_s = -math.inf  # the next report tries again
         except PotluckError as error:
             log.warning("the weights could not be reloaded: %s", error.message)
         except Exception as error:  # such as no memory left: another process begins afresh

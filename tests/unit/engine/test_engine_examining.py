@@ -1,0 +1,73 @@
+"""An engine that others report reloads its weights: once for each report, and while somebody else serves the blocks."""
+
+import math
+import time
+from pathlib import Path
+
+import pytest
+from helpers.client_world import World, world
+from helpers.fake_network import FakeHost
+from helpers.golden import CHECKPOINT
+from potluck_control.engine_messages import Examined
+from potluck_control.launch_spec import LaunchSpec
+from potluck_engine.server import Engine
+
+from potluck.membership.identity import Identity
+from potluck.membership.membership import Membership
+from potluck.membership.reports import WrongResults, write_report
+from potluck.p2p.config import HostConfig
+from potluck.protocol.blocks import Span
+
+SPAN = Span(2, 4)
+
+
+@pytest.fixture(autouse=True)
+def _at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("potluck_engine.server._EXAMINE_DELAY_S", 0.0)
+
+
+async def start_engine(there: World, folder: Path, events: list[object]) -> Engine:
+    async def start_host(_: HostConfig) -> FakeHost:
+        return there.network.start()
+
+    config = LaunchSpec(Membership(there.swarm), str(CHECKPOINT), folder, str(SPAN))
+    engine = Engine(config, events.append, start_host=start_host)
+    await engine.start()
+    return engine
+
+
+async def report(engine: Engine, at_s: float) -> None:
+    """Tell an engine that somebody reports it, and wait until it has done what follows from that."""
+    reporter, own = Identity.generate(), engine.node.host.identity.public_key
+    found = WrongResults(engine.node.peer_id, (2, 4), (0, 32), (), 0.5, 0.002)
+    record = write_report(bytes(32), reporter.public_key, own, found, reporter.private_key, at_s)
+    for _ in range(2):  # a node tells its engine all that it knows now and then
+        engine._hear_news([record.data])
+        await engine._background.wait()
+        if engine._examined_s > -math.inf:
+            engine._examined_s = -1e9  # long ago
+
+
+def test_a_report_makes_an_engine_reload_its_weights_once(tmp_path: Path) -> None:
+    with world("0:4") as there:
+        events: list[object] = []
+        engine = there.client.run(start_engine(there, tmp_path, events))
+        there.client.run(report(engine, time.time()))
+        assert [each for each in events if isinstance(each, Examined)] == [Examined("")]
+        there.client.run(report(engine, time.time() + 1))
+        assert len([each for each in events if isinstance(each, Examined)]) == 2
+        there.client.run(engine.stop())
+
+
+def test_nobody_leaves_blocks_without_a_server_because_of_a_report(tmp_path: Path) -> None:
+    with world("0:2") as there:
+        events: list[object] = []
+        engine = there.client.run(start_engine(there, tmp_path, events))
+        there.client.run(report(engine, time.time()))
+        assert not [each for each in events if isinstance(each, Examined)]
+        another: list[object] = []
+        other = there.client.run(start_engine(there, tmp_path / "other", another))
+        there.client.run(report(engine, time.time() + 1))
+        assert [each for each in events if isinstance(each, Examined)] == [Examined("")]
+        for each in (engine, other):
+            there.client.run(each.stop())
