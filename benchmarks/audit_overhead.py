@@ -1,15 +1,14 @@
 """What audits cost all who take part: `audit_overhead`.
 
-Three people serve the same blocks. One client has windows audited as it is usual for servers with a record, the other
-one has none audited. They take turns. Compared is the CPU time of all processes, with p2pd; the worse of a model
-without experts and one with them counts.
+Three people serve the same blocks. A client has windows audited as it is usual for servers with a record, and none, in
+turns. All answers come from the founder's server, because servers differ by more than audits cost. Compared is the CPU
+time of all processes, with p2pd; the worse of a model without experts and one with them counts.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from contextlib import AbstractContextManager, ExitStack
-from typing import Any
 from unittest.mock import patch
 
 from potluck_gateway.completion import Options, complete
@@ -20,7 +19,9 @@ from benchmarks.loops import PROMPT_TOKENS, cpu_ratio, generate, prompt, swarm_m
 from benchmarks.models import checkpoint
 from potluck.audit import CLEAN_AUDITS, WINDOW_TOKENS, audit_chance
 from potluck.client import ClientConfig
-from potluck.protocol.blocks import Span
+from potluck.client.servers import Servers
+from potluck.protocol.blocks import PeerId, Span
+from potluck.routing import Needs, Route
 
 _HIDDEN, _NUM_BLOCKS = 512, 4
 _NUM_EXPERTS, _CHOICES = 8, 2
@@ -34,7 +35,7 @@ _BYTES_REACH = 0.0035  # three thousandths, rounded
 
 
 def audit_overhead(soak: bool) -> Measured:
-    found = [_overhead(100 if soak else 20, experts) for experts in (0, _NUM_EXPERTS)]
+    found = [_overhead(100 if soak else 18, experts) for experts in (0, _NUM_EXPERTS)]
     worst = max(found, key=lambda each: each.value)
     detail = {
         name: each.detail | {"ratio": round(each.value, 4)}
@@ -49,23 +50,26 @@ def _overhead(pairs: int, num_experts: int) -> Measured:
         swarm = stack.enter_context(LocalSwarm(folder, [whole]))
         for person in _PEOPLE:
             swarm.join(person)
-        for engine in [swarm.add_engine_of(person, whole) for person in _PEOPLE]:
+        others = [swarm.add_engine_of(person, whole) for person in _PEOPLE]
+        for engine in others:
             engine.wait_online()
-        audited, plain = (
-            stack.enter_context(swarm_model(swarm, folder, ClientConfig(audits=audits))) for audits in ("on", "off")
-        )
+        model = stack.enter_context(swarm_model(swarm, folder))
+        audits = model._client.audits
+        stack.enter_context(_avoiding(model._client.servers, {engine.peer_id for engine in others}))
         with _chances(lambda *_: 1.0):
             for number in range(_WARMING):
                 windows = prompt(number, tokens=2 * WINDOW_TOKENS)
-                complete(audited, windows, Options(1, min_new_tokens=1), lambda _: None)
+                complete(model, windows, Options(1, min_new_tokens=1), lambda _: None)
         stack.enter_context(_chances(lambda _, window: audit_chance(CLEAN_AUDITS, window)))
-        before = audited.audits().audited
+        before = model.audits().audited
 
-        def answer(model: Any) -> None:
-            generate(model, _TOKENS)
+        def answer(choice: str) -> None:
+            with patch.object(audits, "_config", ClientConfig(audits=choice)):
+                generate(model, _TOKENS)
+                model._client.run(audits._background.wait())
 
-        value, upper, ms = cpu_ratio([audited, plain], pairs, answer, turns=_TURNS)
-        report = audited.audits()
+        value, upper, ms = cpu_ratio(["on", "off"], pairs, answer, turns=_TURNS)
+        report = model.audits()
     share = _bytes_share(num_experts)
     detail = {
         "upper_end": round(upper, 4),
@@ -92,6 +96,16 @@ def _bytes_share(num_experts: int) -> float:
         spent += chance * (stop * (a_token + choices) + (stop - start) * a_token)
         start = stop
     return spent / (2 * total * a_token)
+
+
+def _avoiding(servers: Servers, peers: set[PeerId]) -> AbstractContextManager[object]:
+    """Have sessions go elsewhere; audits may still ask these peers."""
+    draw = servers._draw
+
+    def draw_others(span: Span, needs: Needs, unwanted: Collection[PeerId], *, draws: int) -> list[Route]:
+        return draw(span, needs, {*unwanted, *peers}, draws=draws)
+
+    return patch.object(servers, "_draw", draw_others)
 
 
 def _chances(chance: Callable[[int, range], float]) -> AbstractContextManager[object]:
