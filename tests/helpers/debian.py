@@ -26,7 +26,17 @@ PYTHONS = {"bookworm": "3.11", "trixie": "3.13"}
 _PACKAGES = "systemd,systemd-sysv,dbus,dbus-user-session,libpam-systemd,procps,python3,util-linux"
 _BOOT_TIMEOUT_S = 300.0
 _READY = "/run/ready-for-tests"
-_GUARD = '"$@" </dev/null & read _; pkill -KILL -P $!; kill -KILL $! 2>/dev/null'
+_GUARD = """
+mkdir -p $CONTROL_GROUPS
+sh -c 'for group in $CONTROL_GROUPS; do echo 0 > $group/cgroup.procs; done; exec "$@"' join "$@" </dev/null &
+read _
+pkill -KILL -P $!
+kill -KILL $! 2>/dev/null
+for _ in 1 2 3 4 5; do
+    find $CONTROL_GROUPS -depth -type d -exec rmdir {} + && break
+    sleep 0.2  # its processes are still ending
+done
+"""
 _numbers = itertools.count(1)
 
 
@@ -49,6 +59,21 @@ def alone(name: str) -> Iterator[None]:
     with (CACHE / f"{name}.lock").open("w") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
         yield
+
+
+def _control_groups() -> Iterator[Path]:
+    """Yield the folders of this process's control groups that a systemd within a container would use, too.
+
+    Each container needs groups of its own below them: services of the same name in two containers would otherwise be
+    one group, and whoever ends first takes it from the other.
+    """
+    for line in Path("/proc/self/cgroup").read_text().splitlines():
+        _, controller, path = line.split(":", 2)
+        if controller == "name=systemd":
+            yield Path(f"/sys/fs/cgroup/systemd{path}")
+        elif not controller:
+            unified = Path("/sys/fs/cgroup/unified")  # beside the groups of the first version
+            yield Path(f"{unified if unified.exists() else '/sys/fs/cgroup'}{path}")
 
 
 def debootstrap(suite: str, packages: str, folder: Path) -> None:
@@ -113,6 +138,7 @@ class Debian:
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
             start_new_session=True,  # an interrupt from the keyboard is for the test alone
+            env=os.environ | {"CONTROL_GROUPS": " ".join(f"{group}/{self.name}" for group in _control_groups())},
         )
         try:
             self._wait_ready()
@@ -146,7 +172,7 @@ class Debian:
     def output(self, *command: str | Path, user: str | None = None, environment: dict[str, str] | None = None) -> str:
         """What a command prints; it has to succeed."""
         done = self.run(*command, user=user, environment=environment)
-        assert done.returncode == 0, f"{command}: {done.stdout}{done.stderr}"
+        assert done.returncode == 0, f"{command}: {done.stdout}{done.stderr}{self._journal()}"
         return done.stdout.strip()
 
     def write(self, path: str, text: str) -> None:

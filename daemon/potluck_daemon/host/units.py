@@ -203,8 +203,8 @@ def _run(*command: str, hint: str | None = None) -> None:
     except subprocess.TimeoutExpired:
         raise PotluckError(f"`{' '.join(command)}` does not end") from None
     if done.returncode != 0:
-        said = done.stderr.strip().splitlines()
-        raise PotluckError(f"`{' '.join(command)}` failed: {said[-1] if said else done.returncode}", hint=hint)
+        said = " ".join(done.stderr.split())
+        raise PotluckError(f"`{' '.join(command)}` failed: {said or done.returncode}", hint=hint)
 
 
 def _answer(*command: str) -> str:

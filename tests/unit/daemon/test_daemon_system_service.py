@@ -12,6 +12,7 @@ from potluck_control import schema
 from potluck_daemon.host import units
 from potluck_daemon.host.units import STARTS_WITH_MACHINE, UNIT, enable_system_service
 
+from potluck.errors import PotluckError
 from potluck.membership.identity import Identity
 from potluck.membership.invite import encode_invite
 
@@ -85,6 +86,20 @@ def test_a_service_that_is_not_merely_disabled_stays_as_it_is_and_a_user_enables
         monkeypatch.setattr(os, "geteuid", lambda user=user: user)
         assert not enable_system_service()
         assert calls == []
+
+
+def test_what_systemd_refuses_is_said_with_its_reason(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    systemctl = tmp_path / "systemctl"
+    systemctl.write_text(
+        "#!/bin/sh\necho 'Job failed because a timeout was exceeded.' >&2\necho See more >&2\nexit 1\n"
+    )
+    systemctl.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    with pytest.raises(
+        PotluckError, match=r"start.* failed: Job failed because a timeout was exceeded\. See more"
+    ) as refused:
+        units._systemctl(True, "start", UNIT)
+    assert refused.value.hint == f"journalctl --unit={UNIT}"
 
 
 def test_an_upgrade_starts_a_service_that_ran_or_is_enabled(tmp_path: Path) -> None:
