@@ -202,9 +202,14 @@ class FilesChanged:
 
 @dataclass(frozen=True, slots=True)
 class Confirmed:
-    """A leader's engine found that a computer returns wrong results, as somebody reports."""
+    """A leader's engine found that a computer returns wrong results, as somebody reports.
+
+    Attributes:
+        person: who reports, by id.
+    """
 
     peer_id: str
+    person: str
 
 
 @dataclass(frozen=True, slots=True)

@@ -85,7 +85,7 @@ class Admission:
         if self.leaving:
             raise self.refusal()
         self.check_served(prefix, span)
-        if caller.revision_digest is not None and caller.revision_digest != self._digest_of(span):
+        if caller.revision_digest is not None and caller.revision_digest != self.digest_of(span):
             raise RemoteError(Code.NOT_SERVED, f"blocks {span} have other weights here")
         if caller.adapter is None:
             return None
@@ -113,5 +113,6 @@ class Admission:
         if prefix != self._swarm.prefix or not self.kept.covers(span):
             raise RemoteError(Code.NOT_SERVED, f"blocks {span} are not served here, blocks {self.kept} are")
 
-    def _digest_of(self, span: Span) -> str:
+    def digest_of(self, span: Span) -> str:
+        """Return the digest of the weights of blocks that are served."""
         return span_digest(self._digests[span.start - self._span.start : span.end - self._span.start])

@@ -19,10 +19,11 @@ from potluck.blocks.adapters import PrivateAdapter
 from potluck.blocks.heap import trim_heap
 from potluck.blocks.routing import NO_EXPERT, Given
 from potluck.foreign import CallCoding, ForeignPeers, SessionCoding
+from potluck.membership.records import Report
 from potluck.p2p.network import Host, Stream
 from potluck.protocol.blocks import PeerId, PersonId, Span
 from potluck.protocol.codes import Code, RemoteError
-from potluck.protocol.messages import BackwardRequest, ForwardRequest, ServerInfo, TensorReply
+from potluck.protocol.messages import BackwardRequest, Caller, ForwardRequest, ServerInfo, TensorReply
 from potluck.tasks import cancel_and_wait
 from potluck.wire import protocols, sessions
 from potluck.wire.adapters import ACCEPTED, UploadJoiner
@@ -65,7 +66,7 @@ class Handlers:
     version: str
     foreign: ForeignPeers | None = None
     format_of: FormatOf = nobodys_format
-    on_confirmed: Callable[[bytes], None] = lambda machine: None
+    on_confirmed: Callable[[Report], None] = lambda report: None
     _large_calls: int = field(default=0, init=False)
     _will_trim: bool = field(default=False, init=False)
     _pushes: Pushes = field(init=False)
@@ -227,7 +228,8 @@ class Handlers:
         if tokens == 0:
             raise RemoteError(Code.BAD_REQUEST, "hidden states of no tokens")
         if isinstance(request, ForwardRequest) and request.report:
-            self._rechecks.hear(request, peer, state.format)
+            here = Caller(adapter, state.admission.digest_of(request.span))
+            self._rechecks.hear(replace(request, caller=here), peer, state.format)
         person = state.admission.person_of(peer)
         tab = state.tabs.tab_of_calls(peer, request.span, request.caller.receipt)
         with (
@@ -272,8 +274,10 @@ class Handlers:
         first = span.start - whole.span.start
         if layers == len(span):
             placed[:, first : first + layers] = request.choices
+        if not whole.repeats_choices:
+            raise RemoteError(Code.NOT_SERVED, "this server repeats no choices of experts")
         if layers != len(span) or not whole.accepts(placed):
-            raise RemoteError(Code.BAD_REQUEST, "these blocks cannot repeat such choices of experts")
+            raise RemoteError(Code.BAD_REQUEST, "these blocks have no such experts to choose")
         return Given(request.choices, request.margin)
 
     def _work_of(

@@ -22,6 +22,7 @@ from potluck.blocks import BlockSpan
 from potluck.checkpoint import Checkpoint
 from potluck.checkpoint.parameters import block_parameters
 from potluck.errors import PotluckError, UsageError
+from potluck.membership.records import Report
 from potluck.open_swarms import adapter_for
 from potluck.protocol.blocks import PeerId
 from potluck.protocol.records import NumberFormat
@@ -52,7 +53,7 @@ class EngineRuntime:
         node: Node,
         tabs: Tabs,
         on_device_lost: Callable[[Exception], None],
-        on_confirmed: Callable[[bytes], None],
+        on_confirmed: Callable[[Report], None],
     ) -> None:
         """Store what `serve` needs.
 

@@ -60,7 +60,7 @@ from potluck_engine.receipts import Tabs
 from potluck_engine.runtime import EngineRuntime
 from potluck_engine.span_state import SpanState
 from potluck_engine.speed_cache import SpeedCache, speed_key
-from potluck_engine.wrong_results import reports_in
+from potluck_engine.wrong_results import by_place, reports_in
 
 log = logging.getLogger(__name__)
 
@@ -103,12 +103,12 @@ class Engine:
         self.loader = BlockLoader(spec)
         self.runtime = EngineRuntime(
             *(spec, self.node, self.tabs, self._lose_device),
-            on_confirmed=lambda machine: on_event(events.Confirmed(peer_id_of(machine))),
+            on_confirmed=lambda report: on_event(events.Confirmed(peer_id_of(report.machine), report.person.hex())),
         )
         self._on_event = on_event
         self._on_news = on_news
         self._examined_s = -math.inf
-        self._known_reports = set(spec.membership.reports)
+        self._known_reports = by_place(reports_in(spec.membership.reports))
         self._background = BackgroundTasks()
         self._speeds = SpeedCache(user_places().cache / "speeds.json")
         self._phase: Idle | Announced = Idle()
@@ -199,10 +199,11 @@ class Engine:
 
     async def drain(self) -> None:
         """Leave the swarm's directory and refuse new sessions; open ones go on. `restore` undoes it. Event: Offline."""
-        phase = self._in_service()
-        await phase.mover.stop()
-        await self._refuse_new(phase)
-        await self._leave_directory(phase)
+        await self._in_service().mover.stop()
+        async with self._changing:
+            phase = self._in_service()
+            await self._refuse_new(phase)
+            await self._leave_directory(phase)
 
     async def offload(self) -> None:
         """Give the device back: tell the swarm, end sessions so that they continue elsewhere, free the weights.
@@ -395,39 +396,46 @@ class Engine:
     def _hear_news(self, news: list[bytes]) -> None:
         """Pass on what is new of the members. If somebody reports this computer, look at its weights."""
         self._on_news(news)
-        new = [record for record in news if record not in self._known_reports]  # all are told again now and then
-        is_due = time.monotonic() - self._examined_s >= _EXAMINE_AGAIN_S
-        if self.node.is_joined and reports_in(new, self.node.host.identity.public_key):
-            self._known_reports |= set(new)
-            if is_due:
-                self._examined_s = time.monotonic()
-                self._background.start(self._examine_soon())
+        if not self.node.is_joined:
+            return
+        found = by_place(reports_in(news, self.node.host.identity.public_key))  # all are told again now and then
+        new = {place: each for place, each in found.items() if self._known_reports.get(place) != each}
+        self._known_reports |= new
+        if new and time.monotonic() - self._examined_s >= _EXAMINE_AGAIN_S:
+            self._examined_s = time.monotonic()
+            self._background.start(self._examine_soon(new))
 
-    async def _examine_soon(self) -> None:
-        """Reload the weights if others serve the blocks meanwhile: computers that are reported together take turns."""
+    async def _examine_soon(self, reports: Iterable[tuple[bytes, bytes]]) -> None:
+        """Reload the weights if others serve the blocks meanwhile: computers that are reported together take turns.
+
+        Args:
+            reports: by place, because of which. If it cannot be done now, they count as new when they are told again.
+        """
         await asyncio.sleep(random.uniform(0.0, _EXAMINE_DELAY_S))
         try:
-            span, servers = self._in_service().state.blocks.span, (await self.node.directory.fetch()).servers
-            online = [each for each in servers if each.heartbeat.state is ServerState.ONLINE]
-            covered = {block for each in online if each.peer_id != self.node.peer_id for block in each.span}
-            if all(block in covered for block in span):
-                await self._examine()
-            else:
-                self._examined_s = -math.inf  # the next report tries again
+            if not await self._examine():
+                self._examined_s = -math.inf
+                for place in reports:
+                    self._known_reports.pop(place, None)
         except PotluckError as error:
             log.warning("the weights could not be reloaded: %s", error.message)
         except Exception as error:  # such as no memory left: another process begins afresh
             log.exception("the weights could not be reloaded")
             self._broken.put_nowait(PotluckError(f"the weights could not be reloaded: {error}"))
 
-    async def _examine(self) -> None:
-        """Reload the weights, because somebody got wrong results, and compare them with what was in memory."""
+    async def _examine(self) -> bool:
+        """Reload the weights, because somebody got wrong results, and compare them with what was in memory.
+
+        Return False if nobody else serves the blocks, or this engine serves none now.
+        """
         async with self._changing:
             phase = self._phase
             if not isinstance(phase, InService) or phase.state.admission.leaving:
-                return
+                return False
+            sums = await _sums_of(phase.state.blocks.whole)  # which takes a while, so look at the others after it
+            if not await self._others_cover(phase.state.blocks.span):
+                return False
             log.warning("a member reports that this computer returns wrong results; the weights are reloaded")
-            sums = await _sums_of(phase.state.blocks.whole)
             await phase.mover.stop()
             await self._refuse_new(phase)
             await self._leave_directory(phase)
@@ -437,14 +445,21 @@ class Engine:
                 await self._bring_back(phase, loads=True)
             except PotluckError as error:
                 self._broken.put_nowait(error)
-                return
+                return True
             if self._lacks_files:
-                return
+                return True
             after = await _sums_of(self._in_service().state.blocks.whole)
         damaged = next((name for name, total in after.items() if sums.get(name, total) != total), "")
         if damaged:
             log.error("the weights %s were damaged in memory", damaged)
         self._on_event(events.Examined(damaged))
+        return True
+
+    async def _others_cover(self, span: Span) -> bool:
+        servers = (await self.node.directory.fetch()).servers
+        online = [each for each in servers if each.heartbeat.state is ServerState.ONLINE]
+        covered = {block for each in online if each.peer_id != self.node.peer_id for block in each.span}
+        return all(block in covered for block in span)
 
     async def _watch_ranks(self) -> None:
         """Bring the span up again with new processes when a device is lost. Raises PotluckError if that fails."""

@@ -26,22 +26,27 @@ from potluck.membership.records import Record, Report, read_all
 from potluck.p2p.network import Host
 from potluck.protocol.blocks import PeerId
 from potluck.protocol.codes import Code, RemoteError
-from potluck.protocol.messages import Caller, ForwardRequest
+from potluck.protocol.messages import ForwardRequest
 from potluck.protocol.records import NumberFormat
 from potluck.tasks import BackgroundTasks
 from potluck.wire import protocols
 
 log = logging.getLogger(__name__)
 
-_TIMEOUT_S = 180.0  # for the accused computer's answer
+_TIMEOUT_S = 60.0  # for the accused computer's answer
 _MAX_TRIED = 1000  # reports that are remembered
 _SHAKES = 4.0  # a difference must be so many times what rounded inputs make, or the inputs were chosen for it
 
 
-def reports_in(news: Iterable[bytes], machine: bytes) -> list[Report]:
-    """Return the reports about a computer, by its public key, among records that are new."""
+def reports_in(news: Iterable[bytes], machine: bytes | None = None) -> list[Report]:
+    """Return the reports among records; about a computer, by its public key, or all."""
     bodies = (record.body for record in read_all([*news]))
-    return [body for body in bodies if isinstance(body, Report) and body.machine == machine]
+    return [body for body in bodies if isinstance(body, Report) and machine in (None, body.machine)]
+
+
+def by_place(reports: Iterable[Report]) -> dict[tuple[bytes, bytes], Report]:
+    """Return reports by who reports which computer."""
+    return {(report.person, report.machine): report for report in reports}
 
 
 Compute = Callable[[ForwardRequest], Awaitable[Tensor]]
@@ -59,11 +64,11 @@ class Rechecks:
     """The windows that this engine repeats for its leader, one at a time.
 
     Args:
-        on_confirmed: told the public key of a computer that was found to return wrong results.
+        on_confirmed: told a report whose computer was found to return wrong results.
     """
 
     def __init__(
-        self, host: Host, compute: Compute, format_of: FormatOf, on_confirmed: Callable[[bytes], None]
+        self, host: Host, compute: Compute, format_of: FormatOf, on_confirmed: Callable[[Report], None]
     ) -> None:
         self._host = host
         self._compute = compute
@@ -77,6 +82,7 @@ class Rechecks:
         """Recheck the computer that a request's report names, if this engine is a leader's.
 
         Args:
+            request: with the whole id of its adapter, and the digest of the weights that this engine computes with.
             peer: who asks: a program of the person who reports.
             form: the number format in which this engine computes.
 
@@ -100,18 +106,20 @@ class Rechecks:
         try:
             members.publish([record.data])
             if any(known.hash == record.hash for known in members.roster.reports):  # it holds
-                await self._compare(record, request, form)
-                self._tried[record.hash] = None
+                self._tried[record.hash] = None  # once: whoever is accused may not answer, to keep others waiting
                 if len(self._tried) > _MAX_TRIED:
                     self._tried.pop(next(iter(self._tried)))
+                await self._compare(record, request, form)
         except (PotluckError, TimeoutError) as error:
             log.info("a report about blocks %s could not be confirmed: %s", request.span, error)
+        except Exception:  # such as no memory left
+            log.exception("a report about blocks %s could not be confirmed", request.span)
         finally:
             self._is_busy = False
 
     async def _compare(self, record: Record, request: ForwardRequest, form: NumberFormat) -> None:
         """Compare what both compute from the inputs. Whoever reports may have chosen them to make servers differ."""
-        report, caller = record.body, request.caller
+        report = record.body
         assert isinstance(report, Report)
         accused = peer_id_of(report.machine)
         theirs = await self._format_of(accused)
@@ -121,12 +129,13 @@ class Rechecks:
             request.prefix,
             request.span,
             request.hidden,
-            caller=Caller(caller.adapter, caller.revision_digest),
+            caller=request.caller,
             last_tokens=min(WINDOW_TOKENS, request.hidden.shape[1]),
             choices=request.choices,
             margin=math.inf,  # within a margin, one of two honest servers may take over what the other one does not
         )
-        found = [await self._ask(accused, asked), await self._compute(asked), await self._compute(_shaken(asked, form))]
+        shaken_inputs = await asyncio.to_thread(_shaken, asked, form)
+        found = [await self._ask(accused, asked), await self._compute(asked), await self._compute(shaken_inputs)]
         claimed, own, shaken = (each[0].float().numpy() for each in found)
         limit = HonestDifferences().limit("", form, tokens=len(own))
         if limit is None or not (np.isfinite(own).all() and np.isfinite(shaken).all()):
@@ -134,7 +143,7 @@ class Rechecks:
         bar = max(limit.difference, _SHAKES * difference(own, shaken))
         if compare(difference(own, claimed), bar) is Opinion.DISAGREES:
             log.warning("...%s returns wrong results for blocks %s, as was reported", accused[-8:], request.span)
-            self._on_confirmed(report.machine)
+            self._on_confirmed(report)
 
     async def _ask(self, peer: PeerId, request: ForwardRequest) -> Tensor:
         stream = await self._host.open_stream(

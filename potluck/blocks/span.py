@@ -217,6 +217,11 @@ class BlockSpan:
     def new_cache(self) -> KvCache:
         return KvCache(self.decoder.config)
 
+    @property
+    def repeats_choices(self) -> bool:
+        """Whether forwards can repeat given choices of experts."""
+        return True
+
     def accepts(self, choices: Tensor) -> bool:
         """Return whether a forward can repeat these choices of experts, [tokens, layers, choices]."""
         return self.loop.routers.accept(choices)

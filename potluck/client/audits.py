@@ -64,6 +64,8 @@ _log = logging.getLogger(__name__)
 _SEED_BYTES = 16  # of the draws among auditors
 _AT_ONCE = 4  # audits of a client, so that they take little of its link and memory
 _PATIENCE_S = 60.0  # for each answer; the work of audits comes last everywhere
+_SILENT = 3  # times in a row that a person's servers do not say which experts they chose, until it is no accident
+_REFUSING = 2  # people whose servers find no such experts, until it is not their fault
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -96,10 +98,6 @@ class _Case:
         return Needs(max_length=tokens, call_tokens=tokens, pins=self.part.pins)
 
 
-class _Withheld(Exception):  # noqa: N818 (the other side's fault)
-    """The audited server does not say which experts it chose, or says nonsense."""
-
-
 class Audits:
     """The audits of one client. Lives in the client's event loop."""
 
@@ -126,6 +124,8 @@ class Audits:
         self._busy: set[PeerId] = set()  # auditors that compute
         self._reports = Reports(host, servers, calls, self._used, config.audits)
         self._clean: defaultdict[PersonId, int] = defaultdict(int)  # audits without a disagreement, by person
+        self._silent: defaultdict[PersonId, int] = defaultdict(int)  # times in a row, see `_SILENT`
+        self._refusing: defaultdict[PersonId, set[PersonId]] = defaultdict(set)  # auditors, by whom they refuse
         self._honest = HonestDifferences()
         self._running = 0
         self._background = BackgroundTasks()
@@ -180,20 +180,32 @@ class Audits:
     async def _run(self, case: _Case) -> None:
         try:
             if self._has_experts:
-                choices = await self._choices(case.part, case.opening, case.row, case.window.stop)
+                choices = await self._choices_of(case)
                 if not case.watch.holds:
                     return  # the session went back meanwhile, so these may be choices for other tokens
                 case = replace(case, choices=choices)
             await self._audit(case)
-        except _Withheld:
-            self.report.withheld += 1
-            self._servers.note_withheld(case.person)
-            _log.info("%s does not say which experts it chose", _name(case.part.server.record))
         except (PotluckError, TimeoutError) as error:
             self.report.unanswered += 1
             _log.info("an audit of blocks %s was not answered: %s", case.part.span, error)
         finally:
             self._running -= 1
+
+    async def _choices_of(self, case: _Case) -> Tensor:
+        try:
+            choices = await self._choices(case.part, case.opening, case.row, case.window.stop)
+        except (PotluckError, TimeoutError):
+            self._silent[case.person] += 1
+            if self._silent[case.person] >= _SILENT:
+                self._note_withheld(case)
+            raise
+        self._silent.pop(case.person, None)
+        return choices
+
+    def _note_withheld(self, case: _Case) -> None:
+        self.report.withheld += 1
+        self._servers.note_withheld(case.person)
+        _log.info("%s does not say which experts it chose", _name(case.part.server.record))
 
     async def _audit(self, case: _Case) -> None:
         seed = os.urandom(_SEED_BYTES)
@@ -210,6 +222,7 @@ class Audits:
         self.report.audited += 1
         if opinion is Opinion.AGREES:
             self._clean[case.person] += 1
+            self._refusing.pop(case.person, None)
             self._servers.note_clean(case.person)
             self._servers.note_clean(other)
             await self._learn(case, auditor, other, recomputed)
@@ -333,15 +346,10 @@ class Audits:
     # -- what servers compute for an audit -----------------------------------------------------------------------------
 
     async def _choices(self, part: RouteHop, opening: SessionOpening, row: int, tokens: int) -> Tensor:
-        """Return which experts a server chose for a row's first tokens. Raises _Withheld, RemoteError."""
+        """Return which experts a server chose for a row's first tokens. Raises RemoteError."""
         assert opening.session_id is not None
         request = ChoicesRequest(opening.session_id, row, tokens)
-        try:
-            return await self._calls.choices(part.peer_id, request, len(part.span), timeout_s=_PATIENCE_S)
-        except RemoteError as error:
-            if error.code is Code.UNREACHABLE:
-                raise
-            raise _Withheld from error
+        return await self._calls.choices(part.peer_id, request, len(part.span), timeout_s=_PATIENCE_S)
 
     def _request(self, case: _Case, hop: RouteHop) -> ForwardRequest:
         """Return the forward that repeats a window at a server."""
@@ -366,7 +374,7 @@ class Audits:
             choices, margin: to repeat; None: those of the audited server, within the usual margin.
 
         Raises:
-            RemoteError, TimeoutError, _Withheld: no server could choose so.
+            RemoteError, TimeoutError: also if no server could choose so, or this one says that.
         """
         request = self._request(case, hop)
         if choices is not None:
@@ -378,8 +386,11 @@ class Audits:
                 async with asyncio.timeout(_PATIENCE_S):
                     reply = await self._calls.forward(hop, request)
         except RemoteError as error:
-            if error.code is Code.BAD_REQUEST and request.choices is not None:
-                raise _Withheld from error
+            person = self._person_of(hop.peer_id)
+            if error.code is Code.BAD_REQUEST and choices is None and case.choices is not None and person is not None:
+                self._refusing[case.person].add(person)
+                if len(self._refusing[case.person]) >= _REFUSING:
+                    self._note_withheld(case)
             raise
         if request.choices is not None and reply.gap is None:
             raise RemoteError(Code.BAD_REPLY, "the server does not repeat choices of experts")

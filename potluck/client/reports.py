@@ -9,16 +9,17 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import math
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass, replace
 
 from potluck.client.calls import Calls
 from potluck.client.servers import Servers
-from potluck.errors import PotluckError
 from potluck.membership.records import RecordError
 from potluck.membership.reports import WrongResults
 from potluck.p2p.network import Host
 from potluck.protocol.blocks import PeerId, Span
+from potluck.protocol.codes import Code, RemoteError
 from potluck.protocol.messages import ForwardRequest
 from potluck.routing import Needs, RouteHop
 from potluck.tasks import BackgroundTasks
@@ -26,6 +27,8 @@ from potluck.tasks import BackgroundTasks
 _log = logging.getLogger(__name__)
 
 _AGAIN_S = 15.0  # between two looks for leaders' servers
+_BUSY_S = 120.0  # before a server that was busy is sent the inputs again
+_FOR_NOW = (Code.BUSY, Code.DRAINING, Code.UNREACHABLE)  # refusals that say nothing of another time
 _KEPT_S = 1800.0  # how long inputs wait for leaders' servers
 _MOST_KEPT = 4  # windows whose inputs are kept, of at most
 _MOST_BYTES = 16 << 20
@@ -74,33 +77,34 @@ class Reports:
         await self._background.cancel()
 
     async def _let_leaders_repeat(self, accused: PeerId, record: bytes, evidence: Evidence) -> None:
-        loop, asked = asyncio.get_running_loop(), {accused}
+        loop, ask_at = asyncio.get_running_loop(), {accused: math.inf}
         until_s = loop.time() + _KEPT_S
         try:
             while loop.time() < until_s:
-                for hop in self._leaders(evidence, asked):
-                    if await self._let_repeat(hop, record, evidence.request):
-                        asked.add(hop.peer_id)
+                for hop in self._leaders(evidence):
+                    if loop.time() >= ask_at.get(hop.peer_id, 0.0):
+                        wait_s = await self._let_repeat(hop, record, evidence.request)
+                        ask_at[hop.peer_id] = loop.time() + wait_s
                 await asyncio.sleep(_AGAIN_S)
         finally:
             self._num_kept -= 1
 
-    def _leaders(self, evidence: Evidence, asked: Collection[PeerId]) -> Iterable[RouteHop]:
+    def _leaders(self, evidence: Evidence) -> Iterable[RouteHop]:
         """Return the servers of leaders that can repeat the window and may see its inputs."""
         members = self._host.members
         assert members is not None
         for hop in self._servers.replicas(evidence.span, evidence.needs):
             owner = members.member(hop.peer_id)
-            is_leader = owner is not None and owner.may_lead and hop.peer_id not in asked
-            if is_leader and (self._audits == "on" or hop.peer_id in self._used):
+            if owner is not None and owner.may_lead and (self._audits == "on" or hop.peer_id in self._used):
                 yield hop
 
-    async def _let_repeat(self, hop: RouteHop, record: bytes, request: ForwardRequest) -> bool:
-        """Return whether a leader's server repeated a window; one that is busy is asked again."""
+    async def _let_repeat(self, hop: RouteHop, record: bytes, request: ForwardRequest) -> float:
+        """Have a leader's server repeat a window. Return in how many seconds to ask it again; infinite: never."""
         caller = self._calls.caller_for(hop.server.record, hop.span)
         try:
             await self._calls.compute(hop.server.record, replace(request, caller=caller, report=record))
-        except PotluckError as error:
+        except RemoteError as error:
             _log.info("a leader's server did not repeat a window of blocks %s: %s", hop.span, error.message)
-            return False
-        return True
+            if error.code in _FOR_NOW:
+                return max(error.retry_after_s or 0.0, _BUSY_S)
+        return math.inf

@@ -58,7 +58,9 @@ _CLOCKS_S = 86_400  # how far ahead a clock may be
 _RENEWALS, _RENEWALS_S = 4, 240  # lists of machines, requests, and reports, of a person in so many seconds
 _TICKET_S = 1200  # that a ticket lives at most, as far as clocks agree
 _MAX_LOOSE = 1000
-_MAX_REPORTS_OF_ALL = 2000
+_CATCHING_UP_S = 3600  # until a new node has heard of all who were there before it
+_REPORT_STANDS_S = 86_400  # before one about another computer may take its place
+_MAX_REPORTERS = 500
 _MAX_HEARD = 50_000
 _DROPPED = b"dropped "  # before the keys of computers in `heard`, which are no people
 
@@ -115,7 +117,7 @@ class Members:
         self._applications: dict[bytes, Record] = {}  # by person
         self._met_s: dict[bytes, float] = {}  # when guests last applied here in person
         self._requests: dict[bytes, Record] = {}  # by person
-        self._reports: dict[tuple[bytes, bytes], Record] = {}  # by person and computer
+        self._reports: dict[bytes, dict[bytes, Record]] = {}  # of each person, by computer
         self._loose: dict[bytes, tuple[Seats, Record]] = {}  # invites that newcomers brought, ahead of the chain
         self._removals: dict[bytes, Record] = {}  # of people
         self._machine_removals: dict[tuple[bytes, bytes], Record] = {}  # of (person, machine)
@@ -225,7 +227,7 @@ class Members:
     @property
     def reports(self) -> Sequence[Record]:
         """Return what members reported about each other's computers."""
-        return [*self._reports.values()]
+        return [record for own in self._reports.values() for record in own.values()]
 
     # -- what leaders wrote --------------------------------------------------------------------------------------------
 
@@ -354,8 +356,9 @@ class Members:
         return [record for key, record in ours.items() if key not in theirs], b"".join(theirs - ours.keys())
 
     def _outside_chains(self) -> Iterator[Record]:
-        for kept in (self._applications, self._lists, self._requests, self._reports):
+        for kept in (self._applications, self._lists, self._requests):
             yield from kept.values()
+        yield from self.reports
 
     # -- where a record belongs ----------------------------------------------------------------------------------------
 
@@ -411,45 +414,54 @@ class Members:
         """Return KNOWN for what another node may rightly keep, so that nobody pays for bringing it."""
         if not report.blocks[0] < report.blocks[1] or not 0 < report.tokens[1] - report.tokens[0] <= WINDOW_TOKENS:
             return Place.WORTHLESS
-        before, author = self._reports.get((report.person, report.machine)), self.people.get(report.person)
-        owner = self._owners.get(report.machine)
+        own, author = self._reports.get(report.person, {}), self.people.get(report.person)
+        before = own.get(report.machine)
         if before is not None and _age(before) >= _age(record):
             return Place.KNOWN
-        if author is None or owner is None or owner.key == author.key or not _may_sign(author, record):
+        if author is None or not self._is_fit(record, author, now_s):
             return Place.KNOWN
-        if now_s and (
-            self.is_on_probation(author, now_s) or not now_s - REPORT_LIVES_S < report.at_s < now_s + _CLOCKS_S
-        ):
+        if now_s and (report.at_s >= now_s + _CLOCKS_S or self._is_new_here(author, now_s)):
             return Place.KNOWN
-        own = self._reports_of(report.person)
-        is_displaced = before is None and len(own) == MAX_REPORTS and _age(own[0]) >= _age(record)
-        if is_displaced or (before is None and len(self._reports) >= _MAX_REPORTS_OF_ALL):
+        if before is None and len(own) == MAX_REPORTS:
+            if min(map(_age, own.values()))[0] > report.at_s - _REPORT_STANDS_S:
+                return Place.KNOWN
+        elif not own and len(self._reports) >= _MAX_REPORTERS:
             return Place.KNOWN
         return Place.NEW if self._is_due(report, now_s) else Place.KNOWN
 
-    def _reports_of(self, person: bytes) -> list[Record]:
-        """Return a person's reports, the oldest first."""
-        return sorted((kept for key, kept in self._reports.items() if key[0] == person), key=_age)
+    def _is_new_here(self, person: Person, now_s: float) -> bool:
+        """Return whether a person is on probation, and not only because this node came after them."""
+        founder = self.founder
+        caught_up_s = _CATCHING_UP_S + (0 if founder is None else self.heard.get(founder.key, 0))
+        return self.is_on_probation(person, now_s) and self.heard.get(person.key, 0) > caught_up_s
+
+    def _is_fit(self, record: Record, author: Person, now_s: float) -> bool:
+        """Return whether a report may be kept. The computer need not be listed: whoever is accused could unlist it."""
+        report = record.body
+        assert isinstance(report, Report)
+        owner = self._owners.get(report.machine)
+        is_own = owner is not None and owner.key == author.key
+        is_old = report.at_s <= now_s - REPORT_LIVES_S
+        return not is_own and not is_old and self.remover(report.machine) is None and _may_sign(author, record)
 
     def _put_report(self, record: Record, report: Report) -> None:
         """Keep a report, in place of the person's oldest one if these are too many."""
-        own = self._reports_of(report.person)
-        if len(own) == MAX_REPORTS and (report.person, report.machine) not in self._reports:
-            oldest = own[0].body
-            assert isinstance(oldest, Report)
-            del self._reports[report.person, oldest.machine]
-        self._reports[report.person, report.machine] = record
+        own = self._reports.setdefault(report.person, {})
+        if len(own) == MAX_REPORTS and report.machine not in own:
+            del own[min(own, key=lambda machine: _age(own[machine]))]
+        own[report.machine] = record
 
     def _forget_reports(self, now_s: float) -> None:
         """Drop old reports, and those whose author or computer is none of the swarm's any more."""
-        self._reports = {
-            key: record
-            for key, record in self._reports.items()
-            if key[0] in self.people
-            and key[1] in self._owners
-            and _may_sign(self.people[key[0]], record)
-            and record.body.at_s > now_s - REPORT_LIVES_S  # type: ignore[union-attr]
-        }
+        for key, reports in list(self._reports.items()):
+            author = self.people.get(key)
+            left = author is not None and {
+                machine: record for machine, record in reports.items() if self._is_fit(record, author, now_s)
+            }
+            if left:
+                self._reports[key] = left
+            else:
+                del self._reports[key]
 
     def _put(self, record: Record, now_s: float) -> bool:
         place = self._place(record, {}, now_s)

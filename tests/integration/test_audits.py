@@ -155,4 +155,5 @@ def test_a_liar_among_servers_of_a_model_with_experts_is_found_and_the_others_ar
             generate_until(model, lambda: model.audits().wrong and model.audits().audited > 5)
             report = model.audits()
             assert report.wrong == ["Eve"]
-            assert (report.withheld, report.unanswered) == (0, 0)
+            assert report.withheld == 0
+            assert report.unanswered <= 2  # by Eve's server, which reloads its weights meanwhile

@@ -59,7 +59,7 @@ class RememberedState:
     swarm: SwarmStatus | None = None
     port: int = 0  # the engine's, chosen once so that invites stay good; 0: not chosen yet
     questions: tuple[ProgramQuestion, ...] = ()  # all that were ever asked
-    confirmed: tuple[Since, ...] = ()  # peer ids of computers that this one's server found to return wrong results
+    confirmed: tuple[Since, ...] = ()  # whose reports about which computer this one's server found to be right
     dismissed: tuple[Since, ...] = ()  # whose reports about which computer the user has dismissed
     examination: Examination | None = None  # the last one
     codes_shown: tuple[str, ...] = ()  # keys of swarms whose recovery code was shown here, in hexadecimal

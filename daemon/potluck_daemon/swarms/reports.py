@@ -13,10 +13,11 @@ from dataclasses import replace
 from potluck_control.engine_messages import Confirmed, Examined
 from potluck_control.methods.members import WrongResults
 
-from potluck.membership.identity import peer_id_of
+from potluck.membership.identity import peer_id_of, public_key_of
 from potluck.membership.members import REPORT_LIVES_S, Members, Person
 from potluck.membership.membership import Membership
 from potluck.membership.records import Machine, Report
+from potluck.protocol.blocks import PeerId
 from potluck_daemon.settings.state import Examination, Since, StateFile
 
 ID_LETTERS = 8  # of a person's id that are shown
@@ -43,14 +44,18 @@ class ReportBook:
         if isinstance(message, Examined):
             self._memory.state = replace(state, examination=Examination(time.time(), message.damaged))
         else:
-            self._memory.state = replace(state, confirmed=_with(state.confirmed, [message.peer_id]))
+            machine = public_key_of(PeerId(message.peer_id))
+            if machine is not None:
+                dismissed = tuple(each for each in state.dismissed if not each.what.endswith(machine.hex()))
+                confirmed = _with(state.confirmed, [f"{message.person} {machine.hex()}"])
+                self._memory.state = replace(state, confirmed=confirmed, dismissed=dismissed)
         self._memory.try_to_save()
 
     def dismiss(self, members: Members, machine: bytes) -> bool:
         """Hide what these people report about a computer. Return whether there was anything."""
         hidden = [_who_and_what(report) for report in self._shown(members) if report.machine == machine]
-        state, peer_id = self._memory.state, peer_id_of(machine)
-        confirmed = tuple(each for each in state.confirmed if each.what != peer_id)
+        state = self._memory.state
+        confirmed = tuple(each for each in state.confirmed if not each.what.endswith(machine.hex()))
         self._memory.state = replace(state, confirmed=confirmed, dismissed=_with(state.dismissed, hidden))
         self._memory.try_to_save()
         return bool(hidden)
@@ -76,7 +81,8 @@ class ReportBook:
     def _wrong_results(
         self, owner: Person, machine: Machine, reports: Sequence[Report], members: Members
     ) -> WrongResults:
-        state, peer_id = self._memory.state, peer_id_of(machine.key)
+        state = self._memory.state
+        confirmed = {each.what for each in _recent(state.confirmed)}
         is_here = machine.key == self._own_key()
         examination = state.examination if is_here else None
         if examination is not None and examination.at < min(report.at_s for report in reports):
@@ -85,9 +91,9 @@ class ReportBook:
             owner.id[:ID_LETTERS],
             owner.name,
             machine.name,
-            peer_id,
+            peer_id_of(machine.key),
             found_by=tuple(sorted(members.people[report.person].name for report in reports)),
-            is_confirmed=any(each.what == peer_id for each in _recent(state.confirmed)),
+            is_confirmed=any(_who_and_what(report) in confirmed for report in reports),
             is_here=is_here,
             checked_at=None if examination is None else examination.at,
             damaged="" if examination is None else examination.damaged,

@@ -41,8 +41,9 @@ class RankedSpan(BlockSpan):
         """False: ranks load and serve a span as a whole."""
         return False
 
-    def accepts(self, choices: Tensor) -> bool:
-        """Return False: the other ranks would choose for themselves."""
+    @property
+    def repeats_choices(self) -> bool:
+        """False: the other ranks would choose for themselves."""
         return False
 
     def new_memory(self, num_tokens: int, *, max_blocks: int = 0) -> KvMemory:

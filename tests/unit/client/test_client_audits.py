@@ -15,6 +15,7 @@ from transformers import PreTrainedModel
 from potluck.client.config import ClientConfig
 from potluck.client.recovery import Action, Verdict
 from potluck.protocol.blocks import PeerId, PersonId, Span
+from potluck.protocol.codes import Code, RemoteError
 
 THREE = ("0:2", "2:4", "2:4", "2:4")
 PROMPT = prompt(tokens=31)  # and one step make a window
@@ -254,13 +255,39 @@ def test_a_slow_auditor_keeps_no_other_audit_waiting(monkeypatch: pytest.MonkeyP
 def test_a_server_that_withholds_its_choices_of_experts_comes_last_until_a_clean_audit() -> None:
     with world("0:2", "2:4", "2:4", "2:4") as there:
         there.client.audits._has_experts = True  # these servers answer no questions about experts
-        audited(there)
+        with there.model.session(max_length=256) as session:
+            audited(there, session=session)
+            assert not there.model.audits().withheld  # a server may have forgotten them
+            person = PersonId(serving(there, 3).peer_id)
+            while not there.model.audits().withheld:
+                audited(there, prompt(tokens=session.position + 40), session=session)
         report = there.model.audits()
         assert (report.audited, report.wrong) == (0, [])
-        assert report.withheld
-        person = PersonId(serving(there, 3).peer_id)
         servers = there.client.servers
         assert person in servers._withholding
         assert servers._is_doubted(PeerId(person), time.monotonic())
         servers.note_clean(person)
         assert person not in servers._withholding
+
+
+def test_one_auditor_alone_cannot_say_that_a_server_chose_no_experts() -> None:
+    with world(*THREE) as there:
+        audits = there.client.audits
+        audits._has_experts = True
+
+        async def choices(*_: object, **__: object) -> Tensor:
+            return torch.zeros((32, 2, 2), dtype=torch.int16)
+
+        def refuse(*_: object) -> None:
+            raise RemoteError(Code.BAD_REQUEST, "these blocks have no such experts to choose")
+
+        there.client.calls.choices = choices  # type: ignore[method-assign]
+        for server in there.servers:
+            server.on_call = refuse
+        while not there.model.audits().unanswered:
+            audited(there)
+        (person,) = audits._refusing
+        assert (len(audits._refusing[person]), there.model.audits().withheld) == (1, 0)
+        while not there.model.audits().withheld:
+            audited(there)
+        assert any(len(people) == 2 for people in audits._refusing.values())

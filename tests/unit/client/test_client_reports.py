@@ -12,6 +12,7 @@ from helpers.client_world import PATIENT, World, world
 from potluck.client.reports import Evidence
 from potluck.membership.reports import WrongResults
 from potluck.protocol.blocks import PeerId, Span
+from potluck.protocol.codes import Code, RemoteError
 from potluck.protocol.messages import ForwardRequest
 from potluck.routing import Needs
 
@@ -71,6 +72,23 @@ def test_leaders_servers_are_given_the_inputs_once_and_nobody_else(there: World)
     assert [found.peer_id for found in members.reported] == [accused.peer_id]
     assert [request.report for request in leaders.forwards] == [RECORD]
     assert (accused.forwards, other.forwards) == ([], [])
+
+
+def test_inputs_are_sent_again_to_leaders_who_are_busy_and_to_nobody_who_refuses_them(
+    there: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("potluck.client.reports._BUSY_S", 0.1)
+    _, busy, other = there.servers[1:]
+    asked: list[object] = []
+
+    def refuse(server: BlockServer, _: object) -> None:
+        asked.append(server)
+        raise RemoteError(Code.BUSY if server is busy else Code.NOT_SERVED, "not now, or never")
+
+    busy.on_call = other.on_call = refuse
+    told(there, FakeMembers({busy.peer_id, other.peer_id}))
+    assert 1 < asked.count(busy) <= 5
+    assert asked.count(other) == 1
 
 
 @pytest.mark.parametrize("there", ["known"], indirect=True)

@@ -15,11 +15,11 @@ from torch import Tensor
 from potluck.audit import WINDOW_TOKENS
 from potluck.membership.gate import MembersGate
 from potluck.membership.identity import Identity
-from potluck.membership.records import Record, read_record
+from potluck.membership.records import Record, Report, read_record
 from potluck.membership.reports import WrongResults, write_report
 from potluck.protocol.blocks import PeerId, Span
-from potluck.protocol.codes import RemoteError
-from potluck.protocol.messages import ForwardRequest, TensorReply
+from potluck.protocol.codes import Code, RemoteError
+from potluck.protocol.messages import Caller, ForwardRequest, TensorReply
 from potluck.protocol.records import NumberFormat
 from potluck.wire.calls import RequestJoiner
 from potluck.wire.limits import Limits
@@ -83,7 +83,7 @@ async def confirmed(
     **request: Any,
 ) -> list[bytes]:
     """Return which computers an engine with this gate confirms after `by` gave it the inputs of a report."""
-    found: list[bytes] = []
+    found: list[Report] = []
 
     async def computed(asked: ForwardRequest) -> Tensor:
         assert asked.last_tokens is not None
@@ -100,7 +100,8 @@ async def confirmed(
     for _ in range(2):  # the second time changes nothing
         rechecks.hear(ForwardRequest("p", SPAN, HIDDEN, report=record, **request), PeerId(by.peer_id), FLOAT32)
         await rechecks._background.wait()
-    return found
+    assert all(report.person == person(gate, "Bob").key for report in found)
+    return [report.machine for report in found]
 
 
 async def test_a_computer_that_is_wrong_again_is_confirmed_once(there: World) -> None:
@@ -119,6 +120,22 @@ async def test_invented_reports_are_not_confirmed_and_ordinary_members_try_nobod
     nobody = Accused(lambda hidden: 2.1 * hidden)
     assert await confirmed(there.nodes[BOB.peer_id], record.data, nobody) == []
     assert nobody.asked == []
+
+
+async def test_a_computer_that_does_not_answer_keeps_others_waiting_once(there: World) -> None:
+    def broken(_: Tensor) -> Tensor:
+        raise RemoteError(Code.UNREACHABLE, "gone")
+
+    record, silent = reported(there, BOB, EVE), Accused(broken)
+    assert await confirmed(there.nodes[ANA.peer_id], record.data, silent) == []
+    assert len(silent.asked) == 1
+
+
+async def test_the_accused_is_asked_for_the_weights_and_the_adapter_that_the_leader_computes_with(there: World) -> None:
+    record, honest = reported(there, BOB, EVE), Accused(lambda hidden: 2 * hidden)
+    here = Caller("style@" + "1" * 64, "digest")
+    assert await confirmed(there.nodes[ANA.peer_id], record.data, honest, caller=here) == []
+    assert honest.asked[0].caller == here
 
 
 async def test_another_number_format_says_nothing_and_asks_nobody(there: World) -> None:

@@ -10,7 +10,7 @@ from potluck.membership.invite import public_invite
 from potluck.membership.leadership import public_seats
 from potluck.membership.members import REPORT_LIVES_S, Members
 from potluck.membership.membership import Membership, decode_membership, encode_membership
-from potluck.membership.records import MAX_REPORTS, Record, Remove, read_all
+from potluck.membership.records import MAX_REPORTS, Machines, Record, Remove, read_all, sign
 from potluck.membership.reports import WrongResults, write_report
 from potluck.protocol.blocks import PeerId
 from tests.helpers.members import NOW_S, compare, decided, enrolled, founded, invited, joined
@@ -66,18 +66,35 @@ def test_only_a_member_and_their_computers_sign_a_members_report(
     assert ana.learn([report(swarm[1], ANA, signer=BOB)], NOW_S)
 
 
-def test_guests_outsiders_and_own_computers_are_not_reported(
+def test_guests_report_nobody_and_nobody_their_own_computers(
     swarm: tuple[Membership, Membership, Membership],
 ) -> None:
     ana, made = invited(swarm[0], people=3)
     guest = joined(made, "Gus", OTHERS[0])
     members = ana.with_records(read_all([guest.application, guest.machines]), NOW_S).members()
     assert members.guests
-    for record in (report(guest, BOB), report(swarm[1], OTHERS[1]), report(swarm[1], BOB)):
+    for record in (report(guest, BOB), report(swarm[1], BOB)):
         assert members.sift([record], NOW_S) == ([], 0, False)  # nobody pays for bringing them
 
 
-def test_a_person_has_few_reports_and_displaces_only_their_own(
+def test_unlisting_a_computer_does_not_erase_what_is_reported_of_it(
+    swarm: tuple[Membership, Membership, Membership],
+) -> None:
+    ana, _, eve = swarm
+    members = ana.members()
+    members.learn([report(swarm[1], EVE), report(swarm[1], OTHERS[1])], NOW_S)
+    listed = members.machines_of(eve.person_public)
+    assert listed is not None
+    for number, machines in enumerate(((), listed.machines), start=listed.number + 1):
+        assert eve.person_key is not None
+        renewed = sign(members.swarm_key, Machines(eve.person_public, number, machines), eve.person_key)
+        assert members.learn([renewed], NOW_S)
+        assert (members.owner_of_key(EVE.public_key) is None) is not machines
+    kept = sorted(machine.public_key for machine in (EVE, OTHERS[1]))  # also of one that nobody lists yet
+    assert [machine for _, machine in reported(members)] == kept
+
+
+def test_a_person_reports_few_computers_a_day_and_displaces_only_their_own(
     swarm: tuple[Membership, Membership, Membership],
 ) -> None:
     ana, made = invited(swarm[0], people=9)
@@ -88,7 +105,10 @@ def test_a_person_has_few_reports_and_displaces_only_their_own(
     members.learn([report(swarm[2], BOB)], NOW_S)
     for number, machine in enumerate(accused):
         later = NOW_S + 100 * (number + 1)
-        assert members.learn([report(swarm[1], machine, later)], later)
+        is_kept = bool(members.learn([report(swarm[1], machine, later)], later))
+        assert is_kept is (number < MAX_REPORTS)
+    assert members.learn([report(swarm[1], accused[-1], later)], later) == []
+    assert members.learn([report(swarm[1], accused[-1], later + 86_400)], later + 86_400)
     kept = [machine for person, machine in reported(members) if person == swarm[1].person_public]
     assert sorted(kept) == sorted(machine.public_key for machine in accused[1:])
     assert (swarm[2].person_public, BOB.public_key) in reported(members)
@@ -130,9 +150,9 @@ def test_what_others_displaced_is_not_taken_again(swarm: tuple[Membership, Membe
     accused = OTHERS[: MAX_REPORTS + 1]
     for number, machine in enumerate(accused):
         ana, _ = enrolled(ana, made, f"Other {number}", machine)
-    records = [report(swarm[1], machine, NOW_S + number) for number, machine in enumerate(accused)]
+    records = [report(swarm[1], machine, NOW_S + 86_400 * number) for number, machine in enumerate(accused)]
     members = ana.members()
-    later = NOW_S + 1000
+    later = NOW_S + 10 * 86_400
     for record in records[1:]:
         assert members.learn([record], later)
     assert members.sift([records[0]], later) == ([], 0, False)
@@ -150,6 +170,22 @@ def test_reports_of_an_open_swarms_members_outlive_a_restart(swarm: tuple[Member
     ana = ana.with_records([report(bob, EVE, later)], later)
     assert ana.reports
     assert reported(decode_membership(encode_membership(ana)).members()) == [(bob.person_public, EVE.public_key)]
+
+
+def test_a_new_node_of_an_open_swarm_keeps_the_reports_of_all_who_came_before_it(
+    swarm: tuple[Membership, Membership, Membership],
+) -> None:
+    ana = decided(founded(ANA), public_seats(founded(ANA), NOW_S))
+    made = public_invite(ana)
+    assert made is not None
+    ana, bob = enrolled(ana, made, "Bob", BOB)
+    new, later = Members(ana.members().swarm_key), NOW_S + 5 * 86_400
+    new.learn(read_all(ana.records), later)
+    assert new.learn([report(bob, EVE, later)], later)
+    ana, cem = enrolled(ana, made, "Cem", OTHERS[0])
+    later += 2 * 86_400
+    new.learn(read_all(ana.records), later)
+    assert new.sift([report(cem, EVE, later)], later) == ([], 0, False)
 
 
 def test_reports_about_removed_people_go(swarm: tuple[Membership, Membership, Membership]) -> None:

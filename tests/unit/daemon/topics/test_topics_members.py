@@ -149,7 +149,10 @@ async def test_a_leader_sees_who_reports_a_computer_until_they_dismiss_it(ask: A
     (found,) = listed.wrong_results
     assert (found.name, found.machine, found.found_by) == ("Eve", "Eve's laptop", ("Bob",))
     assert (found.is_confirmed, found.is_here) == (False, False)
-    daemon._supervisor._heard(Confirmed(peer_id_of(machine.key)))
+    daemon._supervisor._heard(Confirmed(peer_id_of(machine.key), eve.person_public.hex()))  # who reported it once
+    (found,) = (await ask(members.LIST)).wrong_results
+    assert not found.is_confirmed
+    daemon._supervisor._heard(Confirmed(peer_id_of(machine.key), bob[0].person_public.hex()))
     (found,) = (await ask(members.LIST)).wrong_results
     assert found.is_confirmed
     (topic,) = (each for each in daemon._topics if isinstance(each, MembersTopic))
@@ -164,6 +167,10 @@ async def test_a_leader_sees_who_reports_a_computer_until_they_dismiss_it(ask: A
     assert topic.notice is None
     with pytest.raises(ControlError, match="nothing is reported about Eve"):
         await ask(members.DISMISS, MemberParams("Eve"))
+    hear(daemon, [report(bob[0], machine.key, time.time() + 700).data])
+    daemon._supervisor._heard(Confirmed(peer_id_of(machine.key), bob[0].person_public.hex()))  # what was dismissed
+    (found,) = (await ask(members.LIST)).wrong_results
+    assert found.is_confirmed
 
 
 async def test_an_owner_sees_reports_about_this_computer_and_what_was_checked(
