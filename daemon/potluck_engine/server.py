@@ -70,7 +70,7 @@ _STABLE_S = 60.0  # a device that fails sooner after it came back isn't worth an
 _EXAMINE_DELAY_S = 20.0
 _EXAMINE_WAIT_S = 20.0  # for sessions to end before the weights are reloaded
 _IDLE_WAIT_S = 600.0  # for a moment without sessions in which connections may end
-_EXAMINE_AGAIN_S = 6 * 3600.0  # so that nobody can keep a server from its work by reports
+_EXAMINE_AGAIN_S = 86_400.0  # so that nobody can keep a server from its work by reports
 _LOAD_AGAIN_S = 5.0  # after files were found wrong, so that their writer can finish
 
 
@@ -202,6 +202,7 @@ class Engine:
         await self._in_service().mover.stop()
         async with self._changing:
             phase = self._in_service()
+            await phase.mover.stop()  # whoever changed something meanwhile has started it again
             await self._refuse_new(phase)
             await self._leave_directory(phase)
 
@@ -216,6 +217,7 @@ class Engine:
         async with self._changing:
             self._is_offloaded = True
             phase = self._in_service()
+            await phase.mover.stop()
             blocks = phase.state.blocks
             phase.state.parking.is_open = blocks.is_restorable
             await self._refuse_new(phase)
@@ -412,16 +414,18 @@ class Engine:
             reports: by place, because of which. If it cannot be done now, they count as new when they are told again.
         """
         await asyncio.sleep(random.uniform(0.0, _EXAMINE_DELAY_S))
+        is_examined = False
         try:
-            if not await self._examine():
-                self._examined_s = -math.inf
-                for place in reports:
-                    self._known_reports.pop(place, None)
+            is_examined = await self._others_cover() and await self._examine()
         except PotluckError as error:
             log.warning("the weights could not be reloaded: %s", error.message)
         except Exception as error:  # such as no memory left: another process begins afresh
             log.exception("the weights could not be reloaded")
             self._broken.put_nowait(PotluckError(f"the weights could not be reloaded: {error}"))
+        if not is_examined:
+            self._examined_s = -math.inf
+            for place in reports:
+                self._known_reports.pop(place, None)
 
     async def _examine(self) -> bool:
         """Reload the weights, because somebody got wrong results, and compare them with what was in memory.
@@ -433,7 +437,7 @@ class Engine:
             if not isinstance(phase, InService) or phase.state.admission.leaving:
                 return False
             sums = await _sums_of(phase.state.blocks.whole)  # which takes a while, so look at the others after it
-            if not await self._others_cover(phase.state.blocks.span):
+            if not await self._others_cover():
                 return False
             log.warning("a member reports that this computer returns wrong results; the weights are reloaded")
             await phase.mover.stop()
@@ -455,8 +459,8 @@ class Engine:
         self._on_event(events.Examined(damaged))
         return True
 
-    async def _others_cover(self, span: Span) -> bool:
-        servers = (await self.node.directory.fetch()).servers
+    async def _others_cover(self) -> bool:
+        span, servers = self._in_service().state.blocks.span, (await self.node.directory.fetch()).servers
         online = [each for each in servers if each.heartbeat.state is ServerState.ONLINE]
         covered = {block for each in online if each.peer_id != self.node.peer_id for block in each.span}
         return all(block in covered for block in span)

@@ -13,6 +13,7 @@ import asyncio
 import logging
 import math
 import os
+import time
 import uuid
 from collections import defaultdict
 from collections.abc import Collection, Iterator, Sequence
@@ -65,6 +66,7 @@ _SEED_BYTES = 16  # of the draws among auditors
 _AT_ONCE = 4  # audits of a client, so that they take little of its link and memory
 _PATIENCE_S = 60.0  # for each answer; the work of audits comes last everywhere
 _SILENT = 3  # times in a row that a person's servers do not say which experts they chose, until it is no accident
+_OUTAGE_S = 60.0  # within which that is one time
 _REFUSING = 2  # people whose servers find no such experts, until it is not their fault
 
 
@@ -124,7 +126,7 @@ class Audits:
         self._busy: set[PeerId] = set()  # auditors that compute
         self._reports = Reports(host, servers, calls, self._used, config.audits)
         self._clean: defaultdict[PersonId, int] = defaultdict(int)  # audits without a disagreement, by person
-        self._silent: defaultdict[PersonId, int] = defaultdict(int)  # times in a row, see `_SILENT`
+        self._silent: defaultdict[PersonId, list[float]] = defaultdict(list)  # when, see `_SILENT`
         self._refusing: defaultdict[PersonId, set[PersonId]] = defaultdict(set)  # auditors, by whom they refuse
         self._honest = HonestDifferences()
         self._running = 0
@@ -195,9 +197,11 @@ class Audits:
         try:
             choices = await self._choices(case.part, case.opening, case.row, case.window.stop)
         except (PotluckError, TimeoutError):
-            self._silent[case.person] += 1
-            if self._silent[case.person] >= _SILENT:
-                self._note_withheld(case)
+            times, now = self._silent[case.person], time.monotonic()
+            if case.watch.holds and (not times or now >= times[-1] + _OUTAGE_S):
+                times.append(now)
+                if len(times) >= _SILENT:
+                    self._note_withheld(case)
             raise
         self._silent.pop(case.person, None)
         return choices
@@ -316,6 +320,8 @@ class Audits:
 
     def _leave(self, record: ServerRecord, person: PersonId) -> None:
         self._clean.pop(person, None)
+        self._silent.pop(person, None)
+        self._refusing.pop(person, None)
         self._honest.forget(person)
         self._servers.distrust(person)
         self.report.wrong.append(_name(record))

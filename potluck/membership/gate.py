@@ -549,10 +549,10 @@ class MembersGate:
         """Report wrong results to the swarm in the name of this node's person. Return the record.
 
         It is empty where nobody would keep it: guests cannot report, nor people on probation, nor anybody a computer of
-        their own, or more than a few in a day.
+        their own.
         """
         own, machine = self._own(), public_key_of(found.peer_id)
-        if own is None or own.is_guest or machine is None:
+        if own is None or machine is None or self.roster.is_on_probation(own, self._clock()):
             return b""
         record = write_report(self.roster.swarm_key, own.key, machine, found, self.signing_key, self._clock())
         new = self.roster.take([record], self._clock())

@@ -59,7 +59,6 @@ _RENEWALS, _RENEWALS_S = 4, 240  # lists of machines, requests, and reports, of 
 _TICKET_S = 1200  # that a ticket lives at most, as far as clocks agree
 _MAX_LOOSE = 1000
 _CATCHING_UP_S = 3600  # until a new node has heard of all who were there before it
-_REPORT_STANDS_S = 86_400  # before one about another computer may take its place
 _MAX_REPORTERS = 500
 _MAX_HEARD = 50_000
 _DROPPED = b"dropped "  # before the keys of computers in `heard`, which are no people
@@ -422,10 +421,8 @@ class Members:
             return Place.KNOWN
         if now_s and (report.at_s >= now_s + _CLOCKS_S or self._is_new_here(author, now_s)):
             return Place.KNOWN
-        if before is None and len(own) == MAX_REPORTS:
-            if min(map(_age, own.values()))[0] > report.at_s - _REPORT_STANDS_S:
-                return Place.KNOWN
-        elif not own and len(self._reports) >= _MAX_REPORTERS:
+        is_displaced = before is None and len(own) == MAX_REPORTS and min(map(_age, own.values())) >= _age(record)
+        if is_displaced or (not own and len(self._reports) >= _MAX_REPORTERS):
             return Place.KNOWN
         return Place.NEW if self._is_due(report, now_s) else Place.KNOWN
 

@@ -32,6 +32,7 @@ sh -c 'for group in $CONTROL_GROUPS; do echo 0 > $group/cgroup.procs; done; exec
 read _
 pkill -KILL -P $!
 kill -KILL $! 2>/dev/null
+test -n "$CONTROL_GROUPS" || exit
 for _ in 1 2 3 4 5; do
     find $CONTROL_GROUPS -depth -type d -exec rmdir {} + && break
     sleep 0.2  # its processes are still ending

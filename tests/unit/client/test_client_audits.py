@@ -252,12 +252,17 @@ def test_a_slow_auditor_keeps_no_other_audit_waiting(monkeypatch: pytest.MonkeyP
             assert time.monotonic() < deadline
 
 
-def test_a_server_that_withholds_its_choices_of_experts_comes_last_until_a_clean_audit() -> None:
+def test_a_server_that_withholds_its_choices_of_experts_comes_last_until_a_clean_audit(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     with world("0:2", "2:4", "2:4", "2:4") as there:
         there.client.audits._has_experts = True  # these servers answer no questions about experts
-        with there.model.session(max_length=256) as session:
+        with there.model.session(max_length=1024) as session:
             audited(there, session=session)
-            assert not there.model.audits().withheld  # a server may have forgotten them
+            for _ in range(4):
+                audited(there, prompt(tokens=session.position + 40), session=session)
+            assert not there.model.audits().withheld  # all within one outage
+            monkeypatch.setattr("potluck.client.audits._OUTAGE_S", 0.0)
             person = PersonId(serving(there, 3).peer_id)
             while not there.model.audits().withheld:
                 audited(there, prompt(tokens=session.position + 40), session=session)

@@ -94,7 +94,7 @@ def test_unlisting_a_computer_does_not_erase_what_is_reported_of_it(
     assert [machine for _, machine in reported(members)] == kept
 
 
-def test_a_person_reports_few_computers_a_day_and_displaces_only_their_own(
+def test_a_person_has_few_reports_and_displaces_only_their_own(
     swarm: tuple[Membership, Membership, Membership],
 ) -> None:
     ana, made = invited(swarm[0], people=9)
@@ -105,10 +105,7 @@ def test_a_person_reports_few_computers_a_day_and_displaces_only_their_own(
     members.learn([report(swarm[2], BOB)], NOW_S)
     for number, machine in enumerate(accused):
         later = NOW_S + 100 * (number + 1)
-        is_kept = bool(members.learn([report(swarm[1], machine, later)], later))
-        assert is_kept is (number < MAX_REPORTS)
-    assert members.learn([report(swarm[1], accused[-1], later)], later) == []
-    assert members.learn([report(swarm[1], accused[-1], later + 86_400)], later + 86_400)
+        assert members.learn([report(swarm[1], machine, later)], later)
     kept = [machine for person, machine in reported(members) if person == swarm[1].person_public]
     assert sorted(kept) == sorted(machine.public_key for machine in accused[1:])
     assert (swarm[2].person_public, BOB.public_key) in reported(members)
@@ -150,9 +147,9 @@ def test_what_others_displaced_is_not_taken_again(swarm: tuple[Membership, Membe
     accused = OTHERS[: MAX_REPORTS + 1]
     for number, machine in enumerate(accused):
         ana, _ = enrolled(ana, made, f"Other {number}", machine)
-    records = [report(swarm[1], machine, NOW_S + 86_400 * number) for number, machine in enumerate(accused)]
+    records = [report(swarm[1], machine, NOW_S + number) for number, machine in enumerate(accused)]
     members = ana.members()
-    later = NOW_S + 10 * 86_400
+    later = NOW_S + 1000
     for record in records[1:]:
         assert members.learn([record], later)
     assert members.sift([records[0]], later) == ([], 0, False)
