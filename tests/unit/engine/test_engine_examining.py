@@ -1,5 +1,6 @@
 """An engine that others report reloads its weights: once for each report, and while somebody else serves the blocks."""
 
+import asyncio
 import math
 import time
 from pathlib import Path
@@ -56,6 +57,17 @@ def test_a_report_makes_an_engine_reload_its_weights_once(tmp_path: Path) -> Non
         assert [each for each in events if isinstance(each, Examined)] == [Examined("")]
         there.client.run(report(engine, time.time() + 1))
         assert len([each for each in events if isinstance(each, Examined)]) == 2
+        there.client.run(engine.stop())
+
+
+def test_an_engine_that_is_drained_while_it_reloads_stays_away_afterwards(tmp_path: Path) -> None:
+    async def drained(engine: Engine) -> list[object]:
+        return await asyncio.gather(engine._examine(), engine.drain())
+
+    with world("0:4") as there:
+        engine = there.client.run(start_engine(there, tmp_path, []))
+        assert there.client.run(drained(engine))[0]
+        assert engine._in_service().state.admission.leaving
         there.client.run(engine.stop())
 
 
