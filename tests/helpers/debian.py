@@ -27,13 +27,12 @@ _PACKAGES = "systemd,systemd-sysv,dbus,dbus-user-session,libpam-systemd,procps,p
 _BOOT_TIMEOUT_S = 300.0
 _READY = "/run/ready-for-tests"
 _GUARD = """
-mkdir -p $CONTROL_GROUPS
 sh -c 'for group in $CONTROL_GROUPS; do echo 0 > $group/cgroup.procs; done; exec "$@"' join "$@" </dev/null &
 read _
 pkill -KILL -P $!
 kill -KILL $! 2>/dev/null
 test -n "$CONTROL_GROUPS" || exit
-for _ in 1 2 3 4 5; do
+for _ in $(seq 50); do
     find $CONTROL_GROUPS -depth -type d -exec rmdir {} + && break
     sleep 0.2  # its processes are still ending
 done
@@ -133,13 +132,16 @@ class Debian:
         subprocess.run(["mount", "-t", "overlay", "disk", "-o", layers, self._disk / "root"], check=True)
 
     def _start(self) -> None:
+        groups = [group / self.name for group in _control_groups()]
+        for group in groups:
+            group.mkdir(exist_ok=True)
         self._guard = subprocess.Popen(
             ["sh", "-c", _GUARD, "guard", *self._command()],
             stdin=subprocess.PIPE,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
             start_new_session=True,  # an interrupt from the keyboard is for the test alone
-            env=os.environ | {"CONTROL_GROUPS": " ".join(f"{group}/{self.name}" for group in _control_groups())},
+            env=os.environ | {"CONTROL_GROUPS": " ".join(map(str, groups))},
         )
         try:
             self._wait_ready()
