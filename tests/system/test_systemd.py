@@ -192,6 +192,11 @@ def test_removed_it_leaves_what_belongs_to_the_user_only(machine: Container, ser
     install(machine, None)
 
 
+def test_no_other_container_has_its_services_in_the_same_control_groups(machine: Container) -> None:
+    groups = Path(f"/proc/{machine._leader.pid}/cgroup").read_text()
+    assert f"/{machine.name}/payload" in groups
+
+
 def test_start_at_log_in_on_and_off_leaves_the_settings_of_a_home_as_they_were(machine: Container) -> None:
     home = ("find", "/home/donor", "-name", ".local", "-prune", "-o", "-name", ".cache", "-prune", "-o", "-print")
     machine.write("/usr/bin/potluck-app", "#!/bin/sh\n")
