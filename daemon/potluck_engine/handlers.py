@@ -49,7 +49,7 @@ from potluck_engine.memory.private_adapters import HeldAdapter
 from potluck_engine.pushing import Pushes
 from potluck_engine.quotes import quote
 from potluck_engine.span_state import SpanState
-from potluck_engine.wrong_results import FormatOf, Rechecks, nobodys_format
+from potluck_engine.wrong_results import FormatOf, Rechecks
 
 T = TypeVar("T")
 
@@ -64,9 +64,9 @@ class Handlers:
     state: SpanState
     host: Host
     version: str
-    foreign: ForeignPeers | None = None
-    format_of: FormatOf = nobodys_format
-    on_confirmed: Callable[[Report], None] = lambda report: None
+    foreign: ForeignPeers | None
+    format_of: FormatOf
+    on_confirmed: Callable[[Report], None]
     _large_calls: int = field(default=0, init=False)
     _will_trim: bool = field(default=False, init=False)
     _pushes: Pushes = field(init=False)
@@ -269,16 +269,16 @@ class Handlers:
         if not isinstance(request, ForwardRequest) or request.choices is None:
             return None
         whole, span = self.state.blocks.whole, request.span
-        tokens, layers, choices = request.choices.shape
-        placed = request.choices.new_full((tokens, len(whole.span), choices), NO_EXPERT)
-        first = span.start - whole.span.start
-        if layers == len(span):
-            placed[:, first : first + layers] = request.choices
         if not whole.repeats_choices:
             raise RemoteError(Code.NOT_SERVED, "this server repeats no choices of experts")
-        if layers != len(span) or not whole.accepts(placed):
-            raise RemoteError(Code.BAD_REQUEST, "these blocks have no such experts to choose")
-        return Given(request.choices, request.margin)
+        tokens, layers, choices = request.choices.shape
+        if layers == len(span):
+            placed = request.choices.new_full((tokens, len(whole.span), choices), NO_EXPERT)
+            first = span.start - whole.span.start
+            placed[:, first : first + layers] = request.choices
+            if whole.accepts(placed):
+                return Given(request.choices, request.margin)
+        raise RemoteError(Code.BAD_REQUEST, "these blocks have no such experts to choose")
 
     def _work_of(
         self,

@@ -22,7 +22,7 @@ import logging
 import math
 import random
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import AsyncIterator, Callable, Iterable
 from functools import partial
 from typing import Any
 
@@ -67,7 +67,7 @@ log = logging.getLogger(__name__)
 Loading = asyncio.Task[tuple[Checkpoint, BlockSpan]]
 
 _STABLE_S = 60.0  # a device that fails sooner after it came back isn't worth another try
-_EXAMINE_DELAY_S = 20.0
+_EXAMINE_DELAY_S = 20.0  # at most, until a computer that is reported looks at its weights
 _EXAMINE_WAIT_S = 20.0  # for sessions to end before the weights are reloaded
 _IDLE_WAIT_S = 600.0  # for a moment without sessions in which connections may end
 _EXAMINE_AGAIN_S = 86_400.0  # so that nobody can keep a server from its work by reports
@@ -199,10 +199,7 @@ class Engine:
 
     async def drain(self) -> None:
         """Leave the swarm's directory and refuse new sessions; open ones go on. `restore` undoes it. Event: Offline."""
-        await self._in_service().mover.stop()
-        async with self._changing:
-            phase = self._in_service()
-            await phase.mover.stop()  # whoever changed something meanwhile has started it again
+        async with self._staying() as phase:
             await self._refuse_new(phase)
             await self._leave_directory(phase)
 
@@ -213,11 +210,8 @@ class Engine:
         when the announcement is out and the memory is free; neither waits for the other. The node stays, so that others
         still find the swarm by it. Events: Offline when the announcement is out, Freed.
         """
-        await self._in_service().mover.stop()
-        async with self._changing:
+        async with self._staying() as phase:
             self._is_offloaded = True
-            phase = self._in_service()
-            await phase.mover.stop()
             blocks = phase.state.blocks
             phase.state.parking.is_open = blocks.is_restorable
             await self._refuse_new(phase)
@@ -240,6 +234,15 @@ class Engine:
                 self.throttle(1.0)  # as with new threads: the daemon tells it anew
                 phase.announcements.join(phase.announcements.target)
                 await self._go_online(phase, phase.announcements.speed, time.monotonic())
+
+    @contextlib.asynccontextmanager
+    async def _staying(self) -> AsyncIterator[InService]:
+        """Let nothing else change in the body, and nothing move in it or after it."""
+        await self._in_service().mover.stop()  # which may be in the middle of a change
+        async with self._changing:
+            phase = self._in_service()
+            await phase.mover.stop()  # whoever changed something meanwhile has started it again
+            yield phase
 
     async def wait_lost(self) -> None:
         """Return when the peer-to-peer process ended by itself: then nobody can reach this engine any more.

@@ -56,10 +56,6 @@ FormatOf = Callable[[PeerId], Awaitable[NumberFormat | None]]
 """Returns in which format a server says that it computes; None: it serves nothing. Raises PotluckError."""
 
 
-async def nobodys_format(peer: PeerId) -> None:
-    """Know no servers."""
-
-
 class Rechecks:
     """The windows that this engine repeats for its leader, one at a time.
 

@@ -48,7 +48,7 @@ class AuditReport:
     undecided: int = 0  # of these, the results differed and nobody could tell who is right
     nobody: int = 0  # were chosen, but nobody else serves the same blocks
     unanswered: int = 0  # were chosen, but the other server refused or failed
-    withheld: int = 0  # of these, the audited person's servers have withheld which experts they chose too often
+    withheld: int = 0  # of these, a person's servers did not say which experts they chose, again and again
     wrong: list[str] = field(default_factory=list)  # servers that computed wrongly, by name
     wrong_people: list[PersonId] = field(default_factory=list)  # whose they are, in the same order
 

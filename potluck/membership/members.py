@@ -252,7 +252,8 @@ class Members:
         claimed: Counter[bytes] = Counter()  # seats, and lists and requests of people
         wanted: list[Record] = []
         worthless, is_ahead = 0, False
-        self._forget_reports(now_s)
+        if any(record.body.at_s <= now_s - REPORT_LIVES_S for record in self.reports):  # type: ignore[union-attr]
+            self._forget_reports(now_s)
         for record in records:
             place = self._place(record, ahead, now_s)
             if place is Place.NEW and not isinstance(record.body, Entry) and not self._claim(record, claimed):

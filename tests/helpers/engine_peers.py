@@ -24,6 +24,7 @@ from potluck.p2p.network import Host, Stream
 from potluck.protocol.blocks import PeerId, Span
 from potluck.protocol.codes import Code, RemoteError
 from potluck.protocol.messages import Caller, ForwardRequest, SessionOpening, StepReply, StepRequest, TensorReply
+from potluck.protocol.records import NumberFormat
 from potluck.protocol.swarm import Swarm
 from potluck.wire import protocols, sessions
 from potluck.wire.calls import CallRequest, ReplyJoiner, encode_call
@@ -87,7 +88,11 @@ async def serve(
         max_blocks=max_blocks,
         private_adapter_bytes=private_adapter_bytes,
     )
-    handlers = Handlers(serving, host, "0", adapter_for(swarm))
+
+    async def format_of(_: PeerId) -> NumberFormat | None:
+        return None  # nobody's reports are looked at here
+
+    handlers = Handlers(serving, host, "0", adapter_for(swarm), format_of, lambda _: None)
     threads.start()
     await threads.compute.perform(serving.stage)
     await handlers.register()

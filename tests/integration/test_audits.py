@@ -156,4 +156,4 @@ def test_a_liar_among_servers_of_a_model_with_experts_is_found_and_the_others_ar
             report = model.audits()
             assert report.wrong == ["Eve"]
             assert report.withheld == 0
-            assert report.unanswered <= 2  # by Eve's server, which reloads its weights meanwhile
+            assert report.unanswered <= 2  # such as by Eve's server, if it reloads its weights meanwhile

@@ -21,7 +21,7 @@ from potluck.protocol.blocks import PeerId
 from potluck_daemon.settings.state import Examination, Since, StateFile
 
 ID_LETTERS = 8  # of a person's id that are shown
-_MAX_KEPT = 2000
+_MAX_KEPT = 2000  # reports that were confirmed, or dismissed, here
 
 
 class ReportBook:
@@ -46,8 +46,8 @@ class ReportBook:
         else:
             machine = public_key_of(PeerId(message.peer_id))
             if machine is not None:
-                dismissed = tuple(each for each in state.dismissed if not each.what.endswith(machine.hex()))
                 confirmed = _with(state.confirmed, [f"{message.person} {machine.hex()}"])
+                dismissed = _about_others(state.dismissed, machine)
                 self._memory.state = replace(state, confirmed=confirmed, dismissed=dismissed)
         self._memory.try_to_save()
 
@@ -55,7 +55,7 @@ class ReportBook:
         """Hide what these people report about a computer. Return whether there was anything."""
         hidden = [_who_and_what(report) for report in self._shown(members) if report.machine == machine]
         state = self._memory.state
-        confirmed = tuple(each for each in state.confirmed if not each.what.endswith(machine.hex()))
+        confirmed = _about_others(state.confirmed, machine)
         self._memory.state = replace(state, confirmed=confirmed, dismissed=_with(state.dismissed, hidden))
         self._memory.try_to_save()
         return bool(hidden)
@@ -102,6 +102,10 @@ class ReportBook:
 
 def _who_and_what(report: Report) -> str:
     return f"{report.person.hex()} {report.machine.hex()}"
+
+
+def _about_others(kept: Iterable[Since], machine: bytes) -> tuple[Since, ...]:
+    return tuple(each for each in kept if not each.what.endswith(machine.hex()))
 
 
 def _machine(owner: Person, key: bytes) -> Machine:

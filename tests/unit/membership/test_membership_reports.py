@@ -89,7 +89,7 @@ def test_unlisting_a_computer_does_not_erase_what_is_reported_of_it(
         assert eve.person_key is not None
         renewed = sign(members.swarm_key, Machines(eve.person_public, number, machines), eve.person_key)
         assert members.learn([renewed], NOW_S)
-        assert (members.owner_of_key(EVE.public_key) is None) is not machines
+        assert (members.owner_of_key(EVE.public_key) is None) is (not machines)
     kept = sorted(machine.public_key for machine in (EVE, OTHERS[1]))  # also of one that nobody lists yet
     assert [machine for _, machine in reported(members)] == kept
 
