@@ -18,7 +18,7 @@ from potluck.p2p.network import Stream
 from potluck.protocol.blocks import PeerId, Span
 from potluck.protocol.codes import Code, RemoteError
 from potluck.protocol.messages import StepReply
-from potluck.protocol.records import ServerRecord, ServerState
+from potluck.protocol.records import Heartbeat, ServerRecord, ServerState
 from potluck.protocol.swarm import Swarm
 from potluck.wire import protocols, sessions
 from potluck.wire.limits import Limits
@@ -56,7 +56,8 @@ class HostileServer:
         fast = {"inference_tps": 1e9, "forward_tps": 1e9, "network_tps": 1e9, "throughput_tps": 1e9}
         record = replace(honest.record, peer_id=host.peer_id, public_name="trust me", **fast)
         self = cls(host, swarm, folder, record)
-        self._heartbeat = replace(honest.heartbeat, peer_id=host.peer_id, state=ServerState.ONLINE, step_ms=0.0)
+        # The honest server may have been busy a moment ago, and nobody would come to a server that stays busy.
+        self._heartbeat = Heartbeat(host.peer_id, ServerState.ONLINE, record.max_length)
         await host.serve_stream(protocols.SESSION, self._session, max_frame_bytes=_MAX_FRAME_BYTES)
         return self
 

@@ -37,15 +37,16 @@ def prompt(batch: int = 1, tokens: int = 7) -> torch.Tensor:
 def test_greedy_tokens_equal_the_local_model_and_servers_push_steps_to_each_other(
     model: Any, local: PreTrainedModel
 ) -> None:
-    pushed = 0
-    while pushed < 8:  # a link that opens late is used by a later session
+    for _ in range(20):  # a link that opens late is used by a later session
         assert torch.equal(model.generate(prompt(), **GREEDY), local.generate(prompt(), **GREEDY))
         (route,) = model.last_route()
         assert [hop.span for hop in route.hops] == [Span(0, 2), Span(2, 4)]
         assert [hop.steps for hop in route.hops] == [16, 16]
         assert all(hop.compute_ms > 0 for hop in route.hops)
         assert route.hops[0].pushed_steps == 0
-        pushed = route.hops[1].pushed_steps
+        if (pushed := route.hops[1].pushed_steps) >= 8:
+            break
+    assert pushed >= 8
 
 
 def test_prefix_tuning_trains_and_generates_as_on_a_local_model(

@@ -46,8 +46,9 @@ from potluck.wire.tensors import to_wire
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
 GREEDY = {"max_new_tokens": 8, "do_sample": False}
-CLIENT = ClientConfig(request_timeout_s=60.0, max_wait_s=600.0)  # a busy machine is no failure
-IMPATIENT = ClientConfig(request_timeout_s=2.0, max_wait_s=600.0)
+CLIENT = ClientConfig(request_timeout_s=60.0, max_wait_s=90.0)  # a busy machine is no failure
+IMPATIENT = ClientConfig(request_timeout_s=2.0, max_wait_s=90.0)
+MOST_CLIENTS = 20  # under heavy load one of twenty does not meet the impostor
 MAX_NEW_FILES, MAX_NEW_THREADS = 32, 12  # for caches and pools; a leak would take more
 MAX_NEW_BYTES = 6 * PERSON.held_bytes  # requests, their tensors, answers, and what the allocator keeps of them
 
@@ -278,11 +279,12 @@ async def generate_through(impostor: HostileServer, swarm: LocalSwarm) -> tuple[
             return tokens, [hop.peer_id for hop in route.replaced]
 
     impostor.visits = 0
-    while True:
+    for _ in range(MOST_CLIENTS):
         await impostor.announce()
         found = await asyncio.to_thread(work)
         if impostor.visits:  # a client whose first pings are late knows no distances, and may never meet it
             return found
+    raise AssertionError("no client met the impostor")
 
 
 @pytest.mark.usefixtures("far_engine")

@@ -1,7 +1,7 @@
 """Audits of a client: a server that computes wrongly is found and left, and honest ones are not."""
 
 import time
-from collections.abc import Collection, Iterable
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import replace
 
 import pytest
@@ -48,6 +48,15 @@ def audited(there: World, ids: Tensor = PROMPT, **options: object) -> Tensor:
     made: Tensor = there.model.generate(ids, **{**SHORT, **options})
     there.client.run(there.client.audits._background.wait())
     return made
+
+
+def audited_until(there: World, is_so: Callable[[], object]) -> None:
+    """Generate until something that depends on chance is so."""
+    for _ in range(200):
+        audited(there)
+        if is_so():
+            return
+    raise AssertionError("200 audits did not bring it about")
 
 
 def serving(there: World, block: int) -> BlockServer:
@@ -124,8 +133,7 @@ def test_an_auditor_that_computes_wrongly_is_left_and_the_session_stays() -> Non
         honest = serving(there, 3)
         liar = next(server for server in there.servers[1:] if server is not honest)
         liar.tamper = slightly_wrong
-        while not said:
-            audited(there)
+        audited_until(there, lambda: said)
         assert liar.peer_id[-8:] in said[0]
 
 
@@ -247,10 +255,7 @@ def test_a_slow_auditor_keeps_no_other_audit_waiting(monkeypatch: pytest.MonkeyP
         there.model.generate(prompt(), **SHORT)
         slow = next(server for server in there.servers[1:] if server is not serving(there, 3))
         slow.call_delay_s = 60.0
-        deadline = time.monotonic() + 30.0
-        while not there.model.audits().unanswered or there.model.audits().audited < 3:
-            audited(there)
-            assert time.monotonic() < deadline
+        audited_until(there, lambda: there.model.audits().unanswered and there.model.audits().audited >= 3)
 
 
 def test_a_server_that_withholds_its_choices_of_experts_comes_last_until_a_clean_audit(
@@ -262,8 +267,7 @@ def test_a_server_that_withholds_its_choices_of_experts_comes_last_until_a_clean
             audited(there)
         assert not there.model.audits().withheld  # all within one outage
         monkeypatch.setattr("potluck.client.audits._OUTAGE_S", 0.0)
-        while not there.model.audits().withheld:
-            audited(there)
+        audited_until(there, lambda: there.model.audits().withheld)
         report = there.model.audits()
         assert (report.audited, report.wrong) == (0, [])
         servers = there.client.servers
@@ -290,13 +294,11 @@ def test_one_auditor_alone_cannot_say_that_a_server_chose_no_experts() -> None:
         there.client.calls.choices = choices  # type: ignore[method-assign]
         audited(there)
         next(server for server in there.servers[1:] if server is not serving(there, 3)).on_call = refuse
-        while not refusing():
-            audited(there)
+        audited_until(there, refusing)
         for _ in range(5):
             audited(there)
         assert (refusing(), there.model.audits().withheld) == ({1}, 0)
         for server in there.servers:
             server.on_call = refuse
-        while not there.model.audits().withheld:
-            audited(there)
+        audited_until(there, lambda: there.model.audits().withheld)
         assert 2 in refusing()

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 import torch
-from helpers.client_world import PATIENT, QUICK, World, prompt
+from helpers.client_world import PATIENT, World, prompt
 from helpers.engine_peers import Server, load, serve
 from helpers.fake_network import FakeHost, FakeNetwork
 from helpers.golden import CHECKPOINT
@@ -33,6 +33,7 @@ from potluck.protocol.swarm import Swarm
 
 SWARM = Swarm(name="golden", model="golden", num_blocks=4, prefix="golden", founder_key=bytes(32))
 GREEDY = {"max_new_tokens": 12, "do_sample": False, "eos_token_id": None, "pad_token_id": 0}
+WATCHFUL = replace(PATIENT, silence_before_ping_s=1.0)  # for lost pushes; a busy server is rarely silent for so long
 ROUTE = ("0:1", "1:2", "2:4")
 
 
@@ -149,7 +150,7 @@ def test_pieces_of_a_long_prompt_are_pushed(
         return push(pusher, number, output, packed) if lost is None or count != 5 or output.shape[1] != 16 else True
 
     monkeypatch.setattr(Pusher, "push", lose)
-    with ringed(*ROUTE, config=PATIENT if lost is None else QUICK) as there:
+    with ringed(*ROUTE, config=PATIENT if lost is None else WATCHFUL) as there:
         with there.model.session(max_length=200) as session:
             first = there.model.generate(prompt(), session=session, **GREEDY)
             before, brought = seen.pushed, len(seen.sent)
@@ -210,7 +211,7 @@ def test_a_push_that_does_not_come_is_brought_by_the_client_and_its_link_rests(
         return True
 
     monkeypatch.setattr(Pusher, "push", lose)
-    with ringed(*ROUTE, config=QUICK) as there:
+    with ringed(*ROUTE, config=WATCHFUL) as there:
         assert torch.equal(there.model.generate(prompt(), **GREEDY), local.generate(prompt(), **GREEDY))
         assert not there.replaced()
     assert 1 <= len(lost) <= 2
