@@ -18,8 +18,6 @@ PYTEST := $(PY) -m pytest -q -rfEs
 # Much of a test's time is waiting for other processes, so three files are tried at once whatever the number of cores.
 # The folders whose files take longest come first.
 SIDE_BY_SIDE := -n3 --dist=loadfile --no-loadscope-reorder
-# The slowest test of `make test` takes a minute on a busy machine; where one hangs, the rest of its file often does.
-BRIEF := --timeout=150
 
 .DEFAULT_GOAL := help
 .PHONY: help demo test test-system check bench gpu soak screenshots manual translations installer clean programs
@@ -30,8 +28,9 @@ help: ## what each target does
 demo: $(VENV)/.engine ## a private swarm on this machine, generating; PROMPT="..." takes any prompt
 	@$(PY) -m benchmarks.demo
 
+# The slowest of these takes a minute on a busy machine; where one hangs, the rest of its file often does.
 test: check programs ## checks, unit and integration tests; TESTS="tests/unit/cli -x" for a part, with -n0 one by one
-	$(PYTEST) $(SIDE_BY_SIDE) $(BRIEF) $(or $(TESTS),tests/e2e tests/integration tests/unit)
+	$(PYTEST) $(SIDE_BY_SIDE) --timeout=150 $(or $(TESTS),tests/e2e tests/integration tests/unit)
 
 test-system: $(VENV)/.dev programs ## tests of the installed product: packages, services, faults
 	$(PYTEST) $(SIDE_BY_SIDE) $(or $(TESTS),tests/faults tests/system)

@@ -48,7 +48,7 @@ pytestmark = pytest.mark.asyncio(loop_scope="module")
 GREEDY = {"max_new_tokens": 8, "do_sample": False}
 CLIENT = ClientConfig(request_timeout_s=60.0, max_wait_s=90.0)  # a busy machine is no failure
 IMPATIENT = ClientConfig(request_timeout_s=2.0, max_wait_s=90.0)
-MOST_CLIENTS = 20  # under heavy load one of twenty does not meet the impostor
+MOST_CLIENTS = 20  # that are tried until one meets the impostor
 MAX_NEW_FILES, MAX_NEW_THREADS = 32, 12  # for caches and pools; a leak would take more
 MAX_NEW_BYTES = 6 * PERSON.held_bytes  # requests, their tensors, answers, and what the allocator keeps of them
 
