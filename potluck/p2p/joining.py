@@ -88,7 +88,7 @@ async def any_of(attempts: Iterable[Coroutine[Any, Any, object]], *, grace_s: fl
         await cancel_and_wait(*(task for task in tasks if not task.done()))
     failures = [error for task in tasks if not task.cancelled() and isinstance(error := task.exception(), Exception)]
     if tasks and not any(map(_is_successful, tasks)):
-        raise verdict(failures)
+        raise verdict(failures) from (ExceptionGroup("what they said", failures) if failures else None)
     return failures
 
 
@@ -103,7 +103,7 @@ def verdict(failures: Iterable[Exception]) -> NetworkError:
             return TryAgainError(failure.message, hint="try again when another member is online")
     for failure in failures:
         if isinstance(failure, TryAgainError):
-            return failure
+            return TryAgainError(failure.message, hint=failure.hint)
     return TryAgainError(f"no bootstrap peer answers ({len(failures)} tried)", hint=NOBODY_ANSWERS_HINT)
 
 

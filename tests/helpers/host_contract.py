@@ -19,6 +19,7 @@ from potluck.protocol.codes import Code, RemoteError
 T = TypeVar("T")
 LIMIT = 4 * 1024 * 1024
 WAIT_S = 60.0  # how long a test waits for what must come; never a measure of speed
+PATIENCE_S = WAIT_S / 2  # of a node that must join: two peers that dial each other at once may both fail
 NOBODY = "12D3KooWGH1Ya4eAJ4JJT5EKEnEoGquPVrwRCgPQ6HPfKsYzncdh"  # the same in every process that collects these tests
 _numbers = itertools.count()
 

@@ -21,7 +21,7 @@ import pytest_asyncio
 import torch
 from helpers.client_world import local_model, prompt
 from helpers.golden import CHECKPOINT
-from helpers.host_contract import outcome
+from helpers.host_contract import PATIENCE_S, outcome
 from helpers.hostile_directory import DHT_LIES, answer_finds
 from helpers.hostile_peer import BAD_FRAMES, WAIT_S, HostilePeer, free_cache, hidden_states
 from helpers.hostile_server import MISDEEDS, HostileServer
@@ -109,6 +109,7 @@ async def start_node(swarm: LocalSwarm, person: str = "", **options: Any) -> Lib
         membership=swarm.join(person)[0] if person else swarm.membership,
         bootstrap_peers=swarm.swarm.bootstrap_peers,
         runtime_dir=swarm.folder / "nodes",
+        patience_s=PATIENCE_S,
         **options,
     )
     return await Libp2pHost.start(config)

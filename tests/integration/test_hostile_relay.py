@@ -6,7 +6,7 @@ import socket
 from contextlib import ExitStack, suppress
 
 import psutil
-from helpers.host_contract import WAIT_S
+from helpers.host_contract import PATIENCE_S, WAIT_S
 
 from potluck.p2p.config import HostConfig
 from potluck.p2p.frames import FrameStream
@@ -24,7 +24,7 @@ async def test_noise_at_a_relay_costs_nobody_else_anything() -> None:
     rng = random.Random(14)
     relay = await Libp2pHost.start(HostConfig(nat=True))
     address = next(addr for addr in await relay.addresses() if addr.startswith("/ip4/127.0.0.1/tcp/"))
-    config = HostConfig(bootstrap_peers=(address,), dht_client=True)
+    config = HostConfig(bootstrap_peers=(address,), dht_client=True, patience_s=PATIENCE_S)
     stranger, friend = await Libp2pHost.start(config), await Libp2pHost.start(config)
     try:
         await relay.serve_unary("echo", _echo)

@@ -10,6 +10,7 @@ import pytest
 import torch
 from helpers.directory_swarm import until
 from helpers.golden import CHECKPOINT
+from helpers.host_contract import PATIENCE_S
 
 from benchmarks.local_swarm import LocalSwarm
 from potluck import AutoDistributedModelForCausalLM
@@ -40,7 +41,7 @@ async def node(
             identity_path=identity,
             bootstrap_peers=bootstrap_peers or swarm.bootstrap_peers,
             record_checks=record_checks(swarm, time.time),
-            patience_s=30.0,
+            patience_s=PATIENCE_S,
         )
     )
     try:

@@ -19,7 +19,7 @@ import psutil
 import pytest
 import pytest_asyncio
 from helpers import p2p_node
-from helpers.host_contract import WAIT_S, HostContract, echo, opened, outcome, soon
+from helpers.host_contract import PATIENCE_S, WAIT_S, HostContract, echo, opened, outcome, soon
 from helpers.members import founded
 from helpers.own_address import PORT, own_address
 from hivemind.proto import dht_pb2
@@ -65,6 +65,7 @@ class Starter:
             dht_client=dht_client,
             record_checks=record_checks or {},
             runtime_dir=self.runtime_dir,
+            patience_s=PATIENCE_S,
         )
         return await Libp2pHost.start(config)
 
@@ -149,7 +150,7 @@ async def test_the_same_identity_on_another_machine_is_refused(network: Starter,
     assert "identity" in error.message
     await network.kill(first)
     await first.close()
-    host = await Libp2pHost.start(config)  # as after a crash
+    host = await Libp2pHost.start(replace(config, patience_s=PATIENCE_S))  # as after a crash
     await host.close()
 
 
@@ -157,14 +158,20 @@ async def test_a_node_that_comes_back_to_its_port_does_not_take_itself_for_anoth
     network: Starter, folder: Path
 ) -> None:
     address = f"/ip4/{own_address()}/tcp/{PORT}"
-    path = folder / "of-a-fixed-port"
+    reasons: list[str] = []
     config = HostConfig(
-        identity_path=path, bootstrap_peers=network.bootstrap, runtime_dir=folder / "run", listen_addrs=(address,)
+        identity_path=folder / "of-a-fixed-port",
+        bootstrap_peers=network.bootstrap,
+        runtime_dir=folder / "run",
+        listen_addrs=(address,),
+        patience_s=PATIENCE_S,
+        on_waiting=reasons.append,
     )
     for _ in range(3):
         host = await soon(Libp2pHost.start(config))
         await network.kill(host)  # the network remembers where it was
         await host.close()
+    assert not [reason for reason in reasons if "identity" in reason]
 
 
 async def test_a_store_is_taken_though_another_node_was_restarted_many_times(network: Starter) -> None:
@@ -212,7 +219,11 @@ async def test_a_stranger_that_says_nothing_is_disconnected_and_a_members_client
     private = await Libp2pHost.start(HostConfig(membership=founder, runtime_dir=folder / "private"))
     (address,) = await private.addresses()
     config = HostConfig(
-        membership=founder.for_client(), bootstrap_peers=(address,), dht_client=True, runtime_dir=folder / "private"
+        membership=founder.for_client(),
+        bootstrap_peers=(address,),
+        dht_client=True,
+        runtime_dir=folder / "private",
+        patience_s=PATIENCE_S,
     )
     client = await Libp2pHost.start(config)
     stream = await opened(client, private, echo)
@@ -231,7 +242,7 @@ async def test_a_stranger_that_says_nothing_is_disconnected_and_a_members_client
 
 async def test_members_find_each_other_and_strangers_get_no_kademlia(folder: Path) -> None:
     founder = founded(Identity.generate(), now_s=time.time())
-    config = HostConfig(membership=founder, runtime_dir=folder / "private")
+    config = HostConfig(membership=founder, runtime_dir=folder / "private", patience_s=PATIENCE_S)
     middle = await Libp2pHost.start(config)
     (address,) = await middle.addresses()
     one, other = [await Libp2pHost.start(replace(config, bootstrap_peers=(address,))) for _ in range(2)]
@@ -253,7 +264,12 @@ async def test_a_stranger_that_calls_on_and_on_is_thrown_out_and_a_member_is_not
     network: Starter, folder: Path
 ) -> None:
     founder = founded(Identity.generate(), now_s=time.time())
-    config = HostConfig(membership=founder, bootstrap_peers=network.bootstrap, runtime_dir=folder / "private")
+    config = HostConfig(
+        membership=founder,
+        bootstrap_peers=network.bootstrap,
+        runtime_dir=folder / "private",
+        patience_s=PATIENCE_S,
+    )
     private, caller = await Libp2pHost.start(config), await network.start(dht_client=True)
     await private.serve_unary("test.size", size_of)
 

@@ -89,8 +89,10 @@ async def test_what_waiting_does_not_help_is_raised_at_once() -> None:
 async def test_one_peer_that_answers_is_enough_beside_a_frozen_and_a_dead_one_and_nobody_to_ask_is_no_failure() -> None:
     assert await any_of([asyncio.Event().wait(), Door(SILENT)(), Door()()], grace_s=0.0) == [SILENT]
     assert await any_of([], grace_s=0.0) == []
-    with pytest.raises(TryAgainError, match="2 tried"):
+    with pytest.raises(TryAgainError, match="2 tried") as caught:
         await any_of([Door(DEAD)(), Door(DEAD)()], grace_s=0.0)
+    assert isinstance(caught.value.__cause__, ExceptionGroup)
+    assert caught.value.__cause__.exceptions == (DEAD, DEAD)
 
 
 REFUSED = RemoteError(Code.NOT_A_MEMBER, "the invite has expired")
