@@ -103,7 +103,7 @@ def verdict(failures: Iterable[Exception]) -> NetworkError:
             return TryAgainError(failure.message, hint="try again when another member is online")
     for failure in failures:
         if isinstance(failure, TryAgainError):
-            return TryAgainError(failure.message, hint=failure.hint)
+            return TryAgainError(failure.message, hint=failure.hint)  # a new one: its cause will be all of these
     return TryAgainError(f"no bootstrap peer answers ({len(failures)} tried)", hint=NOBODY_ANSWERS_HINT)
 
 

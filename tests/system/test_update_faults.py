@@ -76,7 +76,7 @@ def test_sessions_end_before_the_new_version_serves(old: tuple[Installation, Pat
         client.call(schema.RELOAD)
         client.call(schema.CREATE)
         installation.wait_for(lambda status: status.state is State.SERVING)
-        with somebody_asking(client.call(schema.INVITE).invite, num_tokens=900):  # until after the new version came
+        with somebody_asking(client.call(schema.INVITE).invite, num_tokens=900):  # still open when draining begins
             installation.wait_for(lambda status: status.sessions > 0)
             client.call(updates.INSTALL)
             told = list(client.events())  # to the end of the old daemon
