@@ -214,6 +214,11 @@ class BlockSpan:
         assert self._runner is not None, "sessions of this family run alone"
         return self._runner.run(plan, hidden, memory, prompts)
 
+    def look_ahead(self, plan: StepPlan, memory: KvMemory) -> None:
+        """Prepare the step that most likely comes next, while nothing else is to be done."""
+        if self._runner is not None:
+            self._runner.look_ahead(plan, memory)
+
     def new_cache(self) -> KvCache:
         return KvCache(self.decoder.config)
 
