@@ -26,7 +26,7 @@ from potluck_engine.admission import Admission
 from potluck_engine.choices import ChoiceBook
 from potluck_engine.compute.call_thread import CallThread
 from potluck_engine.compute.executor import SpanExecutor
-from potluck_engine.compute.step_thread import ComputeThread, Stage
+from potluck_engine.compute.step_loop import Stage, StepLoop
 from potluck_engine.compute.threads import Threads
 from potluck_engine.load import Load, LoadMeter
 from potluck_engine.loaded_blocks import LoadedBlocks
@@ -58,7 +58,7 @@ class SpanState:
     admission: Admission
     blocks: LoadedBlocks
     call_blocks: LoadedBlocks
-    compute: ComputeThread
+    compute: StepLoop
     calls: CallThread
     stage: Stage
     sessions: SessionTable
@@ -202,7 +202,7 @@ class SpanState:
 
 
 def _stage(
-    blocks: LoadedBlocks, limits: ServingLimits, compute: ComputeThread, spill_folder: Path | None, max_blocks: int
+    blocks: LoadedBlocks, limits: ServingLimits, compute: StepLoop, spill_folder: Path | None, max_blocks: int
 ) -> Stage:
     loaded = blocks.whole
     memory = loaded.new_memory(limits.cache_tokens, max_blocks=max_blocks) if loaded.is_ragged else None

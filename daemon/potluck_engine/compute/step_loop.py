@@ -1,8 +1,8 @@
-"""Runs the steps of sessions in a thread.
+"""Runs the steps of sessions, turn by turn; `threads.py` calls the turns in a thread, tests call them as they like.
 
-The asyncio side submits steps. The thread asks `Paging` for their memory and `StepScheduler` what to run, runs it, and
-returns all finished steps with one `call_soon_threadsafe`. A batch that fails is tried again in halves, so that only
-steps that cannot be computed alone are refused.
+The asyncio side submits steps. A turn asks `Paging` for their memory and `StepScheduler` what to run, runs it, and
+delivers all finished steps together. A batch that fails is tried again in halves, so that only steps that cannot be
+computed alone are refused.
 
 Forward and backward have a thread of their own, see `call_thread.py`.
 """
@@ -13,7 +13,6 @@ import asyncio
 import contextlib
 import functools
 import logging
-import queue
 import threading
 import time
 from collections import deque
@@ -22,7 +21,6 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import TypeVar
 
-import torch
 from potluck_control.engine_metrics import PageCounts, StepCounts
 from potluck_control.launch_spec import ServingLimits
 
@@ -49,21 +47,34 @@ _LEAVING = RemoteError(Code.DRAINING, "this engine is leaving")
 
 @dataclass(frozen=True, slots=True)
 class Stage:
-    """What the compute thread works with while a span is served."""
+    """What the step loop works with while a span is served."""
 
     executor: SpanExecutor
     paging: Paging
     gate: AbstractContextManager[object]  # held while computing, so that calls don't compute at that time
 
 
-class ComputeThread:
-    """The thread and its queue: `start()` first, `stop()` once. Steps wait until `perform()` gives it a span."""
+def tell(outcomes: list[Outcome]) -> None:
+    """Tell sessions how their steps ended."""
+    for step, error in outcomes:
+        if not step.is_cancelled:
+            step.on_done(step, error)
+
+
+class StepLoop:
+    """The queue of steps and what is done with it. Steps wait until `perform()` gives it a span.
+
+    Any thread may submit, close and command; one thread calls `turn`.
+
+    Attributes:
+        deliver: called in a turn with what ended in it, and by `refuse`.
+        wake: called when a turn has something new to do.
+    """
 
     def __init__(
         self,
         limits: ServingLimits,
         *,
-        threads: int,
         clock: Callable[[], float] = time.monotonic,
         shares: Shares = equal_shares,
         is_lost: IsLost = never_lost,
@@ -71,6 +82,8 @@ class ComputeThread:
         self.counts = StepCounts()
         self.page_counts = PageCounts()
         self.throttle = DutyCycle()
+        self.deliver: Callable[[list[Outcome]], None] = tell
+        self.wake: Callable[[], None] = _nothing
         self.num_waiting_for_pages = 0
         self._scheduler = StepScheduler(
             max_queued_jobs=limits.max_queued_jobs,
@@ -78,14 +91,10 @@ class ComputeThread:
             max_step_tokens=limits.piece_tokens,
             shares=shares,
         )
-        self._threads = threads
         self._is_lost = is_lost
         self._clock = clock
         self._lock = threading.Lock()  # for the scheduler
-        self._wake: queue.SimpleQueue[None] = queue.SimpleQueue()
         self._commands: deque[Callable[[], None]] = deque()
-        self._thread = threading.Thread(target=self._work, name="compute", daemon=True)
-        self._loop: asyncio.AbstractEventLoop | None = None
         self._stage: Stage | None = None
         self._meter = CostMeter()
         self._cost = StepCost()
@@ -105,12 +114,13 @@ class ComputeThread:
         """True if any session has a step or memory here."""
         return bool(self._stage is not None and self._stage.paging.admission.holders)
 
-    def start(self) -> None:
-        self._loop = asyncio.get_running_loop()
-        self._thread.start()
+    @property
+    def is_over(self) -> bool:
+        """True if nothing is left to do after `refuse`."""
+        return self._stopping and not self._commands
 
     async def run(self, work: Callable[[], T]) -> T:
-        """Call `work` on the thread between two steps. Raises its errors, and DRAINING if the thread has ended."""
+        """Call `work` in the next turn. Raises its errors, and DRAINING after `refuse`."""
         loop = asyncio.get_running_loop()
         future: asyncio.Future[T] = loop.create_future()
 
@@ -124,7 +134,7 @@ class ComputeThread:
 
         if self._stopping:
             raise _LEAVING
-        self._command(call)
+        self.command(call)
         return await future
 
     async def perform(self, stage: Stage | None) -> None:
@@ -152,17 +162,17 @@ class ComputeThread:
         self._cost = self._meter.cost()
 
     def submit(self, step: SessionStep) -> None:
-        """Queue a step. `step.on_done` is called in the loop when it is over, unless it is cancelled before.
+        """Queue a step. `step.on_done` is called when it is over, unless it is cancelled before.
 
         Raises:
-            RemoteError: BUSY, or DRAINING after `stop()`.
+            RemoteError: BUSY, or DRAINING after `refuse()`.
         """
         with self._lock:
             if self._stopping:
                 raise _LEAVING
             is_news = self._scheduler.add(step, step.submitted_at, self._cost)
         if is_news:
-            self._wake.put(None)
+            self.wake()
 
     def close(self, memory: SessionMemory, step: SessionStep | None) -> None:
         """Free the memory of a session, and drop the step that it waits for."""
@@ -170,52 +180,28 @@ class ComputeThread:
             with self._lock:
                 step.is_cancelled = True
                 self._scheduler.discard(step)
-        self._command(lambda: self._close(memory, step))
+        self.command(lambda: self._close(memory, step))
 
-    async def stop(self) -> None:
-        """Refuse what waits, let the running step end, join the thread."""
+    def refuse(self) -> None:
+        """Refuse what waits and what comes from now on."""
         with self._lock:
             self._stopping = True
             waiting = self._scheduler.expired(float("inf"))
         self._deliver([(step, _LEAVING) for step in waiting if isinstance(step, SessionStep)])
-        self._wake.put(None)
-        if self._thread.is_alive():
-            await asyncio.to_thread(self._thread.join)
+        self.wake()
 
-    def _command(self, command: Callable[[], None]) -> None:
+    def command(self, command: Callable[[], None]) -> None:
+        """Call `command` in the next turn."""
         self._commands.append(command)
-        self._wake.put(None)
+        self.wake()
 
-    def _work(self) -> None:
-        torch.set_num_threads(self._threads)
-        while True:
-            try:
-                wait_s = self._turn()
-            except Exception:  # no unforeseen error may end the thread
-                log.exception("an error in the compute thread")
-                wait_s = _EXPIRY_S
-            if self._stopping and not self._commands:
-                return
-            if wait_s != 0.0:
-                self._sleep(wait_s)
-
-    def _sleep(self, wait_s: float | None) -> None:
-        """Sleep until something is submitted, or for `wait_s`."""
-        try:
-            self._wake.get(timeout=wait_s)
-            while not self._wake.empty():
-                self._wake.get_nowait()
-        except queue.Empty:
-            pass
-
-    def _turn(self) -> float | None:
-        """Do one thing. Return how long to sleep then; None until something comes."""
+    def turn(self, now: float) -> float | None:
+        """Do one thing. Return how many seconds nothing more is to be done; None until `wake` is called."""
         while self._commands:
             self._commands.popleft()()
         stage = self._stage
         if stage is None or self._stopping:
             return None
-        now = self._clock()
         self._expire(stage, now)
         self._admit(stage, now)
         with self._lock:
@@ -350,15 +336,12 @@ class ComputeThread:
         for _, error in outcomes:
             if isinstance(error, RemoteError):
                 self.counts.refusals[error.code] += 1
-        if outcomes and self._loop is not None:
-            with contextlib.suppress(RuntimeError):  # the loop is closed: nobody waits any more
-                self._loop.call_soon_threadsafe(_tell, outcomes)
+        if outcomes:
+            self.deliver(outcomes)
 
 
-def _tell(outcomes: list[Outcome]) -> None:
-    for step, error in outcomes:
-        if not step.is_cancelled:
-            step.on_done(step, error)
+def _nothing() -> None:
+    pass
 
 
 def _set_result(future: asyncio.Future[T], value: T) -> None:
