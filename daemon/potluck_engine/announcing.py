@@ -136,7 +136,7 @@ class Announcements:
             peer_id=self.peer_id,
             state=ServerState.ONLINE,
             cache_tokens_left=state.free_tokens,
-            queued_tokens=state.compute.queued_tokens + state.calls.queued_tokens,
+            queued_tokens=state.compute.queued_tokens,
             step_ms=load.step_ms,
             batch=load.batch,
             queue_ms=load.queue_ms,

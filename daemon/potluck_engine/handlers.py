@@ -1,13 +1,15 @@
 """The table of everything an engine answers, and the stateless calls among it.
 
-Handlers decode, check who asks for what, hand over to the call thread, and encode. They raise RemoteErrors, which the
+Handlers decode, check who asks for what, hand over to the step loop, and encode. They raise RemoteErrors, which the
 host sends; anything else is a fault of ours, which the host answers as INTERNAL and logs.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Coroutine
+import math
+import time
+from collections.abc import Callable, Coroutine, Generator
 from contextlib import AbstractContextManager, ExitStack
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
@@ -23,7 +25,7 @@ from potluck.membership.records import Report
 from potluck.p2p.network import Host, Stream
 from potluck.protocol.blocks import PeerId, PersonId, Span
 from potluck.protocol.codes import Code, RemoteError
-from potluck.protocol.messages import BackwardRequest, Caller, ForwardRequest, ServerInfo, TensorReply
+from potluck.protocol.messages import BackwardRequest, Caller, ForwardRequest, ServerInfo, TensorReply, Timing
 from potluck.tasks import cancel_and_wait
 from potluck.wire import protocols, sessions
 from potluck.wire.adapters import ACCEPTED, UploadJoiner
@@ -40,11 +42,11 @@ from potluck.wire.questions import (
     encode_quote,
 )
 from potluck_engine.admission import Room
-from potluck_engine.compute.call_scheduler import Pieces, Priority
+from potluck_engine.compute.steps import Call
 from potluck_engine.in_thread import in_thread_if_large
 from potluck_engine.inference import serve_session
 from potluck_engine.kept_passes import KEEP_S, PassKey
-from potluck_engine.loaded_blocks import Gradients
+from potluck_engine.loaded_blocks import BACKWARD_COST, Gradients
 from potluck_engine.memory.private_adapters import HeldAdapter
 from potluck_engine.pushing import Pushes
 from potluck_engine.quotes import quote
@@ -237,23 +239,26 @@ class Handlers:
             state.sessions.calling(request.span),
         ):
             given = self._given(request)
-            priority, pieces = self._work_of(request, person, adapter, private, given)
-            computed = await state.calls.run(
-                priority, pieces, client=person, tokens=batch * tokens, timeout_s=state.limits.request_timeout_s
-            )
-        timing = replace(computed.timing, cache_tokens_left=state.free_tokens)
-        state.tabs.note(tab, batch * tokens, is_backward=priority is Priority.BACKWARD)
+            call = self._call_of(request, person, adapter, private, given)
+            result = await state.compute.call(call)
+        queued_s = time.monotonic() - call.submitted_at - call.compute_s
+        timing = Timing(max(queued_s, 0.0) * 1e3, call.compute_s * 1e3, cache_tokens_left=state.free_tokens)
+        if call.is_backward:
+            state.compute.counts.backward_tokens += batch * tokens
+        else:
+            state.compute.counts.forward_tokens += batch * tokens
+        state.tabs.note(tab, batch * tokens, is_backward=call.is_backward)
         timing = state.tabs.say(tab, timing, is_named=tab.seq > 0)  # once it signs: answers of calls may be lost
         packs = request.packs and can_pack(request.hidden.shape[-1])
-        if priority is Priority.FORWARD:
-            output, gap = computed.value, None if given is None else given.gap
+        if not call.is_backward:
+            output, gap = result, None if given is None else given.gap
             if isinstance(request, ForwardRequest) and request.last_tokens is not None:
                 output = output[:, tokens - request.last_tokens :].contiguous()
             if not packs:
                 return TensorReply((output,), timing, gap=gap)
             rounded, packed = await in_thread_if_large(output.nbytes, lambda: pack(output))
             return TensorReply((rounded,), timing, packed=packed, gap=gap)
-        found: Gradients = computed.value
+        found: Gradients = result
         hidden, packed = found.hidden, None
         if packs:
             plain = hidden
@@ -280,27 +285,36 @@ class Handlers:
                 return Given(request.choices, request.margin)
         raise RemoteError(Code.BAD_REQUEST, "these blocks have no such experts to choose")
 
-    def _work_of(
+    def _call_of(
         self,
         request: CallRequest,
         person: PersonId,
         adapter: str | None,
         private: PrivateAdapter | None,
         given: Given | None,
-    ) -> tuple[Priority, Pieces]:
+    ) -> Call:
         blocks, span, hidden, prompts = self.state.call_blocks, request.span, request.hidden, request.prompts
         named = request.caller.private
         key = PassKey(person, span, adapter, None if named is None else named.digest)
+        pieces: Generator[None, None, Any]
         if isinstance(request, ForwardRequest):
             keep_as = key if request.is_trained else None
             if keep_as is not None:
                 asyncio.get_running_loop().call_later(KEEP_S + 1, blocks.kept.forget_old)
-            return Priority.FORWARD, lambda: blocks.adapted(
-                adapter, blocks.forward(span, hidden, prompts, private, keep_as=keep_as, given=given)
-            )
-        grad = request.grad
-        return Priority.BACKWARD, lambda: blocks.adapted(
-            adapter, blocks.backward(span, hidden, grad, prompts, private, kept_as=key)
+            pieces = blocks.forward(span, hidden, prompts, private, keep_as=keep_as, given=given)
+            cost = 1
+        else:
+            cost, pieces = BACKWARD_COST, blocks.backward(span, hidden, request.grad, prompts, private, kept_as=key)
+        now = time.monotonic()
+        return Call(
+            None,
+            person,
+            rows=1,
+            tokens=math.ceil(cost * hidden.shape[0] * hidden.shape[1] * len(span) / len(blocks.span)),
+            submitted_at=now,
+            deadline=now + self.state.limits.request_timeout_s,
+            pieces=blocks.adapted(adapter, pieces),
+            is_backward=cost > 1,
         )
 
     def _trim_later(self) -> None:

@@ -323,11 +323,11 @@ class SessionStream:
 
     def _answered(self, step: SessionStep, error: PotluckError | None) -> None:
         """Answer a finished step; called in the loop."""
-        if self._running is None:
-            return  # the session was closed meanwhile
         if error is not None:
             self._running = None
             self._finish(error if isinstance(error, RemoteError) else RemoteError(Code.INTERNAL, error.message))
+        elif self._running is None:
+            return  # the session was closed meanwhile
         elif not self.session.packs:
             self._answer(step, step.result(), None)
         elif is_large(step.result().nbytes):

@@ -30,7 +30,7 @@ from potluck_engine.kept_passes import KeptPasses, PassKey
 
 T = TypeVar("T")
 
-_BACKWARD_COST = 3  # the forward again, and twice its work for the gradients
+BACKWARD_COST = 3  # the forward again, and twice its work for the gradients
 _KEPT_BYTES = 256 << 20
 """Of intermediate results that all calls together keep from forwards to gradients; more are computed twice."""
 
@@ -158,7 +158,7 @@ class LoadedBlocks:
     def _forward_to_keep(
         self, key: PassKey, hidden: Tensor, prompts: Tensor | None, private: PrivateAdapter | None
     ) -> Generator[None, None, Tensor]:
-        epoch, budget, num_bytes = self.kept.epoch, self._budget() // _BACKWARD_COST, 0
+        epoch, budget, num_bytes = self.kept.epoch, self._budget() // BACKWARD_COST, 0
         recordings: list[_Recording] = []
         for rows in _row_groups(hidden, len(key.span), budget):
             room = self.kept_bytes - self.kept.num_bytes - num_bytes
@@ -186,7 +186,7 @@ class LoadedBlocks:
         """
         hidden, prompts = self._enter(hidden, prompts)
         grad, _ = self._enter(grad, None)
-        budget = self._budget() // _BACKWARD_COST
+        budget = self._budget() // BACKWARD_COST
         kept = None if kept_as is None else self.kept.take(kept_as, hidden, prompts)
         found: list[Gradients] = []
         for index, rows in enumerate(_row_groups(hidden, len(span), budget)):

@@ -328,7 +328,7 @@ class Engine:
         self._phase = phase = InService(announcements, mover, checkpoint, state)
         self._speeds.remember(speed_key(self.spec), speed)
         if self.node.sharing is not None:
-            self.node.sharing.is_busy = lambda: state.compute.queued_tokens + state.calls.queued_tokens > 0
+            self.node.sharing.is_busy = lambda: state.compute.queued_tokens > 0
         self._on_event(events.Measured(speed.inference_tps, speed.forward_tps, speed.packing_error))
         await self._go_online(phase, speed, begin)
 

@@ -24,9 +24,8 @@ from potluck.protocol.swarm import Swarm
 from potluck.wire.limits import Limits
 from potluck_engine.admission import Admission
 from potluck_engine.choices import ChoiceBook
-from potluck_engine.compute.call_thread import CallThread
 from potluck_engine.compute.executor import SpanExecutor
-from potluck_engine.compute.step_thread import ComputeThread, Stage
+from potluck_engine.compute.step_loop import Stage, StepLoop
 from potluck_engine.compute.threads import Threads
 from potluck_engine.load import Load, LoadMeter
 from potluck_engine.loaded_blocks import LoadedBlocks
@@ -50,16 +49,15 @@ class SpanState:
     """A served span: its blocks, the threads that compute with them, its sessions and their memory.
 
     Attributes:
-        blocks: for the compute thread.
-        call_blocks: the same blocks for the call thread.
-        stage: what the compute thread works with.
+        blocks: for steps of sessions.
+        call_blocks: the same blocks for stateless calls, which run in another thread.
+        stage: what the step loop works with.
     """
 
     admission: Admission
     blocks: LoadedBlocks
     call_blocks: LoadedBlocks
-    compute: ComputeThread
-    calls: CallThread
+    compute: StepLoop
     stage: Stage
     sessions: SessionTable
     parking: Parking
@@ -96,13 +94,11 @@ class SpanState:
         span = loaded.span
         blocks = loaded_blocks(loaded, piece_tokens=limits.piece_tokens)
         stage = _stage(blocks, limits, threads.compute, spill_folder, max_blocks)
-        threads.calls.gate = stage.gate
         return cls(
             admission=Admission(swarm, span, loaded.digests, loaded.adapters.ids, budgets),
             blocks=blocks,
             call_blocks=loaded_blocks(blocks.new_part(span), piece_tokens=limits.piece_tokens),  # no step runs yet
             compute=threads.compute,
-            calls=threads.calls,
             stage=stage,
             sessions=SessionTable(max_sessions=limits.max_sessions),
             parking=Parking(),
@@ -147,12 +143,11 @@ class SpanState:
 
     def resumed(self, swarm: Swarm, threads: Threads) -> SpanState:
         """Return the same blocks, pages and parked sessions for new threads, after the device was taken again."""
-        threads.calls.gate = self.stage.gate
         self.stage.paging.count_in(threads.compute.counts)
         self.parking.is_open = False
         whole = self.blocks.whole
         admission = Admission(swarm, whole.span, whole.digests, whole.adapters.ids, self.admission.budgets)
-        return replace(self, admission=admission, compute=threads.compute, calls=threads.calls)
+        return replace(self, admission=admission, compute=threads.compute)
 
     @property
     def format(self) -> NumberFormat:
@@ -175,13 +170,13 @@ class SpanState:
         return self.meter.load(now, rows=self.compute.counts.recent_rows)
 
     def metrics(self) -> EngineMetrics:
-        counts, calls, weights = self.compute.counts, self.calls, self.blocks.whole.weights
+        counts, weights = self.compute.counts, self.blocks.whole.weights
         return EngineMetrics(
             decode_tokens=counts.decode_tokens,
             prefill_tokens=counts.prefill_tokens,
             shared_tokens=counts.shared_tokens,
-            forward_tokens=calls.forward_tokens,
-            backward_tokens=calls.backward_tokens,
+            forward_tokens=counts.forward_tokens,
+            backward_tokens=counts.backward_tokens,
             steps=counts.steps,
             step_rows=counts.step_rows,
             step_seconds=counts.step_seconds,
@@ -192,7 +187,7 @@ class SpanState:
             returns=counts.returns,
             sessions=len(self.sessions),
             queued_steps=self.compute.queued_steps,
-            queued_tokens=self.compute.queued_tokens + calls.queued_tokens,
+            queued_tokens=self.compute.queued_tokens,
             waiting_for_pages=self.compute.num_waiting_for_pages,
             streamed_blocks=weights.placement.num_streamed,
             streamed_bytes=weights.placement.streamed_bytes,
@@ -202,7 +197,7 @@ class SpanState:
 
 
 def _stage(
-    blocks: LoadedBlocks, limits: ServingLimits, compute: ComputeThread, spill_folder: Path | None, max_blocks: int
+    blocks: LoadedBlocks, limits: ServingLimits, compute: StepLoop, spill_folder: Path | None, max_blocks: int
 ) -> Stage:
     loaded = blocks.whole
     memory = loaded.new_memory(limits.cache_tokens, max_blocks=max_blocks) if loaded.is_ragged else None

@@ -33,8 +33,11 @@ class SpanExecutor:
     def run(self, parts: Sequence[tuple[SessionStep, int]]) -> None:
         """Run the next `count` tokens of each row of these steps together; all have their pages.
 
-        If it raises, the steps are as they were.
+        If it raises, the steps are as they were. A step of a session with a cache of its own is the only one.
         """
+        if parts[0][0].is_alone:
+            self._run_alone(*parts[0])
+            return
         blocks, memory = self._blocks, self._memory
         assert memory is not None
         ordered = sorted(parts, key=_adapter_of)
@@ -64,8 +67,7 @@ class SpanExecutor:
             for sequence in step.memory.sequences:
                 memory.advance(sequence, count)
 
-    def run_alone(self, step: SessionStep, count: int) -> None:
-        """Run the next `count` tokens of a step of a session with a cache of its own."""
+    def _run_alone(self, step: SessionStep, count: int) -> None:
         alone, blocks = step.memory.alone, self._blocks
         assert alone is not None
         hidden, prompts = step.hidden, step.prompts

@@ -341,7 +341,7 @@ class Paging:
             if memory.is_alone:
                 self._alone_pages += request.pages
                 memory.holder.pages += request.pages
-        except (PotluckError, OSError) as error:
+        except Exception as error:  # it is no other session's trouble
             log.warning("a spilled session cannot be brought back: %s", error)
             refusal = error if isinstance(error, PotluckError) else RemoteError(Code.ROLLBACK, "its cache was lost")
             admitted.refused.append((step, refusal))

@@ -1,0 +1,438 @@
+"""Runs steps of sessions and stateless calls, turn by turn; `threads.py` calls the turns in two threads.
+
+The asyncio side submits jobs. A turn asks `Paging` for the memory of steps and `StepScheduler` what to run, runs it,
+and delivers all finished steps together. A batch that fails is tried again in halves, so that only steps that cannot be
+computed alone are refused. Calls have turns of their own, because one block's backward over one row of 128 tokens takes
+as long as ten decode steps and cannot be cut further. Tests call the turns as they like.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import functools
+import logging
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+from potluck_control.engine_metrics import PageCounts, StepCounts
+from potluck_control.launch_spec import ServingLimits
+
+from potluck.errors import PotluckError
+from potluck.protocol.codes import Code, RemoteError
+from potluck_engine.compute.duty_cycle import DutyCycle
+from potluck_engine.compute.executor import SpanExecutor
+from potluck_engine.compute.failures import IsLost, is_out_of_memory, never_lost, refusal_of
+from potluck_engine.compute.step_scheduler import StepScheduler
+from potluck_engine.compute.steps import Batch, Call, CostMeter, Hold, StepCost, StepJob
+from potluck_engine.compute.turns import Shares, equal_shares
+from potluck_engine.memory.paging import Admitted, Paging
+from potluck_engine.memory.session_memory import SessionMemory, SessionStep
+
+log = logging.getLogger(__name__)
+
+T = TypeVar("T")
+Outcome = tuple[StepJob, PotluckError | None]
+_Part = tuple[SessionStep, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """What the step loop works with while a span is served."""
+
+    executor: SpanExecutor
+    paging: Paging
+    gate: AbstractContextManager[object]  # held while computing, so that calls don't compute at that time
+
+
+def tell(outcomes: list[Outcome]) -> None:
+    """Tell everybody how their jobs ended; whoever fails at that is told of a failure."""
+    for job, error in outcomes:
+        if job.is_cancelled:
+            continue
+        try:
+            job.on_done(job, error)
+        except Exception:  # one session's error is no other session's trouble
+            log.exception("an answer cannot be given")
+            with contextlib.suppress(Exception):
+                job.on_done(job, RemoteError(Code.INTERNAL, "the answer cannot be given"))
+
+
+class StepLoop:
+    """The queue of jobs and what is done with it. Jobs wait until `perform()` gives it a span.
+
+    Any thread may submit, drop, close and command; one thread calls `turn`, and one `turn_of_calls`.
+
+    Attributes:
+        deliver: called in a turn with what ended in it, and by `refuse`.
+        wake: called when `turn` has something new to do.
+        wake_calls: called when `turn_of_calls` has something new to do.
+    """
+
+    def __init__(
+        self,
+        limits: ServingLimits,
+        *,
+        clock: Callable[[], float] = time.monotonic,
+        shares: Shares = equal_shares,
+        is_lost: IsLost = never_lost,
+    ) -> None:
+        self.counts = StepCounts()
+        self.page_counts = PageCounts()
+        self.throttle = DutyCycle()
+        self.deliver: Callable[[list[Outcome]], None] = tell
+        self.wake: Callable[[], None] = _nothing
+        self.wake_calls: Callable[[], None] = _nothing
+        self.num_waiting_for_pages = 0
+        self._scheduler = StepScheduler(
+            max_queued_jobs=limits.max_queued_jobs,
+            max_queued_tokens=limits.max_queued_tokens,
+            max_step_tokens=limits.piece_tokens,
+            shares=shares,
+        )
+        self._is_lost = is_lost
+        self._clock = clock
+        self._lock = threading.Lock()  # for the scheduler
+        self._commands: deque[Callable[[], None]] = deque()
+        self._stage: Stage | None = None
+        self._meter = CostMeter()
+        self._cost = StepCost()
+        self._stopping = False
+
+    @property
+    def queued_steps(self) -> int:
+        return len(self._scheduler)
+
+    @property
+    def queued_tokens(self) -> int:
+        return self._scheduler.queued_tokens
+
+    @property
+    def has_sessions(self) -> bool:
+        """True if any session has a step or memory here."""
+        return bool(self._stage is not None and self._stage.paging.admission.holders)
+
+    @property
+    def is_over(self) -> bool:
+        """True if nothing is left to do after `refuse`."""
+        return self._stopping and not self._commands
+
+    async def run(self, work: Callable[[], T]) -> T:
+        """Call `work` in the next turn. Raises its errors, and DRAINING after `refuse`."""
+        loop = asyncio.get_running_loop()
+        future: asyncio.Future[T] = loop.create_future()
+
+        def call() -> None:
+            try:
+                outcome = functools.partial(_resolve, future, work(), None)
+            except BaseException as error:  # the caller gets every error
+                outcome = functools.partial(_resolve, future, None, error)
+            with contextlib.suppress(RuntimeError):  # the loop is closed
+                loop.call_soon_threadsafe(outcome)
+
+        if self._stopping:
+            raise _leaving()
+        self.command(call)
+        return await future
+
+    async def call(self, call: Call) -> Any:
+        """Run a call and return its result; cancelling it drops the pieces that have not begun.
+
+        Raises:
+            RemoteError: as `submit`; BUSY after the call's deadline, NO_MEMORY, INTERNAL, or whatever the pieces raise.
+        """
+        future: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
+        call.on_done = lambda done, error: _resolve(future, done.result, error)
+        self.submit(call)
+        try:
+            return await future
+        except asyncio.CancelledError:
+            self.drop(call)
+            raise
+
+    async def perform(self, stage: Stage) -> None:
+        """Serve with these blocks and pages from now on."""
+
+        def change() -> None:
+            self._stage = stage
+            self.page_counts = stage.paging.counts()
+
+        await self.run(change)
+        self.wake_calls()
+
+    def learn(self, tokens: int, seconds: float) -> None:
+        """Take the measured time of a step into account before the first real one."""
+        self._meter.add(tokens, seconds)
+        self._cost = self._meter.cost()
+
+    @property
+    def cost(self) -> StepCost:
+        """The cost of steps through the whole span, from recent ones."""
+        return self._cost
+
+    def scale_costs(self, factor: float) -> None:
+        """Expect steps to take `factor` times as long from now on; for the thread itself."""
+        self._meter.scale(factor)
+        self._cost = self._meter.cost()
+
+    def submit(self, job: StepJob) -> None:
+        """Queue a job. `job.on_done` is called when it is over, unless it is dropped before.
+
+        Raises:
+            RemoteError: BUSY, or DRAINING after `refuse()`.
+        """
+        with self._lock:
+            if self._stopping:
+                raise _leaving()
+            is_news = self._scheduler.add(job, job.submitted_at, self._cost)
+        if isinstance(job, Call):
+            self.wake_calls()
+        if is_news:
+            self.wake()
+
+    def drop(self, job: StepJob) -> None:
+        """Forget a job, of which at most the running piece goes on."""
+        with self._lock:
+            job.is_cancelled = True
+            self._scheduler.discard(job)
+
+    def close(self, memory: SessionMemory, step: SessionStep | None) -> None:
+        """Free the memory of a session, and drop the step that it waits for."""
+        if step is not None:
+            self.drop(step)
+        self.command(lambda: self._close(memory, step))
+
+    def refuse(self) -> None:
+        """Refuse what waits and what comes from now on."""
+        with self._lock:
+            self._stopping = True
+            waiting = self._scheduler.expired(float("inf"))
+        for job in waiting:
+            if isinstance(job, Call):
+                job.pieces = None  # what it keeps between pieces refers to weights, which are about to be freed
+        self._deliver([(job, _leaving()) for job in waiting])
+        self.wake()
+        self.wake_calls()
+
+    def command(self, command: Callable[[], None]) -> None:
+        """Call `command` in the next turn."""
+        self._commands.append(command)
+        self.wake()
+
+    def turn(self, now: float) -> float | None:
+        """Do one thing. Return how many seconds nothing more is to be done; None until `wake` is called."""
+        while self._commands:
+            self._commands.popleft()()
+        if self._stopping:
+            return None
+        stage = self._stage
+        self._expire(stage, now)
+        if stage is None:
+            return self._until_something_changes(None, now)
+        self._admit(stage, now)
+        with self._lock:
+            action = self._scheduler.next(now, self._cost)
+        if action is None:
+            return self._until_something_changes(stage, now)
+        if isinstance(action, Hold):
+            return action.until - now
+        self._act(stage, action)
+        return 0.0
+
+    def turn_of_calls(self, now: float) -> float | None:
+        """Run one piece of a call. Return as `turn` does."""
+        stage = self._stage
+        with self._lock:
+            part = None if stage is None or self._stopping else self._scheduler.next_call()
+        if part is None or stage is None:
+            return None
+        call = part.job
+        assert isinstance(call, Call)
+        error = None
+        try:
+            with stage.gate:
+                is_over = call.run_piece()
+        except Exception as raised:  # no error of a call may end the thread
+            error, is_over = self._refusal(raised, f"a call of {call.tokens} tokens"), True
+        call.compute_s += self._clock() - now
+        with self._lock:
+            is_waited_for = call in self._scheduler
+            if is_over:
+                self._scheduler.discard(call)
+        if is_over or not is_waited_for:
+            call.pieces = None  # closes the generator on the thread that ran it
+        if is_over and is_waited_for:
+            self._deliver([(call, error)])
+        return 0.0
+
+    def _expire(self, stage: Stage | None, now: float) -> None:
+        with self._lock:
+            late = self._scheduler.expired(now)
+        if not late:
+            return
+        for job in late:
+            if stage is not None and isinstance(job, SessionStep):
+                stage.paging.withdraw(job)
+                self._finished(stage, job, now, ok=False)
+        busy = RemoteError(Code.BUSY, "not done in time", retry_after_s=self._scheduler.retry_after_s(self._cost))
+        self._deliver([(job, busy) for job in late])
+
+    def _admit(self, stage: Stage, now: float) -> None:
+        """Give memory to the steps that arrived and to those that waited for it."""
+        with self._lock:
+            arrived = self._scheduler.arrived()
+        if not arrived and not stage.paging.admission.num_waiting:
+            return
+        admitted = Admitted()
+        try:
+            for step in arrived:
+                assert isinstance(step, SessionStep)
+                try:
+                    stage.paging.ask(step, admitted)
+                except Exception as error:
+                    admitted.refused.append((step, self._refusal(error, "the beginning of a step")))
+            stage.paging.settle(now, admitted)
+        finally:  # whatever happens with one step, the others go on
+            over: list[Outcome] = list(admitted.refused)
+            with self._lock:
+                for step in admitted.ready:
+                    if step.left > 0:
+                        self._scheduler.make_ready(step)
+                    else:  # nothing to compute: an empty step, or one that a kept beginning answers completely
+                        over.append((step, None))
+                for job, _ in over:
+                    self._scheduler.discard(job)
+            self._settle(stage, over, now)
+
+    def _until_something_changes(self, stage: Stage | None, now: float) -> float | None:
+        with self._lock:
+            deadline = self._scheduler.earliest_deadline
+        wake_at = None if stage is None else stage.paging.wake_at(now)
+        times = [at for at in (deadline, wake_at) if at is not None]
+        return max(min(times) - now, 0.001) if times else None
+
+    def _act(self, stage: Stage, batch: Batch) -> None:
+        parts = batch.parts
+        mine = [(part.job, part.count) for part in parts if isinstance(part.job, SessionStep)]
+        begin = self._clock()
+        with stage.gate:
+            failed = self._run(stage, mine)
+        now = self._clock()
+        seconds = now - begin
+        if not failed and not mine[0][0].is_alone and not stage.executor.has_set_up:
+            self.learn(batch.tokens, seconds)
+        self._count(mine, seconds)
+        over: list[Outcome] = list(failed.items())
+        with self._lock:
+            for part in parts:
+                if part.job in failed:
+                    self._scheduler.discard(part.job)
+                elif self._scheduler.advance(part, now):
+                    over.append((part.job, None))
+        self._settle(stage, over, now)
+
+    def _count(self, parts: Sequence[_Part], seconds: float) -> None:
+        self.counts.add_step(sum(step.rows for step, _ in parts), seconds)
+        for step, count in parts:
+            step.compute_s += seconds
+            if step.is_decode:
+                self.counts.decode_tokens += step.rows * count
+            else:
+                self.counts.prefill_tokens += step.rows * count
+
+    def _run(self, stage: Stage, parts: Sequence[_Part]) -> dict[StepJob, PotluckError]:
+        """Run parts together, and again in halves if that fails. Return the steps that fail alone, with the error."""
+        if not parts:
+            return {}
+        try:
+            stage.executor.run(parts)
+            return {}
+        except Exception as error:  # the edge of the computation
+            if self._is_lost(error):
+                return {step: self._refusal(error, "") for step, _ in parts}
+            halves = _halves(parts, is_out_of_memory(error))
+            if not halves:
+                return {parts[0][0]: self._refusal(error, f"a step of {_tokens_of(parts)} tokens")}
+            if is_out_of_memory(error):
+                log.warning("out of memory in a step of %d tokens, which is tried in halves", _tokens_of(parts))
+                stage.paging.drop_prefixes()
+        failed: dict[StepJob, PotluckError] = {}
+        for half in halves:
+            failed |= self._run(stage, [part for part in half if part[0] not in failed])
+        return failed
+
+    def _refusal(self, error: Exception, what: str) -> PotluckError:
+        if self._is_lost(error):
+            return RemoteError(Code.DRAINING, "the GPU of this server failed; it comes back", retry_after_s=10.0)
+        return refusal_of(error, what)
+
+    def _settle(self, stage: Stage, outcomes: list[Outcome], now: float) -> None:
+        """Mark the sessions of finished steps as idle, and deliver the outcomes."""
+        for step, error in outcomes:
+            assert isinstance(step, SessionStep)
+            self._finished(stage, step, now, ok=error is None)
+        self.page_counts = stage.paging.counts()
+        self.num_waiting_for_pages = stage.paging.admission.num_waiting
+        self._deliver(outcomes)
+
+    def _finished(self, stage: Stage, step: SessionStep, now: float, *, ok: bool) -> None:
+        try:
+            stage.paging.finished(step, now, ok=ok)
+        except Exception:  # its answer, and those of others, are there
+            log.exception("the beginning of a session cannot be kept")
+
+    def _close(self, memory: SessionMemory, step: SessionStep | None) -> None:
+        with self._lock:
+            self._scheduler.forget(memory)
+        if self._stage is not None:
+            if step is not None:
+                self._stage.paging.withdraw(step)
+            self._stage.paging.close(memory)
+            self.page_counts = self._stage.paging.counts()
+
+    def _deliver(self, outcomes: list[Outcome]) -> None:
+        for _, error in outcomes:
+            if isinstance(error, RemoteError):
+                self.counts.refusals[error.code] += 1
+        if outcomes:
+            self.deliver(outcomes)
+
+
+def _nothing() -> None:
+    pass
+
+
+def _leaving() -> RemoteError:
+    return RemoteError(Code.DRAINING, "this engine is leaving")
+
+
+def _resolve(future: asyncio.Future[Any], value: object, error: BaseException | None) -> None:
+    if future.done():
+        return
+    if error is None:
+        future.set_result(value)
+    else:
+        future.set_exception(error)
+
+
+def _halves(parts: Sequence[_Part], is_out_of_memory: bool) -> list[Sequence[_Part]]:
+    """Return two halves; empty if there are none.
+
+    A single part is cut between its tokens if memory was short, unless other pieces would compute other numbers.
+    """
+    if len(parts) > 1:
+        middle = len(parts) // 2
+        return [parts[:middle], parts[middle:]]
+    step, count = parts[0]
+    if not is_out_of_memory or count < 2 or step.is_alone:
+        return []
+    return [[(step, count // 2)], [(step, count - count // 2)]]
+
+
+def _tokens_of(parts: Sequence[_Part]) -> int:
+    return sum(step.rows * count for step, count in parts)
