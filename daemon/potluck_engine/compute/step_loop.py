@@ -40,6 +40,8 @@ T = TypeVar("T")
 Outcome = tuple[StepJob, PotluckError | None]
 _Part = tuple[SessionStep, int]
 
+_ANSWERS_S = 0.001  # for the answers of a step to leave
+
 
 @dataclass(frozen=True, slots=True)
 class Stage:
@@ -103,6 +105,7 @@ class StepLoop:
         self._meter = CostMeter()
         self._cost = StepCost()
         self._stopping = False
+        self._has_paused = False  # since the last step
 
     @property
     def queued_steps(self) -> int:
@@ -233,12 +236,12 @@ class StepLoop:
         stage = self._stage
         self._expire(stage, now)
         if stage is None:
-            return self._until_something_changes(None, now)
+            return self._idle_s(None, now)
         self._admit(stage, now)
         with self._lock:
             action = self._scheduler.next(now, self._cost)
         if action is None:
-            return self._until_something_changes(stage, now)
+            return self._look_ahead(stage, now) if stage.executor.can_look_ahead else self._idle_s(stage, now)
         if isinstance(action, Hold):
             return action.until - now
         self._act(stage, action)
@@ -309,7 +312,15 @@ class StepLoop:
                     self._scheduler.discard(job)
             self._settle(stage, over, now)
 
-    def _until_something_changes(self, stage: Stage | None, now: float) -> float | None:
+    def _look_ahead(self, stage: Stage, now: float) -> float | None:
+        """Prepare the next step while the rows are away. Return as `turn` does."""
+        if not self._has_paused:
+            self._has_paused = True  # the answers leave first: both threads need the interpreter
+            return _ANSWERS_S
+        stage.executor.look_ahead()
+        return self._idle_s(stage, now)
+
+    def _idle_s(self, stage: Stage | None, now: float) -> float | None:
         with self._lock:
             deadline = self._scheduler.earliest_deadline
         wake_at = None if stage is None else stage.paging.wake_at(now)
@@ -317,6 +328,7 @@ class StepLoop:
         return max(min(times) - now, 0.001) if times else None
 
     def _act(self, stage: Stage, batch: Batch) -> None:
+        self._has_paused = False
         parts = batch.parts
         mine = [(part.job, part.count) for part in parts if isinstance(part.job, SessionStep)]
         begin = self._clock()
