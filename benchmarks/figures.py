@@ -178,6 +178,14 @@ FIGURES = {
             "95th percentile of a decode step while prefills of 512 tokens keep coming, over its idle median",
         ),
         Figure(
+            "fair_exact",
+            "ratio",
+            "higher",
+            0.8,
+            "mixing:fair_exact",
+            "tokens/s of eight decoding sessions beside one person's exact prefills, over those beside ordinary ones",
+        ),
+        Figure(
             "decode_under_backward",
             "ratio",
             "lower",

@@ -104,7 +104,7 @@ class StepLoop:
         self._stage: Stage | None = None
         self._meter = CostMeter()
         self._cost = StepCost()
-        self._stopping = False
+        self.is_stopping = False
         self._has_paused = False  # since the last step
 
     @property
@@ -123,7 +123,7 @@ class StepLoop:
     @property
     def is_over(self) -> bool:
         """True if nothing is left to do after `refuse`."""
-        return self._stopping and not self._commands
+        return self.is_stopping and not self._commands
 
     async def run(self, work: Callable[[], T]) -> T:
         """Call `work` in the next turn. Raises its errors, and DRAINING after `refuse`."""
@@ -138,7 +138,7 @@ class StepLoop:
             with contextlib.suppress(RuntimeError):  # the loop is closed
                 loop.call_soon_threadsafe(outcome)
 
-        if self._stopping:
+        if self.is_stopping:
             raise _leaving()
         self.command(call)
         return await future
@@ -190,7 +190,7 @@ class StepLoop:
             RemoteError: BUSY, or DRAINING after `refuse()`.
         """
         with self._lock:
-            if self._stopping:
+            if self.is_stopping:
                 raise _leaving()
             is_news = self._scheduler.add(job, job.submitted_at, self._cost)
         if isinstance(job, Call):
@@ -213,7 +213,7 @@ class StepLoop:
     def refuse(self) -> None:
         """Refuse what waits and what comes from now on."""
         with self._lock:
-            self._stopping = True
+            self.is_stopping = True
             waiting = self._scheduler.expired(float("inf"))
         for job in waiting:
             if isinstance(job, Call):
@@ -231,7 +231,7 @@ class StepLoop:
         """Do one thing. Return how many seconds nothing more is to be done; None until `wake` is called."""
         while self._commands:
             self._commands.popleft()()
-        if self._stopping:
+        if self.is_stopping:
             return None
         stage = self._stage
         self._expire(stage, now)
@@ -251,7 +251,7 @@ class StepLoop:
         """Run one piece of a call. Return as `turn` does."""
         stage = self._stage
         with self._lock:
-            part = None if stage is None or self._stopping else self._scheduler.next_call()
+            part = None if stage is None or self.is_stopping else self._scheduler.next_call()
         if part is None or stage is None:
             return None
         call = part.job

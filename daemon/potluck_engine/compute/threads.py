@@ -35,10 +35,11 @@ _AFTER_ERROR_S = 0.5
 
 
 class _Worker:
-    """A thread that calls turns until `is_over` says so.
+    """A thread that calls turns until `is_over`.
 
     Args:
         turn: given the time; returns how many seconds nothing more is to be done, None until `wake`.
+        num_threads: returns with how many CPU threads the next turn may compute.
     """
 
     def __init__(
@@ -47,12 +48,14 @@ class _Worker:
         turn: Callable[[float], float | None],
         is_over: Callable[[], bool],
         throttle: DutyCycle,
+        num_threads: Callable[[], int],
         *,
         nice: int | None = None,
     ) -> None:
         self._turn = turn
         self._is_over = is_over
         self._throttle = throttle
+        self._num_threads = num_threads
         self._nice = nice
         self._wake: queue.SimpleQueue[None] = queue.SimpleQueue()
         self._thread = threading.Thread(target=self._work, name=name, daemon=True)
@@ -70,8 +73,12 @@ class _Worker:
     def _work(self) -> None:
         if self._nice is not None:
             _set_priority(self._nice)
+        now_threads = 0
         while not self._is_over():
             try:
+                before, now_threads = now_threads, self._num_threads()
+                if now_threads != before:  # it clears caches of kernels, also of those that run now
+                    torch.set_num_threads(now_threads)
                 begin = time.monotonic()
                 wait_s = self._turn(begin)
                 self._throttle.rest(time.monotonic() - begin)
@@ -98,18 +105,17 @@ class Threads:
     ) -> Threads:
         """Make both threads, not started; the scheduler calls `shares` for clients that compete."""
         compute = StepLoop(limits, shares=shares, is_lost=is_lost)
-
-        def step(now: float) -> float | None:
-            torch.set_num_threads(threads)
-            return compute.turn(now)
-
-        def call(now: float) -> float | None:
-            torch.set_num_threads(1 if compute.has_sessions else threads)
-            return compute.turn_of_calls(now)
-
-        steps = _Worker("compute", step, lambda: compute.is_over, compute.throttle)
-        calls = _Worker("calls", call, lambda: compute.is_over, compute.throttle, nice=_LOWEST_NICE)
-        return cls(compute, (steps, calls))
+        throttle = compute.throttle
+        steps = _Worker("compute", compute.turn, lambda: compute.is_over, throttle, lambda: threads)
+        beside = _Worker(
+            "calls",
+            compute.turn_of_calls,
+            lambda: compute.is_stopping,
+            throttle,
+            lambda: 1 if compute.has_sessions else threads,
+            nice=_LOWEST_NICE,
+        )
+        return cls(compute, (steps, beside))
 
     def start(self) -> None:
         """Begin; whoever submitted a job is told in the running event loop how it ended."""
