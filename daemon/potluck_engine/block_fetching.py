@@ -47,7 +47,7 @@ class BlockFetching:
             return
         wanted = prefetch_order(swarm_map)
         taken_bytes = (len(self._announcements.stored) + 1) * self._files.block_bytes
-        if wanted and taken_bytes <= self._disk_bytes and self._announcements.network.may_exchange:
+        if wanted and taken_bytes <= self._disk_bytes and self._announcements.node.speed.may_exchange:
             self._in_advance = asyncio.create_task(self._fetch_in_advance(wanted[0]))
 
     async def stop(self) -> None:

@@ -9,8 +9,11 @@ from collections.abc import Sequence
 
 from potluck_control import engine_messages as messages
 from potluck_control.codec import CodecError
+from potluck_control.launch_spec import LaunchSpec
 
 log = logging.getLogger(__name__)
+
+LAUNCH_TIMEOUT_S = 30.0
 
 
 class DaemonPipe:
@@ -49,6 +52,18 @@ class DaemonPipe:
     def tell_nearby(self, why_not: str, found: tuple[str, ...]) -> None:
         """Tell the daemon about the search for members on the local network."""
         self.send(messages.Nearby(why_not, found))
+
+    async def launch(self) -> LaunchSpec | None:
+        """Wait for the launch; None: the daemon says Stop or is gone. It says everything else again later.
+
+        Raises:
+            TimeoutError: no launch came within `LAUNCH_TIMEOUT_S`.
+        """
+        async with asyncio.timeout(LAUNCH_TIMEOUT_S):
+            while not isinstance(message := await self.read(), LaunchSpec):
+                if message is None or isinstance(message, messages.Stop):
+                    return None
+        return message
 
     async def read(self) -> messages.Message | None:
         """Return the next known message; None when the daemon is gone."""

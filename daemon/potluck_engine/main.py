@@ -58,7 +58,6 @@ async def _serve(spec: LaunchSpec, on_event: OnEvent) -> signal.Signals:
             lost.cancel()
             if not wanted.done():
                 lost.result()
-                raise PotluckError("the peer-to-peer process ended unexpectedly", hint="start the engine again")
         return wanted.result()
     finally:
         starting.cancel()

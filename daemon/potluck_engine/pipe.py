@@ -16,12 +16,11 @@ import threading
 
 from potluck_control import engine_messages as messages
 from potluck_control.engine_messages import MIN_DUTY
-from potluck_control.launch_spec import LaunchSpec
 
 from potluck.errors import PotluckError
 from potluck.protocol.blocks import PersonId
 from potluck.protocol.receipts import Booking
-from potluck.tasks import cancel_and_wait
+from potluck.tasks import cancel_and_wait, keep_running, start_task
 from potluck_engine.daemon_pipe import DaemonPipe
 from potluck_engine.engine_reports import EngineReporter, prepared_report
 from potluck_engine.fitting import resolved
@@ -32,7 +31,6 @@ log = logging.getLogger(__name__)
 
 HANG_S = 45.0  # above the daemon's own patience: it explains better
 STOP_TIMEOUT_S = 7.0  # below the daemon's, so that a stubborn engine still ends with the right code
-LAUNCH_TIMEOUT_S = 30.0
 
 
 async def serve_pipe(handle: int) -> int:
@@ -56,26 +54,23 @@ class _Child:
 
     async def run(self) -> int:
         self._pipe.send(messages.Hello(pid=os.getpid()))
-        work = asyncio.create_task(self._work())
-        reporting = asyncio.create_task(self._report())
-        ending = asyncio.create_task(self.must_end.wait())
+        tasks = [asyncio.create_task(work) for work in (self._work(), self._report(), self.must_end.wait())]
         try:
-            await asyncio.wait((work, ending), return_when=asyncio.FIRST_COMPLETED)
-            if work.done():
-                work.result()
+            done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+            for task in done:
+                task.result()
             return 0
         except PotluckError as error:
             self._pipe.send(messages.Failed(error.message, error.hint))
             return 1
         finally:
             end_by_force_after(STOP_TIMEOUT_S)
-            await cancel_and_wait(work, reporting, ending)
+            await cancel_and_wait(*tasks)
 
     async def _work(self) -> None:
         """Run an engine and carry out orders one after the other. Raises PotluckError; returns when told to end."""
-        async with asyncio.timeout(LAUNCH_TIMEOUT_S):
-            spec = await self._pipe.read()
-        if not isinstance(spec, LaunchSpec):
+        spec = await self._pipe.launch()
+        if spec is None:
             return
         spec = await asyncio.to_thread(resolved, spec)
         tabs = Tabs(spec.outbox, self._tell_receipt)
@@ -89,7 +84,7 @@ class _Child:
             on_met=pipe.tell_met,
         )
         self._reporter = await asyncio.to_thread(EngineReporter, engine, self._pipe.send)
-        tasks = [asyncio.create_task(work) for work in (self._listen(engine), self._reporter.watch_coverage())]
+        tasks = [start_task(work) for work in (self._listen(engine), keep_running(self._reporter.watch_coverage))]
         try:
             await engine.start()
             gc.collect()
@@ -107,8 +102,7 @@ class _Child:
                 await asyncio.wait((order, lost), return_when=asyncio.FIRST_COMPLETED)
                 if lost.done():
                     order.cancel()
-                    lost.result()
-                    raise PotluckError("the peer-to-peer process ended unexpectedly")
+                    return lost.result()
                 match order.result():
                     case messages.Drain():
                         await engine.drain()
@@ -121,21 +115,23 @@ class _Child:
 
     async def _listen(self, engine: Engine) -> None:
         """Queue orders and pass the other commands on, until Stop or the end of the pipe."""
-        while (message := await self._pipe.read()) is not None:
-            match message:
-                case messages.Drain() | messages.Offload() | messages.Restore():
-                    self._orders.put_nowait(message)
-                case messages.Network(caps):
-                    engine.node.limit(caps)
-                case messages.Throttle(duty):
-                    engine.throttle(min(max(duty, MIN_DUTY), 1.0))
-                case messages.Worth(people):
-                    engine.tabs.value({PersonId(person): points for person, points in people})
-                case messages.Members(records):
-                    engine.node.publish(records)
-                case messages.Stop():
-                    break
-        self.must_end.set()
+        try:
+            while (message := await self._pipe.read()) is not None:
+                match message:
+                    case messages.Drain() | messages.Offload() | messages.Restore():
+                        self._orders.put_nowait(message)
+                    case messages.Network(caps):
+                        engine.node.limit(caps)
+                    case messages.Throttle(duty):
+                        engine.throttle(min(max(duty, MIN_DUTY), 1.0))
+                    case messages.Worth(people):
+                        engine.tabs.value({PersonId(person): points for person, points in people})
+                    case messages.Members(records):
+                        engine.node.publish(records)
+                    case messages.Stop():
+                        break
+        finally:
+            self.must_end.set()
 
     async def _report(self) -> None:
         while True:

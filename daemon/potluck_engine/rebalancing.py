@@ -27,7 +27,7 @@ from potluck.checkpoint.block_files import BlockFiles
 from potluck.errors import PotluckError
 from potluck.protocol.blocks import Span
 from potluck.protocol.records import LiveServer
-from potluck.tasks import cancel_and_wait
+from potluck.tasks import cancel_and_wait, keep_running, start_task
 from potluck_engine.announcing import Announcements
 from potluck_engine.block_fetching import BlockFetching
 from potluck_engine.fitting import block_stack, can_grow, window
@@ -45,7 +45,7 @@ from potluck_engine.placement.choose import (
     waits_for_others,
 )
 from potluck_engine.placement.swarm_map import ModelSize, OwnServer, SwarmMap
-from potluck_engine.span_state import SpanState
+from potluck_engine.service import Service
 
 log = logging.getLogger(__name__)
 
@@ -104,14 +104,14 @@ class SwarmObserver:
 
     async def observe(self, span: Span | None) -> SwarmMap:
         """Return the swarm around a server that serves `span`. Raises PotluckError if the directory doesn't answer."""
-        view = await self._announcements.directory.fetch()
+        view = await self._announcements.node.directory.fetch()
         self._neighbours.choose_among(server.peer_id for server in view.servers)
         gone = self._neighbours.gone()
         return self._map([server for server in view.servers if server.peer_id not in gone], span)
 
     def _map(self, others: Sequence[LiveServer], span: Span | None) -> SwarmMap:
         own = self._announcements
-        me = OwnServer(own.peer_id, own.window, own.throughput_tps, own.stored, span=span)
+        me = OwnServer(own.node.peer_id, own.window, own.throughput_tps, own.stored, span=span)
         return SwarmMap.of(others, self._model, me)
 
 
@@ -161,8 +161,13 @@ class Rebalancer:
         load: Callable[[Span], BlockSpan],
         reload: Reload,
         on_event: OnEvent,
+        changing: asyncio.Lock,
     ) -> Rebalancer:
-        """Look at the model and the machine, and return what moves the engine. Raises PotluckError."""
+        """Look at the model and the machine, and return what moves the engine. Raises PotluckError.
+
+        Args:
+            changing: see `LiveSpan`; `reload` takes it itself.
+        """
         announcements.window = await in_thread(lambda: window(checkpoint, spec))
         grows = await in_thread(lambda: can_grow(checkpoint, spec, announcements.window))
         files = await in_thread(lambda: BlockFiles.of(checkpoint, block_stack(checkpoint)))
@@ -171,7 +176,7 @@ class Rebalancer:
         alarm = asyncio.Event()
         neighbours = Neighbours(node.host, node.peer_id, alarm)
         return cls(
-            LiveSpan(announcements, load, on_event),
+            LiveSpan(announcements, load, on_event, changing),
             neighbours,
             SwarmObserver(announcements, neighbours, model),
             announcements,
@@ -197,28 +202,26 @@ class Rebalancer:
         swarm_map = await self._observer.observe(None)
         target = choose_span(swarm_map)
         self._announcements.join(target)
-        self._watching = asyncio.create_task(self._neighbours.watch())
+        self._watching = start_task(keep_running(self._neighbours.watch))
         return self._first_of(target, load_order(swarm_map, target))
 
-    def start(self, state: SpanState) -> None:
-        self._live.state = state
+    def start(self, service: Service) -> None:
+        self._live.service = service
         if self._moving is None:
-            self._moving = asyncio.create_task(self._run())
+            self._moving = start_task(keep_running(self._run))
 
     async def stop(self) -> None:
         """Leave the span as it is. Idempotent."""
         moving, self._moving = self._moving, None
-        if moving is not None:
-            await cancel_and_wait(moving)
-            await self._live.settle()
-            await self._fetching.stop()
+        await cancel_and_wait(moving)
+        await self._fetching.stop()
 
     async def close(self) -> None:
         await self.stop()
         await cancel_and_wait(self._watching)
 
     async def _run(self) -> None:
-        """Move and rest for ever. Raises nothing: an engine that cannot move goes on where it is."""
+        """Move and rest for ever. An engine that cannot move goes on where it is."""
         pause_s = 0.0 if self._announcements.target != self._live.span else CHECK_S
         while True:
             await self._rest(pause_s)
@@ -246,7 +249,7 @@ class Rebalancer:
         if self._announcements.target == self._live.span:
             target = await self._better_place(swarm_map)
             if target is None:
-                if not len(self._live.state.sessions):
+                if not len(self._live.service.sessions):
                     self._fetching.go_on(swarm_map)
                 return False
             why = _why(swarm_map, target, self._live.span)

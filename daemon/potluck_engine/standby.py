@@ -29,7 +29,6 @@ from potluck_engine.node import Node
 
 log = logging.getLogger(__name__)
 
-LAUNCH_TIMEOUT_S = 30.0
 _PORT_LOOK_S, _PORT_LOOKS = 30.0, 2  # a program that is started anew keeps its port
 _ALIVE_EVERY_S, _HANG_S = 15.0, 60.0  # a hanging node ends itself, and the daemon starts another one
 
@@ -40,8 +39,7 @@ async def stand_by(handle: int) -> int:
     for number in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(number, must_end.set)
     pipe = await DaemonPipe.open(handle)
-    tasks = [asyncio.create_task(work) for work in (_work(pipe), must_end.wait())]
-    watching = asyncio.create_task(_keep_alive())
+    tasks = [asyncio.create_task(work) for work in (_work(pipe), must_end.wait(), _keep_alive())]
     try:
         done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
         for task in done:
@@ -51,7 +49,7 @@ async def stand_by(handle: int) -> int:
         pipe.send(messages.Failed(error.message, error.hint))
         return 1
     finally:
-        await cancel_and_wait(*tasks, watching)
+        await cancel_and_wait(*tasks)
         pipe.close()
 
 
@@ -59,11 +57,8 @@ async def _work(pipe: DaemonPipe) -> None:
     """Keep a node until the daemon says Stop or is gone. Raises PotluckError if the node ends by itself."""
     pipe.send(messages.Hello(pid=os.getpid()))
     import_bare_hivemind()
-    async with asyncio.timeout(LAUNCH_TIMEOUT_S):
-        spec = await pipe.read()
-    if not isinstance(spec, LaunchSpec):
-        return
-    while await _keep(spec, pipe):
+    spec = await pipe.launch()
+    while spec is not None and await _keep(spec, pipe):
         log.info("the port is free again")
 
 
