@@ -29,6 +29,7 @@ from potluck.protocol.blocks import PeerId, PersonId, Span
 from potluck.protocol.buffers import Buffer
 from potluck.protocol.codes import Code, RemoteError
 from potluck.protocol.messages import StepReply, StepRequest, Timing
+from potluck.tasks import start_task
 from potluck.wire.packing import can_pack, pack
 from potluck_engine.admission import Room
 from potluck_engine.in_thread import in_thread_if_large, is_large
@@ -324,7 +325,7 @@ class SessionStream:
         elif not self.session.packs:
             self._answer(step, step.result(), None)
         elif is_large(step.result().nbytes):
-            self._packing = asyncio.create_task(self._answer_packed(step))
+            self._packing = start_task(self._answer_packed(step))
         else:
             self._answer(step, *pack(step.result()))
 
@@ -375,7 +376,7 @@ class SessionStream:
                 self._let_go()
             else:
                 self._answers.append(pieces)
-                self._sending = asyncio.create_task(self._send_slowly())
+                self._sending = start_task(self._send_slowly())
         except RemoteError:
             self._finish(_Over())
 

@@ -147,7 +147,7 @@ async def test_files_that_become_right_while_an_offload_runs_bring_no_weights_ba
     engine._load_at = math.inf
     file_in(folder).write_bytes(content)
     while await engine._files.look(engine.service.blocks.whole.weights.origins):
-        await asyncio.sleep(0.02)
+        pass
     async with lock:
         engine._load_at = 0.0
         offloading = asyncio.create_task(engine.offload())
