@@ -156,15 +156,16 @@ class Daemon:
         )
 
     async def _serve(self) -> None:
-        every = partial(_every, CHORES_INTERVAL_S)
-        works = (
-            self._keep_alive,
-            self._keep_publishing,
-            partial(_every, LOG_LOOK_S, self._drop_old_logs),
-            partial(_every, MEND_INTERVAL_S, self._setup.mend),
-            *(partial(every, chore) for chore in (self._tend_members, self._watch_use, self._tick)),
+        chores = (
+            (CHORES_INTERVAL_S, self._tend_members),
+            (CHORES_INTERVAL_S, self._watch_use),
+            (CHORES_INTERVAL_S, self._tick),
+            (LOG_LOOK_S, self._drop_old_logs),
+            (MEND_INTERVAL_S, self._setup.mend),
         )
-        tasks = [start_task(keep_running(work)) for work in works]
+        loops: list[Callable[[], Awaitable[None]]] = [self._keep_alive, self._keep_publishing]
+        loops += [partial(_every, interval_s, chore) for interval_s, chore in chores]
+        tasks = [start_task(keep_running(loop)) for loop in loops]
         try:
             await self._loop.run()
         finally:

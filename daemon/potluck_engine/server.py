@@ -134,11 +134,6 @@ class Engine:
     async def __aexit__(self, *_: object) -> None:
         await self.stop()
 
-    @property
-    def done_tokens(self) -> int:
-        """Tokens that have gone through blocks since the process started or was restored."""
-        return self.metrics().done_tokens
-
     def metrics(self) -> EngineMetrics:
         """Return what the engine counts; all zero before it serves."""
         return EngineMetrics() if self.service is None else self.service.metrics()
@@ -228,6 +223,11 @@ class Engine:
         async with self._changing:
             await self._stop_moving()  # whoever changed something meanwhile has started it again
             yield self._served
+
+    async def run(self) -> None:
+        """Start, and serve for as long as that is possible. Raises PotluckError, as `start` and `wait_lost`."""
+        await self.start()
+        await self.wait_lost()
 
     async def wait_lost(self) -> None:
         """Raise when this engine cannot go on.
