@@ -50,7 +50,7 @@ from potluck_engine.loaded_blocks import BACKWARD_COST, Gradients
 from potluck_engine.memory.private_adapters import HeldAdapter
 from potluck_engine.pushing import Pushes
 from potluck_engine.quotes import quote
-from potluck_engine.span_state import SpanState
+from potluck_engine.service import Service
 from potluck_engine.wrong_results import FormatOf, Rechecks
 
 T = TypeVar("T")
@@ -63,7 +63,7 @@ _MAX_LARGE_CALLS = 16  # calls of several frames at a time: each may hold one wh
 class Handlers:
     """All calls of one engine; implements `potluck.foreign.EngineCalls`."""
 
-    state: SpanState
+    state: Service
     host: Host
     version: str
     foreign: ForeignPeers | None

@@ -29,14 +29,15 @@ from potluck.protocol.blocks import PeerId, PersonId, Span
 from potluck.protocol.buffers import Buffer
 from potluck.protocol.codes import Code, RemoteError
 from potluck.protocol.messages import StepReply, StepRequest, Timing
+from potluck.tasks import start_task
 from potluck.wire.packing import can_pack, pack
 from potluck_engine.admission import Room
 from potluck_engine.in_thread import in_thread_if_large, is_large
 from potluck_engine.memory.session_memory import SessionMemory, SessionStep
 from potluck_engine.pushing import Pushes, SessionPushes
 from potluck_engine.receipts import NO_TAB
+from potluck_engine.service import Service
 from potluck_engine.sessions import MAX_WAITING, ServedSession, StepRange
-from potluck_engine.span_state import SpanState
 
 log = logging.getLogger(__name__)
 
@@ -45,7 +46,7 @@ _CLOSING = StepRequest(hidden=None)
 """Also what the end of the client's side means."""
 
 
-async def serve_session(state: SpanState, pushes: Pushes, stream: Stream, peer: PeerId, coding: SessionCoding) -> None:
+async def serve_session(state: Service, pushes: Pushes, stream: Stream, peer: PeerId, coding: SessionCoding) -> None:
     """Serve one session to its end. Raises RemoteError, which the host sends as an error frame."""
     try:
         async with asyncio.timeout(state.limits.request_timeout_s):
@@ -65,7 +66,7 @@ async def serve_session(state: SpanState, pushes: Pushes, stream: Stream, peer: 
 
 
 async def _serve(
-    state: SpanState,
+    state: Service,
     pushes: Pushes,
     stream: Stream,
     session: ServedSession,
@@ -94,7 +95,7 @@ async def _serve(
         log.log(level, "a session over blocks %s ended after %d tokens", memory.span, session.position)
 
 
-def _open(state: SpanState, request: StepRequest, peer: PeerId, held: ExitStack) -> ServedSession:
+def _open(state: Service, request: StepRequest, peer: PeerId, held: ExitStack) -> ServedSession:
     opening = request.opening
     if opening is None or request.hidden is None:
         raise RemoteError(Code.BAD_REQUEST, "the first message must open a session")
@@ -102,10 +103,7 @@ def _open(state: SpanState, request: StepRequest, peer: PeerId, held: ExitStack)
     packs = opening.packs and not opening.exact and can_pack(request.hidden.shape[-1])
     opening = replace(opening, caller=replace(opening.caller, adapter=adapter), packs=packs)
     if opening.resume:
-        session = state.parking.take(peer, opening, request.hidden.shape[0])
-        if session is None:
-            raise RemoteError(Code.ROLLBACK, "nothing is kept of this session")
-        return session
+        raise RemoteError(Code.ROLLBACK, "nothing is kept of this session")
     person = state.admission.person_of(peer)
     private = held.enter_context(state.private.using(person, opening.caller.private, opening.span))
     memory = SessionMemory(
@@ -134,7 +132,7 @@ class SessionStream:
 
     def __init__(
         self,
-        state: SpanState,
+        state: Service,
         pushes: Pushes,
         stream: Stream,
         session: ServedSession,
@@ -207,7 +205,7 @@ class SessionStream:
             self._end_after_step = error
 
     def close(self) -> None:
-        """Free everything, whatever still runs; unless the engine steps aside and the client may come back."""
+        """Free everything, whatever still runs."""
         for timer in self._timers:
             timer.cancel()
         self._held.clear()
@@ -218,12 +216,8 @@ class SessionStream:
         for task in (self._packing, self._sending):
             if task is not None:
                 task.cancel()
-        is_told = isinstance(self._why, RemoteError) and self._why.code is Code.DRAINING
-        is_kept = is_told and self._running is None and self.session.memory.private is None and not self.is_spare
-        is_kept = is_kept and self._state.parking.keep(self.session, time.monotonic())
-        if not is_kept:
-            self._state.compute.close(self.session.memory, self._running[0] if self._running else None)
-            self.session.waiting.clear()
+        self._state.compute.close(self.session.memory, self._running[0] if self._running else None)
+        self.session.waiting.clear()
         self._answers.clear()  # what is part of cycles is collected late
         self._running = self._task = None
         self._why = self._why or _Over()
@@ -331,7 +325,7 @@ class SessionStream:
         elif not self.session.packs:
             self._answer(step, step.result(), None)
         elif is_large(step.result().nbytes):
-            self._packing = asyncio.create_task(self._answer_packed(step))
+            self._packing = start_task(self._answer_packed(step))
         else:
             self._answer(step, *pack(step.result()))
 
@@ -382,7 +376,7 @@ class SessionStream:
                 self._let_go()
             else:
                 self._answers.append(pieces)
-                self._sending = asyncio.create_task(self._send_slowly())
+                self._sending = start_task(self._send_slowly())
         except RemoteError:
             self._finish(_Over())
 
@@ -419,6 +413,6 @@ class SessionStream:
                 self._task.cancel()
 
 
-async def _decode(state: SpanState, coding: SessionCoding, body: bytes, *, first: bool) -> StepRequest:
+async def _decode(state: Service, coding: SessionCoding, body: bytes, *, first: bool) -> StepRequest:
     limits = state.wire_limits
     return await in_thread_if_large(len(body), lambda: coding.decode_step(body, limits=limits, first=first))

@@ -24,6 +24,7 @@ from potluck.blocks.cache import DifferentiableCache
 from potluck.blocks.heap import trim_heap
 from potluck.blocks.reshaping import part_of
 from potluck.blocks.routing import Given
+from potluck.errors import CheckpointError, UsageError
 from potluck.protocol.blocks import Span
 from potluck.protocol.codes import Code, RemoteError
 from potluck_engine.kept_passes import KeptPasses, PassKey
@@ -69,9 +70,22 @@ class LoadedBlocks:
         self.whole.adapters.unload()
         trim_memory(self.whole.device)
 
-    def restore(self) -> None:
-        """Take the weights again, if `is_restorable`. Raises torch.OutOfMemoryError or CheckpointError."""
-        self.whole.weights.restore()
+    def restored(self) -> BlockSpan:
+        """Take the weights again, if `is_restorable`, and return the span.
+
+        Raises:
+            UsageError: others took the memory.
+            CheckpointError: files changed.
+        """
+        try:
+            self.whole.weights.restore()
+        except torch.OutOfMemoryError as error:
+            self.free()
+            raise UsageError("the device has no room for the blocks any more", hint="see what took it") from error
+        except CheckpointError:
+            self.free()
+            raise
+        return self.whole
 
     @property
     def is_restorable(self) -> bool:

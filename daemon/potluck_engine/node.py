@@ -30,7 +30,7 @@ from potluck.p2p.pacing import Pacer
 from potluck.p2p.ports import with_free_ports
 from potluck.protocol.blocks import PeerId, Span
 from potluck.protocol.records import LiveServer
-from potluck.tasks import cancel_and_wait
+from potluck.tasks import cancel_and_wait, keep_running, start_task
 from potluck_engine.member_files import MemberFiles
 from potluck_engine.network_speed import NetworkSpeed
 from potluck_engine.reachability import (
@@ -151,7 +151,7 @@ class Node:
     def measure(self, others: Others) -> None:
         """Begin to measure the links to `others`, unless that runs already."""
         if self._measuring is None:
-            self._measuring = asyncio.create_task(self.speed.run(others))
+            self._measuring = start_task(keep_running(partial(self.speed.run, others)))
 
     def watch_reach(self, wait_idle: Callable[[], Awaitable[bool]], on_moved: Callable[[], Awaitable[None]]) -> None:
         """Begin to ask now and then whether others can dial this node, unless that runs already.
@@ -162,7 +162,8 @@ class Node:
             on_moved: called when it has.
         """
         if self._watching is None and self._reachability is not None and not is_local(self._host_config()):
-            self._watching = asyncio.create_task(self._watch_reach(self._reachability, wait_idle, on_moved))
+            watch = partial(self._watch_reach, self._reachability, wait_idle, on_moved)
+            self._watching = start_task(keep_running(watch))
 
     async def stop_measuring(self) -> None:
         await cancel_and_wait(self._measuring, self._watching)

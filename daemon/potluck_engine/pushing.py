@@ -23,7 +23,7 @@ from potluck.protocol.blocks import PeerId
 from potluck.protocol.buffers import Buffer
 from potluck.protocol.codes import Code, RemoteError
 from potluck.protocol.messages import Awaited, PushLink, StepRequest
-from potluck.tasks import BackgroundTasks
+from potluck.tasks import BackgroundTasks, start_task
 from potluck.wire import protocols
 from potluck.wire.limits import Limits
 from potluck.wire.pushes import ACCEPTED, Pushed, decode_push, decode_push_opening, encode_push, encode_push_opening
@@ -205,7 +205,7 @@ class Pusher:
         self._stream: Stream | None = None  # accepted
         self._leaving: deque[tuple[Buffer, ...]] = deque()
         self._sending: asyncio.Task[None] | None = None
-        self._task = asyncio.create_task(self._run())
+        self._task = start_task(self._run())
 
     @property
     def is_open(self) -> bool:
@@ -221,7 +221,7 @@ class Pusher:
                 self._leaving.append(pieces)
             elif not self._stream.send_now(*pieces):
                 self._leaving.append(pieces)
-                self._sending = asyncio.create_task(self._send_slowly(self._stream))
+                self._sending = start_task(self._send_slowly(self._stream))
         except RemoteError:
             self._stream = None
             return False

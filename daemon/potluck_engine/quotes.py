@@ -13,12 +13,12 @@ import time
 from potluck.blocks.pages import PAGE_TOKENS, pages_of
 from potluck.protocol.blocks import PeerId
 from potluck.protocol.messages import Quote, QuoteRequest
-from potluck_engine.span_state import SpanState
+from potluck_engine.service import Service
 
 _COMING = 0.25  # of quoted rows: clients ask along several routes and take one
 
 
-def quote(state: SpanState, request: QuoteRequest, peer: PeerId) -> Quote:
+def quote(state: Service, request: QuoteRequest, peer: PeerId) -> Quote:
     """Return what such a session would get, and reserve its memory. Raises RemoteError, as its opening would."""
     state.admission.check(request.prefix, request.span, request.caller)
     now = time.monotonic()

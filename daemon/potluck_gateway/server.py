@@ -21,7 +21,7 @@ from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 
 from potluck.errors import PotluckError
-from potluck.tasks import cancel_and_wait
+from potluck.tasks import cancel_and_wait, keep_running, start_task
 from potluck_gateway import requests
 from potluck_gateway.answer_format import AnswerFormat, dumps, error_body
 from potluck_gateway.answering import Answering, ChatModel
@@ -136,7 +136,7 @@ class GatewayServer:
         self._server.should_exit = True
 
     async def _run(self) -> None:
-        tending = asyncio.create_task(self._tend())
+        tending = start_task(keep_running(self._tend))
         try:
             await self._server.serve(sockets=[self._socket])
         finally:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import logging
 import math
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from hashlib import blake2b
@@ -181,42 +181,15 @@ class Paging:
             self._prefixes.clear()
         self._memory.reshape(layout)
 
-    def count_in(self, counts: StepCounts) -> None:
-        """Record step counts in `counts` from the next step."""
-        self._counts = counts
-
-    def spill_all(self, kept: Collection[SessionMemory]) -> None:
-        """Free the device: spill the sessions that are `kept`, close all others, and drop waiting steps.
-
-        On a CPU, pages are in RAM already and stay there. On a device with memory of its own, sessions that cannot be
-        spilled are closed as well, and so are sessions that run alone.
-        """
-        for step in list(self._asking.values()):
-            self.withdraw(step)
-        self.drop_prefixes()
-        has_own_memory = self._served.whole.device.type != "cpu"
-        for holder in list(self.admission.holders.values()):
-            memory = holder.session
-            assert isinstance(memory, SessionMemory)
-            holder.is_running = False
-            is_lost = has_own_memory and (memory.alone is not None or not self._leave_pages(holder, memory))
-            if memory not in kept or is_lost:
-                self.close(memory)
-        if self._memory is not None:
-            for arena in self._memory.arenas:
-                arena.free()
-
-    def take_back(self) -> None:
-        """Undo `spill_all`; sessions are brought back with their next steps. Raises torch.OutOfMemoryError."""
-        if self._memory is not None:
-            for arena in self._memory.arenas:
-                arena.take()
-
     def close_all(self) -> None:
-        """Close all sessions, for an engine that ends."""
+        """Close all sessions and return the memory of all pages. No step can follow."""
         for holder in list(self.admission.holders.values()):
             assert isinstance(holder.session, SessionMemory)
             self.close(holder.session)
+        self.drop_prefixes()
+        if self._memory is not None:
+            for arena in self._memory.arenas:
+                arena.free()
 
     def wake_at(self, now: float) -> float | None:
         return self.admission.wake_at(now)
@@ -393,9 +366,6 @@ class Paging:
         self.admission.spilled(holder)
         self._counts.spills += 1
         return True
-
-    def _leave_pages(self, holder: Holder, memory: SessionMemory) -> bool:
-        return not memory.sequences or self._spill(holder, 0.0)
 
     def _bring_back(self, memory: SessionMemory) -> None:
         assert memory.spilled is not None

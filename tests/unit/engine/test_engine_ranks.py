@@ -124,7 +124,7 @@ def _rank_pid(engine: Engine) -> int:
 
 
 def _blocks(engine: Engine) -> BlockSpan:
-    return engine.state.blocks.whole
+    return engine.service.blocks.whole
 
 
 def _compare_all(blocks: BlockSpan) -> None:

@@ -1,16 +1,24 @@
-"""Holds what the handlers share while an engine serves a span."""
+"""A span in service: its blocks, the threads that compute with them, its sessions and their memory.
+
+    begin:   blocks tried out and measured -> memory -> steps are computed
+    change:  between two steps, other blocks
+    end:     sessions end after their step -> threads stop -> all memory goes back to the system and the device
+
+Does not know when: the engine decides.
+"""
 
 from __future__ import annotations
 
 import asyncio
+import gc
 import logging
 import threading
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from potluck_control.engine_metrics import EngineMetrics
-from potluck_control.launch_spec import ServingLimits
+from potluck_control.launch_spec import LaunchSpec, ServingLimits
 
 from potluck.blocks import BlockSpan
 from potluck.blocks.accelerators import takes_one_thread
@@ -25,42 +33,47 @@ from potluck.wire.limits import Limits
 from potluck_engine.admission import Admission
 from potluck_engine.choices import ChoiceBook
 from potluck_engine.compute.executor import SpanExecutor
+from potluck_engine.compute.failures import IsLost
 from potluck_engine.compute.step_loop import Stage, StepLoop
 from potluck_engine.compute.threads import Threads
+from potluck_engine.fitting import cache_tokens, resolved_limits
 from potluck_engine.load import Load, LoadMeter
 from potluck_engine.loaded_blocks import LoadedBlocks
+from potluck_engine.loading import check_and_measure
+from potluck_engine.measure import Speed
 from potluck_engine.memory.paging import Paging
-from potluck_engine.memory.parking import Parking
 from potluck_engine.memory.private_adapters import PrivateAdapters
-from potluck_engine.memory.spilling import SpillStore
+from potluck_engine.memory.spilling import SpillStore, default_folder
 from potluck_engine.ranks.ranked import RankedBlocks, loaded_blocks
 from potluck_engine.receipts import Tabs
 from potluck_engine.sessions import SessionTable
 
 log = logging.getLogger(__name__)
 
+_CHECK_TIMEOUT_S = 600.0  # the first token through blocks that may have to be read from a slow disk
 _LAST_STEP_S = 2.0  # for the running step of a session that is ended
+_LAST_STEPS_S = 0.5  # the same while somebody waits for the memory; clients continue elsewhere
 _MAX_PROMPT_TOKENS = 2048  # deep prompts of one message
 _FRAME_SLACK_BYTES = 256 * 1024  # metadata and names of blocks
 
 
-@dataclass(frozen=True, slots=True)
-class SpanState:
-    """A served span: its blocks, the threads that compute with them, its sessions and their memory.
+@dataclass(slots=True, eq=False)
+class Service:
+    """One span in service. `begin` makes it and lets it compute, `end` is its end; another one follows.
 
     Attributes:
         blocks: for steps of sessions.
         call_blocks: the same blocks for stateless calls, which run in another thread.
         stage: what the step loop works with.
+        has_ended: nothing can be computed any more, and all memory is given back.
     """
 
     admission: Admission
     blocks: LoadedBlocks
     call_blocks: LoadedBlocks
-    compute: StepLoop
+    threads: Threads
     stage: Stage
     sessions: SessionTable
-    parking: Parking
     meter: LoadMeter
     limits: ServingLimits
     wire_limits: Limits
@@ -69,6 +82,43 @@ class SpanState:
     choices: ChoiceBook = field(default_factory=ChoiceBook)
     dtype: str = "float32"
     quantization: str = "none"
+    has_ended: bool = False
+
+    @classmethod
+    async def begin(
+        cls, blocks: BlockSpan, spec: LaunchSpec, tabs: Tabs, budgets: Budgets, is_lost: IsLost, *, max_blocks: int
+    ) -> tuple[Service, Speed]:
+        """Send a real token through `blocks`, measure them, and compute with them from now on. Frees them if it fails.
+
+        Raises:
+            PotluckError: the blocks don't compute.
+        """
+        threads = Threads.of(spec.limits, threads=spec.threads, shares=tabs.shares, is_lost=is_lost)
+        threads.start()
+        try:
+            async with asyncio.timeout(_CHECK_TIMEOUT_S):
+                speed = await threads.compute.run(lambda: check_and_measure(blocks))
+            for tokens, seconds in speed.steps:
+                threads.compute.learn(tokens, seconds)
+            room = await asyncio.to_thread(lambda: cache_tokens(blocks, spec, max_blocks=max_blocks))
+            service = cls.of(
+                blocks,
+                spec.swarm,
+                resolved_limits(spec.limits, blocks.model_config, blocks.hidden_size, cache_tokens=room),
+                threads,
+                spill_folder=default_folder(),
+                max_blocks=max_blocks,
+                tabs=tabs,
+                budgets=budgets,
+                private_adapter_bytes=spec.private_adapters_mb << 20,
+            )
+            service.dtype, service.quantization = spec.dtype, spec.quantization
+            await threads.compute.perform(service.stage)
+        except BaseException:
+            await threads.stop()
+            await asyncio.to_thread(blocks.weights.free)
+            raise
+        return service, speed
 
     @classmethod
     def of(
@@ -83,7 +133,7 @@ class SpanState:
         tabs: Tabs | None = None,
         budgets: Budgets | None = None,
         private_adapter_bytes: int = 0,
-    ) -> SpanState:
+    ) -> Service:
         """Make what serving `loaded` needs, and start nothing; `compute.perform(stage)` begins to serve.
 
         Args:
@@ -98,16 +148,37 @@ class SpanState:
             admission=Admission(swarm, span, loaded.digests, loaded.adapters.ids, budgets),
             blocks=blocks,
             call_blocks=loaded_blocks(blocks.new_part(span), piece_tokens=limits.piece_tokens),  # no step runs yet
-            compute=threads.compute,
+            threads=threads,
             stage=stage,
             sessions=SessionTable(max_sessions=limits.max_sessions),
-            parking=Parking(),
             meter=LoadMeter(),
             limits=limits,
             wire_limits=_wire_limits(limits, loaded.hidden_size, swarm.num_blocks, max(max_blocks, len(span))),
             tabs=tabs or Tabs(),
             private=PrivateAdapters(0 if isinstance(blocks, RankedBlocks) else private_adapter_bytes),
         )
+
+    async def end(self, *, timeout_s: float = _LAST_STEPS_S) -> None:
+        """End the sessions after their running step, and give all memory back. Idempotent."""
+        if self.has_ended:
+            return
+        self.admission.leaving = True
+        await self._end_sessions(timeout_s)
+        await self.threads.stop()  # the running piece still needs the weights
+        await self._end_sessions(timeout_s)  # those that waited for a step, which can't come any more
+        self.private.forget()
+        await asyncio.to_thread(self._free)
+        self.has_ended = True
+
+    async def _end_sessions(self, timeout_s: float) -> None:
+        if not await self.sessions.end_all(self.admission.refusal(), timeout_s=timeout_s):
+            log.warning("%d sessions were cut off", len(self.sessions))
+
+    def _free(self) -> None:
+        self.stage.paging.close_all()
+        self.call_blocks.kept.forget()
+        gc.collect()  # caches of ended sessions in cycles
+        self.blocks.free()
 
     async def change(self, blocks: BlockSpan) -> None:
         """Exchange the blocks between two steps; some stay, others come or go.
@@ -116,8 +187,6 @@ class SpanState:
         """
         before = self.blocks.whole
         for_calls = await asyncio.to_thread(part_of, blocks, blocks.span)
-        for session in self.parking.evict(blocks.span):
-            self.compute.close(session.memory, None)
 
         def swap() -> None:
             if blocks.layout is not None:
@@ -141,13 +210,9 @@ class SpanState:
         if not await self.sessions.end_all(gone, timeout_s=_LAST_STEP_S, kept=kept):
             log.warning("sessions were cut off that did not leave blocks in time")
 
-    def resumed(self, swarm: Swarm, threads: Threads) -> SpanState:
-        """Return the same blocks, pages and parked sessions for new threads, after the device was taken again."""
-        self.stage.paging.count_in(threads.compute.counts)
-        self.parking.is_open = False
-        whole = self.blocks.whole
-        admission = Admission(swarm, whole.span, whole.digests, whole.adapters.ids, self.admission.budgets)
-        return replace(self, admission=admission, compute=threads.compute)
+    @property
+    def compute(self) -> StepLoop:
+        return self.threads.compute
 
     @property
     def format(self) -> NumberFormat:
