@@ -117,8 +117,6 @@ class Announcements:
             if state is None or self._announcer is None:
                 continue
             self._announcer.update(record=self._news(state), heartbeat=self._heartbeat(state))
-            for session in state.parking.expire(time.monotonic()):
-                state.compute.close(session.memory, None)
 
     def _news(self, state: SpanState) -> ServerRecord | None:
         """Return the record if real steps or the network have changed its rates noticeably."""

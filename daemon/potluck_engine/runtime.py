@@ -1,8 +1,7 @@
 """Runs loaded blocks: the threads that compute, the handlers that answer calls, and the way into service and back.
 
     serve:    blocks tried out and measured -> threads -> handlers -> self-check
-    give_up:  sessions end after their step -> threads stop -> weights freed
-    offload:  like `give_up`, but what sessions had computed is kept beside the device -> `take_back`
+    give_up:  sessions end after their step -> threads stop -> weights and pages freed -> `take_back`
 
 Does not know when: the engine decides.
 """
@@ -85,12 +84,11 @@ class EngineRuntime:
         self._threads.throttle(duty)
 
     async def serve(
-        self, blocks: BlockSpan, checkpoint: Checkpoint, before: SpanState | None, *, max_blocks: int
+        self, blocks: BlockSpan, checkpoint: Checkpoint, *, max_blocks: int
     ) -> tuple[SpanState, Speed]:
         """Answer calls for `blocks` after a self-check: a real token through all of them, and what it says of itself.
 
         Args:
-            before: what was served last; its sessions are kept if it has the same blocks.
             max_blocks: how many blocks the span may grow to.
 
         Raises:
@@ -101,12 +99,9 @@ class EngineRuntime:
             speed = await compute.run(lambda: check_and_measure(blocks))
         for tokens, seconds in speed.steps:
             compute.learn(tokens, seconds)
-        if before is not None and before.blocks.whole is blocks:
-            state = before.resumed(spec.swarm, self._threads)
-        else:
-            state = await self._new_state(blocks, max_blocks)
-            parameters = await asyncio.to_thread(block_parameters, checkpoint)
-            self._tabs.begin(self._node.host, spec.swarm, parameters)
+        state = await self._new_state(blocks, max_blocks)
+        parameters = await asyncio.to_thread(block_parameters, checkpoint)
+        self._tabs.begin(self._node.host, spec.swarm, parameters)
         await compute.perform(state.stage)
         handlers = await self._handlers_of(state)
         info = decode_info(await handlers.info(b"", self._node.peer_id))
@@ -119,28 +114,20 @@ class EngineRuntime:
         if not await state.sessions.end_all(state.admission.refusal(), timeout_s=timeout_s):
             log.warning("%d sessions were cut off", len(state.sessions))
 
-    async def give_up(self, state: SpanState, *, closes_all: bool = False) -> None:
-        """End the sessions and free the weights; with `closes_all` the memory of all sessions, too."""
+    async def give_up(self, state: SpanState) -> None:
+        """End the sessions and free the weights and the memory of all sessions."""
         await self.end_sessions(state)
         await self._threads.stop()  # the running piece still needs the weights
-        if closes_all:
-            state.stage.paging.close_all()
+        await self.end_sessions(state)  # those that waited for a step, which can't come any more
+        await asyncio.to_thread(state.stage.paging.close_all)
         state.private.forget()
         await asyncio.to_thread(state.blocks.free)
-
-    async def offload(self, state: SpanState) -> None:
-        """End the sessions and free the weights, but keep what sessions had computed for clients that come back."""
-        await self.give_up(state)
-        await self.end_sessions(state)  # those that waited for a step, which can't come any more
-        kept = {session.memory for session in state.parking.sessions}
-        await asyncio.to_thread(state.stage.paging.spill_all, kept)
-        log.info("freed the weights; %d sessions are kept", len(kept))
+        log.info("freed the weights")
 
     def take_back(self, state: SpanState) -> BlockSpan:
         """Undo `offload`. Raises UsageError if others took the memory, CheckpointError if files changed."""
         try:
             state.blocks.restore()
-            state.stage.paging.take_back()
         except torch.OutOfMemoryError as error:
             state.call_blocks.kept.forget()
             state.blocks.free()

@@ -2,8 +2,7 @@
 
     start:    host and DHT | checkpoint and blocks, side by side -> JOINING -> handlers, self-check -> ONLINE
     stop:     refuse new work -> OFFLINE | sessions end after their step -> threads -> host
-    offload:  like `stop`, but free the weights as soon as no step runs, keep sessions beside the device, and keep the
-              host in the network
+    offload:  like `stop`, but free the weights as soon as no step runs, and keep the host in the network
     restore:  bring the same span up again with the same host
     reload:   give up the span and bring up another one, where blocks cannot be exchanged while serving
 
@@ -206,14 +205,12 @@ class Engine:
     async def offload(self) -> None:
         """Give the device back: tell the swarm, end sessions so that they continue elsewhere, free the weights.
 
-        What sessions had computed is kept beside the device for clients that find nobody else and come back. Return
-        when the announcement is out and the memory is free; neither waits for the other. The node stays, so that others
-        still find the swarm by it. Events: Offline when the announcement is out, Freed.
+        Return when the announcement is out and the memory is free; neither waits for the other. The node stays, so that
+        others still find the swarm by it. Events: Offline when the announcement is out, Freed.
         """
         async with self._staying() as phase:
             self._is_offloaded = True
             blocks = phase.state.blocks
-            phase.state.parking.is_open = blocks.is_restorable
             await self._refuse_new(phase)
             await asyncio.gather(self._leave_directory(phase), self._free(phase.state))
             gc.collect()  # caches of ended sessions in cycles; not before, it may stop the announcement for 0.2 s
@@ -324,7 +321,7 @@ class Engine:
         self._on_event(events.Joining(self.node.peer_id, announcements.target))
         checkpoint, blocks = await self.loader.finish(loading)
         self._tell_loaded(blocks)
-        state, speed = await self.runtime.serve(blocks, checkpoint, self.state, max_blocks=mover.max_blocks(blocks))
+        state, speed = await self.runtime.serve(blocks, checkpoint, max_blocks=mover.max_blocks(blocks))
         self._phase = phase = InService(announcements, mover, checkpoint, state)
         self._speeds.remember(speed_key(self.spec), speed)
         if self.node.sharing is not None:
@@ -357,7 +354,7 @@ class Engine:
             await self._bring_up_again(phase, phase.announcements.target, take)
         except CheckpointError as error:
             log.error("the span cannot be loaded again: %s", error.message)
-            await self.runtime.give_up(phase.state, closes_all=True)
+            await self.runtime.give_up(phase.state)
             await self._leave_directory(phase)
             self._wait_for_files(error.message)
         else:
@@ -384,7 +381,7 @@ class Engine:
             await self._refuse_new(phase)
             await self._leave_directory(phase)
             await phase.state.sessions.wait_gone(timeout_s=patience_s)
-            await self.runtime.give_up(phase.state, closes_all=True)
+            await self.runtime.give_up(phase.state)
             load = partial(self.loader.load, phase.checkpoint)
             try:
                 await self._bring_up_again(phase, target, partial(load, first))
@@ -447,7 +444,7 @@ class Engine:
             await self._refuse_new(phase)
             await self._leave_directory(phase)
             await phase.state.sessions.wait_gone(timeout_s=_EXAMINE_WAIT_S)
-            await self.runtime.give_up(phase.state, closes_all=True)
+            await self.runtime.give_up(phase.state)
             try:
                 await self._bring_back(phase, loads=True)
             except PotluckError as error:
@@ -550,7 +547,7 @@ class Engine:
             )
             await phase.mover.stop()
             await self._refuse_new(phase)
-            await asyncio.gather(self._leave_directory(phase), self.runtime.give_up(phase.state, closes_all=True))
+            await asyncio.gather(self._leave_directory(phase), self.runtime.give_up(phase.state))
             self._wait_for_files(file)
 
     async def _peers_to_measure(self) -> tuple[Iterable[LiveServer], Span | None]:
@@ -577,7 +574,7 @@ class Engine:
             await self.runtime.end_sessions(phase.state, self.spec.stop_timeout_s)
 
     async def _free(self, state: SpanState) -> None:
-        await self.runtime.offload(state)
+        await self.runtime.give_up(state)
         self._on_event(events.Freed())
 
     def _tell_loaded(self, blocks: BlockSpan) -> None:

@@ -6,7 +6,7 @@ import asyncio
 import logging
 import threading
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from potluck_control.engine_metrics import EngineMetrics
@@ -31,7 +31,6 @@ from potluck_engine.compute.threads import Threads
 from potluck_engine.load import Load, LoadMeter
 from potluck_engine.loaded_blocks import LoadedBlocks
 from potluck_engine.memory.paging import Paging
-from potluck_engine.memory.parking import Parking
 from potluck_engine.memory.private_adapters import PrivateAdapters
 from potluck_engine.memory.spilling import SpillStore
 from potluck_engine.ranks.ranked import RankedBlocks, loaded_blocks
@@ -62,7 +61,6 @@ class SpanState:
     calls: CallThread
     stage: Stage
     sessions: SessionTable
-    parking: Parking
     meter: LoadMeter
     limits: ServingLimits
     wire_limits: Limits
@@ -105,7 +103,6 @@ class SpanState:
             calls=threads.calls,
             stage=stage,
             sessions=SessionTable(max_sessions=limits.max_sessions),
-            parking=Parking(),
             meter=LoadMeter(),
             limits=limits,
             wire_limits=_wire_limits(limits, loaded.hidden_size, swarm.num_blocks, max(max_blocks, len(span))),
@@ -120,8 +117,6 @@ class SpanState:
         """
         before = self.blocks.whole
         for_calls = await asyncio.to_thread(part_of, blocks, blocks.span)
-        for session in self.parking.evict(blocks.span):
-            self.compute.close(session.memory, None)
 
         def swap() -> None:
             if blocks.layout is not None:
@@ -144,15 +139,6 @@ class SpanState:
         gone = RemoteError(Code.DRAINING, "these blocks leave this server")
         if not await self.sessions.end_all(gone, timeout_s=_LAST_STEP_S, kept=kept):
             log.warning("sessions were cut off that did not leave blocks in time")
-
-    def resumed(self, swarm: Swarm, threads: Threads) -> SpanState:
-        """Return the same blocks, pages and parked sessions for new threads, after the device was taken again."""
-        threads.calls.gate = self.stage.gate
-        self.stage.paging.count_in(threads.compute.counts)
-        self.parking.is_open = False
-        whole = self.blocks.whole
-        admission = Admission(swarm, whole.span, whole.digests, whole.adapters.ids, self.admission.budgets)
-        return replace(self, admission=admission, compute=threads.compute, calls=threads.calls)
 
     @property
     def format(self) -> NumberFormat:
