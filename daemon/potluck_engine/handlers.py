@@ -7,10 +7,10 @@ host sends; anything else is a fault of ours, which the host answers as INTERNAL
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable
 from contextlib import AbstractContextManager, ExitStack
 from dataclasses import dataclass, field, replace
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import torch
 from torch import Tensor
@@ -24,7 +24,6 @@ from potluck.p2p.network import Host, Stream
 from potluck.protocol.blocks import PeerId, PersonId, Span
 from potluck.protocol.codes import Code, RemoteError
 from potluck.protocol.messages import BackwardRequest, Caller, ForwardRequest, ServerInfo, TensorReply
-from potluck.tasks import cancel_and_wait
 from potluck.wire import protocols, sessions
 from potluck.wire.adapters import ACCEPTED, UploadJoiner
 from potluck.wire.calls import CallRequest, RequestJoiner
@@ -209,7 +208,7 @@ class Handlers:
                         self._begin_large_call()
                         is_large = True
             request = await self.in_thread_if_large(coding.num_bytes, coding.request)
-            reply = await _unless_gone(stream, self.compute(request, peer))
+            reply = await self.compute(request, peer)
             for pieces in coding.encode_reply(reply):
                 await stream.send(*pieces)
         except TimeoutError:
@@ -317,15 +316,3 @@ class Handlers:
         if self._large_calls >= _MAX_LARGE_CALLS:
             raise RemoteError(Code.BUSY, f"{_MAX_LARGE_CALLS} large calls are being served", retry_after_s=1.0)
         self._large_calls += 1
-
-
-async def _unless_gone(stream: Stream, work: Coroutine[Any, Any, TensorReply]) -> TensorReply:
-    """Do the work of a call while its caller is there. Raises RemoteError."""
-    computing, listening = asyncio.ensure_future(work), asyncio.ensure_future(stream.receive())
-    try:
-        await asyncio.wait((computing, listening), return_when=asyncio.FIRST_COMPLETED)
-        if not computing.done() and listening.result() is not None:  # raises if the caller is gone
-            raise RemoteError(Code.BAD_REQUEST, "a call is one message")
-        return await computing
-    finally:
-        await cancel_and_wait(computing, listening)

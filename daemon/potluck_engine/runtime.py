@@ -83,9 +83,7 @@ class EngineRuntime:
         """Compute in this share of the time until the threads stop."""
         self._threads.throttle(duty)
 
-    async def serve(
-        self, blocks: BlockSpan, checkpoint: Checkpoint, *, max_blocks: int
-    ) -> tuple[SpanState, Speed]:
+    async def serve(self, blocks: BlockSpan, checkpoint: Checkpoint, *, max_blocks: int) -> tuple[SpanState, Speed]:
         """Answer calls for `blocks` after a self-check: a real token through all of them, and what it says of itself.
 
         Args:

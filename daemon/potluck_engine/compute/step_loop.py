@@ -180,7 +180,7 @@ class StepLoop:
             with self._lock:
                 step.is_cancelled = True
                 self._scheduler.discard(step)
-        self.command(lambda: self._close(memory, step))
+        self.command(lambda: self._close(memory))
 
     def refuse(self) -> None:
         """Refuse what waits and what comes from now on."""
@@ -220,7 +220,7 @@ class StepLoop:
         with self._lock:
             late = [step for step in self._scheduler.expired(now) if isinstance(step, SessionStep)]
         for step in late:
-            stage.paging.withdraw(step)
+            stage.paging.withdraw(step.memory)
             stage.paging.finished(step, now, ok=False)
         busy = RemoteError(Code.BUSY, "not done in time", retry_after_s=self._scheduler.retry_after_s(self._cost))
         self._deliver([(step, busy) for step in late])
@@ -323,12 +323,10 @@ class StepLoop:
         self.num_waiting_for_pages = stage.paging.admission.num_waiting
         self._deliver(outcomes)
 
-    def _close(self, memory: SessionMemory, step: SessionStep | None) -> None:
+    def _close(self, memory: SessionMemory) -> None:
         with self._lock:
             self._scheduler.forget(memory)
         if self._stage is not None:
-            if step is not None:
-                self._stage.paging.withdraw(step)
             self._stage.paging.close(memory)
             self.page_counts = self._stage.paging.counts()
 

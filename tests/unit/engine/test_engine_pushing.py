@@ -71,7 +71,7 @@ class Two:
 
     def is_joined(self) -> bool:
         """Whether the second server has accepted the stream of the first."""
-        return self.servers[1].handlers._pushes._expected[SECRET].stream is not None
+        return self.servers[1].handlers._pushes.expected[SECRET]._receiving is not None
 
     async def announce(self, number: int, position: int, tokens: int = 1) -> None:
         awaited = Awaited(number, 1, tokens)
@@ -175,7 +175,7 @@ async def test_a_session_that_ends_while_it_awaits_a_push_frees_everything(both:
     await both.announce(1, 5)
     await both.second.close()
     await until(lambda: both.servers[1].used_pages == 0)
-    assert not both.servers[1].handlers._pushes._expected
+    assert not both.servers[1].handlers._pushes.expected
     await settle()
     reply = await both.first.step(StepRequest(hidden_states(1, 1), start_from_position=5, push_number=1))
     assert not reply.can_push
