@@ -22,7 +22,7 @@ import torch
 from helpers.engine_peers import HIDDEN, SWARM, load
 from helpers.fake_network import FakeHost, FakeNetwork
 from potluck_control.launch_spec import ServingLimits
-from potluck_engine import inference
+from potluck_engine import admission, inference
 from potluck_engine.compute.call_thread import CallThread
 from potluck_engine.compute.step_loop import StepLoop
 from potluck_engine.compute.threads import StepThread, Threads
@@ -77,8 +77,8 @@ class _Server:
     def __init__(self, world: World, span: Span, folder: Path) -> None:
         rng = world.rng
         limits = ServingLimits(
-            cache_tokens=16 * rng.randint(7, 16),
-            piece_tokens=rng.choice((4, 16, 64)),
+            cache_tokens=16 * rng.randint(5, 10),
+            piece_tokens=rng.choice((8, 16, 64)),
             max_sessions=rng.choice((3, 64)),
         )
         self.world = world
@@ -154,9 +154,9 @@ class _Client:
         self.hops: list[_Hop] = []
 
     async def run(self) -> None:
-        for _ in range(self.rng.randint(1, 2)):
+        for _ in range(self.rng.choice((1, 1, 2))):
             self._begin()
-            for _ in range(self.rng.randint(2, 6)):
+            for _ in range(self.rng.randint(1, 4)):
                 try:
                     await self._steps()
                 except RemoteError as error:
@@ -181,7 +181,7 @@ class _Client:
         if rng.random() < 0.3:
             self.is_spare = False
         is_pushed = len(self.hops) == 2 and rng.random() < 0.6
-        wanted = rng.randint(1, 4) if len(self.hops) == 1 or is_pushed else 1
+        wanted = rng.randint(1, 3) if len(self.hops) == 1 or is_pushed else 1
         sent = []
         for _ in range(wanted):
             self._change(may_reorder=not is_pushed)
@@ -233,7 +233,7 @@ class _Client:
             self.world.numbered += 1
             number = self.world.numbered
         first, *others = self.hops
-        is_announced = is_pushed and all(hop.stream and hop.order is None for hop in others)
+        is_announced = is_pushed and self.rng.random() < 0.9 and all(hop.stream and hop.order is None for hop in others)
         is_announced = is_announced and all(hop.cached == first.cached for hop in others)
         awaited = Awaited(number or 0, self.rows, end - first.cached) if is_announced else None
         for hop in others:
@@ -325,7 +325,8 @@ class _Client:
     def _refused(self, error: RemoteError) -> None:
         """Open everything again with the next step, which replays the history."""
         self.world.met[f"refused: {error.code}"] += 1
-        if error.code not in _REFUSALS:
+        is_granted = error.code is Code.NO_MEMORY and not error.message.startswith("no room in the cache")
+        if error.code not in _REFUSALS or is_granted:
             self.world.outcome.faults.append(f"a session ended: {error.code} {error.message}")
         self._hang_up()
         if error.code is Code.NO_MEMORY:
@@ -386,7 +387,7 @@ class World:
             await server.start()
         hosts = [self.network.start() for _ in range(3)]
         self.persons |= {host.peer_id: PersonId(f"person {index // 2}") for index, host in enumerate(hosts)}
-        clients = [_Client(self, self.rng.choice(hosts)) for _ in range(self.rng.randint(2, 4))]
+        clients = [_Client(self, self.rng.choice(hosts)) for _ in range(self.rng.randint(2, 3))]
         tasks = [asyncio.ensure_future(client.run()) for client in clients]
         try:
             await self._until_done(tasks)
@@ -435,17 +436,18 @@ class World:
 
 
 @contextlib.contextmanager
-def _made_up_time(world: World) -> Iterator[None]:
-    before = inference.time
+def _changed_engine(world: World) -> Iterator[None]:
+    before = inference.time, admission._SMALL_BYTES
     inference.time = SimpleNamespace(monotonic=world.clock)  # type: ignore[assignment]
+    admission._SMALL_BYTES = 0  # all bytes are counted
     try:
         yield
     finally:
-        inference.time = before
+        inference.time, admission._SMALL_BYTES = before
 
 
 async def interleave(seed: int, folder: Path) -> Outcome:
     """Let one world run to its end; files of spilled sessions go into `folder`."""
     world = World(seed, folder)
-    with _made_up_time(world):
+    with _changed_engine(world):
         return await world.run()
