@@ -572,6 +572,23 @@ FIGURES = {
             "of 200 first messages of newcomers, held out from training: those that the demo model answers",
         ),
         Figure(
+            "interleavings",
+            "faults",
+            "lower",
+            0,
+            "interleavings:faults",
+            "2,000 random interleavings of sessions (20,000 in soak), with the step loop turned by hand: answers that "
+            "differ from those of a session alone, pages, streams and tasks left",
+        ),
+        Figure(
+            "left_behind",
+            "s",
+            "lower",
+            1,
+            "left_behind:worst",
+            "until the work of a client that was killed ends: its prefill, its wait for pages or for a push, its forward",
+        ),
+        Figure(
             "kills_200",
             "faults",
             "lower",

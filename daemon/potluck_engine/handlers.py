@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import math
 import time
-from collections.abc import Callable, Coroutine, Generator
+from collections.abc import Callable, Generator
 from contextlib import AbstractContextManager, ExitStack
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
@@ -26,7 +26,6 @@ from potluck.p2p.network import Host, Stream
 from potluck.protocol.blocks import PeerId, PersonId, Span
 from potluck.protocol.codes import Code, RemoteError
 from potluck.protocol.messages import BackwardRequest, Caller, ForwardRequest, ServerInfo, TensorReply, Timing
-from potluck.tasks import cancel_and_wait
 from potluck.wire import protocols, sessions
 from potluck.wire.adapters import ACCEPTED, UploadJoiner
 from potluck.wire.calls import CallRequest, RequestJoiner
@@ -211,7 +210,7 @@ class Handlers:
                         self._begin_large_call()
                         is_large = True
             request = await self.in_thread_if_large(coding.num_bytes, coding.request)
-            reply = await _unless_gone(stream, self.compute(request, peer))
+            reply = await self.compute(request, peer)
             for pieces in coding.encode_reply(reply):
                 await stream.send(*pieces)
         except TimeoutError:
@@ -331,15 +330,3 @@ class Handlers:
         if self._large_calls >= _MAX_LARGE_CALLS:
             raise RemoteError(Code.BUSY, f"{_MAX_LARGE_CALLS} large calls are being served", retry_after_s=1.0)
         self._large_calls += 1
-
-
-async def _unless_gone(stream: Stream, work: Coroutine[Any, Any, TensorReply]) -> TensorReply:
-    """Do the work of a call while its caller is there. Raises RemoteError."""
-    computing, listening = asyncio.ensure_future(work), asyncio.ensure_future(stream.receive())
-    try:
-        await asyncio.wait((computing, listening), return_when=asyncio.FIRST_COMPLETED)
-        if not computing.done() and listening.result() is not None:  # raises if the caller is gone
-            raise RemoteError(Code.BAD_REQUEST, "a call is one message")
-        return await computing
-    finally:
-        await cancel_and_wait(computing, listening)

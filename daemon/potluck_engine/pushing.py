@@ -4,7 +4,8 @@
     client   asks for a push with a step         ->  its output leaves before the answer does
     pushed   secret, peer and number are right   ->  `Inbox` keeps it for the step that the client announced
 
-A push is never needed: whatever is refused, dropped or late comes from the client instead.
+A push is never needed: whatever is refused, dropped or late comes from the client instead. A session that ends takes
+the streams and tasks of its pushes with it, both ways.
 """
 
 from __future__ import annotations
@@ -12,8 +13,8 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import deque
-from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable
+from dataclasses import dataclass, field
 from functools import partial
 
 from torch import Tensor
@@ -23,7 +24,7 @@ from potluck.protocol.blocks import PeerId
 from potluck.protocol.buffers import Buffer
 from potluck.protocol.codes import Code, RemoteError
 from potluck.protocol.messages import Awaited, PushLink, StepRequest
-from potluck.tasks import BackgroundTasks, start_task
+from potluck.tasks import start_task
 from potluck.wire import protocols
 from potluck.wire.limits import Limits
 from potluck.wire.pushes import ACCEPTED, Pushed, decode_push, decode_push_opening, encode_push, encode_push_opening
@@ -71,34 +72,56 @@ class Inbox:
         self.early = {number: pushed for number, pushed in self.early.items() if number > self.last}
 
 
-@dataclass(slots=True, eq=False)
-class _Expected:
-    """A session that expects pushes of one peer."""
+class Outbox:
+    """Sends messages in order: at once while they fit into the buffers of the connection, else one by one in a task.
 
-    peer: PeerId
-    on_pushed: Callable[[Pushed], Awaitable[None]]
-    stream: Stream | None = None
+    Args:
+        on_lost: called if the peer is gone, or reads nothing for `timeout_s`.
+    """
+
+    def __init__(self, stream: Stream, on_lost: Callable[[], None], *, timeout_s: float | None = None) -> None:
+        self._stream = stream
+        self._on_lost = on_lost
+        self._timeout_s = timeout_s
+        self._waiting: deque[tuple[tuple[Buffer, ...], Callable[[], None]]] = deque()
+        self._task: asyncio.Task[None] | None = None
+
+    def __len__(self) -> int:
+        """Number of messages that have not left."""
+        return len(self._waiting)
+
+    def send(self, pieces: tuple[Buffer, ...], on_left: Callable[[], None]) -> None:
+        """Send a message, and call `on_left` when it has left. Raises RemoteError if the peer is known to be gone."""
+        if not self._waiting and self._stream.send_now(*pieces):
+            on_left()
+            return
+        self._waiting.append((pieces, on_left))
+        if self._task is None or self._task.done():
+            self._task = start_task(self._send())
+
+    def close(self) -> None:
+        """Drop what has not left."""
+        self._waiting.clear()
+        if self._task is not None:
+            self._task.cancel()
+
+    async def _send(self) -> None:
+        try:
+            while self._waiting:
+                pieces, on_left = self._waiting[0]
+                await self._stream.send(*pieces, timeout_s=self._timeout_s)
+                self._waiting.popleft()
+                on_left()
+        except (RemoteError, TimeoutError):
+            self._on_lost()
 
 
 class Pushes:
-    """All pushes of one engine, both ways."""
+    """The pushes of one engine, both ways; `expected` are the sessions that take them in, by their secrets."""
 
     def __init__(self, host: Host) -> None:
-        self._host = host
-        self._expected: dict[bytes, _Expected] = {}
-        self._closing = BackgroundTasks()
-
-    def expect(self, link: PushLink, on_pushed: Callable[[Pushed], Awaitable[None]]) -> None:
-        """Take in what the peer of `link` pushes from now on. Raises RemoteError if the secret is in use."""
-        if link.secret in self._expected:
-            raise RemoteError(Code.BAD_REQUEST, "another session has this secret")
-        self._expected[link.secret] = _Expected(link.peer, on_pushed)
-
-    def forget(self, link: PushLink) -> None:
-        """End the stream that `expect` allowed, if there is one."""
-        expected = self._expected.pop(link.secret, None)
-        if expected is not None and expected.stream is not None:
-            self._closing.start(expected.stream.close())
+        self.host = host
+        self.expected: dict[bytes, SessionPushes] = {}
 
     async def receive(self, stream: Stream, peer: PeerId, limits: Limits, *, timeout_s: float) -> None:
         """Serve one stream of pushes. Raises RemoteError NOT_SERVED if no session here expects them of this peer."""
@@ -106,20 +129,10 @@ class Pushes:
             body = await stream.receive(timeout_s=timeout_s)
         except TimeoutError:
             return
-        expected = None if body is None else self._expected.get(decode_push_opening(body))
-        if expected is None or expected.peer != peer or expected.stream is not None:
+        session = None if body is None else self.expected.get(decode_push_opening(body))
+        if session is None or not session.expects(peer):
             raise RemoteError(Code.NOT_SERVED, "no session here expects pushes of this peer")
-        expected.stream = stream
-        try:
-            await stream.send(ACCEPTED)
-            while (body := await stream.receive()) is not None:
-                await expected.on_pushed(await in_thread_if_large(len(body), partial(decode_push, body, limits=limits)))
-        finally:
-            expected.stream = None
-
-    def open(self, link: PushLink) -> Pusher:
-        """Return the way to the next server of a session, which opens in the background."""
-        return Pusher(self._host, link)
+        await session.receive(stream, limits)
 
 
 class SessionPushes:
@@ -132,40 +145,51 @@ class SessionPushes:
         self._inbox = Inbox()
         self._room = asyncio.Event()  # there may be room in the inbox
         self._pushed_by: PushLink | None = None
+        self._receiving: asyncio.Task[object] | None = None  # what the server before pushes
         self._pusher: Pusher | None = None
-        self._digest: bytes | None = None  # of the inputs of the latest pushed step
 
     def follow(self, request: StepRequest) -> None:
         """Take the links that the client names. Raises RemoteError for a secret that is in use."""
         if request.pushed_by is not None:
-            if self._pushed_by is not None:
-                self._pushes.forget(self._pushed_by)
-            self._pushes.expect(request.pushed_by, self._take_in)
+            self._forget()
+            if request.pushed_by.secret in self._pushes.expected:
+                raise RemoteError(Code.BAD_REQUEST, "another session has this secret")
+            self._pushes.expected[request.pushed_by.secret] = self
             self._pushed_by = request.pushed_by
         if request.push_to is not None:
             if self._pusher is not None:
                 self._pusher.close()
-            self._pusher = self._pushes.open(request.push_to)
+            self._pusher = Pusher(self._pushes.host, request.push_to)
 
-    def fill(self, request: StepRequest) -> StepRequest | None:
-        """Return the step with its hidden states; None while they are awaited."""
-        if request.awaited is None or request.hidden is not None:
-            return request
-        pushed = self._inbox.take(request.awaited)
+    def expects(self, peer: PeerId) -> bool:
+        """Return whether `peer` may push now; one stream at a time."""
+        return self._receiving is None and self._pushed_by is not None and self._pushed_by.peer == peer
+
+    async def receive(self, stream: Stream, limits: Limits) -> None:
+        """Take in what is pushed. Raises RemoteError."""
+        self._receiving = asyncio.current_task()
+        try:
+            await stream.send(ACCEPTED)
+            while (body := await stream.receive()) is not None:
+                pushed = await in_thread_if_large(len(body), partial(decode_push, body, limits=limits))
+                while not self._inbox.has_room_for(pushed.number):
+                    self._room.clear()
+                    await self._room.wait()
+                if self._inbox.put(pushed):
+                    self._on_pushed()
+        finally:
+            if self._receiving is asyncio.current_task():
+                self._receiving = None
+
+    def take(self, awaited: Awaited) -> Pushed | None:
+        """Return what was pushed for an announced step; None while it is awaited."""
         self._room.set()
-        if pushed is None:
-            return None
-        self._digest = pushed.digest
-        return replace(request, hidden=pushed.hidden)
+        return self._inbox.take(awaited)
 
     def give_up(self, number: int) -> None:
         """Take nothing any more up to this number."""
         self._inbox.give_up(number)
         self._room.set()
-
-    def digest_for(self, request: StepRequest) -> bytes | None:
-        """Return the digest of what was pushed for this step, the latest one that began; None if nothing was."""
-        return None if request.awaited is None else self._digest
 
     @property
     def can_push(self) -> bool:
@@ -182,83 +206,65 @@ class SessionPushes:
         return self._pusher.push(request.push_number, output.to(request.hidden.dtype), packed)
 
     def close(self) -> None:
-        self._on_pushed = lambda: None  # the session that it leads to is freed at once
-        if self._pushed_by is not None:
-            self._pushes.forget(self._pushed_by)
+        """Drop everything that was pushed, or is on its way."""
+        self._forget()
+        self._inbox.early.clear()
         if self._pusher is not None:
             self._pusher.close()
 
-    async def _take_in(self, pushed: Pushed) -> None:
-        while not self._inbox.has_room_for(pushed.number):
-            self._room.clear()
-            await self._room.wait()
-        if self._inbox.put(pushed):
-            self._on_pushed()
+    def _forget(self) -> None:
+        """Expect no pushes any more, and end the stream of those that come."""
+        if self._pushed_by is not None:
+            self._pushes.expected.pop(self._pushed_by.secret, None)
+            self._pushed_by = None
+        if self._receiving is not None:
+            self._receiving.cancel()
+            self._receiving = None
 
 
 class Pusher:
-    """The way from one session to the same client's session at the next server."""
+    """The way from one session to the same client's session at the next server, which opens in the background."""
 
     def __init__(self, host: Host, link: PushLink) -> None:
-        self._host = host
-        self._link = link
-        self._stream: Stream | None = None  # accepted
-        self._leaving: deque[tuple[Buffer, ...]] = deque()
-        self._sending: asyncio.Task[None] | None = None
-        self._task = start_task(self._run())
+        self._outbox: Outbox | None = None  # once the next server has accepted the stream
+        self._task = start_task(self._run(host, link))
 
     @property
     def is_open(self) -> bool:
-        return self._stream is not None
+        return self._outbox is not None
 
-    def push(self, number: int, output: Tensor, packed: Tensor | None = None) -> bool:
+    def push(self, number: int, output: Tensor, packed: Tensor | None) -> bool:
         """Send an output, packed if it can be; return False if it cannot leave now."""
-        if self._stream is None or len(self._leaving) >= _MAX_LEAVING:
+        if self._outbox is None or len(self._outbox) >= _MAX_LEAVING:
             return False
-        pieces = encode_push(number, output, packed)
         try:
-            if self._sending is not None:
-                self._leaving.append(pieces)
-            elif not self._stream.send_now(*pieces):
-                self._leaving.append(pieces)
-                self._sending = start_task(self._send_slowly(self._stream))
+            self._outbox.send(encode_push(number, output, packed), lambda: None)
         except RemoteError:
-            self._stream = None
+            self.close()
             return False
         return True
 
     def close(self) -> None:
         self._task.cancel()
-        if self._sending is not None:
-            self._sending.cancel()
 
-    async def _run(self) -> None:
+    async def _run(self, host: Host, link: PushLink) -> None:
         """Open the stream and hold it until the other side ends it."""
         stream = None
         try:
-            if self._host.person_of(self._link.peer) is None:  # never dial whomever a client names
+            if host.person_of(link.peer) is None:  # never dial whomever a client names
                 raise RemoteError(Code.NOT_A_MEMBER, "the next server belongs to no member")
-            stream = await self._host.open_stream(
-                self._link.peer, protocols.PUSH, timeout_s=_CONNECT_S, max_frame_bytes=_MAX_ANSWER_BYTES
+            stream = await host.open_stream(
+                link.peer, protocols.PUSH, timeout_s=_CONNECT_S, max_frame_bytes=_MAX_ANSWER_BYTES
             )
-            await stream.send(encode_push_opening(self._link.secret))
+            await stream.send(encode_push_opening(link.secret))
             if await stream.receive(timeout_s=_ACCEPT_S) is not None:
-                self._stream = stream
+                self._outbox = Outbox(stream, self.close, timeout_s=_SEND_S)
                 await stream.receive()
         except (RemoteError, TimeoutError) as error:
             log.debug("no pushes to the next server: %s", error)
         finally:
-            self._stream = None
+            if self._outbox is not None:
+                self._outbox.close()
+                self._outbox = None
             if stream is not None:
                 await stream.close()
-
-    async def _send_slowly(self, stream: Stream) -> None:
-        try:
-            while self._leaving:
-                await stream.send(*self._leaving[0], timeout_s=_SEND_S)
-                self._leaving.popleft()
-        except (RemoteError, TimeoutError):
-            self._stream = None
-        finally:
-            self._leaving.clear()
-            self._sending = None

@@ -1,82 +1,45 @@
-"""Inference sessions: what each remembers of its steps, which step is allowed, and which comes next. No I/O, no torch.
+"""Decides which step a session may take, and keeps the table of open sessions. No I/O, no torch.
 
-Their KV memory belongs to the compute thread (`session_memory.py`), their stream to `inference.py`.
+What a session holds belongs to `inference.py`, but for its KV memory, which belongs to the step loop.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections import Counter, deque
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
-from typing import NamedTuple, Protocol
+from typing import Protocol
 
 from potluck.protocol.blocks import PersonId, Span
 from potluck.protocol.codes import Code, RemoteError
 from potluck.protocol.messages import StepRequest
 from potluck_engine.memory.session_memory import SessionMemory
 
-MAX_WAITING = 4  # steps not begun; a client that pipelines more waits
 QUIET_S = 30.0  # after which a session may have to make room even if its person has no other
 _MAX_ENDING = 32  # sessions that finish a step before they make room
 _AWAY_S = 5.0  # for the client that lost its place: it continues elsewhere, or comes back and replays
 
 
-class StepRange(NamedTuple):
-    """A step that is allowed: tokens [start, end) of the session."""
+def checked_start(request: StepRequest, memory: SessionMemory, position: int, max_length: int) -> int:
+    """Return the position at which a step begins in a session that has `position` tokens.
 
-    start: int
-    end: int
-
-
-@dataclass(slots=True, eq=False)
-class ServedSession:
-    """One client's session through one span, and its steps that wait."""
-
-    session_id: str | None
-    max_length: int
-    alloc_timeout_s: float
-    memory: SessionMemory
-    position: int = 0
-    waiting: deque[StepRequest] = field(default_factory=deque)
-    packs: bool = False  # its outputs are rounded and leave packed
-
-    def plan(self, request: StepRequest) -> StepRange:
-        """Return where the step begins and ends.
-
-        Raises:
-            RemoteError: BAD_REQUEST for another batch size, prompts for other blocks, a position beyond the session's;
-                TOO_LONG.
-        """
-        assert request.hidden is not None
-        rows, span = self.memory.rows, self.memory.span
-        batch, tokens = request.hidden.shape[:2]
-        if batch != rows:
-            raise RemoteError(Code.BAD_REQUEST, f"the session was opened with {rows} rows, not {batch}")
-        if request.prompts is not None and request.prompts.shape[0] != len(span):
-            raise RemoteError(Code.BAD_REQUEST, f"prompts for {request.prompts.shape[0]} blocks, not {len(span)}")
-        start = self.position if request.start_from_position is None else request.start_from_position
-        if not 0 <= start <= self.position:
-            raise RemoteError(Code.BAD_REQUEST, f"cannot start from token {start}: the session has {self.position}")
-        if start + tokens > self.max_length:
-            raise RemoteError(Code.TOO_LONG, f"{start} + {tokens} tokens exceed the session's {self.max_length}")
-        return StepRange(start, start + tokens)
-
-    def bring(self, request: StepRequest) -> bool:
-        """Put hidden states in the place of those that a waiting step awaits; return whether it still waits."""
-        assert request.awaited is not None
-        for index, step in enumerate(self.waiting):
-            if step.awaited == request.awaited and step.hidden is None:
-                self.waiting[index] = replace(step, hidden=request.hidden, awaited=None)
-                return True
-        return False
-
-    def drop_awaited(self) -> None:
-        """Drop the steps whose hidden states have not come; the session closes."""
-        steps = [step for step in self.waiting if step.awaited is None or step.hidden is not None]
-        self.waiting.clear()
-        self.waiting += steps
+    Raises:
+        RemoteError: BAD_REQUEST for another batch size, prompts for other blocks, a position beyond the session's;
+            TOO_LONG.
+    """
+    assert request.hidden is not None
+    batch, tokens = request.hidden.shape[:2]
+    if batch != memory.rows:
+        raise RemoteError(Code.BAD_REQUEST, f"the session was opened with {memory.rows} rows, not {batch}")
+    if request.prompts is not None and request.prompts.shape[0] != len(memory.span):
+        raise RemoteError(Code.BAD_REQUEST, f"prompts for {request.prompts.shape[0]} blocks, not {len(memory.span)}")
+    start = position if request.start_from_position is None else request.start_from_position
+    if not 0 <= start <= position:
+        raise RemoteError(Code.BAD_REQUEST, f"cannot start from token {start}: the session has {position}")
+    if start + tokens > max_length:
+        raise RemoteError(Code.TOO_LONG, f"{start} + {tokens} tokens exceed the session's {max_length}")
+    return start
 
 
 class OpenSession(Protocol):

@@ -14,7 +14,7 @@ import time
 import uuid
 from collections import deque
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import NamedTuple
 
 import torch
@@ -29,7 +29,6 @@ from potluck.client.pieces import Course, Inflow, is_long, piece_tokens
 from potluck.client.receipts import Tab
 from potluck.client.report import HopReport
 from potluck.client.windows import Windows
-from potluck.protocol.blocks import PeerId, Span
 from potluck.protocol.codes import Code, RemoteError
 from potluck.protocol.messages import Awaited, PushLink, SessionOpening, StepReply, StepRequest
 from potluck.routing import Pace, RouteHop, opening_silence_s
@@ -41,20 +40,6 @@ _SHORT_TOKENS = 32  # a decode step, with drafts; it takes a few times as long a
 _IN_FLIGHT = 8  # pieces at a server that are not answered; more would only fill the buffers of the way there
 _ANNOUNCED = 3  # of these, announced ones: a server reads four steps ahead, and must get to what the client brings
 _IDLE_S = 60.0  # a stream that ends after a longer pause was idle, which is no failure
-
-
-@dataclass(frozen=True, slots=True)
-class Parked:
-    """The part of a session that a leaving server keeps in case it comes back."""
-
-    peer_id: PeerId
-    span: Span
-    session_id: str | None
-    tokens: int
-
-    def cut(self, tokens: int) -> Parked:
-        """Return it without what comes after the first `tokens`."""
-        return replace(self, tokens=min(self.tokens, tokens))
 
 
 class _Sent(NamedTuple):
@@ -114,7 +99,6 @@ class Hop:
         self.pace = Pace(part.cost_s)
         self.is_leaving = False  # by its last answer
         self.was_given = False  # the server got the step that failed
-        self.parked: Parked | None = None  # kept by a server that left
         self.is_spare = False  # it stands by for another server
         self.yields = False  # by its last answer, which says that it knows that
         self.open_rivals: OpenRivals | None = None  # asked at most once, if the first answer is late
@@ -158,12 +142,6 @@ class Hop:
         self.windows.truncate(0)
         self._cached = 0
         self._order = None
-
-    def resume(self, parked: Parked) -> None:
-        """Continue with what the server kept, so that it only lacks the inputs since then."""
-        self._opening = replace(self._opening, session_id=parked.session_id, resume=True)
-        self._cached = parked.tokens
-        self.open_rivals = None  # they would have to be given everything
 
     def roll_back(self, position: int) -> None:
         """Forget the tokens from `position` on, here and, with the next step, at the server."""
@@ -293,7 +271,6 @@ class Hop:
             self._stream = None
             self._tab.close()
         self._is_opened = False
-        self._opening = replace(self._opening, resume=False)
         self.windows.clear()  # the server computes all of it anew
         self._cached = 0
         self._order = None
@@ -319,8 +296,6 @@ class Hop:
             await self.open()
             yield
         except RemoteError as error:
-            if error.code is Code.DRAINING and self._cached and self._order is None:
-                self.parked = Parked(self.peer_id, self.span, self._opening.session_id, self._cached)
             if error.code is Code.NO_ADAPTER and self._adapter is not None:
                 self._calls.note_missing(self._record, self._adapter.id.digest)
             self.abandon()

@@ -27,7 +27,7 @@ from potluck.client.calls import Calls
 from potluck.client.config import ClientConfig
 from potluck.client.flow import flow
 from potluck.client.history import History
-from potluck.client.hop import Hop, Overtaken, Parked, PushDiffers
+from potluck.client.hop import Hop, Overtaken, PushDiffers
 from potluck.client.own_adapters import OwnAdapter
 from potluck.client.packing import Load, choose_ways
 from potluck.client.pieces import Course, piece_tokens
@@ -84,7 +84,6 @@ class InferenceSession:
         self._spares = Spares(self._find_spare, lambda peer, error: servers.note_failure(peer, judge(error)))
         self._objected = False  # a server has rejected the request since the last answer
         self._reopened: Hop | None = None  # at most once without an answer in between
-        self._parked: dict[tuple[PeerId, Span], Parked] = {}  # kept by servers that left and may come back
         self._unwanted: frozenset[PeerId] = frozenset()  # servers that refuse this session
 
     async def step(
@@ -202,7 +201,6 @@ class InferenceSession:
         elif any(position < hop.history.length for hop in self._hops):  # as after most drafts
             self._successions.roll_back(position)
             self._spares.roll_back(position)
-            self._parked = {place: parked.cut(position) for place, parked in self._parked.items()}
         for hop in self._hops:
             hop.roll_back(position)
             if order is not None:
@@ -212,7 +210,6 @@ class InferenceSession:
         """Drop whatever was given inputs that have changed."""
         self._successions.call_off()
         self._spares.call_off()
-        self._parked.clear()
 
     async def _send_around(self, position: int, hidden: Tensor) -> None:
         """Announce the step to every server that gets its inputs from the server before."""
@@ -324,8 +321,6 @@ class InferenceSession:
         hop = self._hops[index]
         _log.info("blocks %s: %s (%s)", hop.span, error.message, error.code)
         self._servers.note_failure(hop.peer_id, verdict)
-        if hop.parked is not None:
-            self._parked[hop.peer_id, hop.span] = hop.parked
         if verdict.action is Action.GIVE_UP:  # a second server must confirm it
             if self._objected or not self._is_replaceable(hop):
                 raise error
@@ -345,7 +340,6 @@ class InferenceSession:
             needs = self._needs(hop.history.batch, hop.pins)
             route = await self._servers.find_route(hop.span, needs, unwanted=self._unwanted, wait=wait)
             successors = self._successor_hops(hop, route, may_race=True)
-            self._resume(successors[0])
         self._replace(hop, successors, _reason(error))
 
     def _successor_hops(self, lost: Hop, route: Route, *, may_race: bool = False) -> list[Hop]:
@@ -368,13 +362,6 @@ class InferenceSession:
         for successor in successors:
             successor.report.replayed_tokens = lost.history.length
         return successors
-
-    def _resume(self, successor: Hop) -> None:
-        """Let a server that came back continue with what it kept."""
-        parked = self._parked.pop((successor.peer_id, successor.span), None)
-        if parked is not None:
-            successor.resume(parked)
-            successor.report.replayed_tokens = 0
 
     def _replace(self, lost: Hop, successors: list[Hop], why: str) -> None:
         """Put successors in the place of `lost`. The first gets its history, the others may lack outputs."""

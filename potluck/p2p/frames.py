@@ -146,7 +146,9 @@ class FrameStream(asyncio.Protocol):
 
     def connection_lost(self, error: Exception | None) -> None:
         self._transport = None  # cycles would keep what was not read until the garbage is collected
-        self.on_abort = lambda: None
+        on_abort, self.on_abort = self.on_abort, lambda: None
+        if not self._is_caller and self._last is False:  # the caller is gone: nobody waits for what is done for it
+            on_abort()
         if self._on_prologue is not None:
             self._finish(_gone("the peer-to-peer process closed the connection"))
         elif self._is_caller and not self._chunk_bytes:

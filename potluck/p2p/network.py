@@ -68,7 +68,10 @@ class Stream(Protocol):
 
 
 StreamHandler = Callable[[Stream, PeerId], Awaitable[None]]
-"""Called once a stream; the stream is closed when it returns. A `RemoteError` it raises becomes an error frame."""
+"""Called once a stream; the stream is closed when it returns. A `RemoteError` it raises becomes an error frame.
+
+It is cancelled when the connection breaks before the caller has ended its side: nobody waits for its work any more.
+"""
 
 DhtKey = str
 DhtSubkey = str

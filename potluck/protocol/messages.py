@@ -135,7 +135,6 @@ class SessionOpening:
     exact: bool = False  # never batched with other sessions: the numbers are those of a session alone
     packs: bool = False  # round outputs as `potluck.wire.packing` does, and send them packed
     sharing: str | None = None  # for whom; what one of a client's users asked makes no other's answer quicker
-    resume: bool = False  # go on with what this server kept of `session_id`; ROLLBACK if it kept nothing
 
 
 @dataclass(frozen=True, slots=True)

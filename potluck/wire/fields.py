@@ -32,10 +32,9 @@ class Field(IntEnum):
     SESSION_ID = 9
     ALLOC_TIMEOUT_S = 10
     EXACT = 11
-    RESUME = 12
     SHARING = 14  # its beginnings are shared with sessions of the same client and the same text only
     SPARE = 13  # with every step of a session that yields to all others
-    # receipts; 16, 17 and 20 had meanings until November 2026
+    # receipts; 12, 16, 17 and 20 had meanings until November 2026
     RECEIPT = 18
     TAB = 19
     # quotes

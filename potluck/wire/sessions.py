@@ -134,7 +134,6 @@ def _opening_fields(opening: SessionOpening) -> dict[int, object]:
         Field.EXACT: opening.exact,
         Field.CODEC: CODEC if opening.packs else None,
         Field.SHARING: opening.sharing,
-        Field.RESUME: opening.resume,
     }
     return fields | {key: value for key, value in optional.items() if value}
 
@@ -153,6 +152,5 @@ def _read_opening(fields: Fields, limits: Limits) -> SessionOpening:
         exact=read.flag(fields, Field.EXACT),
         packs=read.integer(fields, Field.CODEC) == CODEC,
         sharing=read.text(fields, Field.SHARING, MAX_ID_CHARS),
-        resume=read.flag(fields, Field.RESUME),
         caller=caller,
     )

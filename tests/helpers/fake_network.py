@@ -263,7 +263,7 @@ class FakeHost:
         far.connect(near)
         self._streams.add(near)
         host._streams.add(far)
-        host.spawn(_serve(handler, refuse, far, self.peer_id))
+        far.on_abort = host.spawn(_serve(handler, refuse, far, self.peer_id)).cancel
         return near
 
     def spawn(self, work: Awaitable[None]) -> asyncio.Task[None]:
@@ -285,6 +285,8 @@ class FakeStream:
         self._max_frame_bytes = max_frame_bytes
         self._is_caller = is_caller
         self._other: FakeStream | None = None
+        self.on_abort: Callable[[], object] = lambda: None  # ends who serves the stream
+        self._is_ended = False  # by its caller
         self._frames: deque[tuple[float, bytes | RemoteError | None]] = deque()  # when it arrives, what
         self._last: RemoteError | bool | None = False  # what every later receive says; False: still open
         self._closed = False
@@ -385,6 +387,7 @@ class FakeStream:
     def _deliver(self, frame: bytes | RemoteError | None, delay_s: float) -> None:
         if self._last is not False:
             return
+        self._is_ended |= frame is None
         if isinstance(frame, bytes) and len(frame) > self._max_frame_bytes:
             frame = RemoteError(Code.BAD_REPLY, f"the peer sent a frame of {len(frame)} bytes")
             assert self._other is not None
@@ -397,6 +400,8 @@ class FakeStream:
     def _hang_up(self, delay_s: float) -> None:
         """The other side is gone: a caller cannot tell that from a normal end, a callee can."""
         if not self._closed:
+            if not (self._is_caller or self._is_ended or isinstance(self._last, RemoteError)):
+                asyncio.get_running_loop().call_later(delay_s, self.on_abort)
             self._deliver(None if self._is_caller else RemoteError(Code.UNREACHABLE, "the connection broke"), delay_s)
             self._closed = True
             self._room.set()

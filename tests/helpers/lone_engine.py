@@ -69,11 +69,3 @@ class Machine:
         first = replace(opening(self.span, session_id=session_id), exact=exact)
         self.output = (await client.step(StepRequest(INPUTS[:, :tokens], first))).hidden
         return client
-
-    async def resume(self, tokens: slice, *, client: FakeHost | None = None, **changes: object) -> Tensor:
-        """Come back with the next tokens. Raises RemoteError."""
-        stream = await self.connect(client)
-        again = replace(opening(self.span, session_id="s"), **{"resume": True, **changes})
-        answer = await stream.step(StepRequest(INPUTS[:, tokens], again, start_from_position=tokens.start))
-        await stream.close()
-        return answer.hidden

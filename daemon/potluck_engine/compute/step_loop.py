@@ -208,7 +208,7 @@ class StepLoop:
         """Free the memory of a session, and drop the step that it waits for."""
         if step is not None:
             self.drop(step)
-        self.command(lambda: self._close(memory, step))
+        self.command(lambda: self._close(memory))
 
     def refuse(self) -> None:
         """Refuse what waits and what comes from now on."""
@@ -280,7 +280,7 @@ class StepLoop:
             return
         for job in late:
             if stage is not None and isinstance(job, SessionStep):
-                stage.paging.withdraw(job)
+                stage.paging.withdraw(job.memory)
                 self._finished(stage, job, now, ok=False)
         busy = RemoteError(Code.BUSY, "not done in time", retry_after_s=self._scheduler.retry_after_s(self._cost))
         self._deliver([(job, busy) for job in late])
@@ -398,12 +398,10 @@ class StepLoop:
         except Exception:  # its answer, and those of others, are there
             log.exception("the beginning of a session cannot be kept")
 
-    def _close(self, memory: SessionMemory, step: SessionStep | None) -> None:
+    def _close(self, memory: SessionMemory) -> None:
         with self._lock:
             self._scheduler.forget(memory)
         if self._stage is not None:
-            if step is not None:
-                self._stage.paging.withdraw(step)
             self._stage.paging.close(memory)
             self.page_counts = self._stage.paging.counts()
 

@@ -14,7 +14,7 @@ A request that fits is granted at once. Otherwise it waits in line until its dea
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from potluck.protocol.blocks import PersonId
@@ -26,9 +26,8 @@ IDLE_S = 1.0  # between steps: longer than the pause of a decoding client, short
 
 @dataclass(slots=True, eq=False)
 class Holder:
-    """A session and the pages it holds; a spilled or new one holds none."""
+    """What counts of a session here: the pages it holds, none if it is new or spilled, and whether it can lose them."""
 
-    session: Hashable
     person: PersonId
     pages: int = 0
     is_running: bool = False  # a step of it has its memory and is not answered
@@ -63,7 +62,10 @@ class Refuse:
 
 @dataclass(frozen=True, slots=True)
 class Spill:
-    """Take all pages of this session and call `spilled`, or set `pinned_until` to a later time; end a spare one."""
+    """Take all pages of this session and say what its request needs then, or set `pinned_until` to a later time.
+
+    A spare session is ended instead.
+    """
 
     holder: Holder
 
@@ -73,7 +75,7 @@ class PageAdmission:
 
     def __init__(self, num_pages: int) -> None:
         self.num_pages = num_pages
-        self.holders: dict[Hashable, Holder] = {}
+        self.holders: dict[Holder, None] = {}  # by when they came
         self.reservations = Reservations()
         self._line: list[PageRequest] = []
 
@@ -90,16 +92,9 @@ class PageAdmission:
         """Put a request in line, one for each session; `next` decides on it."""
         self._line.append(request)
 
-    def withdraw(self, session: Hashable) -> None:
-        """Take the request of `session` out of the line."""
-        self._line = [request for request in self._line if request.holder.session != session]
-
-    def spilled(self, holder: Holder) -> None:
-        """Note that a session has lost its pages; if it waits in line, it needs them back as well."""
-        for request in self._line:
-            if request.holder is holder:
-                request.pages += holder.pages
-        holder.pages = 0
+    def withdraw(self, holder: Holder) -> None:
+        """Take the request of `holder` out of the line."""
+        self._line = [request for request in self._line if request.holder is not holder]
 
     def next(self, now: float, free: int) -> Grant | Refuse | Spill | None:
         """Return what to do now; call it again after doing that, until it returns None."""
@@ -128,7 +123,7 @@ class PageAdmission:
         """Return the time at which `next` may decide differently although no pages were freed."""
         if not self._line:
             return None
-        idle = [holder.used_at + IDLE_S for holder in self.holders.values() if holder.pages and not holder.is_running]
+        idle = [holder.used_at + IDLE_S for holder in self.holders if holder.pages and not holder.is_running]
         kept = self.reservations.next_end(now)
         times = [request.deadline for request in self._line] + [at for at in idle if at > now]
         return min(times) if kept is None else min(*times, kept)
@@ -154,12 +149,12 @@ class PageAdmission:
         return free - self.reservations.pages(now, besides=request.holder.person)
 
     def _share(self) -> float:
-        people = {holder.person for holder in self.holders.values() if holder.pages and not holder.is_spare}
+        people = {holder.person for holder in self.holders if holder.pages and not holder.is_spare}
         people |= {request.holder.person for request in self._line if not request.holder.is_spare}
         return self.num_pages / max(len(people), 1)
 
     def _pages_of(self, person: PersonId) -> int:
-        mine = [holder for holder in self.holders.values() if holder.person == person and not holder.is_spare]
+        mine = [holder for holder in self.holders if holder.person == person and not holder.is_spare]
         return sum(holder.pages for holder in mine)
 
     def _victim(self, order: list[PageRequest], now: float, free: int) -> Holder | None:
@@ -175,9 +170,7 @@ class PageAdmission:
         share = self._share()
         waiting = [request.holder for request in self._line]
         resting = [
-            holder
-            for holder in self.holders.values()
-            if holder.pages and not holder.is_running and holder not in waiting
+            holder for holder in self.holders if holder.pages and not holder.is_running and holder not in waiting
         ]
         yield from sorted((holder for holder in resting if holder.is_spare), key=lambda holder: holder.used_at)
         idle = [

@@ -1,8 +1,12 @@
-"""Manages the KV memory of an engine for its sessions. Used by the compute thread only.
+"""Manages the KV memory of an engine for its sessions. Used by the step loop only.
 
 Carries out what `PageAdmission` decides: reserves pages for steps, spills sessions and brings them back with their next
 step. Everything that takes memory counts: pages of sessions, pages of kept beginnings, and, counted in pages, the
 caches of sessions that run alone.
+
+    ask       a step comes: its session is rolled back and reordered, unless it is spilled, and its pages are asked for
+    spilled   meanwhile others need the pages: what was done to the session is saved with it
+    granted   the session is brought back, and rolled back and reordered unless that was done before
 """
 
 from __future__ import annotations
@@ -67,10 +71,7 @@ class Paging:
         self._counts = counts
         self._patience_s = patience_s
         self._prefixes = None if memory is None else Prefixes(memory)
-        self._asking: dict[PageRequest, SessionStep] = {}
-        self._chains: dict[SessionStep, list[Chain]] = {}  # of first steps, until they are done
         self._alone_pages = 0
-        self._spilled_pages = 0
 
     @property
     def pages_per_token_page(self) -> int:
@@ -85,8 +86,9 @@ class Paging:
 
     def counts(self) -> PageCounts:
         kept = 0 if self._prefixes is None else self._prefixes.unused_pages()
+        spilled = 0 if self._spills is None else self._spills.held_pages
         total, free = self.admission.num_pages, self.free_pages + kept
-        return PageCounts(total, total - free, free, self._spilled_pages, kept)
+        return PageCounts(total, total - free, free, spilled, kept)
 
     def ask(self, step: SessionStep, admitted: Admitted) -> None:
         """Bring the session of a new step to the step's start, and ask for the pages that the step needs."""
@@ -94,24 +96,24 @@ class Paging:
         if memory.is_closed:  # it was a spare one
             admitted.refused.append((step, RemoteError(Code.ROLLBACK, "others needed this session's memory")))
             return
-        self.admission.holders.setdefault(memory, memory.holder)
-        try:
-            if memory.spilled is not None:
-                deadline = max(deadline, step.submitted_at + self._patience_s)
-            else:
+        self.admission.holders.setdefault(memory)
+        if memory.spilled is not None:
+            deadline = max(deadline, step.submitted_at + self._patience_s)
+        else:
+            try:
                 self._prepare(step)
-            pages = self._pages_needed(step)
-        except PotluckError as error:
-            admitted.refused.append((step, error))
-            return
+            except PotluckError as error:
+                admitted.refused.append((step, error))
+                return
+        pages = self._pages_needed(step)
         if not pages and memory.spilled is None:  # nearly always, because the last page has room
-            memory.holder.is_running = True
+            memory.is_running = True
             admitted.ready.append(step)
             return
-        if memory.holder.is_spare:
+        if memory.is_spare:
             deadline = step.submitted_at  # it doesn't wait
-        request = PageRequest(memory.holder, pages, deadline)
-        self._asking[request] = step
+        request = PageRequest(memory, pages, deadline)
+        memory.asking = step, request
         self.admission.ask(request)
 
     def settle(self, now: float, admitted: Admitted) -> None:
@@ -127,45 +129,40 @@ class Paging:
             if isinstance(action, Grant):
                 self._grant(action.request, admitted)
             elif isinstance(action, Refuse):
-                step = self._asking.pop(action.request)
                 text = f"no room in the cache: {action.request.pages} pages are needed, {self.free_pages} are free"
-                admitted.refused.append((step, RemoteError(Code.NO_MEMORY, text)))
+                admitted.refused.append((_step_of(action.request), RemoteError(Code.NO_MEMORY, text)))
             else:
-                self._spill(action.holder, now)
+                self._spill(_memory_of(action.holder), now)
 
     def finished(self, step: SessionStep, now: float, *, ok: bool) -> None:
         """Note that a step was answered or failed, and keep its beginning for later sessions."""
-        holder = step.memory.holder
-        holder.is_running, holder.used_at = False, now
-        chains = self._chains.pop(step, None)
-        step.memory.chains = chains if ok else None
-        if ok and chains is not None and self._prefixes is not None and not step.memory.is_closed:
+        memory = step.memory
+        memory.is_running, memory.used_at = False, now
+        memory.chains = chains = step.chains if ok else None
+        if chains is not None and self._prefixes is not None and not memory.is_closed:
             output, chosen = step.result(), step.all_chosen()
             for row, chain in enumerate(chains):
-                kept = step.memory.client, chain, step.memory.sequences[row], output[row], step.start
+                kept = memory.client, chain, memory.sequences[row], output[row], step.start
                 self._prefixes.keep(*kept, None if chosen is None else chosen[row])
 
-    def withdraw(self, step: SessionStep) -> None:
-        """Forget a step that is given up; it may still be running."""
-        self.admission.withdraw(step.memory)
-        self._asking = {request: other for request, other in self._asking.items() if other is not step}
-        self._chains.pop(step, None)
+    def withdraw(self, memory: SessionMemory) -> None:
+        """Forget what a session asked for."""
+        self.admission.withdraw(memory)
+        memory.asking = None
 
     def close(self, memory: SessionMemory) -> None:
-        """Free all memory of a session. Idempotent."""
+        """Free all memory of a session, and forget what it asked for. Idempotent."""
         memory.is_closed = True
-        self.admission.withdraw(memory)
+        self.withdraw(memory)
         self.admission.holders.pop(memory, None)
-        held = memory.holder.pages
         if memory.alone is not None:
-            self._alone_pages -= held
+            self._alone_pages -= memory.pages
             memory.alone = None
-        else:
-            with self._counted(memory.holder):
-                self._free_sequences(memory)
-        memory.holder.pages = 0
-        if memory.spilled is not None:
-            self._forget_spilled(memory)
+        self._free_sequences(memory)
+        memory.pages = 0
+        if memory.spilled is not None and self._spills is not None:
+            self._spills.discard(memory.spilled)
+            memory.spilled = None
         if memory.is_abandoned and self._prefixes is not None:
             self._prefixes.forget(memory.client)
 
@@ -177,15 +174,14 @@ class Paging:
     def reshape(self, layout: KvLayout) -> None:
         """Hold the KV of other blocks from now on; sessions over blocks that went are closed already."""
         assert self._memory is not None
-        if not layout.span.covers(self._memory.layout.span) and self._prefixes is not None:
-            self._prefixes.clear()
+        if not layout.span.covers(self._memory.layout.span):
+            self.drop_prefixes()
         self._memory.reshape(layout)
 
     def close_all(self) -> None:
         """Close all sessions and return the memory of all pages. No step can follow."""
-        for holder in list(self.admission.holders.values()):
-            assert isinstance(holder.session, SessionMemory)
-            self.close(holder.session)
+        for holder in list(self.admission.holders):
+            self.close(_memory_of(holder))
         self.drop_prefixes()
         if self._memory is not None:
             for arena in self._memory.arenas:
@@ -195,7 +191,10 @@ class Paging:
         return self.admission.wake_at(now)
 
     def _prepare(self, step: SessionStep) -> None:
-        """Roll back, reorder, or begin with a kept beginning. The session must not be spilled."""
+        """Roll back, then reorder, then begin with a kept beginning. The session must not be spilled."""
+        if step.is_prepared:
+            return
+        step.is_prepared = True
         memory = step.memory
         if memory.is_alone:
             self._prepare_alone(step)
@@ -203,43 +202,38 @@ class Paging:
         assert self._memory is not None
         if 0 < step.start == memory.length and step.order is None:  # it continues where it stands
             if memory.chains and step.start == len(memory.chains[0]) * PAGE_TOKENS and step.tokens >= PAGE_TOKENS:
-                with self._counted(memory.holder):
+                with self._counted(memory):
                     self._begin_shared(step, memory.chains)
             return
-        with self._counted(memory.holder):
-            if step.start < memory.length:
-                self._roll_back(memory, step.start)
-            if step.start == 0 and step.tokens >= PAGE_TOKENS:
-                self._begin_shared(step, [()] * memory.rows)
+        with self._counted(memory):
+            for sequence in memory.sequences:
+                self._memory.crop(sequence, min(step.start, sequence.length))
             if not memory.sequences:
                 memory.sequences = [self._memory.new_sequence(memory.span) for _ in range(memory.rows)]
-            if step.order is not None:
-                self._reorder(memory, step.order.tolist())
-
-    def _roll_back(self, memory: SessionMemory, length: int) -> None:
-        assert self._memory is not None
-        assert self._prefixes is not None
-        for sequence in memory.sequences:
-            self._memory.crop(sequence, length)
-        self._prefixes.note_change()
+            if step.order is not None:  # rows that stay keep their pages without a copy
+                old = memory.sequences
+                memory.sequences = [self._memory.fork(old[row]) for row in step.order.tolist()]
+                for sequence in old:
+                    self._memory.free(sequence)
+            if step.start == 0 and step.tokens >= PAGE_TOKENS:
+                self._begin_shared(step, [()] * memory.rows)
 
     def _prepare_alone(self, step: SessionStep) -> None:
         memory = step.memory
         if memory.alone is None:
             blocks = self._served.part(memory.span, is_open=memory.private is not None)
             cache = blocks.new_cache()
-            if memory.prefix_tokens:
-                assert memory.private is not None
+            if memory.private is not None and memory.prefix_tokens:
                 with torch.inference_mode():
                     memory.private.fill(cache, memory.rows, blocks.dtype)
             memory.alone = AloneCache(blocks, cache)
-            memory.holder.pinned_until = float("inf")
+            memory.pinned_until = float("inf")
         cache = memory.alone.cache
         if step.start < memory.length:
             cache.crop(step.start + memory.prefix_tokens)
             pages = self._alone_pages_of(memory, step.start)
-            self._alone_pages -= memory.holder.pages - pages
-            memory.holder.pages = pages
+            self._alone_pages -= memory.pages - pages
+            memory.pages = pages
         if step.order is not None:
             cache.reorder(step.order)
 
@@ -250,51 +244,28 @@ class Paging:
             before: the chains of what the session has, if it is the first piece or pieces of a beginning.
         """
         assert self._prefixes is not None
-        assert self._memory is not None
         memory = step.memory
-        chains = self._chains[step] = [
+        step.chains = [
             (*chain, *chain_of(chain[-1] if chain else _owner_of(step), row))
             for chain, row in zip(before, step.hidden, strict=True)
         ]
-        found = [self._prefixes.find(chain) for chain in chains]
-        tokens = min((0 if match is None else match[1] for match in found), default=0)
-        if tokens <= step.start:
-            return
-        forks = [self._prefixes.fork(match[0], tokens) for match in found if match is not None]
-        sequences = [fork for fork in forks if fork is not None]
-        if len(sequences) < memory.rows:
-            for sequence in sequences:
-                self._memory.free(sequence)
+        shared = self._prefixes.fork(step.chains, beyond=step.start)
+        if shared is None:
             return
         self._free_sequences(memory)
-        memory.sequences = sequences
-        kept = [match[0] for match in found if match is not None]
-        chosen = [each.chosen[step.start : tokens] for each in kept if each.chosen is not None]
-        outputs = torch.stack([each.outputs[step.start : tokens] for each in kept])
-        step.add_output(outputs, torch.stack(chosen) if chosen else None)
-        step.done = tokens - step.start
+        memory.sequences = shared.sequences
+        step.add_output(shared.outputs, shared.chosen)
+        step.done = step.computed
         self._counts.shared_tokens += step.done * memory.rows
 
-    def _reorder(self, memory: SessionMemory, order: list[int]) -> None:
-        """Make row i what row `order[i]` was; rows that stay keep their pages without a copy."""
-        assert self._memory is not None
-        if order == list(range(memory.rows)):
-            return
-        old = memory.sequences
-        memory.sequences = [self._memory.fork(old[row]) for row in order]
-        for sequence in old:
-            self._memory.free(sequence)
-        if self._prefixes is not None:
-            self._prefixes.note_change()
-
     def _pages_needed(self, step: SessionStep) -> int:
-        memory, end = step.memory, step.start + step.tokens
+        memory = step.memory
         if memory.is_alone:
-            return max(self._alone_pages_of(memory, end) - memory.holder.pages, 0)
+            return max(self._alone_pages_of(memory, step.end) - memory.pages, 0)
         assert self._memory is not None
         if memory.spilled is not None:
-            return memory.rows * pages_of(max(end, memory.length)) * self.pages_per_token_page
-        return sum(self._memory.pages_needed(sequence, end) for sequence in memory.sequences)
+            return memory.rows * pages_of(max(step.end, memory.length)) * self.pages_per_token_page
+        return sum(self._memory.pages_needed(sequence, step.end) for sequence in memory.sequences)
 
     def _alone_pages_of(self, memory: SessionMemory, tokens: int) -> int:
         """Return how many pages the cache of a session that runs alone counts as. It is never held in int8."""
@@ -305,84 +276,68 @@ class Paging:
         return math.ceil(pages * layout.bytes_per_token(layout.dtype) / layout.bytes_per_token(layout.stored))
 
     def _grant(self, request: PageRequest, admitted: Admitted) -> None:
-        step = self._asking.pop(request)
+        """Reserve the granted pages for all rows."""
+        step = _step_of(request)
         memory = step.memory
         try:
-            if memory.spilled is not None:
-                self._bring_back(memory)
-                self._prepare(step)
             if memory.is_alone:
                 self._alone_pages += request.pages
-                memory.holder.pages += request.pages
-        except Exception as error:  # it is no other session's trouble
-            log.warning("a spilled session cannot be brought back: %s", error)
+                memory.pages += request.pages
+            else:
+                with self._counted(memory):
+                    self._bring_back(memory)
+                self._prepare(step)
+                with self._counted(memory):
+                    self._reserve(step)
+        except (PotluckError, OSError) as error:
+            log.warning("a session does not get its pages: %s", error)
             refusal = error if isinstance(error, PotluckError) else RemoteError(Code.ROLLBACK, "its cache was lost")
             admitted.refused.append((step, refusal))
             return
-        self._take(step, admitted)
-
-    def _take(self, step: SessionStep, admitted: Admitted) -> None:
-        """Reserve the granted pages for all rows."""
-        memory = step.memory
-        try:
-            if not memory.is_alone:
-                assert self._memory is not None
-                with self._counted(memory.holder):
-                    for sequence in memory.sequences:
-                        self._memory.reserve(sequence, step.start + step.tokens)
-        except PotluckError as error:
-            admitted.refused.append((step, error))
-            return
-        memory.holder.is_running = True
+        memory.is_running = True
         admitted.ready.append(step)
+
+    def _reserve(self, step: SessionStep) -> None:
+        assert self._memory is not None
+        for sequence in step.memory.sequences:
+            self._memory.reserve(sequence, step.end)
 
     def _make_room(self) -> bool:
         """Evict one kept beginning. Return whether there was one."""
-        if self._prefixes is None or not self._prefixes:
+        if not self._prefixes:
             return False
         self._prefixes.evict()
         return True
 
-    def _spill(self, holder: Holder, now: float) -> bool:
-        memory = holder.session
-        assert isinstance(memory, SessionMemory)
-        if holder.is_spare:
+    def _spill(self, memory: SessionMemory, now: float) -> None:
+        if memory.is_spare:
             self.close(memory)
-            return True
+            return
         if self._spills is None or not memory.sequences:
-            holder.pinned_until = float("inf")
-            return False
+            memory.pinned_until = float("inf")
+            return
         try:
             memory.spilled = self._spills.save(memory.sequences)
         except (OSError, MemoryError, RuntimeError) as error:
             if isinstance(error, RuntimeError) and not is_out_of_memory(error):
                 raise
-            log.warning("a session of %d pages cannot be spilled: %s", holder.pages, error)
-            holder.pinned_until = now + _PINNED_S
-            return False
-        self._spilled_pages += sum(table.num_pages for row in memory.sequences for table in row.tables.values())
-        with self._counted(holder):
-            self._free_sequences(memory)
-        self.admission.spilled(holder)
+            log.warning("a session of %d pages cannot be spilled: %s", memory.pages, error)
+            memory.pinned_until = now + _PINNED_S
+            return
+        self._free_sequences(memory)
+        memory.pages = 0
+        if memory.asking is not None:
+            step, request = memory.asking
+            request.pages = self._pages_needed(step)
         self._counts.spills += 1
-        return True
 
     def _bring_back(self, memory: SessionMemory) -> None:
-        assert memory.spilled is not None
-        assert self._spills is not None
-        with self._counted(memory.holder):
+        """Load a session into pages if it is spilled. Raises RemoteError or OSError."""
+        if memory.spilled is not None and self._spills is not None:
             memory.sequences = self._spills.load(memory.spilled)
-        self._forget_spilled(memory)
-        self._counts.returns += 1
-
-    def _forget_spilled(self, memory: SessionMemory) -> None:
-        assert memory.spilled is not None
-        assert self._spills is not None
-        assert self._memory is not None
-        rows = memory.spilled.rows
-        self._spilled_pages -= sum(pages_of(row.length) - first for row in rows for first in row.firsts.values())
-        self._spills.discard(memory.spilled)
-        memory.spilled = None
+            self._spills.discard(memory.spilled)
+            memory.spilled = None
+            self._counts.returns += 1
 
     def _free_sequences(self, memory: SessionMemory) -> None:
         if self._memory is None or self._prefixes is None:
@@ -393,13 +348,28 @@ class Paging:
         self._prefixes.note_change()
 
     @contextmanager
-    def _counted(self, holder: Holder) -> Iterator[None]:
-        """Charge the holder for pages taken in the body; shared pages count for the session that took them first."""
+    def _counted(self, memory: SessionMemory) -> Iterator[None]:
+        """Charge a session for pages taken in the body; shared pages count for the session that took them first."""
         before = self.free_pages
         try:
             yield
         finally:
-            holder.pages = max(holder.pages + before - self.free_pages, 0)
+            memory.pages = max(memory.pages + before - self.free_pages, 0)
+            if self._prefixes is not None:
+                self._prefixes.note_change()
+
+
+def _memory_of(holder: Holder) -> SessionMemory:
+    assert isinstance(holder, SessionMemory)
+    return holder
+
+
+def _step_of(request: PageRequest) -> SessionStep:
+    """Return the step that made a request, which is decided now."""
+    memory = _memory_of(request.holder)
+    assert memory.asking is not None
+    step, memory.asking = memory.asking[0], None
+    return step
 
 
 def _owner_of(step: SessionStep) -> bytes:

@@ -40,6 +40,18 @@ class _Kept:
     chosen: Tensor | None  # [tokens, layers * choices]; None in models without experts
 
 
+@dataclass(frozen=True, slots=True)
+class Shared:
+    """The common beginning of new rows.
+
+    Shapes: outputs [rows, tokens, hidden_size], chosen [rows, tokens, layers * choices], of the tokens that are new.
+    """
+
+    sequences: list[KvSequence]
+    outputs: Tensor
+    chosen: Tensor | None
+
+
 def chain_of(before: bytes, hidden: Tensor) -> Chain:
     """Return the keys of the full pages of one row.
 
@@ -83,24 +95,22 @@ class Prefixes:
         """Note that sessions took or freed pages."""
         self._unused_pages = None
 
-    def find(self, chain: Chain) -> tuple[_Kept, int] | None:
-        """Return the longest kept beginning of the chain, and how many of its tokens match."""
-        for key in reversed(chain):
-            found = self._pages.get(key)
-            if found is not None:
-                self._kept.move_to_end(found[0].chain[-1])
-                return found
-        return None
-
-    def fork(self, kept: _Kept, tokens: int) -> KvSequence | None:
-        """Return a new row that begins with these tokens; None if a sliding window has dropped what comes next."""
-        sequence = self._memory.fork(kept.sequence)
-        try:
-            self._memory.crop(sequence, tokens)
-        except RemoteError:
-            self._memory.free(sequence)
+    def fork(self, chains: list[Chain], *, beyond: int) -> Shared | None:
+        """Return new rows that begin as far as all chains are kept; None if that is not beyond this many tokens."""
+        found = [self._find(chain) for chain in chains]
+        tokens = min(match[1] for match in found)
+        if tokens <= beyond:
             return None
-        return sequence
+        kept = [match[0] for match in found if match[0] is not None]
+        rows = [self._cropped(each.sequence, tokens) for each in kept]
+        sequences = [row for row in rows if row is not None]
+        if len(sequences) < len(rows):
+            for sequence in sequences:
+                self._memory.free(sequence)
+            return None
+        outputs = torch.stack([each.outputs[beyond:tokens] for each in kept])
+        chosen = [each.chosen[beyond:tokens] for each in kept if each.chosen is not None]
+        return Shared(sequences, outputs, torch.stack(chosen) if chosen else None)
 
     def keep(
         self,
@@ -126,11 +136,8 @@ class Prefixes:
             outputs = torch.cat([before[0].outputs[:start], outputs])
             if chosen is not None and before[0].chosen is not None:
                 chosen = torch.cat([before[0].chosen[:start], chosen])
-        mine = self._memory.fork(sequence)
-        try:
-            self._memory.crop(mine, tokens)
-        except RemoteError:
-            self._memory.free(mine)
+        mine = self._cropped(sequence, tokens)
+        if mine is None:
             return
         experts = None if chosen is None else chosen[:tokens].clone()
         kept = _Kept(client, chain, mine, outputs[:tokens].clone(), experts)
@@ -151,6 +158,25 @@ class Prefixes:
         for key in [key for key, kept in self._kept.items() if kept.client == client]:
             self._let_go(key)
 
+    def _find(self, chain: Chain) -> tuple[_Kept | None, int]:
+        """Return the longest kept beginning of the chain, and how many of its tokens match."""
+        for key in reversed(chain):
+            if key in self._pages:
+                kept, tokens = self._pages[key]
+                self._kept.move_to_end(kept.chain[-1])
+                return kept, tokens
+        return None, 0
+
+    def _cropped(self, sequence: KvSequence, tokens: int) -> KvSequence | None:
+        """Return a copy that shares the first pages; None if a sliding window has dropped what comes next."""
+        copy = self._memory.fork(sequence)
+        try:
+            self._memory.crop(copy, tokens)
+        except RemoteError:
+            self._memory.free(copy)
+            return None
+        return copy
+
     def _let_go(self, last_key: bytes) -> None:
         kept = self._kept.pop(last_key)
         self._unused_pages = None
@@ -165,7 +191,3 @@ class Prefixes:
     def _index(self, kept: _Kept) -> None:
         for index, key in enumerate(kept.chain):
             self._pages.setdefault(key, (kept, (index + 1) * PAGE_TOKENS))
-
-    def clear(self) -> None:
-        while self._kept:
-            self.evict()

@@ -1,4 +1,4 @@
-"""Defines what the compute thread knows of a session and its steps: rows in pages, or a cache of its own. Data only.
+"""Defines what the step loop knows of a session and its steps: rows in pages, or a cache of its own. Data only.
 
 The rows of a session are in pages, spilled, or not computed yet. A session that runs alone has a KvCache instead, which
 grows as Transformers' caches do and is counted in pages.
@@ -16,9 +16,10 @@ from potluck.blocks import BlockSpan, KvCache
 from potluck.blocks.adapters import PrivateAdapter
 from potluck.blocks.kv import KvSequence
 from potluck.errors import PotluckError
-from potluck.protocol.blocks import PeerId, PersonId, Span
+from potluck.protocol.blocks import PeerId, Span
 from potluck_engine.compute.steps import StepJob
-from potluck_engine.memory.page_admission import Holder
+from potluck_engine.memory.page_admission import Holder, PageRequest
+from potluck_engine.memory.prefixes import Chain
 from potluck_engine.memory.spilling import Spilled
 
 
@@ -30,12 +31,15 @@ class AloneCache:
     cache: KvCache
 
 
-@dataclass(slots=True, eq=False)
-class SessionMemory:
-    """The memory of one session; made on the asyncio side, used by the compute thread only."""
+@dataclass(slots=True, eq=False, kw_only=True)
+class SessionMemory(Holder):
+    """The memory of one session; made on the asyncio side, used by the step loop only.
+
+    Attributes:
+        asking: its step that waits for pages, and the request for them.
+    """
 
     client: PeerId
-    person: PersonId
     span: Span
     rows: int
     is_alone: bool
@@ -45,13 +49,10 @@ class SessionMemory:
     sequences: list[KvSequence] = field(default_factory=list)
     spilled: Spilled | None = None
     alone: AloneCache | None = None
+    asking: tuple[SessionStep, PageRequest] | None = None
     is_closed: bool = False
     is_abandoned: bool = False  # its client left without a word, or does not read: nobody asks for its beginning again
-    chains: list[tuple[bytes, ...]] | None = None  # of each row, while the session is nothing but a beginning
-    holder: Holder = field(init=False)
-
-    def __post_init__(self) -> None:
-        self.holder = Holder(self, self.person)
+    chains: list[Chain] | None = None  # of each row, while the session is nothing but a beginning
 
     @property
     def prefix_tokens(self) -> int:
@@ -75,6 +76,11 @@ class SessionStep(StepJob):
     Shapes: hidden [rows, tokens, hidden_size]; prompts [blocks, rows or 1, p, hidden_size]; order [rows] int64; outputs
     [rows, some tokens, hidden_size] each, in the dtype of the blocks, on the CPU; chosen [rows, some tokens, layers *
     choices] int16 likewise, see `BlockSpan.chosen`.
+
+    Attributes:
+        is_prepared: the session was rolled back, reordered and given a kept beginning for this step. Only once: it may
+            be spilled and brought back between that and the step.
+        chains: of the rows' inputs, if this step is part of a beginning.
     """
 
     memory: SessionMemory = field(kw_only=True)
@@ -84,9 +90,16 @@ class SessionStep(StepJob):
     prompts: Tensor | None = field(kw_only=True, repr=False)
     order: Tensor | None = field(kw_only=True, repr=False)
     on_done: Callable[[SessionStep, PotluckError | None], None] = field(kw_only=True, repr=False)
+    is_prepared: bool = False
+    chains: list[Chain] | None = None
     outputs: list[Tensor] = field(default_factory=list, repr=False)
     chosen: list[Tensor] = field(default_factory=list, repr=False)  # of experts; empty in models without
     computed: int = 0  # tokens of each row that are in `outputs`
+
+    @property
+    def end(self) -> int:
+        """Tokens of the session after this step."""
+        return self.start + self.tokens
 
     def add_output(self, output: Tensor, chosen: Tensor | None = None) -> None:
         self.outputs.append(output)

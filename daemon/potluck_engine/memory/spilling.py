@@ -6,13 +6,12 @@ drops their pages from RAM when it needs them. Files have no name, so they are g
 
 from __future__ import annotations
 
-import io
 import os
 import tempfile
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import IO
+from typing import BinaryIO
 
 import psutil
 import torch
@@ -28,12 +27,13 @@ class Spilled:
     """The rows of one session. With a `file`, their tensors have only shapes."""
 
     rows: tuple[SavedSequence, ...]
+    num_pages: int
     nbytes: int
-    file: IO[bytes] | None
+    file: BinaryIO | None
 
 
 class SpillStore:
-    """Saves rows and brings them back, within a limit. Used by the compute thread only.
+    """Saves rows and brings them back, within a limit. Used by the step loop only.
 
     Args:
         folder: for files; None stores in RAM.
@@ -46,6 +46,7 @@ class SpillStore:
         if folder is None:
             self._max_bytes = min(self._max_bytes, int(psutil.virtual_memory().available * _RAM_SHARE))
         self.held_bytes = 0
+        self.held_pages = 0
 
     def save(self, sequences: list[KvSequence]) -> Spilled:
         """Copy rows out of their pages. Raises OSError or MemoryError; then nothing is stored."""
@@ -53,11 +54,13 @@ class SpillStore:
         if self.held_bytes + nbytes > self._max_bytes:
             raise MemoryError(f"spilled sessions may take {self._max_bytes / 1e6:.0f} MB")
         if self._folder is None:
-            spilled = Spilled(tuple(self._memory.save(sequence) for sequence in sequences), nbytes, None)
+            rows, file = tuple(self._memory.save(sequence) for sequence in sequences), None
         else:
-            spilled = self._write(self._folder, sequences, nbytes)
+            rows, file = self._write(self._folder, sequences)
+        num_pages = sum(table.num_pages for row in sequences for table in row.tables.values())
         self.held_bytes += nbytes
-        return spilled
+        self.held_pages += num_pages
+        return Spilled(rows, num_pages, nbytes, file)
 
     def load(self, spilled: Spilled) -> list[KvSequence]:
         """Load rows into new pages; call `discard` afterwards.
@@ -78,21 +81,24 @@ class SpillStore:
 
     def discard(self, spilled: Spilled) -> None:
         self.held_bytes -= spilled.nbytes
+        self.held_pages -= spilled.num_pages
         if spilled.file is not None:
             spilled.file.close()
 
-    def _write(self, folder: Path, sequences: list[KvSequence], nbytes: int) -> Spilled:
-        file = tempfile.TemporaryFile(dir=folder, buffering=0)  # noqa: SIM115 (open until it is discarded)
+    def _write(self, folder: Path, sequences: list[KvSequence]) -> tuple[tuple[SavedSequence, ...], BinaryIO]:
+        file = tempfile.TemporaryFile(dir=folder)  # noqa: SIM115 (open until it is discarded)
         rows = []
         try:
             for sequence in sequences:
                 buffer = torch.empty(self._memory.saved_bytes(sequence), dtype=torch.uint8)
-                rows.append(_without_values(self._memory.save(sequence, buffer)))
-                _write_all(file.fileno(), buffer.numpy().data)
+                saved = self._memory.save(sequence, buffer)
+                rows.append(replace(saved, tensors=tuple(each.to("meta") for each in saved.tensors)))
+                file.write(buffer.numpy().data)
+            file.flush()
         except BaseException:
             file.close()
             raise
-        return Spilled(tuple(rows), nbytes, file)
+        return tuple(rows), file
 
     def _read(self, spilled: Spilled) -> Iterator[SavedSequence]:
         if spilled.file is None:
@@ -100,34 +106,16 @@ class SpillStore:
             return
         spilled.file.seek(0)
         for saved in spilled.rows:
-            sizes = [shape.numel() * shape.element_size() for shape in saved.tensors]
+            sizes = [shape.nbytes for shape in saved.tensors]
             data = torch.empty(sum(sizes), dtype=torch.uint8)
-            _read_all(spilled.file, data.numpy().data)
+            if spilled.file.readinto(data.numpy().data) != len(data):
+                raise OSError("a file of spilled sessions is shorter than it was")
             parts = torch.split(data, sizes)
             tensors = [part.view(like.dtype).view(like.shape) for part, like in zip(parts, saved.tensors, strict=True)]
-            yield SavedSequence(saved.span, saved.length, saved.firsts, tuple(tensors))
+            yield replace(saved, tensors=tuple(tensors))
 
 
 def default_folder() -> Path:
     """Return the folder for large temporary files: on a disk, because the usual one is often in RAM."""
     disk = Path("/var/tmp")
     return disk if os.access(disk, os.W_OK) else Path(tempfile.gettempdir())
-
-
-def _without_values(saved: SavedSequence) -> SavedSequence:
-    tensors = tuple(torch.empty_like(tensor, device="meta") for tensor in saved.tensors)
-    return SavedSequence(saved.span, saved.length, saved.firsts, tensors)
-
-
-def _write_all(descriptor: int, data: memoryview) -> None:
-    while data:
-        data = data[os.write(descriptor, data) :]
-
-
-def _read_all(file: IO[bytes], data: memoryview) -> None:
-    assert isinstance(file, io.RawIOBase)
-    while data:
-        count = file.readinto(data)
-        if not count:
-            raise OSError("a file of spilled sessions is shorter than it was")
-        data = data[count:]

@@ -1,5 +1,6 @@
 """Who gets pages: the small pass the large, nobody starves, clients share, the idle make room."""
 
+from dataclasses import dataclass
 from typing import Any
 
 import pytest
@@ -20,26 +21,33 @@ from potluck.protocol.blocks import PeerId
 ANNA, BOB = PeerId("anna"), PeerId("bob")
 
 
+@dataclass(slots=True, eq=False)
+class Named(Holder):
+    name: str = ""
+
+
 class World:
     """Ten pages, and what `paging.py` would do with what is said."""
 
     def __init__(self, num_pages: int = 10) -> None:
         self.line = PageAdmission(num_pages)
+        self.named: dict[str, Named] = {}
         self.refused: list[str] = []
         self.granted: list[str] = []
         self.spilled: list[str] = []
 
     def holder(self, name: str, client: str = "c", **facts: Any) -> Holder:
-        made = self.line.holders[name] = Holder(name, PeerId(client), **facts)
+        made = self.named[name] = Named(PeerId(client), name=name, **facts)
+        self.line.holders[made] = None
         return made
 
     def ask(self, name: str, pages: int, *, client: str = "c", deadline: float = 1e9) -> None:
-        holder = self.line.holders.get(name) or self.holder(name, client)
+        holder = self.named.get(name) or self.holder(name, client)
         self.line.ask(PageRequest(holder, pages, deadline))
 
     @property
     def free(self) -> int:
-        return self.line.num_pages - sum(holder.pages for holder in self.line.holders.values())
+        return self.line.num_pages - sum(holder.pages for holder in self.line.holders)
 
     def settle(self, now: float = 0.0) -> None:
         while (action := self.line.next(now, self.free)) is not None:
@@ -47,18 +55,21 @@ class World:
                 holder = action.request.holder
                 holder.pages += action.request.pages
                 holder.is_running, holder.used_at = True, now
-                self.granted.append(str(holder.session))
+                self.granted.append(holder.name)
             elif isinstance(action, Refuse):
-                self.refused.append(str(action.request.holder.session))
+                self.refused.append(action.request.holder.name)
             else:
                 assert isinstance(action, Spill)
                 assert action.holder.pages
-                self.spilled.append(str(action.holder.session))
-                self.line.spilled(action.holder)
+                self.spilled.append(action.holder.name)
+                for request in self.line._line:
+                    request.pages += action.holder.pages * (request.holder is action.holder)
+                action.holder.pages = 0
 
     def end(self, name: str) -> None:
-        del self.line.holders[name]
-        self.line.withdraw(name)
+        holder = self.named.pop(name)
+        del self.line.holders[holder]
+        self.line.withdraw(holder)
 
 
 @pytest.fixture
@@ -191,13 +202,13 @@ def test_sessions_that_all_wait_to_grow_do_not_wait_for_each_other(world: World)
     world.end("a")
     world.settle(0.0)
     assert world.granted == ["a", "b"]
-    assert world.line.holders["b"].pages == 6
+    assert world.named["b"].pages == 6
 
 
 def test_who_leaves_the_line_is_forgotten(world: World):
     world.holder("holder", pages=10, is_running=True)
     world.ask("a", 5)
-    world.line.withdraw("a")
+    world.line.withdraw(world.named["a"])
     world.end("holder")
     world.settle()
     assert (world.granted, world.refused, world.line.num_waiting) == ([], [], 0)
@@ -213,7 +224,7 @@ def reserved() -> PageAdmission:
 
 
 def test_what_is_reserved_is_not_free_for_others_until_it_expires(reserved: PageAdmission) -> None:
-    reserved.ask(PageRequest(Holder("b", BOB), 6, deadline=100.0))
+    reserved.ask(PageRequest(Holder(BOB), 6, deadline=100.0))
     assert reserved.next(0.0, free=10) is None
     assert reserved.wake_at(0.0) == HELD_S
     assert isinstance(reserved.next(HELD_S, free=10), Grant)
@@ -221,7 +232,7 @@ def test_what_is_reserved_is_not_free_for_others_until_it_expires(reserved: Page
 
 @pytest.mark.parametrize(("held", "asked", "left"), [(0, 8, 0), (1, 1, 5)], ids=["a new session", "a later step"])
 def test_a_reservation_is_used_up_by_a_new_session(reserved: PageAdmission, held: int, asked: int, left: int) -> None:
-    reserved.ask(PageRequest(Holder("a", ANNA, pages=held), asked, deadline=100.0))
+    reserved.ask(PageRequest(Holder(ANNA, pages=held), asked, deadline=100.0))
     assert isinstance(reserved.next(0.0, free=10 - held), Grant)
     assert reserved.reservations.pages(0.0) == left
 

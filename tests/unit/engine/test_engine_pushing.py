@@ -71,7 +71,7 @@ class Two:
 
     def is_joined(self) -> bool:
         """Whether the second server has accepted the stream of the first."""
-        return self.servers[1].handlers._pushes._expected[SECRET].stream is not None
+        return self.servers[1].handlers._pushes.expected[SECRET]._receiving is not None
 
     async def announce(self, number: int, position: int, tokens: int = 1) -> None:
         awaited = Awaited(number, 1, tokens)
@@ -175,7 +175,7 @@ async def test_a_session_that_ends_while_it_awaits_a_push_frees_everything(both:
     await both.announce(1, 5)
     await both.second.close()
     await until(lambda: both.servers[1].used_pages == 0)
-    assert not both.servers[1].handlers._pushes._expected
+    assert not both.servers[1].handlers._pushes.expected
     await settle()
     reply = await both.first.step(StepRequest(hidden_states(1, 1), start_from_position=5, push_number=1))
     assert not reply.can_push
@@ -208,3 +208,30 @@ async def test_a_secret_in_use_is_refused(both: Two) -> None:
     await third.send(StepRequest(hidden_states(1, 1), opening(Span(2, 4)), pushed_by=link))
     with pytest.raises(RemoteError, match="another session has this secret"):
         await third.stream.receive(timeout_s=60)
+
+
+async def test_a_pusher_that_runs_ahead_is_dropped_with_the_session_it_pushes_to(both: Two) -> None:
+    await both.open()
+    host, second = both.servers[0].host, both.servers[1]
+    link = PushLink(host.peer_id, OTHER_SECRET)
+    await both.second.step(StepRequest(TOKEN, start_from_position=5, pushed_by=link))
+    stream = await both.push_as(host, OTHER_SECRET)
+    assert await stream.receive(timeout_s=60) is not None
+    for number in range(8):  # of steps that the client never announces
+        await stream.send(*encode_push(number, TOKEN))
+    await settle()
+    assert len(second.host._tasks) == 2  # the session and the pushes
+    await both.second.close()
+    await until(lambda: not second.host._tasks)
+    assert await stream.receive(timeout_s=60) is None
+
+
+async def test_what_a_closed_session_pushes_is_dropped_at_once(both: Two) -> None:
+    await both.open()
+    both.servers[1].host.freeze()
+    for number in range(4):
+        await both.first.step(StepRequest(TOKEN, start_from_position=5, push_number=number))
+    await both.first.close()
+    await until(lambda: not both.servers[0].host._tasks)
+    await until(lambda: not [each for each in asyncio.all_tasks() if "Pusher" in repr(each) or "Outbox" in repr(each)])
+    both.servers[1].host.thaw()

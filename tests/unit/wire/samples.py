@@ -51,7 +51,7 @@ HIDDEN = torch.arange(24.0).view(2, 3, 4)
 PROMPTS = torch.ones(2, 1, 2, 4)
 CALLER = Caller("lora@1", "d" * 16)
 RECEIPT = b"r" * RECEIPT_BYTES
-OPENING = SessionOpening("m", Span(2, 4), 16, "id", 1.5, CALLER, exact=True, packs=True, resume=True)
+OPENING = SessionOpening("m", Span(2, 4), 16, "id", 1.5, CALLER, exact=True, packs=True)
 TIMING = Timing(1.5, 2.5, 100, True, b"t" * TAB_BYTES)
 FORWARD = ForwardRequest("m", Span(2, 4), HIDDEN, PROMPTS, CALLER, packs=True)
 TRAINED = ForwardRequest("m", Span(2, 4), HIDDEN, is_trained=True)

@@ -1,0 +1,50 @@
+"""Random interleavings of sessions, compared with sessions alone: `interleavings`. See `tests/helpers/interleavings.py`.
+
+`python -m benchmarks.interleavings SEED COUNT` runs a part of them.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+import tempfile
+from collections import Counter
+from pathlib import Path
+
+import torch
+
+from benchmarks.figures import Measured
+
+_COUNT, _SOAK_COUNT = 2_000, 20_000
+_TESTS = Path(__file__).parents[1] / "tests"  # whose helpers import each other by their bare names
+
+
+def faults(soak: bool) -> Measured:
+    return _faults(range(_SOAK_COUNT if soak else _COUNT))
+
+
+def _faults(seeds: range) -> Measured:
+    torch.set_num_threads(1)
+    sys.path.insert(0, str(_TESTS))
+    with tempfile.TemporaryDirectory() as folder:
+        return asyncio.run(_interleave(seeds, Path(folder)))
+
+
+async def _interleave(seeds: range, folder: Path) -> Measured:
+    from helpers.interleavings import interleave
+
+    answers, met, found = 0, Counter[str](), dict[int, list[str]]()
+    for seed in seeds:
+        outcome = await interleave(seed, folder)
+        answers += outcome.answers
+        met += outcome.met
+        if outcome.faults:
+            found[seed] = outcome.faults
+            print(f"seed {seed}: {outcome.faults}", flush=True)
+    detail = {"interleavings": len(seeds), "answers": answers, "met": dict(met), "faults": found}
+    return Measured(sum(map(len, found.values())), detail, holds=min(met["spills"], met["returns"]) > 0)
+
+
+if __name__ == "__main__":
+    first, count = map(int, sys.argv[1:])
+    print(_faults(range(first, first + count)))
