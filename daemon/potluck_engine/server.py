@@ -29,7 +29,6 @@ from typing import Any
 from potluck_control import engine_messages as events
 from potluck_control.engine_metrics import EngineMetrics
 from potluck_control.launch_spec import LaunchSpec
-from potluck_control.places import user_places
 
 from potluck.blocks import BlockSpan
 from potluck.blocks.streaming import SlotStream
@@ -59,7 +58,6 @@ from potluck_engine.rebalancing import Rebalancer
 from potluck_engine.receipts import Tabs
 from potluck_engine.runtime import EngineRuntime
 from potluck_engine.span_state import SpanState
-from potluck_engine.speed_cache import SpeedCache, speed_key
 from potluck_engine.wrong_results import by_place, reports_in
 
 log = logging.getLogger(__name__)
@@ -110,7 +108,6 @@ class Engine:
         self._examined_s = -math.inf
         self._known_reports = by_place(reports_in(spec.membership.reports))
         self._background = BackgroundTasks()
-        self._speeds = SpeedCache(user_places().cache / "speeds.json")
         self._phase: Idle | Announced = Idle()
         self._loop: asyncio.AbstractEventLoop | None = None
         self._watching_ranks: asyncio.Task[None] | None = None
@@ -280,7 +277,6 @@ class Engine:
         try:
             await self._join(loading or opening)
             announcements = Announcements(self.spec, self.node)
-            announcements.speed = self._speeds.find(speed_key(self.spec)) or announcements.speed
             if loading is not None:
                 self._phase = pinned_phase = Announced(announcements, PinnedSpan())
                 announcements.join(announcements.target)
@@ -326,7 +322,6 @@ class Engine:
         self._tell_loaded(blocks)
         state, speed = await self.runtime.serve(blocks, checkpoint, self.state, max_blocks=mover.max_blocks(blocks))
         self._phase = phase = InService(announcements, mover, checkpoint, state)
-        self._speeds.remember(speed_key(self.spec), speed)
         if self.node.sharing is not None:
             self.node.sharing.is_busy = lambda: state.compute.queued_tokens + state.calls.queued_tokens > 0
         self._on_event(events.Measured(speed.inference_tps, speed.forward_tps, speed.packing_error))
