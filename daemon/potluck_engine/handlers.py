@@ -242,8 +242,12 @@ class Handlers:
                 priority, pieces, client=person, tokens=batch * tokens, timeout_s=state.limits.request_timeout_s
             )
         timing = replace(computed.timing, cache_tokens_left=state.free_tokens)
-        state.tabs.note(tab, batch * tokens, is_backward=priority is Priority.BACKWARD)
-        timing = state.tabs.say(tab, timing, is_named=tab.seq > 0)  # once it signs: answers of calls may be lost
+        if priority is Priority.BACKWARD:
+            tab.backward_tokens += batch * tokens
+        else:
+            tab.forward_tokens += batch * tokens
+        if not tab.seq:  # it has signed nothing yet; answers of calls may be lost
+            timing = replace(timing, tab=tab.name or None)
         packs = request.packs and can_pack(request.hidden.shape[-1])
         if priority is Priority.FORWARD:
             output, gap = computed.value, None if given is None else given.gap

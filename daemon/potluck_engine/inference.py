@@ -354,9 +354,9 @@ class SessionStream:
             compute_ms=step.compute_s * 1e3,
             cache_tokens_left=state.free_tokens,
             is_leaving=state.admission.is_leaving(step.memory.span),
+            tab=(self._tab.name or None) if request.opening is not None else None,
         )
-        state.tabs.note(self._tab, step.rows * step.tokens)
-        timing = state.tabs.say(self._tab, timing, is_named=request.opening is None)
+        self._tab.forward_tokens += step.rows * step.tokens
         was_pushed = self._pushes.push(request, output, packed)  # first: the next server waits for it
         if request.answer_tokens is not None:
             wanted = slice(max(output.shape[1] - request.answer_tokens, 0), None)

@@ -14,7 +14,7 @@ import logging
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from potluck_control.outbox import Outbox
@@ -23,7 +23,6 @@ from potluck.membership.identity import public_key_of
 from potluck.p2p.network import Host
 from potluck.protocol.blocks import PeerId, PersonId, Span
 from potluck.protocol.codes import Code, RemoteError
-from potluck.protocol.messages import Timing
 from potluck.protocol.receipts import (
     Booking,
     Receipt,
@@ -151,17 +150,6 @@ class Tabs:
     def close_tab(self, tab: ServerTab) -> None:
         """Close a tab; its last receipt may still come."""
         tab.closed_at = time.monotonic()
-
-    def note(self, tab: ServerTab, tokens: int, *, is_backward: bool = False) -> None:
-        """Add computed tokens, counting all rows, before the answer is sent."""
-        if is_backward:
-            tab.backward_tokens += tokens
-        else:
-            tab.forward_tokens += tokens
-
-    def say(self, tab: ServerTab, timing: Timing, *, is_named: bool) -> Timing:
-        """Return `timing` with the tab's name, unless the client knows it."""
-        return timing if is_named or not tab.name else replace(timing, tab=tab.name)
 
     # --- receipts ----------------------------------------------------------------------------------------------------
 
