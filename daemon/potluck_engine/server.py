@@ -37,7 +37,7 @@ from potluck.checkpoint.block_files import BlockFiles
 from potluck.errors import CheckpointError, PotluckError
 from potluck.membership.gate import OnNews, ignore_news
 from potluck.membership.identity import peer_id_of
-from potluck.p2p.config import OnMet, ignore_leader, ignore_met
+from potluck.p2p.config import HostConfig, OnMet, ignore_leader, ignore_met
 from potluck.protocol.blocks import Span
 from potluck.protocol.records import LiveServer, ServerState
 from potluck.tasks import BackgroundTasks, cancel_and_wait
@@ -92,11 +92,13 @@ class Engine:
         self.node = Node(
             spec,
             start_host,
-            self._hear_news,
-            on_leader,
-            on_met,
-            on_waiting=lambda why: on_event(events.Waiting(why)),
-            on_nearby=lambda why_not, found: on_event(events.Nearby(why_not, found)),
+            HostConfig(
+                on_news=self._hear_news,
+                on_leader=on_leader,
+                on_met=on_met,
+                on_waiting=lambda why: on_event(events.Waiting(why)),
+                on_nearby=lambda why_not, found: on_event(events.Nearby(why_not, found)),
+            ),
         )
         self.loader = BlockLoader(spec)
         self.runtime = EngineRuntime(
