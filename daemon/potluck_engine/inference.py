@@ -348,7 +348,7 @@ class SessionStream:
         self._heard_at = now
         queue_ms = max(now - step.submitted_at - step.compute_s, 0.0) * 1e3
         if step.tokens == 1:
-            state.meter.add((now - step.submitted_at) * 1e3, queue_ms, now)
+            state.meter.steps.append((now, (now - step.submitted_at) * 1e3, queue_ms))
         timing = Timing(
             queue_ms=queue_ms,
             compute_ms=step.compute_s * 1e3,
