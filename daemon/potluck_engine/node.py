@@ -70,6 +70,7 @@ class Node:
     directory: Directory
     speed: NetworkSpeed
     sharing: SharedWeights | None = None  # None: the swarm pins no files
+    _member_files: MemberFiles
 
     def __init__(
         self,
@@ -81,7 +82,7 @@ class Node:
         self._callbacks = callbacks
         self.on_waiting = callbacks.on_waiting
         self.is_joined = False
-        self._member_files: asyncio.Future[MemberFiles] | None = None  # of weights that the swarm pins
+        self._has_shared = asyncio.Event()  # weights that the swarm pins; then `_member_files` exists
         self.taken: tuple[str, ...] = ()  # of the addresses to listen at: those whose port another program had
         self._config = config
         self._start_host = start_host or self._start_libp2p
@@ -114,16 +115,16 @@ class Node:
 
     async def member_files(self) -> MemberFiles:
         """Return what fetches the swarm's model from members, once the node has joined."""
-        self._member_files = self._member_files or asyncio.get_running_loop().create_future()
-        return await asyncio.shield(self._member_files)
+        await self._has_shared.wait()
+        return self._member_files
 
     async def _share_weights(self) -> None:
         """Give members the files of the model, and be able to get them from members."""
         weights = self._config.swarm.weights
         self.sharing = SharedWeights(self.host, weights, partial(file_of_model, self._config), manifests())
         await self.sharing.serve()
-        self._member_files = self._member_files or asyncio.get_running_loop().create_future()
-        self._member_files.set_result(MemberFiles(self.host, weights, self._members))
+        self._member_files = MemberFiles(self.host, weights, self._members)
+        self._has_shared.set()
 
     async def _members(self) -> Iterable[PeerId]:
         """Return members' computers that may have files: servers, and standby nodes that this node has met."""
