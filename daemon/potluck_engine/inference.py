@@ -344,7 +344,8 @@ class SessionStream:
         self._running = None
         state, now = self._state, time.monotonic()
         self.session.position = plan.end
-        state.choices.note(self.session.memory.client, self.session.session_id, step)
+        if step.chosen or state.choices.kept:
+            state.choices.note(self.session.memory.client, self.session.session_id, step)
         self._heard_at = now
         queue_ms = max(now - step.submitted_at - step.compute_s, 0.0) * 1e3
         if step.tokens == 1:
