@@ -1373,6 +1373,14 @@ FIGURES = {
             "the largest package in lines of the product",
         ),
         Figure(
+            "step_files",
+            "files",
+            "lower",
+            30,
+            "step_files:step_files",
+            "files of the product whose code runs for one decode step over two servers; at most 24 classes",
+        ),
+        Figure(
             "import_circles",
             "circles",
             "lower",

@@ -19,7 +19,7 @@ from potluck.p2p.joining import TryAgainError, patiently
 from potluck.protocol.blocks import Span
 from potluck.protocol.records import Heartbeat, NumberFormat, ServerRecord, ServerState
 from potluck.tasks import cancel_and_wait, keep_running, start_task
-from potluck_engine.measure import Speed, combine, is_news, refreshed
+from potluck_engine.measure import Speed, is_news, refreshed, throughput_tps
 from potluck_engine.node import Node
 from potluck_engine.service import Service
 
@@ -150,9 +150,9 @@ class Announcements:
             form = service.format
             private_bytes = service.private.largest_bytes
             digests, adapters, hidden_size = whole.digests_of(span), whole.adapters.ids, whole.hidden_size
-        rates = combine(self.speed, num_blocks=len(self.target), hidden_size=hidden_size, link_mbps=network.link_mbps)
+        network_tps = network.link_mbps * 1e6 / (16 * hidden_size)
         if service is not None:
-            service.meter.network_tps = rates.network_tps
+            service.meter.network_tps = network_tps
         return ServerRecord(
             peer_id=self.node.peer_id,
             span=span,
@@ -164,8 +164,8 @@ class Announcements:
             max_length=limits.max_length,
             inference_tps=self.speed.inference_tps,
             forward_tps=self.speed.forward_tps,
-            network_tps=rates.network_tps,
-            throughput_tps=rates.throughput_tps,
+            network_tps=network_tps,
+            throughput_tps=throughput_tps(self.speed, len(self.target), network_tps),
             version=version("potluck"),
             public_name=config.public_name or None,
             adapters=adapters,

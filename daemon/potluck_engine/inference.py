@@ -321,19 +321,20 @@ class Session:
         self._running = None
         request, state, now = asked.request, self._state, time.monotonic()
         self.position = step.end
-        state.choices.note(self._memory.client, self._session_id, step)
+        if step.chosen or state.choices.kept:
+            state.choices.note(self._memory.client, self._session_id, step)
         self._heard_at = now
         queue_ms = max(now - step.submitted_at - step.compute_s, 0.0) * 1e3
         if step.tokens == 1:
-            state.meter.add((now - step.submitted_at) * 1e3, queue_ms, now)
+            state.meter.steps.append((now, (now - step.submitted_at) * 1e3, queue_ms))
         timing = Timing(
             queue_ms=queue_ms,
             compute_ms=step.compute_s * 1e3,
             cache_tokens_left=state.free_tokens,
             is_leaving=state.admission.is_leaving(self.span),
+            tab=(self._tab.name or None) if request.opening is not None else None,
         )
-        state.tabs.note(self._tab, step.rows * step.tokens)
-        timing = state.tabs.say(self._tab, timing, is_named=request.opening is None)
+        self._tab.forward_tokens += step.rows * step.tokens
         was_pushed = self._pushes.push(request, output, packed)  # first: the next server waits for it
         if request.answer_tokens is not None:
             wanted = slice(max(output.shape[1] - request.answer_tokens, 0), None)

@@ -105,10 +105,7 @@ def load(checkpoint: Checkpoint, span: Span, config: LaunchSpec, ranks: Ranks | 
     dtype = _DTYPES.get(config.dtype)
     if dtype is None:
         raise UsageError(f"unknown number format {config.dtype!r}", hint=f"one of {', '.join(_DTYPES)}")
-    try:
-        torch.empty(0, device=config.device)
-    except (RuntimeError, AssertionError) as error:
-        raise UsageError(f"the device {config.device!r} cannot be used", hint="try --device cpu") from error
+    fitting.find_device(config.device)
     torch.set_num_threads(config.threads)
     opened = [open_adapter(name, num_blocks=checkpoint.num_blocks) for name in config.adapters]
     if config.quantization == "none" and packing_of(checkpoint.config) is not None:
@@ -133,7 +130,7 @@ def check(blocks: BlockSpan) -> None:
     """Run a real token through all blocks. Raises CheckpointError unless it comes out finite."""
     token = torch.ones((1, 1, blocks.hidden_size), dtype=blocks.dtype, device=blocks.device)
     with torch.inference_mode():
-        output = blocks.forward(token, blocks.new_cache())
+        output = blocks.forward(token)
         if not bool(torch.isfinite(output).all()):
             raise CheckpointError("the blocks do not compute finite numbers", hint="download the checkpoint again")
 

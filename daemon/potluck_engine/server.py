@@ -30,7 +30,6 @@ import torch
 from potluck_control import engine_messages as events
 from potluck_control.engine_metrics import EngineMetrics
 from potluck_control.launch_spec import LaunchSpec
-from potluck_control.places import user_places
 
 from potluck.blocks import BlockSpan
 from potluck.blocks.streaming import SlotStream
@@ -42,7 +41,7 @@ from potluck.membership.gate import OnNews, ignore_news
 from potluck.membership.identity import peer_id_of
 from potluck.membership.records import Report
 from potluck.open_swarms import adapter_for
-from potluck.p2p.config import OnMet, ignore_leader, ignore_met
+from potluck.p2p.config import HostConfig, OnMet, ignore_leader, ignore_met
 from potluck.protocol.blocks import PeerId, Span
 from potluck.protocol.records import LiveServer, NumberFormat, ServerState
 from potluck.tasks import BackgroundTasks, cancel_and_wait, keep_running
@@ -63,7 +62,6 @@ from potluck_engine.ranks.processes import BACK_S
 from potluck_engine.rebalancing import Rebalancer
 from potluck_engine.receipts import Tabs
 from potluck_engine.service import Service
-from potluck_engine.speed_cache import SpeedCache, speed_key
 
 log = logging.getLogger(__name__)
 
@@ -101,11 +99,13 @@ class Engine:
         self.node = Node(
             spec,
             start_host,
-            self._hear_news,
-            on_leader,
-            on_met,
-            on_waiting=lambda why: on_event(events.Waiting(why)),
-            on_nearby=lambda why_not, found: on_event(events.Nearby(why_not, found)),
+            HostConfig(
+                on_news=self._hear_news,
+                on_leader=on_leader,
+                on_met=on_met,
+                on_waiting=lambda why: on_event(events.Waiting(why)),
+                on_nearby=lambda why_not, found: on_event(events.Nearby(why_not, found)),
+            ),
         )
         self.loader = BlockLoader(spec)
         self.service: Service | None = None
@@ -117,7 +117,6 @@ class Engine:
         self._mover: Rebalancer | None = None  # None: the user chose the blocks
         self._handlers: Handlers | None = None  # registered once in the life of a host
         self._device = DeviceWatch(torch.device(spec.device), self._lose_device)
-        self._speeds = SpeedCache(user_places().cache / "speeds.json")
         self._loop: asyncio.AbstractEventLoop | None = None
         self._files = FileWatch()
         self._changed_file = ""  # that the daemon knows of; empty: all are right
@@ -276,7 +275,6 @@ class Engine:
         loading = asyncio.create_task(self._load(opening, pinned)) if pinned is not None else None
         try:
             await self._join(loading or opening)
-            announcements.speed = self._speeds.find(speed_key(self.spec)) or announcements.speed
             if pinned is not None and loading is not None:
                 announcements.window = len(pinned)
                 announcements.join(pinned)
@@ -324,7 +322,6 @@ class Engine:
         )
         self.service = service
         await self._answer(service)
-        self._speeds.remember(speed_key(self.spec), speed)
         if self.node.sharing is not None:
             self.node.sharing.is_busy = lambda: service.compute.queued_tokens > 0
         self._on_event(events.Measured(speed.inference_tps, speed.forward_tps, speed.packing_error))

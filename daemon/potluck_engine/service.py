@@ -268,7 +268,7 @@ def _stage(
     memory = loaded.new_memory(limits.cache_tokens, max_blocks=max_blocks) if loaded.is_ragged else None
     on_cpu = loaded.device.type == "cpu"
     spills = None
-    if memory is not None and (spill_folder is not None or not on_cpu):
+    if memory is not None and not isinstance(blocks, RankedBlocks) and (spill_folder is not None or not on_cpu):
         spills = SpillStore(memory, spill_folder if on_cpu else None)
     num_pages = pages_of(limits.cache_tokens) if memory is None else memory.num_pages
     paging = Paging(blocks, num_pages, memory, spills, compute.counts, patience_s=limits.request_timeout_s)

@@ -15,14 +15,26 @@ from potluck.blocks.residency import Placement
 from potluck.protocol.blocks import PeerId
 from potluck.routing import Route, ServerColumns, Vantage, link_delays
 
+TRUE_READS = 0.9  # of the streamed bytes; less means that some cache beyond ours answered
+
 
 @dataclass(frozen=True, slots=True)
 class MachineRates:
-    """Bytes of weights a second that a decode step passes, computing included, by the place they come from."""
+    """Bytes of weights a second that a decode step passes, computing included, by the place they come from.
+
+    Attributes:
+        read_share: bytes that the kernel read from the disk over bytes that were streamed; None: it does not tell.
+    """
 
     resident_bps: float
     ram_bps: float
     disk_bps: float
+    read_share: float | None = None
+
+    @property
+    def is_disk_real(self) -> bool:
+        """Tell whether the disk's rate is known to be the disk's, not that of the system's cache."""
+        return self.read_share is not None and self.read_share >= TRUE_READS
 
 
 @dataclass(frozen=True, slots=True)

@@ -68,10 +68,6 @@ class Ranks:
     def size(self) -> int:
         return self.mesh.size()
 
-    def meet(self) -> None:
-        """Wait until all ranks have called this."""
-        dist.all_reduce(torch.zeros(1), group=self.host_mesh.get_group())
-
     def agree(self, holds: bool) -> bool:
         """Return whether something holds on all ranks; each must ask."""
         held = torch.tensor([int(holds)])

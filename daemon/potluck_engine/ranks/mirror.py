@@ -9,35 +9,32 @@ import torch
 from potluck_control.launch_spec import LaunchSpec
 from torch import Tensor
 
-from potluck.blocks import KvCache
-from potluck.blocks.kv import KvMemory, KvSequence
+from potluck.blocks.kv import KvMemory
 from potluck.blocks.parallel import Ranks, join_ranks
 from potluck.blocks.plans import StepPlan
 from potluck.protocol.blocks import Span
 from potluck_engine.loaded_blocks import LoadedBlocks
 from potluck_engine.loading import load, open_for_swarm
-from potluck_engine.ranks.mailbox import RankInbox, SharedMemory
+from potluck_engine.ranks.mailbox import RankInbox
 from potluck_engine.ranks.processes import EXCHANGE_TIMEOUT_S, MEETING_TIMEOUT_S
 
 
 class Mirror:
     """One rank's part of a span. Rank 0 may call the public methods; tensors come on the CPU."""
 
-    def __init__(self, rank: int, shared: SharedMemory, config: LaunchSpec, meeting: Path) -> None:
+    def __init__(self, rank: int, config: LaunchSpec, meeting: Path) -> None:
         self._rank = rank
-        self._shared = shared
         self._config = replace(config, device=config.devices[rank])
         self._meeting = meeting
         self._ranks: Ranks | None = None
         self._blocks: LoadedBlocks
         self._memory: KvMemory | None = None
-        self._caches: dict[int, KvCache] = {}
 
     def follow(self, letters: RankInbox) -> None:
         """Make the calls of rank 0. Raises EOFError when it is gone, and any error of a call."""
         while True:
-            call = letters.next()
-            getattr(self, call.name)(*call.args)
+            name, args = letters.next()
+            getattr(self, name)(*args)
 
     def load(self, span: Span) -> None:
         """Load this rank's part; meet the other ranks the first time."""
@@ -53,7 +50,6 @@ class Mirror:
         self._ranks.expect_within(EXCHANGE_TIMEOUT_S)
 
     def free(self) -> None:
-        self._caches.clear()
         self._memory = None
         self._blocks.free()
 
@@ -66,39 +62,13 @@ class Mirror:
     def give_back(self, arena: int, runs: list[tuple[int, int]]) -> None:
         self._pages.arenas[arena].give_back(runs)
 
-    def save(self, sequence: KvSequence, size: int) -> None:
-        """Write this rank's `size` bytes of a sequence to its place in the shared memory."""
-        assert self._ranks is not None
-        shared = self._shared.of(size * (self._ranks.size - 1))
-        self._pages.save(sequence, shared[size * (self._rank - 1) :])
-        self._ranks.meet()
-
-    def load_sequence(self, sequence: KvSequence, *tensors: Tensor) -> None:
-        assert self._ranks is not None
-        each = len(tensors) // (self._ranks.size - 1)
-        self._pages.write(sequence, tensors[each * (self._rank - 1) :][:each])
-        self._ranks.meet()
-
     def run_step(self, plan: StepPlan, hidden: Tensor, rows: tuple[int, ...], *prompts: Tensor) -> None:
         of_rows = {row: self._here(prompt) for row, prompt in zip(rows, prompts, strict=True)}
         self._blocks.whole.run_decided(plan, self._here(hidden), self._pages, of_rows)
 
-    def new_cache(self, number: int, span: Span) -> None:
-        self._caches[number] = self._blocks.part(span).new_cache()
-
-    def drop_cache(self, number: int) -> None:
-        self._caches.pop(number, None)
-
-    def crop(self, number: int, length: int) -> None:
-        self._caches[number].crop(length)
-
-    def reorder(self, number: int, rows: list[int]) -> None:
-        self._caches[number].reorder(torch.tensor(rows))
-
-    def forward(self, span: Span, number: int | None, hidden: Tensor, prompts: Tensor | None) -> None:
-        cache = None if number is None else self._caches[number]
+    def forward(self, span: Span, hidden: Tensor, prompts: Tensor | None) -> None:
         with torch.inference_mode():
-            self._blocks.part(span).forward(self._here(hidden), cache, None if prompts is None else self._here(prompts))
+            self._blocks.part(span).forward(self._here(hidden), None, None if prompts is None else self._here(prompts))
 
     def backward(self, span: Span, hidden: Tensor, grad: Tensor, prompts: Tensor | None) -> None:
         some = None if prompts is None else self._here(prompts)

@@ -1,31 +1,25 @@
 """Gives rank 0 a span on several devices with the interface of a span on one: each call is made by all ranks.
 
-A `RankedSpan` is a `BlockSpan`, its memory a `KvMemory`, and its caches are `KvCache`s. Only rank 0 decides about
-pages; it tells the others which slots to copy, read and write. Their side is in `mirror.py`, under the same names.
+A `RankedSpan` is a `BlockSpan` and its memory a `KvMemory`. Only rank 0 decides about pages; it tells the others which
+slots to copy, read and write. Their side is in `mirror.py`, under the same names.
 """
 
 from __future__ import annotations
 
 import contextlib
-import itertools
-import weakref
 from collections.abc import Iterable, Mapping
-from typing import Any
 
-import torch
 from torch import Tensor
 
 from potluck.blocks import BlockSpan, KvCache
 from potluck.blocks.adapters import PrivateAdapter
 from potluck.blocks.arenas import KvArena
-from potluck.blocks.kv import KvLayout, KvMemory, KvSequence, SavedSequence
+from potluck.blocks.kv import KvLayout, KvMemory
 from potluck.blocks.plans import StepPlan
 from potluck.protocol.blocks import Span
-from potluck.protocol.codes import RemoteError
+from potluck.protocol.codes import Code, RemoteError
 from potluck_engine.loaded_blocks import Gradients, LoadedBlocks, backward_of
 from potluck_engine.ranks.processes import RankProcesses
-
-_numbers = itertools.count()
 
 
 class RankedSpan(BlockSpan):
@@ -59,69 +53,24 @@ class RankedSpan(BlockSpan):
             return self.own.run_decided(plan, hidden, memory, prompts)
 
     def new_cache(self) -> KvCache:
-        return RankedCache(self.decoder.config, self.span, self.ranks)
+        """Refuse sessions that run alone: their numbers are those of one device. Raises RemoteError NOT_SERVED."""
+        raise RemoteError(Code.NOT_SERVED, "sessions that run alone need a server on one device")
 
     def forward(self, hidden: Tensor, cache: KvCache | None = None, prompts: Tensor | None = None) -> Tensor:
-        number = cache.number if isinstance(cache, RankedCache) else None
-        with self.ranks.together("forward", self.span, number, hidden, prompts):
-            return self.own.forward(hidden, cache, prompts)
+        assert cache is None, "see new_cache"
+        with self.ranks.together("forward", self.span, hidden, prompts):
+            return self.own.forward(hidden, None, prompts)
 
     __call__ = forward
 
 
-class RankedCache(KvCache):
-    """The cache of a session that runs alone; `number` is what the other ranks call theirs."""
-
-    def __init__(self, config: Any, span: Span, ranks: RankProcesses) -> None:
-        super().__init__(config)
-        self.number = next(_numbers)
-        self._ranks = ranks
-        ranks.post("new_cache", self.number, span)
-        weakref.finalize(self, ranks.post, "drop_cache", self.number).atexit = False
-
-    def crop(self, length: int) -> None:
-        super().crop(length)
-        self._ranks.post("crop", self.number, length)
-
-    def reorder(self, hypo_ids: Tensor) -> None:
-        super().reorder(hypo_ids)
-        self._ranks.post("reorder", self.number, hypo_ids.tolist())
-
-
 class RankedMemory(KvMemory):
-    """Pages whose keys and values are spread over the ranks by heads; a saved sequence holds those of all ranks."""
+    """Pages whose keys and values are spread over the ranks by heads; nothing is saved or loaded."""
 
     def __init__(self, layout: KvLayout, num_tokens: int, ranks: RankProcesses) -> None:
         super().__init__(layout, num_tokens)
         self.arenas: list[KvArena] = [_RankedArena(arena, i, ranks) for i, arena in enumerate(self.arenas)]
         self.page_bytes *= ranks.size
-        self._ranks = ranks
-
-    def saved_bytes(self, sequence: KvSequence) -> int:
-        return super().saved_bytes(sequence) * self._ranks.size
-
-    def save(self, sequence: KvSequence, into: Tensor | None = None) -> SavedSequence:
-        size = super().saved_bytes(sequence)
-        buffer = torch.empty(size * self._ranks.size, dtype=torch.uint8) if into is None else into
-        own = super().save(sequence, buffer[:size])
-        others = buffer[size : size * self._ranks.size]
-        with self._ranks.together("save", sequence, size):
-            self._ranks.meet()
-            others.copy_(self._ranks.memory.of(len(others))[: len(others)])
-        tensors = list(own.tensors)
-        for _ in range(1, self._ranks.size):
-            for tensor in own.tensors:
-                tensors.append(others[: tensor.nbytes].view(tensor.dtype).view(tensor.shape))
-                others = others[tensor.nbytes :]
-        return SavedSequence(own.span, own.length, own.firsts, tuple(tensors))
-
-    def load(self, saved: SavedSequence) -> KvSequence:
-        each = len(saved.tensors) // self._ranks.size
-        own = SavedSequence(saved.span, saved.length, saved.firsts, saved.tensors[:each])
-        sequence = super().load(own)
-        with self._ranks.together("load_sequence", sequence, *saved.tensors[each:]):
-            self._ranks.meet()  # so that the next tensors don't overwrite these
-        return sequence
 
 
 class _RankedArena(KvArena):
