@@ -54,10 +54,10 @@ async def cancel_and_wait(*tasks: asyncio.Future[Any] | None) -> None:
 
 
 def in_thread(work: Callable[[T], object]) -> Callable[[T], None]:
-    """Return a function that has `work` done in a thread of the event loop's, without waiting for its end."""
+    """Return a function that has `work` done in a thread of the event loop's, without waiting; an error is logged."""
 
     def start(argument: T) -> None:
-        asyncio.get_running_loop().run_in_executor(None, work, argument)
+        asyncio.get_running_loop().run_in_executor(None, work, argument).add_done_callback(_log_failure)
 
     return start
 
@@ -67,6 +67,9 @@ class BackgroundTasks:
 
     def __init__(self) -> None:
         self._tasks: set[asyncio.Task[Any]] = set()
+
+    def __len__(self) -> int:
+        return len(self._tasks)
 
     def start(self, work: Coroutine[Any, Any, object]) -> None:
         """Run `work` in the background of the running event loop. An exception that ends it is logged."""
@@ -85,7 +88,7 @@ class BackgroundTasks:
         await cancel_and_wait(*(self._tasks - {asyncio.current_task()}))
 
 
-def _log_failure(task: asyncio.Task[Any]) -> None:
+def _log_failure(task: asyncio.Future[Any]) -> None:
     error = None if task.cancelled() else task.exception()
     if isinstance(error, PotluckError):
         log.warning("work in the background failed: %s", error.message)

@@ -10,7 +10,7 @@ import pytest
 
 from potluck import tasks
 from potluck.errors import PotluckError
-from potluck.tasks import BackgroundTasks, cancel_and_wait, keep_running, start_task
+from potluck.tasks import BackgroundTasks, cancel_and_wait, in_thread, keep_running, start_task
 
 ROOT = Path(__file__).parents[3]
 
@@ -87,7 +87,18 @@ def kept_unwatched(path: Path) -> Iterator[str]:
 
 
 def test_no_task_of_engine_and_daemon_can_end_unseen() -> None:
-    """`potluck/client` has its own."""
     files = [*ROOT.glob("daemon/**/*.py"), *ROOT.glob("potluck/**/*.py")]
-    own = ROOT / "potluck" / "client"
+    own = ROOT / "potluck" / "client"  # which awaits what it keeps
     assert [place for path in files if own not in path.parents for place in kept_unwatched(path)] == []
+
+
+async def test_an_error_of_work_in_a_thread_that_nobody_awaits_is_logged(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen, errors = asyncio.Event(), []
+
+    def fail(what: str) -> None:
+        raise ValueError(what)
+
+    monkeypatch.setattr(tasks.log, "error", lambda *_, exc_info: (errors.append(str(exc_info)), seen.set()))
+    in_thread(fail)("in a thread")
+    await seen.wait()
+    assert errors == ["in a thread"]
