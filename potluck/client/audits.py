@@ -427,7 +427,6 @@ class Audits:
             session_id=str(uuid.uuid4()),
             max_length=case.inputs.shape[1],
             caller=self._calls.caller_for(part.server.record, part.span),
-            resume=False,
         )
         hop = Hop(self._calls, part, opening, History(), lambda _: False, is_fed_rounded=case.is_fed_rounded)
         position, choices = case.window.start, None

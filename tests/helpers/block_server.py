@@ -15,7 +15,7 @@ import torch
 from helpers.fake_network import FakeHost, FakeNetwork
 from torch import Tensor
 
-from potluck.blocks import BlockSpan, KvCache, load_span
+from potluck.blocks import BlockSpan, load_span
 from potluck.checkpoint import open_checkpoint
 from potluck.directory import Directory
 from potluck.directory.directory import HEARTBEAT_INTERVAL_S
@@ -27,7 +27,6 @@ from potluck.protocol.messages import (
     ForwardRequest,
     Quote,
     QuoteRequest,
-    SessionOpening,
     StepReply,
     StepRequest,
     TensorReply,
@@ -76,7 +75,6 @@ class BlockServer:
     rounding: torch.Generator = field(default_factory=torch.Generator)  # of gradients
     knows_spares: bool = True  # older versions don't
     cache: str = "none"  # what it announces of its keys and values
-    parked: dict[str | None, KvCache] = field(default_factory=dict)  # of sessions that ended with DRAINING
 
     @classmethod
     async def start(
@@ -169,15 +167,9 @@ class BlockServer:
             opening = opening or request.opening
             assert opening is not None
             blocks = blocks or self._part(opening.span)
-            if cache is None:
-                cache = self._resumed(opening) if opening.resume else blocks.new_cache()
+            cache = cache or blocks.new_cache()
             self.steps.append(request)
-            try:
-                self.on_step(self, request)
-            except RemoteError as error:
-                if error.code is Code.DRAINING:
-                    self.parked[opening.session_id] = cache
-                raise
+            self.on_step(self, request)
             await asyncio.sleep(self.delay_s(self))
             await self.host.thawed()
             if request.start_from_position is not None and request.start_from_position < cache.length:
@@ -241,11 +233,6 @@ class BlockServer:
         if request.packs:
             hidden, packed = pack_gradient(hidden, self.rounding)
         return TensorReply((hidden, *others), packed=packed)
-
-    def _resumed(self, opening: SessionOpening) -> KvCache:
-        if opening.session_id not in self.parked:
-            raise RemoteError(Code.ROLLBACK, "nothing is kept of this session")
-        return self.parked.pop(opening.session_id)
 
     def _part(self, span: Span) -> BlockSpan:
         if not self.blocks.span.covers(span):

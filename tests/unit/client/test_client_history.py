@@ -62,8 +62,6 @@ def test_deep_prompts_are_cut_and_reordered_with_the_tokens() -> None:
     assert torch.equal(history.prompts, prompts[:, [1, 0]])
     history.truncate(3)
     assert history.prompts.shape[2] == 3
-    history.keep_prompts(1)
-    assert torch.equal(history.prompts, prompts[:1, [1, 0], :3])
     history.truncate(0)
     assert history.prompts is None
 

@@ -168,43 +168,11 @@ def test_a_server_that_comes_while_one_waits_is_used(local: PreTrainedModel) -> 
         assert told == [(Span(2, 4),), ()]
 
 
-def test_the_only_server_comes_back_and_goes_on_with_what_it_kept(local: PreTrainedModel) -> None:
-    nth = 4
-    with world("0:2", "2:4") as there:
-        disturb(there, "2:4", nth, refuse(Code.DRAINING))
-        assert torch.equal(there.model.generate(prompt(), **GREEDY), local.generate(prompt(), **GREEDY))
-        (route,) = there.model.last_route()
-        assert [hop.replayed_tokens for hop in route.hops] == [0, 0]
-        refused = there.servers[1].steps.pop(nth - 1)
-        assert sum(step.hidden.shape[1] for step in there.servers[1].steps) == prompt().shape[1] + 7
-        (resumed,) = (step for step in there.servers[1].steps if step.opening and step.opening.resume)
-        assert resumed.start_from_position == refused.start_from_position
-        assert torch.equal(resumed.hidden, refused.hidden)
-
-
-def test_a_server_that_comes_back_with_nothing_is_given_everything_again(local: PreTrainedModel) -> None:
+def test_the_only_server_that_leaves_and_comes_back_is_given_everything_again(local: PreTrainedModel) -> None:
     with world("0:2", "2:4") as there:
         disturb(there, "2:4", 4, refuse(Code.DRAINING))
-        there.servers[1].parked = _Sieve()
         assert torch.equal(there.model.generate(prompt(), **GREEDY), local.generate(prompt(), **GREEDY))
+        (route,) = there.model.last_route()
+        assert [hop.replayed_tokens for hop in route.hops] == [0, 7 + 3]
         tokens = [step.hidden.shape[1] for step in there.servers[1].steps]
         assert tokens == [7, 1, 1, 1, 7 + 3, 1, 1, 1, 1]
-
-
-def test_of_what_was_kept_only_the_part_before_a_rewind_goes_on(local: PreTrainedModel) -> None:
-    with world("0:4", "0:4") as there, there.model.session(max_length=40) as session:
-        disturb(there, "0:4", 3, refuse(Code.DRAINING))
-        there.model.generate(prompt(), session=session, **GREEDY)
-        session.rewind(5)
-        disturb(there, "0:4", 2, MISDEEDS["failing"])
-        text = torch.cat([prompt()[:, :5], prompt(tokens=4, seed=2)], dim=1)
-        assert torch.equal(there.model.generate(text, session=session, **GREEDY), local.generate(text, **GREEDY))
-        steps = [step for server in there.servers for step in server.steps]
-        assert [step.start_from_position for step in steps if step.opening and step.opening.resume] == [5]
-
-
-class _Sieve(dict[object, object]):
-    """Keeps nothing."""
-
-    def __setitem__(self, key: object, value: object) -> None:
-        pass

@@ -13,7 +13,7 @@ from helpers.server_records import server_of
 from transformers import PreTrainedModel
 
 from potluck.client.config import ClientConfig
-from potluck.client.spares import choose_spare, replay_s
+from potluck.client.replacements import choose_idle as choose_spare, replay_s
 from potluck.protocol.blocks import PeerId, PersonId, Span
 from potluck.routing import RouteHop
 
