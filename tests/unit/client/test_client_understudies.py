@@ -13,7 +13,7 @@ from helpers.server_records import server_of
 from transformers import PreTrainedModel
 
 from potluck.client.config import ClientConfig
-from potluck.client.replacements import choose_idle as choose_spare, replay_s
+from potluck.client.replacements import choose_idle, replay_s
 from potluck.protocol.blocks import PeerId, PersonId, Span
 from potluck.routing import RouteHop
 
@@ -29,16 +29,16 @@ def loaded_server(name: str = "a", *, free: int = 10_000, **load: float) -> Rout
 def test_a_spare_server_is_the_nearest_that_is_idle_and_has_room() -> None:
     near, far = loaded_server("near"), loaded_server("far")
     rtts_s = {PeerId("near"): 0.01, PeerId("far"): 0.05}
-    assert choose_spare([far, near], LONG, rtts_s) is near
+    assert choose_idle([far, near], LONG, rtts_s) is near
     for why in ({"free": LONG}, {"batch": 9}, {"queue_ms": 100.0}):
         unfit = loaded_server("near", **why)
-        assert choose_spare([unfit, far], LONG, rtts_s) is far
-        assert choose_spare([unfit], LONG, rtts_s) is None
+        assert choose_idle([unfit, far], LONG, rtts_s) is far
+        assert choose_idle([unfit], LONG, rtts_s) is None
 
 
 def test_a_session_whose_replay_is_quick_has_none() -> None:
     assert replay_s(loaded_server(), 100) == pytest.approx(0.3)
-    assert choose_spare([loaded_server()], 100, {}) is None
+    assert choose_idle([loaded_server()], 100, {}) is None
 
 
 def spare_of(there: World) -> BlockServer | None:
