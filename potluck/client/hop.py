@@ -361,8 +361,11 @@ class Hop:
         self.cursor.land()
         first = max(course.start, piece.start)
         if piece.kept > first:
-            output = reply.hidden[:, first - piece.end :][:, : piece.kept - first]
-            output = output if output.dtype is hidden.dtype else output.to(hidden.dtype)
+            output = reply.hidden
+            if output.shape[1] != piece.kept - first:  # slicing costs microseconds
+                output = output[:, first - piece.end :][:, : piece.kept - first]
+            if output.dtype is not hidden.dtype:
+                output = output.to(hidden.dtype)
             if self.opening.packs and not self.speaks_packed:  # an older server doesn't round it
                 output = pack(output).values
             course.take(first, output, reply.was_pushed)

@@ -20,7 +20,7 @@ from potluck.routing import UNKNOWN_RTT_S, Needs, Route, RouteHop, Variant
 
 _log = logging.getLogger(__name__)
 
-SOON_TOKENS: Final = 64  # for which servers should reserve memory besides those sent at first
+_SOON_TOKENS: Final = 64  # for which servers should reserve memory besides those sent at first
 _WORTH_S: Final = 1.0  # of a replay
 _ROOM: Final = 2.0  # times the session's tokens that a server must have free to stand by
 _IDLE_ROWS, _IDLE_QUEUE_MS = 4, 20.0  # of a server that is not loaded
@@ -76,9 +76,9 @@ class Replacements:
             brings_adapter=self.adapter is not None,
         )
 
-    def request(self, rows: int, tokens: int, **options: object) -> RouteRequest:
-        """Return the request for servers that are soon given `tokens` of each row."""
-        return RouteRequest(rows, min(tokens + SOON_TOKENS, self.max_length), **options)  # type: ignore[arg-type]
+    def soon(self, tokens: int) -> int:
+        """Return for how many tokens of each row servers should reserve memory that are given `tokens` at first."""
+        return min(tokens + _SOON_TOKENS, self.max_length)
 
     def hop(self, part: RouteHop, history: History, *, is_fed_rounded: bool, packs: bool) -> Hop:
         """Return a hop that is not open yet."""
@@ -135,7 +135,7 @@ class Replacements:
             known = self._best_known(lead)
             if known is None or not lead.pace.is_worth(known.cost_s):
                 return None
-        request = self.request(rows, lead.history.length, may_stay=not must_go)
+        request = RouteRequest(rows, self.soon(lead.history.length), may_stay=not must_go)
         wait = Wait(self.config.max_wait_s, is_told=False)
         route = await servers.compare_routes(lead.span, needs, request, unwanted=unwanted, wait=wait)
         return self.hops(lead, route) if must_go or lead.pace.is_worth(route.cost_s) else None

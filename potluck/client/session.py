@@ -35,7 +35,7 @@ from potluck.client.recovery import Action, FaultCount, Verdict, judge
 from potluck.client.replacements import Replacements
 from potluck.client.report import RouteReport
 from potluck.client.ring import Ring
-from potluck.client.servers import Servers, Wait
+from potluck.client.servers import RouteRequest, Servers, Wait
 from potluck.client.understudy import Overtaken, Understudies
 from potluck.errors import SwarmError, UsageError
 from potluck.protocol.blocks import Span
@@ -157,7 +157,7 @@ class InferenceSession:
     async def _open(self, hidden: Tensor, prompts: Tensor | None) -> None:
         rows, tokens = hidden.shape[:2]
         beginning = fingerprints(hidden) if prompts is None and not self._config.exact else ()
-        request = self._others.request(rows, tokens, beginning=beginning)
+        request = RouteRequest(rows, self._others.soon(tokens), beginning)
         wait = Wait(self._config.max_wait_s)
         try:
             route = await self._servers.compare_routes(self._span, self._others.needs(rows), request, wait=wait)

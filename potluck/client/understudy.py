@@ -203,8 +203,10 @@ class Understudies:
             better = None
         if better is not None:
             _log.info("blocks %s: preparing another server", lead.span)
-            _abandon(each.hops)
-            each.hops, each.hurries = better, True
+            each.hurries = True
+            if [hop.peer_id for hop in better] != [hop.peer_id for hop in each.hops]:
+                _abandon(each.hops)
+                each.hops = better
         each.gave_up = lead.is_leaving and not each.hops
 
     async def _feed(self, lead: Hop, each: _Understudy) -> None:
