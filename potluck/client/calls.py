@@ -263,12 +263,11 @@ class StepStream:
             has_reader: another task waits for answers and will read why the server refused.
         """
         pieces = self._coding.encode_step(request)
-        sending = self._stream.send(*pieces)
         try:
-            if sum(map(len, pieces)) <= _SMALL_BYTES:
-                await sending
-            else:  # a frozen server does not read either
-                await self._calls.patiently(self._peer, sending)
+            if sum(map(len, pieces)) > _SMALL_BYTES:  # a frozen server does not read either
+                await self._calls.patiently(self._peer, self._stream.send(*pieces))
+            elif not self._stream.send_now(*pieces):
+                await self._stream.send(*pieces)
         except RemoteError as error:
             said = None if has_reader else await self._last_word()
             raise said or error from None

@@ -5,7 +5,7 @@ import random
 import pytest
 import torch
 
-from potluck.client.history import History
+from potluck.client.history import Cursor, History, Piece
 
 
 def tokens(batch: int, count: int, first: int) -> torch.Tensor:
@@ -46,6 +46,40 @@ def test_random_reorders_and_rollbacks_equal_doing_them_at_once() -> None:
             assert torch.equal(history.since(start), plain[:, start:])
 
 
+def test_a_cursor_says_what_a_server_has_whatever_changes_while_pieces_are_on_their_way() -> None:
+    """Random steps, rollbacks and reorders around a server that answers late."""
+    rng = random.Random(1)
+    before, cursor = History(), Cursor()
+    history = History(before=before)  # changes come from the boundary before
+    history.attach(cursor)
+    server, sent = torch.zeros(3, 0, 2), list[tuple[int, torch.Tensor, torch.Tensor | None]]()
+    for _ in range(2000):
+        match rng.random():
+            case chance if chance < 0.4:
+                chunk = torch.rand(3, rng.choice([1, 1, 5]), 2)
+                before.append(chunk)
+                history.append(chunk)
+            case chance if chance < 0.6 and cursor.sent < history.length:
+                start, end = cursor.sent, rng.randint(cursor.sent + 1, history.length)
+                sent.append((start, history.between(start, end), cursor.order))
+                cursor.order = None
+                cursor.flying.append(Piece(start, end, None, None, 0.0, None, end))
+            case chance if chance < 0.8 and cursor.flying:
+                start, hidden, order = sent.pop(0)
+                kept = server[:, :start] if order is None else server[order][:, :start]
+                server = torch.cat([kept, hidden], dim=1)
+                cursor.land()
+            case chance if chance < 0.9:
+                before.truncate(max(0, before.length - rng.choice([0, 1, 2, 5])))
+            case _ if not cursor.flying and history.length:  # a session whose rows change drops understudies
+                before.reorder(torch.tensor([rng.randrange(3) for _ in range(3)]))
+        assert history.length == before.length
+        assert cursor.position <= cursor.sent <= history.length
+        if cursor.position and not cursor.flying:
+            has = server if cursor.order is None else server[cursor.order]
+            assert torch.equal(has[:, : cursor.position], history.between(0, cursor.position))
+
+
 def test_many_small_chunks_are_merged() -> None:
     history = History()
     for position in range(1000):
@@ -62,8 +96,6 @@ def test_deep_prompts_are_cut_and_reordered_with_the_tokens() -> None:
     assert torch.equal(history.prompts, prompts[:, [1, 0]])
     history.truncate(3)
     assert history.prompts.shape[2] == 3
-    history.keep_prompts(1)
-    assert torch.equal(history.prompts, prompts[:1, [1, 0], :3])
     history.truncate(0)
     assert history.prompts is None
 

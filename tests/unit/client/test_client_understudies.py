@@ -13,9 +13,9 @@ from helpers.server_records import server_of
 from transformers import PreTrainedModel
 
 from potluck.client.config import ClientConfig
-from potluck.client.spares import choose_spare, replay_s
+from potluck.client.replacements import choose_idle, replay_s
 from potluck.protocol.blocks import PeerId, PersonId, Span
-from potluck.routing import RouteHop
+from potluck.routing import Pace, RouteHop
 
 LONG = 400  # tokens, whose replay takes more than a second at the speed that these servers announce
 ONE = {"max_new_tokens": 1, "do_sample": False}
@@ -29,16 +29,16 @@ def loaded_server(name: str = "a", *, free: int = 10_000, **load: float) -> Rout
 def test_a_spare_server_is_the_nearest_that_is_idle_and_has_room() -> None:
     near, far = loaded_server("near"), loaded_server("far")
     rtts_s = {PeerId("near"): 0.01, PeerId("far"): 0.05}
-    assert choose_spare([far, near], LONG, rtts_s) is near
+    assert choose_idle([far, near], LONG, rtts_s) is near
     for why in ({"free": LONG}, {"batch": 9}, {"queue_ms": 100.0}):
         unfit = loaded_server("near", **why)
-        assert choose_spare([unfit, far], LONG, rtts_s) is far
-        assert choose_spare([unfit], LONG, rtts_s) is None
+        assert choose_idle([unfit, far], LONG, rtts_s) is far
+        assert choose_idle([unfit], LONG, rtts_s) is None
 
 
 def test_a_session_whose_replay_is_quick_has_none() -> None:
     assert replay_s(loaded_server(), 100) == pytest.approx(0.3)
-    assert choose_spare([loaded_server()], 100, {}) is None
+    assert choose_idle([loaded_server()], 100, {}) is None
 
 
 def spare_of(there: World) -> BlockServer | None:
@@ -81,6 +81,22 @@ def test_a_spare_server_takes_over_with_what_it_has(local: PreTrainedModel) -> N
         assert torch.equal(
             got, local.generate(prompt(tokens=LONG), max_new_tokens=got.shape[1] - LONG, do_sample=False)
         )
+
+
+def test_a_comparison_that_finds_nothing_else_keeps_what_the_understudy_has(
+    local: PreTrainedModel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with world("0:4", "0:4") as there, there.model.session(max_length=500) as session:
+        text = decode_until_fed(there, session)
+        spare, (lost,) = spare_of(there), there.serving()
+        assert spare is not None
+        monkeypatch.setattr(Pace, "is_due", lambda pace, now: True)
+        text = there.model.generate(text, session=session, max_new_tokens=3, do_sample=False)
+        lost.on_step = kill
+        text = there.model.generate(text, session=session, max_new_tokens=3, do_sample=False)
+        assert there.serving() == [spare]
+        assert sum(step.opening is not None for step in spare.steps) == 1
+    assert torch.equal(text, local.generate(prompt(tokens=LONG), max_new_tokens=text.shape[1] - LONG, do_sample=False))
 
 
 def test_a_spare_server_takes_over_from_a_leaving_one_before_that_is_gone(local: PreTrainedModel) -> None:
