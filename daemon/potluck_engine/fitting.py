@@ -19,7 +19,7 @@ from potluck.blocks.arenas import KvShape
 from potluck.blocks.formats import block_nbytes
 from potluck.blocks.residency import Placement, Room, place
 from potluck.checkpoint import Checkpoint
-from potluck.checkpoint.families import decoder_class, decoder_of
+from potluck.checkpoint.families import decoder_class, decoder_of, longest_text
 from potluck.checkpoint.stored import packing_of
 from potluck.errors import UsageError
 from potluck.protocol.blocks import Span
@@ -234,8 +234,9 @@ def longest_session(model_config: Any) -> int | None:
 
     None: the model has no positions that could end, such as Mamba, and sessions end where memory does.
     """
-    positions = getattr(model_config.get_text_config(decoder=True), "max_position_embeddings", None)
-    return max(positions, _USUAL_LENGTH) if positions else None
+    config = model_config.get_text_config(decoder=True)
+    positions = getattr(config, "max_position_embeddings", None)
+    return longest_text(config) or (max(positions, _USUAL_LENGTH) if positions else None)
 
 
 def share_of_room(room: Room, rank: int, size: int, *, is_shared: bool) -> Room:

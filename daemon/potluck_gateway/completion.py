@@ -24,6 +24,7 @@ from transformers.generation.logits_process import (
 )
 from transformers.generation.streamers import BaseStreamer
 
+from potluck.checkpoint.families import longest_text
 from potluck.client import Session
 from potluck.client.drafts import MAX_DRAFT
 from potluck.errors import CheckpointError, UsageError
@@ -168,7 +169,8 @@ def _render(tokenizer: Any, messages: list[dict[str, Any]], tools: list[dict[str
 
 def max_positions(config: Any) -> int | None:
     """Return how many tokens prompt and answer may have together; None if the model does not say."""
-    most: int | None = getattr(config.get_text_config(decoder=True), "max_position_embeddings", None)
+    text = config.get_text_config(decoder=True)
+    most: int | None = longest_text(text) or getattr(text, "max_position_embeddings", None)
     return most
 
 

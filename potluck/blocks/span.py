@@ -36,6 +36,7 @@ from potluck.checkpoint.families import (
     decoder_class,
     decoder_of,
     layers_in_a_block,
+    longest_text,
     refuse_start,
     refuse_unsplittable,
     slice_config,
@@ -235,9 +236,14 @@ class BlockSpan:
 
         Shapes: hidden [batch, tokens, hidden_size] in `dtype`; prompts [blocks, batch or 1, prompt_tokens,
         hidden_size], added to the first tokens of each block's input; returns as hidden.
+
+        Raises RemoteError TOO_LONG beyond `longest_text`; sessions that share steps are bounded when they open.
         """
         if hidden.shape[1] == 0:
             return hidden
+        length, longest = hidden.shape[1] + (0 if cache is None else cache.length), longest_text(self.model_config)
+        if longest is not None and length > longest:
+            raise RemoteError(Code.TOO_LONG, f"{length} tokens are too many: texts of this model end at {longest}")
         if self.weights.stream is not None and torch.is_grad_enabled():
             with self.weights.stream.remembering():
                 return self.loop.run(hidden, cache, prompts)

@@ -152,7 +152,7 @@ def rebuild_buffers(model: Any, full_config: Any, device: str) -> None:
 
     A buffer built on meta holds arbitrary memory. So each is poisoned, computed by the family's own initialisation, and
     refused if the poison remains. Call it before tensors are loaded, while initialising a parameter on meta still has
-    no effect.
+    no effect. Frequencies that would change with the length of a text stay as they are.
     """
     for path, module in model.named_modules():
         names = [name for name, buffer in module.named_buffers(recurse=False) if buffer.is_meta]
@@ -169,6 +169,7 @@ def rebuild_buffers(model: Any, full_config: Any, device: str) -> None:
         for name in names:
             if name not in persistent and _is_poisoned(module._buffers[name]):
                 raise CheckpointError(f"{path}.{name} cannot be computed: models of this family are not supported")
+        _keep_frequencies(module)
 
 
 @contextmanager
@@ -214,6 +215,11 @@ def _take_from_fresh(module: nn.Module, names: list[str], config: Any, device: s
             continue
         for name in names:
             module._buffers[name] = fresh._buffers[name].to(device)
-        if hasattr(fresh, "original_inv_freq"):
-            module.original_inv_freq = fresh.original_inv_freq
         return
+
+
+def _keep_frequencies(module: Any) -> None:
+    """Let rotary frequencies change with no text's length; `longest_text` says how long texts may be."""
+    kinds = getattr(module, "rope_type", None)
+    if kinds is not None:
+        module.rope_type = dict.fromkeys(kinds, "default") if isinstance(kinds, dict) else "default"

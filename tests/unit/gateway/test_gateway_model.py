@@ -137,6 +137,9 @@ def test_a_prompt_longer_than_the_model_is_refused_before_anything_is_computed()
     check_length(torch.zeros(1, 3), config)
     with pytest.raises(UsageError, match="4 tokens, but this model can take 3 at most"):
         complete(SimpleNamespace(config=config), torch.zeros(1, 4), Options(1), lambda _: None)
+    config.rope_parameters = {"rope_type": "longrope", "original_max_position_embeddings": 3}
+    with pytest.raises(UsageError, match="this model can take 2 at most"):
+        check_length(torch.zeros(1, 3), config)
 
 
 def test_answers_are_made_at_once_and_a_wait_is_told_to_all_but_those_who_are_gone(
