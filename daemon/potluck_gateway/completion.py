@@ -103,11 +103,15 @@ class Text:
     """A tokenizer that decodes text step by step, although a letter may take several tokens."""
 
     def __init__(self, folder: str | Path) -> None:
-        """Load the tokenizer of a checkpoint. Raises CheckpointError if it has none."""
+        """Load the tokenizer of a checkpoint; `tokenizer.json` is enough. Raises CheckpointError if it has none."""
         try:
             self._tokenizer = transformers.AutoTokenizer.from_pretrained(folder, trust_remote_code=False)
-        except (OSError, ValueError, KeyError) as error:
-            raise CheckpointError(f"{folder} has no usable tokenizer", hint="copy the tokenizer files too") from error
+        except (OSError, ValueError, KeyError, ImportError) as error:
+            file = Path(folder) / "tokenizer.json"  # of a checkpoint whose own class of tokenizers is never run
+            if not file.is_file():
+                text, hint = f"{folder} has no usable tokenizer", "copy the tokenizer files too"
+                raise CheckpointError(text, hint=hint) from error
+            self._tokenizer = transformers.PreTrainedTokenizerFast.from_pretrained(folder)
         self._render = BoundedRenderer(partial(_render, self._tokenizer))
 
     @property

@@ -169,6 +169,7 @@ def _use_no_cache(inner: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any
 def _names_of_ends(checkpoint: Checkpoint, model: Any, stack_name: str) -> dict[str, str]:
     """Map checkpoint names of the ends to names without the wrapper that models for images or sound have."""
     wanted = model.state_dict()
+    modules = {name.rpartition(".")[0] for name in wanted}
     mapping = get_model_conversion_mapping(model)
     renamings = [entry for entry in mapping if isinstance(entry, WeightRenaming)]
     of_a_block = re.compile(rf"(?:^|\.){re.escape(stack_name)}\.\d+\.")
@@ -179,7 +180,7 @@ def _names_of_ends(checkpoint: Checkpoint, model: Any, stack_name: str) -> dict[
         plain = _WRAPPER.sub(r"\1", name)
         whole = f"{plain.rpartition('.')[0]}.weight" if is_packed_weight(plain) else plain
         renamed, _ = rename_source_key(whole, renamings, [], model.base_model_prefix, wanted)
-        if renamed in wanted:
+        if renamed in wanted or renamed.rpartition(".")[0] in modules:  # the filler judges those it does not know
             names[name] = plain
     return names
 

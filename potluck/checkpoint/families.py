@@ -38,6 +38,12 @@ _NOT_IN_LAYERS = {
 }
 """A number in the configuration of some checkpoints of a family -> why those cannot be split."""
 
+SAME_LAYERS = {"kimi_k2": "deepseek_v3", "mimo": "qwen2"}
+"""A model_type that Transformers does not know -> the family whose layers and names its checkpoints have.
+
+Sources: the configurations beside Kimi-K2-Instruct and MiMo-7B-RL, which say so by their classes.
+"""
+
 NEEDS_A_MASK = frozenset({"mpt"})
 """Families whose loop computes with the mask itself, even if no layer uses it."""
 

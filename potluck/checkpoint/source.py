@@ -15,7 +15,7 @@ from typing import Any, Protocol
 
 import torch
 
-from potluck.checkpoint.families import layers_in_a_block
+from potluck.checkpoint.families import SAME_LAYERS, layers_in_a_block
 from potluck.checkpoint.hub import HubFiles, local_folder
 from potluck.checkpoint.shards import Shard
 from potluck.errors import CheckpointError
@@ -192,7 +192,8 @@ def _read_config(folder: Path) -> Any:
     model_type = raw.get("model_type")
     if not isinstance(model_type, str):
         raise CheckpointError(f"{path} has no model_type", hint="give a checkpoint with a transformers configuration")
-    if model_type not in CONFIG_MAPPING:
+    family = SAME_LAYERS.get(model_type, model_type)
+    if family not in CONFIG_MAPPING:
         if "auto_map" in raw:
             raise CheckpointError(
                 f"the family {model_type} needs code from the checkpoint, which is never run",
@@ -202,7 +203,10 @@ def _read_config(folder: Path) -> Any:
             f"the family {model_type} is unknown to the installed transformers", hint="try a newer transformers"
         )
     try:
-        config = AutoConfig.from_pretrained(folder, trust_remote_code=False, local_files_only=True)
+        if family == model_type:
+            config = AutoConfig.from_pretrained(folder, trust_remote_code=False, local_files_only=True)
+        else:
+            config = CONFIG_MAPPING[family].from_dict({**raw, "model_type": family})
         _check_sizes(config.get_text_config(decoder=True))
     except Exception as error:  # configuration classes raise exceptions of many kinds
         raise CheckpointError(f"{path} is not a valid configuration: {(str(error) or 'no').splitlines()[0]}") from error

@@ -63,8 +63,8 @@ def test_a_span_cannot_start_at_a_block_that_uses_anothers_choice() -> None:
 def test_texts_end_where_positions_would_depend_on_their_length() -> None:
     families = ("llama_longrope", "llama_dynamic", "llama", "gemma3", "bloom", "gpt2", "gpt_oss", "qwen3_next")
     assert [longest_text(FAMILIES[family]()) for family in families] == [32, 32, *[None] * 6]
-    parts = {"full_attention": {"rope_type": "longrope", "original_max_position_embeddings": 7}, "sliding_attention": {}}
-    assert longest_text(SimpleNamespace(rope_parameters=parts)) == 7
+    by_layer = {"full_attention": {"rope_type": "longrope", "original_max_position_embeddings": 7}, "other": {}}
+    assert longest_text(SimpleNamespace(rope_parameters=by_layer)) == 7
 
 
 def test_experts_are_known_whatever_a_family_calls_their_number() -> None:
