@@ -19,7 +19,7 @@ from potluck.blocks.arenas import KvShape
 from potluck.blocks.formats import block_nbytes
 from potluck.blocks.residency import Placement, Room, place
 from potluck.checkpoint import Checkpoint
-from potluck.checkpoint.families import decoder_class, decoder_of, longest_text
+from potluck.checkpoint.families import longest_text
 from potluck.checkpoint.stored import packing_of
 from potluck.errors import UsageError
 from potluck.protocol.blocks import Span
@@ -143,9 +143,7 @@ def can_grow(checkpoint: Checkpoint, spec: LaunchSpec, window: int) -> bool:
 
 def block_stack(checkpoint: Checkpoint) -> str:
     """Return the name that the model's decoder has for its layers."""
-    with torch.device("meta"):
-        model = decoder_class(checkpoint.text_config)._from_config(checkpoint.text_config)
-    return decoder_of(model, checkpoint.num_blocks)[1]
+    return checkpoint.empty_blocks()[1]
 
 
 def weight_room(checkpoint: Checkpoint, span: Span, spec: LaunchSpec, *, folder: Path) -> Room:
@@ -262,16 +260,8 @@ def _free_disk_bytes(folder: Path) -> int:
 
 def _block_sizes(checkpoint: Checkpoint, dtype: str, quantization: str) -> list[int]:
     packing = packing_of(checkpoint.config)
-    return [block_nbytes(layer, quantization, packing) for layer in _empty_blocks(checkpoint, dtype)]
-
-
-def _empty_blocks(checkpoint: Checkpoint, dtype: str) -> list[torch.nn.Module]:
-    """Return the model's blocks without values, from the architecture alone; nothing is read or downloaded."""
-    kind = getattr(torch, dtype)
-    with torch.device("meta"):
-        model = decoder_class(checkpoint.text_config)._from_config(checkpoint.text_config, dtype=kind)
-    decoder, name = decoder_of(model, checkpoint.num_blocks)
-    return list(getattr(decoder, name))
+    blocks, _ = checkpoint.empty_blocks(getattr(torch, dtype))
+    return [block_nbytes(block, quantization, packing) for block in blocks]
 
 
 def _cache_bytes(checkpoint: Checkpoint, dtype: str, cache_quantization: str) -> int:

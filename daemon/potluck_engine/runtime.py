@@ -20,7 +20,6 @@ from potluck_control.launch_spec import LaunchSpec
 
 from potluck.blocks import BlockSpan
 from potluck.checkpoint import Checkpoint
-from potluck.checkpoint.parameters import block_parameters
 from potluck.errors import PotluckError, UsageError
 from potluck.membership.records import Report
 from potluck.open_swarms import adapter_for
@@ -105,7 +104,7 @@ class EngineRuntime:
             state = before.resumed(spec.swarm, self._threads)
         else:
             state = await self._new_state(blocks, max_blocks)
-            parameters = await asyncio.to_thread(block_parameters, checkpoint)
+            parameters = await asyncio.to_thread(checkpoint.block_parameters)
             self._tabs.begin(self._node.host, spec.swarm, parameters)
         await compute.perform(state.stage)
         handlers = await self._handlers_of(state)

@@ -523,7 +523,7 @@ class Engine:
 
     async def _fetch_ends(self, checkpoint: Checkpoint) -> None:
         """Get the files that only clients need, so that this computer's chat finds them, if members have the model."""
-        if checkpoint.pinned is None:
+        if not checkpoint.is_pinned:
             return
         try:
             files = await in_thread(lambda: BlockFiles.of(checkpoint, block_stack(checkpoint)).beside())

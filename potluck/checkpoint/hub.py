@@ -21,7 +21,7 @@ from huggingface_hub.errors import (
     RepositoryNotFoundError,
     RevisionNotFoundError,
 )
-from huggingface_hub.file_download import http_get
+from huggingface_hub.file_download import _create_symlink, http_get
 from huggingface_hub.utils._fixes import WeakFileLock
 from huggingface_hub.utils._headers import build_hf_headers
 from huggingface_hub.utils.tqdm import tqdm
@@ -86,10 +86,6 @@ class HubFiles:
         files = {entry.name for entry in path.parent.iterdir()}
         return cls(name, path.parent.name, path.parent, files, None, progress=False)
 
-    def small_files(self) -> set[str]:
-        """Return the names of configuration, tokenizer and index files."""
-        return {file for file in self.files if file.endswith(SMALL)}
-
     def download(self, file: str) -> Path:
         """Return a file in the cache, downloading it if necessary; shards continue where an attempt stopped."""
         if file.endswith(SMALL):
@@ -130,7 +126,7 @@ class HubFiles:
                             tqdm_class=_CountingBar if self.progress else _SilentBar,
                         )
                 partial.replace(blob)
-            link_or_copy(blob, pointer)
+            _create_symlink(str(blob), str(pointer), new_blob=True)
 
 
 class HubUnreachableError(CheckpointError):
@@ -155,18 +151,6 @@ def download_file(
             tqdm_class=tqdm if progress else _SilentBar,
         )
     return Path(path)
-
-
-def link_or_copy(blob: Path, pointer: Path) -> None:
-    """Make a blob available under its file name: by a relative link, or by moving it where links are impossible
-    (Windows).
-    """
-    try:
-        pointer.symlink_to(os.path.relpath(blob, pointer.parent))
-    except FileExistsError:
-        return
-    except OSError:
-        blob.replace(pointer)
 
 
 @contextmanager

@@ -7,6 +7,7 @@ was computed over is what computes.
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 import math
@@ -83,15 +84,7 @@ class Shard:
         """Return tensors in memory of their own. Raises CheckpointError."""
         found = ReadTensors()
         for name in names:
-            entry = self._entries.get(name)
-            if entry is None:
-                raise CheckpointError(
-                    f"{self.path.name} lacks a tensor that the index lists: {name}",
-                    hint="download the checkpoint again",
-                )
-            dtype = _TYPES.get(entry.dtype)
-            if dtype is None:
-                raise CheckpointError(f"{name} is stored as {entry.dtype}, which this version of torch does not know")
+            entry, dtype = self._find(name)
             memory = host_memory(entry.end - entry.start, shift=entry.start if entry.start % dtype.itemsize == 0 else 0)
             for _ in self.chunks(entry.start, memory):
                 pass
@@ -205,10 +198,6 @@ class FilePart:
         pieces = (whole[first : first + CHUNK_BYTES] for first in range(0, len(whole), CHUNK_BYTES))
         return cls(shard, start, len(whole), tensor.data_ptr() % ALIGNMENT, tuple(map(_sums, pieces)))
 
-    @property
-    def num_chunks(self) -> int:
-        return len(self._sums)
-
     def read_into(self, memory: Tensor) -> None:
         """Fill `memory`, bytes on the CPU. Raises CheckpointError if the file does not have the same bytes any more."""
         for chunk, sums in zip(self.shard.chunks(self.start, memory), self._sums, strict=True):
@@ -217,15 +206,10 @@ class FilePart:
 
     def check(self) -> None:
         """Read everything, a chunk at a time. Raises CheckpointError as `read_into`."""
-        for number in range(self.num_chunks):
-            self.check_chunk(number)
-
-    def check_chunk(self, number: int) -> None:
-        """Read one chunk into memory of its own. Raises CheckpointError as `read_into`."""
-        first = number * CHUNK_BYTES
-        memory = torch.empty(min(CHUNK_BYTES, self.num_bytes - first), dtype=torch.uint8)
-        for chunk in self.shard.chunks(self.start + first, memory):
-            if _sums(chunk) != self._sums[number]:
+        for number, sums in enumerate(self._sums):
+            first = number * CHUNK_BYTES
+            memory = torch.empty(min(CHUNK_BYTES, self.num_bytes - first), dtype=torch.uint8)
+            if any(_sums(chunk) != sums for chunk in self.shard.chunks(self.start + first, memory)):
                 raise self._changed()
 
     def evict(self) -> None:
@@ -269,6 +253,47 @@ class ReadTensors(dict[str, Tensor]):
         return None
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class BlockOrigin:
+    """The files of one block, by the names of its tensors, and what they were when it was loaded."""
+
+    digest: str
+    files: Mapping[str, Path]
+    identities: Mapping[Path, FileIdentity | None]
+
+    @classmethod
+    def of(cls, digest: str, read: ReadTensors) -> BlockOrigin:
+        shards = read.shards
+        return cls(
+            digest,
+            {name: shard.path for name, shard in shards.items()},
+            {shard.path: shard.opened_as for shard in shards.values()},
+        )
+
+    def identities_now(self) -> dict[Path, FileIdentity | None]:
+        """Return what is under the names of the files now; None: nothing that can be read."""
+        return {path: _identity_of(path) for path in self.identities}
+
+    def verify(self) -> Iterator[None]:
+        """Read the block from its files again, a piece at a time, and compare the digest.
+
+        Raises:
+            CheckpointError: the files are missing, damaged, or hold something else.
+        """
+        shards = {path: Shard(path) for path in self.identities}
+        whole = hashlib.sha256()
+        for name in sorted(self.files):
+            for piece in shards[self.files[name]].digested(name):
+                whole.update(piece)
+                yield
+        if whole.hexdigest()[:DIGEST_HEX_DIGITS] != self.digest:
+            raise CheckpointError(f"{self.file_names} changed on disk", hint="put the right file back")
+
+    @property
+    def file_names(self) -> str:
+        return ", ".join(sorted(path.name for path in self.identities))
+
+
 def quick_digest(tensors: Mapping[str, Tensor]) -> str:
     """Return 16 hex digits over the sums of all tensors; it finds changes as `FilePart` does, and proves nothing."""
     whole = hashlib.sha256()
@@ -290,6 +315,12 @@ def host_memory(num_bytes: int, *, shift: int = 0) -> Tensor:
     memory = mmap.mmap(-1, shift + num_bytes, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
     memory.madvise(mmap.MADV_HUGEPAGE)
     return torch.frombuffer(memory, dtype=torch.uint8)[shift:]
+
+
+def _identity_of(path: Path) -> FileIdentity | None:
+    with contextlib.suppress(OSError):
+        return FileIdentity.of(os.stat(path))
+    return None
 
 
 def _entry(raw: Any, data_start: int) -> _Entry:

@@ -22,7 +22,6 @@ from transformers.generation.candidate_generator import AssistedCandidateGenerat
 from potluck.blocks.cache import rolls_back
 from potluck.checkpoint import Checkpoint, load_ends, open_checkpoint
 from potluck.checkpoint.families import cache_name, can_audit, has_experts
-from potluck.checkpoint.parameters import block_parameters
 from potluck.checkpoint.remote_layers import RemoteLayers
 from potluck.client.cache import RemoteCache
 from potluck.client.config import ClientConfig
@@ -131,7 +130,7 @@ class _AutoDistributedModel:
         client = SwarmClient(
             membership,
             demanding,
-            block_parameters=block_parameters(checkpoint),
+            block_parameters=checkpoint.block_parameters(),
             has_experts=has_experts(checkpoint.text_config),
         )
         client.start()
