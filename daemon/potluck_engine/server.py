@@ -526,7 +526,7 @@ class Engine:
         if not checkpoint.is_pinned:
             return
         try:
-            files = await in_thread(lambda: BlockFiles.of(checkpoint, block_stack(checkpoint)).beside())
+            files = await in_thread(lambda: BlockFiles.of(checkpoint, block_stack(checkpoint)).beside)
             await in_thread(lambda: checkpoint.fetch(files))
         except PotluckError as error:
             log.info("the files for clients are not here yet: %s", error.message)

@@ -290,7 +290,7 @@ def load_span(
     decoder, layers, stack_name, model_config = build_empty(checkpoint, span, dtype)
     if ranks is not None:
         shard_layers(decoder, stack_name, ranks)
-    rebuild_buffers(decoder, checkpoint.text_config, device)
+    rebuild_buffers(decoder, device)
     names = names_by_block(checkpoint, stack_name, span)
     checkpoint.fetch({checkpoint.weight_map[name] for block in names for name in block})
     filler = Filler(decoder, dtype, "cpu", stored)

@@ -167,7 +167,7 @@ class Filler:
         self._model.eval()
 
 
-def rebuild_buffers(model: Any, full_config: Any, device: str) -> None:
+def rebuild_buffers(model: Any, device: str) -> None:
     """Compute every buffer that is on meta, because checkpoints lack some, such as rotary frequencies.
 
     A buffer built on meta holds arbitrary memory. So each is poisoned, computed by the family's own initialisation, and
@@ -178,16 +178,16 @@ def rebuild_buffers(model: Any, full_config: Any, device: str) -> None:
         names = [name for name, buffer in module.named_buffers(recurse=False) if buffer.is_meta]
         if not names:
             continue
-        persistent = {name for name in names if name not in module._non_persistent_buffers_set}
         for name in names:
             module._buffers[name] = _poisoned(module._buffers[name], device)
+        computed, around = module._non_persistent_buffers_set.intersection(names), path
         with torch.no_grad():
             model._init_weights(module)
-        if any(_is_poisoned(module._buffers[name]) for name in names if name not in persistent):
-            _take_from_fresh(module, names, full_config, device)
-            _compute_around(model, path, [module._buffers[name] for name in names if name not in persistent])
-        for name in names:
-            if name not in persistent and _is_poisoned(module._buffers[name]):
+            while around and any(_is_poisoned(module._buffers[name]) for name in computed):
+                around = around.rpartition(".")[0]  # some families compute a part's buffers in the module around it
+                model._init_weights(model.get_submodule(around))
+        for name in computed:
+            if _is_poisoned(module._buffers[name]):
                 raise CheckpointError(f"{path}.{name} cannot be computed: models of this family are not supported")
         _keep_frequencies(module)
 
@@ -215,27 +215,6 @@ def _is_poisoned(buffer: Tensor) -> bool:
     if buffer.is_floating_point():
         return bool(torch.isnan(buffer).any())
     return buffer.dtype in (torch.int32, torch.int64) and bool((buffer == _POISON_INT).any())
-
-
-def _compute_around(model: Any, path: str, buffers: list[Tensor]) -> None:
-    """Let the modules around `path` compute the buffers that it cannot compute itself, the nearest first."""
-    with torch.no_grad():
-        while path and any(map(_is_poisoned, buffers)):
-            path = path.rpartition(".")[0]
-            model._init_weights(model.get_submodule(path))
-
-
-def _take_from_fresh(module: nn.Module, names: list[str], config: Any, device: str) -> None:
-    """Take buffers from a second module, built on a real device, where `_init_weights` does not compute them."""
-    kind: Any = type(module)
-    for arguments in ({"config": config, "device": device}, {"config": config}):
-        try:
-            fresh = kind(**arguments)
-        except TypeError:
-            continue
-        for name in names:
-            module._buffers[name] = fresh._buffers[name].to(device)
-        return
 
 
 def _keep_frequencies(module: Any) -> None:

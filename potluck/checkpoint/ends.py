@@ -73,7 +73,7 @@ def load_ends(
     dtype = dtype or checkpoint.dtype
     stored = stored_format(checkpoint.config)
     model, inner, stack_name = _build_empty(checkpoint, dtype, num_labels)
-    rebuild_buffers(model, checkpoint.text_config, device)
+    rebuild_buffers(model, device)
     names = _names_of_ends(checkpoint, model, stack_name)
     head = [] if num_labels is None else _head_of(model)
     if num_labels is not None and checkpoint.text_config.num_labels != num_labels:

@@ -34,20 +34,8 @@ _MAX_HEADER_BYTES = 100_000_000  # as in safetensors itself
 _SUMMED_WORDS = 8192  # 64 KiB: one sum for that much is 0.01 % of the weights
 _HUGE_PAGE_BYTES = 2 << 20
 
-
-@dataclass(frozen=True, slots=True)
-class FileIdentity:
-    """What changes when somebody writes to a file. That it stays the same is a sign, not a proof."""
-
-    device: int
-    inode: int
-    size: int
-    mtime_ns: int
-    ctime_ns: int
-
-    @classmethod
-    def of(cls, stat: os.stat_result) -> FileIdentity:
-        return cls(stat.st_dev, stat.st_ino, stat.st_size, stat.st_mtime_ns, stat.st_ctime_ns)
+FileIdentity = tuple[int, ...]
+"""What changes when somebody writes to a file. That it stays the same is a sign, not a proof."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,9 +59,9 @@ class Shard:
         """Open a file and read its header. Raises CheckpointError if it is missing, cut short or something else."""
         self.path = path
         with file_errors(path):
-            self._handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
-            weakref.finalize(self, os.close, self._handle)
-            self.opened_as = FileIdentity.of(os.fstat(self._handle))
+            self.handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+            weakref.finalize(self, os.close, self.handle)
+            self.opened_as = _identity(os.fstat(self.handle))
             self._entries = self._header()
 
     @property
@@ -119,16 +107,11 @@ class Shard:
                 chunk = whole[first : first + CHUNK_BYTES]
                 done = 0
                 while done < len(chunk):
-                    count = os.preadv(self._handle, [chunk[done:]], start + first + done)
+                    count = os.preadv(self.handle, [chunk[done:]], start + first + done)
                     if not count:
                         raise self._damaged()
                     done += count
                 yield chunk
-
-    def evict(self, start: int, num_bytes: int) -> None:
-        """Remove a range from the system's cache of files, where the system can do that."""
-        if hasattr(os, "posix_fadvise"):
-            os.posix_fadvise(self._handle, start, num_bytes, os.POSIX_FADV_DONTNEED)
 
     def _find(self, name: str) -> tuple[_Entry, torch.dtype]:
         entry = self._entries.get(name)
@@ -142,13 +125,13 @@ class Shard:
         return entry, dtype
 
     def _header(self) -> dict[str, _Entry]:
-        size = os.fstat(self._handle).st_size
-        length = int.from_bytes(os.pread(self._handle, 8, 0), "little")
+        size = os.fstat(self.handle).st_size
+        length = int.from_bytes(os.pread(self.handle, 8, 0), "little")
         if size < 8 or size < 8 + length <= 8 + _MAX_HEADER_BYTES:
             raise self._damaged()
         if length > _MAX_HEADER_BYTES:
             raise self._invalid("its header is too large")
-        text = os.pread(self._handle, length, 8)
+        text = os.pread(self.handle, length, 8)
         try:
             header = json.loads(text)
             entries = {name: _entry(raw, 8 + length) for name, raw in header.items() if name != "__metadata__"}
@@ -213,8 +196,9 @@ class FilePart:
                 raise self._changed()
 
     def evict(self) -> None:
-        """Remove the bytes from the system's cache of files."""
-        self.shard.evict(self.start, self.num_bytes)
+        """Remove the bytes from the system's cache of files, where the system can do that."""
+        if hasattr(os, "posix_fadvise"):
+            os.posix_fadvise(self.shard.handle, self.start, self.num_bytes, os.POSIX_FADV_DONTNEED)
 
     def _changed(self) -> CheckpointError:
         path = self.shard.path
@@ -272,7 +256,7 @@ class BlockOrigin:
 
     def identities_now(self) -> dict[Path, FileIdentity | None]:
         """Return what is under the names of the files now; None: nothing that can be read."""
-        return {path: _identity_of(path) for path in self.identities}
+        return {path: _identity_now(path) for path in self.identities}
 
     def verify(self) -> Iterator[None]:
         """Read the block from its files again, a piece at a time, and compare the digest.
@@ -317,9 +301,13 @@ def host_memory(num_bytes: int, *, shift: int = 0) -> Tensor:
     return torch.frombuffer(memory, dtype=torch.uint8)[shift:]
 
 
-def _identity_of(path: Path) -> FileIdentity | None:
+def _identity(stat: os.stat_result) -> FileIdentity:
+    return stat.st_dev, stat.st_ino, stat.st_size, stat.st_mtime_ns, stat.st_ctime_ns
+
+
+def _identity_now(path: Path) -> FileIdentity | None:
     with contextlib.suppress(OSError):
-        return FileIdentity.of(os.stat(path))
+        return _identity(path.stat())
     return None
 
 
