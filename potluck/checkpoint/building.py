@@ -180,7 +180,7 @@ def rebuild_buffers(model: Any, device: str) -> None:
             continue
         for name in names:
             module._buffers[name] = _poisoned(module._buffers[name], device)
-        computed, around = module._non_persistent_buffers_set.intersection(names), path
+        computed, around = sorted(module._non_persistent_buffers_set.intersection(names)), path
         with torch.no_grad():
             model._init_weights(module)
             while around and any(_is_poisoned(module._buffers[name]) for name in computed):

@@ -96,7 +96,11 @@ def load_ends(
     if not takes_use_cache(inner.config):
         inner.register_forward_pre_hook(_use_no_cache, with_kwargs=True)
     if num_labels is None:
-        model.generation_config = _generation_config(checkpoint, model)
+        if checkpoint.path_of("generation_config.json").is_file():
+            model.generation_config = GenerationConfig.from_pretrained(checkpoint.folder, local_files_only=True)
+        model.generation_config.use_cache = (
+            True  # servers of blocks always keep a cache, whatever the checkpoint prefers
+        )
     return model
 
 
@@ -186,12 +190,3 @@ def _names_of_ends(checkpoint: Checkpoint, model: Any, stack_name: str) -> dict[
 
 
 _WRAPPER = re.compile(r"(^|\.)(?:language_model|text_model)\.")
-
-
-def _generation_config(checkpoint: Checkpoint, model: Any) -> GenerationConfig:
-    if checkpoint.path_of("generation_config.json").is_file():
-        config = GenerationConfig.from_pretrained(checkpoint.folder, local_files_only=True)
-    else:
-        config = GenerationConfig.from_model_config(model.config)
-    config.use_cache = True  # servers of blocks always keep a cache, whatever the checkpoint prefers
-    return config

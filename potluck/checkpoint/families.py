@@ -21,7 +21,6 @@ _STREAMS = "its layers exchange several hidden states for each token"
 _SHARED_BLOCK = "one block's weights are shared between many layers"
 NOT_SPLITTABLE = {
     "deepseek_v4": _STREAMS,
-    "gemma3n": _SHARED_KV,
     "gemma3n_text": _SHARED_KV,
     "gemma4_assistant": _SHARED_KV,
     "gemma4_unified_assistant": _SHARED_KV,

@@ -178,9 +178,7 @@ def _explained(error: Exception, name: str, file: str) -> CheckpointError | None
             hint = f"check the spelling; for a private model {log_in}"
         case HFValidationError():
             message, hint = f"{name!r} is neither a folder nor a hub name", "a hub name looks like owner/model"
-        case LocalEntryNotFoundError():
-            return _offline(name)
-        case EntryNotFoundError():
+        case EntryNotFoundError() if not isinstance(error, LocalEntryNotFoundError):
             message, hint = f"{name} has no file {file} on the hub", "try another revision"
         case HfHubHTTPError(response=response):
             status = response.status_code if response is not None else None
@@ -191,7 +189,12 @@ def _explained(error: Exception, name: str, file: str) -> CheckpointError | None
             return disk_full(Path(constants.HF_HUB_CACHE) / file)
         case _:
             is_network = type(error).__module__.split(".")[0] in ("httpx", "httpx2", "httpcore", "httpcore2")
-            return _offline(name) if is_network or isinstance(error, OSError) else None
+            if not is_network and not isinstance(error, OSError):
+                return None
+            return HubUnreachableError(
+                f"cannot reach the hub to fetch {name}, and it is not in the cache",
+                hint="check the network connection, or give a local folder",
+            )
     return CheckpointError(message, hint=hint)
 
 
@@ -207,13 +210,6 @@ def local_folder(model: str) -> Path | None:
     if is_path or model.count("/") > 1:
         raise CheckpointError(f"there is no folder {model}", hint="give a folder with a config.json, or a hub name")
     return None
-
-
-def _offline(name: str) -> HubUnreachableError:
-    return HubUnreachableError(
-        f"cannot reach the hub to fetch {name}, and it is not in the cache",
-        hint="check the network connection, or give a local folder",
-    )
 
 
 def _endpoint() -> str:

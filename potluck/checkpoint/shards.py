@@ -83,9 +83,7 @@ class Shard:
         """Yield what `digest_tensors` digests of a tensor, piece by piece. Raises CheckpointError."""
         entry, dtype = self._find(name)
         yield digest_header(name, dtype, entry.shape)
-        for start in range(entry.start, entry.end, CHUNK_BYTES):
-            memory = torch.empty(min(CHUNK_BYTES, entry.end - start), dtype=torch.uint8)
-            yield from self.chunks(start, memory)
+        yield from self.pieces(entry.start, entry.end)
 
     def part(self, name: str, tensor: Tensor) -> FilePart:
         """Return where `tensor` is stored in this file, checked. Raises CheckpointError if it isn't."""
@@ -113,6 +111,11 @@ class Shard:
                     done += count
                 yield chunk
 
+    def pieces(self, start: int, end: int) -> Iterator[memoryview]:
+        """Yield the bytes [start, end), each piece in memory of its own. Raises CheckpointError."""
+        for first in range(start, end, CHUNK_BYTES):
+            yield from self.chunks(first, torch.empty(min(CHUNK_BYTES, end - first), dtype=torch.uint8))
+
     def _find(self, name: str) -> tuple[_Entry, torch.dtype]:
         entry = self._entries.get(name)
         if entry is None:
@@ -130,32 +133,24 @@ class Shard:
         if size < 8 or size < 8 + length <= 8 + _MAX_HEADER_BYTES:
             raise self._damaged()
         if length > _MAX_HEADER_BYTES:
-            raise self._invalid("its header is too large")
+            raise self._damaged("not a valid safetensors file: its header is too large")
         text = os.pread(self.handle, length, 8)
         try:
             header = json.loads(text)
             entries = {name: _entry(raw, 8 + length) for name, raw in header.items() if name != "__metadata__"}
         except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
-            raise self._invalid("its header is not one of safetensors") from error
+            raise self._damaged("not a valid safetensors file: its header is not one of safetensors") from error
         at = 8 + length
         for entry in sorted(entries.values(), key=lambda entry: (entry.start, entry.end)):
             if entry.start != at:
-                raise self._invalid("its tensors overlap, or leave gaps")
+                raise self._damaged("not a valid safetensors file: its tensors overlap, or leave gaps")
             at = entry.end
         if at != size:
             raise self._damaged()
         return entries
 
-    def _damaged(self) -> CheckpointError:
-        return CheckpointError(
-            f"{self.path.name} is cut short or damaged", hint=f"delete {self.path} and download it again"
-        )
-
-    def _invalid(self, why: str) -> CheckpointError:
-        return CheckpointError(
-            f"{self.path.name} is not a valid safetensors file: {why}",
-            hint=f"delete {self.path} and download it again",
-        )
+    def _damaged(self, problem: str = "cut short or damaged") -> CheckpointError:
+        return CheckpointError(f"{self.path.name} is {problem}", hint=f"delete {self.path} and download it again")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -183,26 +178,24 @@ class FilePart:
 
     def read_into(self, memory: Tensor) -> None:
         """Fill `memory`, bytes on the CPU. Raises CheckpointError if the file does not have the same bytes any more."""
-        for chunk, sums in zip(self.shard.chunks(self.start, memory), self._sums, strict=True):
-            if _sums(chunk) != sums:
-                raise self._changed()
+        self._compare(self.shard.chunks(self.start, memory))
 
     def check(self) -> None:
         """Read everything, a chunk at a time. Raises CheckpointError as `read_into`."""
-        for number, sums in enumerate(self._sums):
-            first = number * CHUNK_BYTES
-            memory = torch.empty(min(CHUNK_BYTES, self.num_bytes - first), dtype=torch.uint8)
-            if any(_sums(chunk) != sums for chunk in self.shard.chunks(self.start + first, memory)):
-                raise self._changed()
+        self._compare(self.shard.pieces(self.start, self.start + self.num_bytes))
 
     def evict(self) -> None:
         """Remove the bytes from the system's cache of files, where the system can do that."""
         if hasattr(os, "posix_fadvise"):
             os.posix_fadvise(self.shard.handle, self.start, self.num_bytes, os.POSIX_FADV_DONTNEED)
 
-    def _changed(self) -> CheckpointError:
+    def _compare(self, chunks: Iterator[memoryview]) -> None:
         path = self.shard.path
-        return CheckpointError(f"{path.name} changed while it was in use", hint=f"put the right file back: {path}")
+        for chunk, sums in zip(chunks, self._sums, strict=True):
+            if _sums(chunk) != sums:
+                raise CheckpointError(
+                    f"{path.name} changed while it was in use", hint=f"put the right file back: {path}"
+                )
 
 
 class ReadTensors(dict[str, Tensor]):
