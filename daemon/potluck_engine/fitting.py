@@ -18,7 +18,7 @@ from potluck.blocks.arenas import KvShape
 from potluck.blocks.formats import block_nbytes
 from potluck.blocks.residency import Placement, Room, place
 from potluck.checkpoint import Checkpoint
-from potluck.checkpoint.families import decoder_class, decoder_of
+from potluck.checkpoint.families import longest_text
 from potluck.checkpoint.stored import packing_of
 from potluck.errors import UsageError
 from potluck.protocol.blocks import Span
@@ -134,7 +134,7 @@ def can_grow(checkpoint: Checkpoint, spec: LaunchSpec, window: int) -> bool:
 
 def block_stack(checkpoint: Checkpoint) -> str:
     """Return the name that the model's decoder has for its layers."""
-    return _empty_decoder(checkpoint)[1]
+    return checkpoint.empty_blocks()[1]
 
 
 def weight_room(checkpoint: Checkpoint, span: Span, spec: LaunchSpec, *, folder: Path) -> Room:
@@ -222,8 +222,9 @@ def longest_session(model_config: Any) -> int | None:
 
     None: the model has no positions that could end, such as Mamba, and sessions end where memory does.
     """
-    positions = getattr(model_config.get_text_config(decoder=True), "max_position_embeddings", None)
-    return max(positions, _USUAL_LENGTH) if positions else None
+    config = model_config.get_text_config(decoder=True)
+    positions = getattr(config, "max_position_embeddings", None)
+    return longest_text(config) or (max(positions, _USUAL_LENGTH) if positions else None)
 
 
 def share_of_room(room: Room, rank: int, size: int, *, is_shared: bool) -> Room:
@@ -247,15 +248,8 @@ def _free_disk_bytes(folder: Path) -> int:
 
 def _block_sizes(checkpoint: Checkpoint, dtype: str, quantization: str) -> list[int]:
     packing = packing_of(checkpoint.config)
-    decoder, name = _empty_decoder(checkpoint, dtype=getattr(torch, dtype))
-    return [block_nbytes(layer, quantization, packing) for layer in getattr(decoder, name)]
-
-
-def _empty_decoder(checkpoint: Checkpoint, **options: Any) -> tuple[Any, str]:
-    """Return the model's decoder without values, and the name of its layers; nothing is read or downloaded."""
-    with torch.device("meta"):
-        model = decoder_class(checkpoint.text_config)._from_config(checkpoint.text_config, **options)
-    return decoder_of(model, checkpoint.num_blocks)
+    blocks, _ = checkpoint.empty_blocks(getattr(torch, dtype))
+    return [block_nbytes(block, quantization, packing) for block in blocks]
 
 
 def _cache_bytes(checkpoint: Checkpoint, dtype: str, cache_quantization: str) -> int:

@@ -35,7 +35,6 @@ from potluck.blocks import BlockSpan
 from potluck.blocks.streaming import SlotStream
 from potluck.checkpoint import Checkpoint
 from potluck.checkpoint.block_files import BlockFiles
-from potluck.checkpoint.parameters import block_parameters
 from potluck.errors import CheckpointError, PotluckError
 from potluck.membership.gate import OnNews, ignore_news
 from potluck.membership.identity import peer_id_of
@@ -331,7 +330,7 @@ class Engine:
         """Answer calls for `service` from now on."""
         if self._handlers is None:
             host, swarm = self.node.host, self.spec.swarm
-            self.tabs.begin(host, swarm, await asyncio.to_thread(block_parameters, self._checkpoint))
+            self.tabs.begin(host, swarm, await asyncio.to_thread(self._checkpoint.block_parameters))
             heard = self._format_of, self._confirm
             self._handlers = Handlers(service, host, version("potluck"), adapter_for(swarm), *heard)
             await self._handlers.register()
@@ -545,10 +544,10 @@ class Engine:
     async def _fetch_ends(self) -> None:
         """Get the files that only clients need, so that this computer's chat finds them, if members have the model."""
         checkpoint = self._checkpoint
-        if checkpoint.pinned is None:
+        if not checkpoint.is_pinned:
             return
         try:
-            files = await in_thread(lambda: BlockFiles.of(checkpoint, block_stack(checkpoint)).beside())
+            files = await in_thread(lambda: BlockFiles.of(checkpoint, block_stack(checkpoint)).beside)
             await in_thread(lambda: checkpoint.fetch(files))
         except PotluckError as error:
             log.info("the files for clients are not here yet: %s", error.message)

@@ -84,10 +84,8 @@ def open_adapter(name: str, *, num_blocks: int) -> AdapterFile:
             )
     config, weights = read_config(files[0]), files[1]
     pairs = _pairs(name, config, Shard(weights).shapes, num_blocks)
-    digest = hashlib.sha256(config.fingerprint)
     with file_errors(weights), weights.open("rb") as content:
-        while chunk := content.read(1 << 20):
-            digest.update(chunk)
+        digest = hashlib.file_digest(content, lambda: hashlib.sha256(config.fingerprint))
     return AdapterFile(adapter_id(folder.resolve().name if is_local else name, digest.hexdigest()), weights, pairs)
 
 

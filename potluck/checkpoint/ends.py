@@ -73,7 +73,7 @@ def load_ends(
     dtype = dtype or checkpoint.dtype
     stored = stored_format(checkpoint.config)
     model, inner, stack_name = _build_empty(checkpoint, dtype, num_labels)
-    rebuild_buffers(model, checkpoint.text_config, device)
+    rebuild_buffers(model, device)
     names = _names_of_ends(checkpoint, model, stack_name)
     head = [] if num_labels is None else _head_of(model)
     if num_labels is not None and checkpoint.text_config.num_labels != num_labels:
@@ -96,7 +96,11 @@ def load_ends(
     if not takes_use_cache(inner.config):
         inner.register_forward_pre_hook(_use_no_cache, with_kwargs=True)
     if num_labels is None:
-        model.generation_config = _generation_config(checkpoint, model)
+        if checkpoint.path_of("generation_config.json").is_file():
+            model.generation_config = GenerationConfig.from_pretrained(checkpoint.folder, local_files_only=True)
+        model.generation_config.use_cache = (
+            True  # servers of blocks always keep a cache, whatever the checkpoint prefers
+        )
     return model
 
 
@@ -169,6 +173,7 @@ def _use_no_cache(inner: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any
 def _names_of_ends(checkpoint: Checkpoint, model: Any, stack_name: str) -> dict[str, str]:
     """Map checkpoint names of the ends to names without the wrapper that models for images or sound have."""
     wanted = model.state_dict()
+    modules = {name.rpartition(".")[0] for name in wanted}
     mapping = get_model_conversion_mapping(model)
     renamings = [entry for entry in mapping if isinstance(entry, WeightRenaming)]
     of_a_block = re.compile(rf"(?:^|\.){re.escape(stack_name)}\.\d+\.")
@@ -179,18 +184,9 @@ def _names_of_ends(checkpoint: Checkpoint, model: Any, stack_name: str) -> dict[
         plain = _WRAPPER.sub(r"\1", name)
         whole = f"{plain.rpartition('.')[0]}.weight" if is_packed_weight(plain) else plain
         renamed, _ = rename_source_key(whole, renamings, [], model.base_model_prefix, wanted)
-        if renamed in wanted:
+        if renamed in wanted or renamed.rpartition(".")[0] in modules:  # the filler judges those it does not know
             names[name] = plain
     return names
 
 
 _WRAPPER = re.compile(r"(^|\.)(?:language_model|text_model)\.")
-
-
-def _generation_config(checkpoint: Checkpoint, model: Any) -> GenerationConfig:
-    if checkpoint.path_of("generation_config.json").is_file():
-        config = GenerationConfig.from_pretrained(checkpoint.folder, local_files_only=True)
-    else:
-        config = GenerationConfig.from_model_config(model.config)
-    config.use_cache = True  # servers of blocks always keep a cache, whatever the checkpoint prefers
-    return config

@@ -21,7 +21,6 @@ _STREAMS = "its layers exchange several hidden states for each token"
 _SHARED_BLOCK = "one block's weights are shared between many layers"
 NOT_SPLITTABLE = {
     "deepseek_v4": _STREAMS,
-    "gemma3n": _SHARED_KV,
     "gemma3n_text": _SHARED_KV,
     "gemma4_assistant": _SHARED_KV,
     "gemma4_unified_assistant": _SHARED_KV,
@@ -37,6 +36,12 @@ _NOT_IN_LAYERS = {
     "hidden_size_per_layer_input": "its layers need the tokens besides the hidden states",
 }
 """A number in the configuration of some checkpoints of a family -> why those cannot be split."""
+
+SAME_LAYERS = {"kimi_k2": "deepseek_v3", "mimo": "qwen2"}
+"""A model_type that Transformers does not know -> the family whose layers and names its checkpoints have.
+
+Sources: the configurations beside Kimi-K2-Instruct and MiMo-7B-RL, which say so by their classes.
+"""
 
 NEEDS_A_MASK = frozenset({"mpt"})
 """Families whose loop computes with the mask itself, even if no layer uses it."""
@@ -65,11 +70,17 @@ _CHOOSES_OTHERWISE = frozenset({"phimoe"})
 _STACK_NAMES = ("layers", "h", "blocks", "decoder_layers")
 
 
-def depends_on_length(text_config: Any) -> bool:
-    """Tell whether a token's position is encoded differently in longer texts, so that a prefill isn't its steps."""
+def longest_text(text_config: Any) -> int | None:
+    """Return after how many tokens the family encodes a position by the length of the text; None: never.
+
+    Longer texts are refused: keys would depend on the steps in which they were computed, which no replay can repeat.
+    """
     found = getattr(text_config, "rope_parameters", None) or {}
     parts = [found, *(part for part in found.values() if isinstance(part, dict))]
-    return any(part.get("rope_type") in ("dynamic", "longrope") for part in parts)
+    ends = [part["original_max_position_embeddings"] for part in parts if part.get("rope_type") == "longrope"]
+    if any(part.get("rope_type") == "dynamic" for part in parts):
+        ends.append(text_config.max_position_embeddings)
+    return min(ends, default=None)
 
 
 def takes_choices(kind: type) -> bool:
@@ -89,7 +100,7 @@ def tells_choices(text_config: Any) -> bool:
 
 def can_audit(text_config: Any) -> bool:
     """Tell whether a prefill of the family computes what its steps do, if it repeats their choices of experts."""
-    return not depends_on_length(text_config) and (not has_experts(text_config) or tells_choices(text_config))
+    return not has_experts(text_config) or tells_choices(text_config)
 
 
 def has_experts(text_config: Any) -> bool:

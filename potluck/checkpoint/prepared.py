@@ -49,8 +49,9 @@ class PreparedBlocks:
         layout = _layout_of(digest, tensors)
         path = self._folder / f"{digest}-{layout[:16]}.safetensors"
         self._in_use.add(path)
-        parts = _found(path, tensors)
-        if parts is None:
+        try:
+            parts = _parts_in(path, tensors)
+        except CheckpointError:  # there is no valid one
             self._write(path, layout, tensors)
             parts = _parts_in(path, tensors)
         with file_errors(path):
@@ -99,13 +100,6 @@ def _layout_of(digest: str, tensors: Mapping[str, Tensor]) -> str:
         name: [str(tensor.dtype), list(tensor.shape), zlib.crc32(bytes_of(tensor))] for name, tensor in tensors.items()
     }
     return hashlib.sha256(json.dumps([digest, version("transformers"), described]).encode()).hexdigest()
-
-
-def _found(path: Path, tensors: Mapping[str, Tensor]) -> tuple[FilePart, ...] | None:
-    try:
-        return _parts_in(path, tensors)
-    except CheckpointError:
-        return None
 
 
 def _parts_in(path: Path, tensors: Mapping[str, Tensor]) -> tuple[FilePart, ...]:

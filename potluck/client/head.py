@@ -128,7 +128,7 @@ def load_head(checkpoint: Checkpoint, dtype: torch.dtype) -> Head | None:
         )
     last = Span(checkpoint.num_blocks - 1, checkpoint.num_blocks)
     decoder, _, stack_name, _ = build_empty(checkpoint, last, dtype)
-    rebuild_buffers(decoder, checkpoint.text_config, "cpu")
+    rebuild_buffers(decoder, "cpu")
     filler = Filler(decoder, dtype, "cpu", stored_format(checkpoint.config))
     filler.fill({f"{stack_name}.0.{name}": tensor for name, tensor in named.items() if name not in _COPIES})
     filler.finish()

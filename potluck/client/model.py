@@ -21,8 +21,7 @@ from transformers.generation.candidate_generator import AssistedCandidateGenerat
 
 from potluck.blocks.cache import rolls_back
 from potluck.checkpoint import Checkpoint, load_ends, open_checkpoint
-from potluck.checkpoint.families import cache_name, can_audit, depends_on_length, has_experts
-from potluck.checkpoint.parameters import block_parameters
+from potluck.checkpoint.families import cache_name, can_audit, has_experts
 from potluck.checkpoint.remote_layers import RemoteLayers
 from potluck.client.cache import RemoteCache
 from potluck.client.config import ClientConfig
@@ -130,7 +129,7 @@ class _AutoDistributedModel:
         client = SwarmClient(
             membership,
             demanding,
-            block_parameters=block_parameters(checkpoint),
+            block_parameters=checkpoint.block_parameters(),
             has_experts=has_experts(checkpoint.text_config),
         )
         client.start()
@@ -182,7 +181,7 @@ class SwarmModel:
 
     _client: SwarmClient
     _routes: list[RouteReport]
-    _may_speculate: bool  # the family's sessions go back cheaply, and steps of several tokens give the same
+    _may_speculate: bool  # the family's sessions go back cheaply
     _step_times: StepTimes
     _checkpoint: Checkpoint
     _head: Head | None  # loaded by the first generation with drafts
@@ -378,8 +377,7 @@ def attach(
     model.__class__ = _swarm_class(model.__class__)
     model._client, model._routes, model._step_times = client, [], StepTimes()
     model._checkpoint, model._head = checkpoint, None
-    config = checkpoint.text_config
-    model._may_speculate = rolls_back(config) and not depends_on_length(config)
+    model._may_speculate = rolls_back(checkpoint.text_config)
     model.eval()
     decoder, layers = _around(model, blocks)
     blocks.places = remote_places(layers.shown)

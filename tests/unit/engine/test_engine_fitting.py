@@ -127,6 +127,12 @@ def test_sessions_and_rows_are_as_long_as_the_model_and_the_memory_allow(
     assert (limits.max_length, limits.max_batch_tokens) == (session, call)
 
 
+def test_sessions_end_where_positions_would_depend_on_their_length() -> None:
+    rope = {"rope_type": "dynamic", "rope_theta": 10000.0, "factor": 2.0}
+    config = hf.LlamaConfig(max_position_embeddings=256, rope_parameters=rope)
+    assert resolved_limits(ServingLimits(), config, 1024, cache_tokens=1 << 20).max_length == 256
+
+
 SPAN = Span(0, 4)
 CONFIG = LaunchSpec(Membership(SWARM), str(CHECKPOINT), Path("unused"), limits=ServingLimits(cache_tokens=100))
 
