@@ -50,10 +50,7 @@ def under_backward(soak: bool) -> Measured:
     async def backward(client: SwarmClient) -> None:
         span = Span(0, NUM_BLOCKS)
         (hop,) = (await client.servers.find_route(span, Needs(max_length=0, cache_tokens=0))).hops
-        record = hop.server.record
-        caller = client.calls.caller_for(record, span)
-        request = BackwardRequest(client.swarm.prefix, span, hidden, hidden, caller=caller)
-        await client.calls.compute(record, request)
+        await client.calls.compute(hop, BackwardRequest(client.swarm.prefix, span, hidden, hidden))
 
     return _decode_beside(backward, soak)
 

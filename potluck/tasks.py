@@ -1,4 +1,4 @@
-"""Ends asyncio tasks, and keeps those that run in the background.
+"""Ends asyncio tasks, keeps those that run in the background, and ends work in threads whose caller has left.
 
 The event loop holds only weak references to its tasks, so a task that nobody awaits has to be kept somewhere.
 """
@@ -6,8 +6,14 @@ The event loop holds only weak references to its tasks, so a task that nobody aw
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Coroutine
+import logging
+import threading
+from collections.abc import Callable, Coroutine, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import Any, TypeVar
+
+_log = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
@@ -21,16 +27,16 @@ async def cancel_and_wait(*tasks: asyncio.Future[Any] | None) -> None:
 
 
 def in_thread(work: Callable[[T], object]) -> Callable[[T], None]:
-    """Return a function that has `work` done in a thread of the event loop's, without waiting for its end."""
+    """Return a function that has `work` done in a thread of the event loop's, without waiting; an error is logged."""
 
     def start(argument: T) -> None:
-        asyncio.get_running_loop().run_in_executor(None, work, argument)
+        asyncio.get_running_loop().run_in_executor(None, work, argument).add_done_callback(_report)
 
     return start
 
 
 class BackgroundTasks:
-    """Tasks that nobody awaits while they run; each is forgotten when it ends."""
+    """Tasks that nobody awaits while they run. Each is forgotten when it ends, and its error is logged."""
 
     def __init__(self) -> None:
         self._tasks: set[asyncio.Task[Any]] = set()
@@ -40,6 +46,7 @@ class BackgroundTasks:
         task = asyncio.get_running_loop().create_task(work)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
+        task.add_done_callback(_report)
 
     async def wait(self, timeout_s: float | None = None) -> None:
         """Wait until all tasks but the caller's own have ended, at most `timeout_s`."""
@@ -50,3 +57,64 @@ class BackgroundTasks:
     async def cancel(self) -> None:
         """Cancel all tasks but the caller's own and wait until they have ended."""
         await cancel_and_wait(*(self._tasks - {asyncio.current_task()}))
+
+
+def _report(done: asyncio.Future[Any]) -> None:
+    """Log the error of work that nobody awaits."""
+    if not done.cancelled() and (error := done.exception()) is not None:
+        _log.error("work in the background failed", exc_info=error)
+
+
+class Leaving:
+    """Ends what threads do for a caller when it leaves. Any thread may call `leave`.
+
+    Blocking calls within `working` belong to the caller. One that is under way when the caller leaves raises
+    BrokenPipeError, and so does each later one.
+    """
+
+    def __init__(self) -> None:
+        self.has_left = False
+        self._lock = threading.Lock()
+        self._ends: list[Callable[[], object]] = []
+
+    def leave(self) -> None:
+        with self._lock:
+            self.has_left = True
+            ends = list(self._ends)
+        for end in ends:
+            end()
+
+    @contextmanager
+    def working(self) -> Iterator[None]:
+        """Work for the caller in this thread, for as long as the block runs."""
+        token = _leaving.set(self)
+        try:
+            yield
+        finally:
+            _leaving.reset(token)
+
+
+_leaving: ContextVar[Leaving | None] = ContextVar("leaving", default=None)
+
+
+@contextmanager
+def ends_with_caller(end: Callable[[], object]) -> Iterator[None]:
+    """Call `end`, in any thread, if the caller for whom this thread works leaves while the block runs.
+
+    Raises BrokenPipeError if the caller has left already.
+    """
+    leaving = _leaving.get()
+    if leaving is None:
+        yield
+        return
+    with leaving._lock:
+        if leaving.has_left:
+            raise BrokenPipeError("the caller is gone")
+        leaving._ends.append(end)
+    token = _leaving.set(None)  # `end` also ends the calls within the block
+    try:
+        yield
+    finally:
+        _leaving.reset(token)
+        with leaving._lock:
+            leaving._ends.remove(end)

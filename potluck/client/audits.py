@@ -365,7 +365,6 @@ class Audits:
             case.opening.prefix,
             case.part.span,
             case.inputs,
-            caller=self._calls.caller_for(hop.server.record, case.part.span),
             last_tokens=len(case.window),
             choices=case.choices,
             margin=0.0 if limit is None else limit.gap,
@@ -390,7 +389,7 @@ class Audits:
         try:
             with self._asking(hop):
                 async with asyncio.timeout(_PATIENCE_S):
-                    reply = await self._calls.forward(hop, request)
+                    reply = await self._calls.compute(hop, request)
         except RemoteError as error:
             person = self._person_of(hop.peer_id)
             if error.code is Code.BAD_REQUEST and choices is None and case.choices is not None and person is not None:

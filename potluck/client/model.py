@@ -224,10 +224,8 @@ class SwarmModel:
                 faster from two threads on, and any of them then calls the others' processors and streamers.
             sharing: for whom it is; servers share beginnings only among sessions with the same text.
         """
-        made = RemoteCache(
-            self._client, max_length, exact=exact, max_wait_s=max_wait_s, is_together=together, sharing=sharing
-        )
-        self._routes = made.routes
+        config = self._config_with(exact, max_wait_s)
+        made = self._cache(max_length, config=config, is_together=together, sharing=sharing)
         try:
             yield Session(made)
         finally:
@@ -237,15 +235,7 @@ class SwarmModel:
 
     def new_cache(self, max_length: int, *, exact: bool | None = None, max_wait_s: float | None = None) -> RemoteCache:
         """Return a cache for `past_key_values=` (Mamba: `cache_params=`); its sessions end with it or its `close()`."""
-        made = RemoteCache(self._client, max_length, exact=exact, max_wait_s=max_wait_s)
-        self._routes = made.routes
-        return made
-
-    def _growing_cache(self, max_length: int) -> RemoteCache:
-        """Return a cache for a generation, whose helpers may look further ahead than its last token."""
-        made = RemoteCache(self._client, max_length, may_grow=True)
-        self._routes = made.routes
-        return made
+        return self._cache(max_length, config=self._config_with(exact, max_wait_s))
 
     def longest_session(self) -> int:
         """Return the tokens of the longest session that servers announce for all blocks; 0: not all are served."""
@@ -278,6 +268,16 @@ class SwarmModel:
     def __reduce_ex__(self, protocol: object) -> Any:
         refuse_copies()
 
+    def _cache(self, max_length: int, **options: Any) -> RemoteCache:
+        """Return a cache whose servers `last_route` reports."""
+        made = RemoteCache(self._client, max_length, **options)
+        self._routes = made.routes
+        return made
+
+    def _config_with(self, exact: bool | None, max_wait_s: float | None) -> ClientConfig:
+        given = {"exact": exact, "max_wait_s": max_wait_s}
+        return replace(self._client.config, **{name: value for name, value in given.items() if value is not None})
+
     def _prepare_cache_for_generation(
         self,
         generation_config: Any,
@@ -299,7 +299,8 @@ class SwarmModel:
                 hint="leave it out: the servers hold the cache",
             )
         elif generation_config.use_cache is not False:
-            model_kwargs[self._cache_name] = self._growing_cache(max_cache_length + 1)
+            # Helpers may look further ahead than the last token.
+            model_kwargs[self._cache_name] = self._cache(max_cache_length + 1, may_grow=True)
 
     def _assisted_decoding(
         self,

@@ -32,17 +32,12 @@ _IN_FLIGHT_PER_SERVER: Final = 2  # one that is computed and one on its way
 
 
 @dataclass(frozen=True, slots=True)
-class MicroBatch:
-    """Some rows of a batch after their forward pass.
+class Passed:
+    """A batch after its forward pass, as `backward` takes it: micro-batches of rows, the legs of each, and prompts."""
 
-    Attributes:
-        prompts: deep prompts of these rows, as `StatelessCalls.forward` takes them.
-        legs: what the backward pass needs.
-    """
-
-    rows: RowGroup
+    pieces: list[RowGroup]
+    legs: list[list[Leg]]
     prompts: Tensor | None
-    legs: list[Leg]
 
 
 class Pipeline:
@@ -62,7 +57,7 @@ class Pipeline:
         adapter: OwnAdapter | None = None,
         *,
         is_trained: bool = True,
-    ) -> tuple[Tensor, list[MicroBatch]]:
+    ) -> tuple[Tensor, Passed]:
         """Run [batch, tokens, hidden_size] through `span`; return the output and what `backward` takes.
 
         Args:
@@ -75,47 +70,37 @@ class Pipeline:
         num_servers = self._servers.expected_servers(span)
         most = min(self._config.micro_batch_tokens, self._servers.largest_call(span) or self._config.micro_batch_tokens)
         pieces = cut(groups, hidden.shape[0], num_servers, most)
-        inputs = [
-            (piece.take(hidden, piece.start, piece.end), None if prompts is None else _prompts_for(piece, prompts))
+        passes = [
+            self._stateless.forward(
+                piece.take(hidden, piece.start, piece.end),
+                None if prompts is None else _prompts_for(piece, prompts),
+                span,
+                adapter,
+                is_trained=is_trained,
+            )
             for piece in pieces
         ]
-        passes = [self._stateless.forward(*given, span, adapter, is_trained=is_trained) for given in inputs]
         results = await side_by_side(passes, max_parallel=self._in_flight(num_servers))
         output = put_back([(piece, out, piece.start) for piece, (out, _) in zip(pieces, results, strict=True)], hidden)
-        passed = [
-            MicroBatch(piece, own_prompts, legs)
-            for piece, (_, own_prompts), (_, legs) in zip(pieces, inputs, results, strict=True)
-        ]
-        return output, passed
+        return output, Passed(pieces, [legs for _, legs in results], prompts)
 
-    async def backward(
-        self,
-        grad: Tensor,
-        passed: list[MicroBatch],
-        prompts: Tensor | None,
-        span: Span,
-        adapter: OwnAdapter | None = None,
-    ) -> tuple[Tensor, Tensor | None, Tensor | None]:
+    async def backward(self, grad: Tensor, passed: Passed) -> tuple[Tensor, Tensor | None, Tensor | None]:
         """Return the gradients of the input, of the prompts and of the adapter's values.
 
         Args:
             grad: of the output, [batch, tokens, hidden_size].
-            prompts, adapter: as given to `forward`.
         Raises: as `StatelessCalls.backward`.
         """
         passes = [
-            self._stateless.backward(
-                each.rows.take(grad, each.rows.start, each.rows.end), each.legs, each.prompts, span, adapter
-            )
-            for each in passed
+            self._stateless.backward(piece.take(grad, piece.start, piece.end), legs)
+            for piece, legs in zip(passed.pieces, passed.legs, strict=True)
         ]
-        num_servers = max((len(each.legs) for each in passed), default=1)
-        results = await side_by_side(passes, max_parallel=self._in_flight(num_servers))
-        parts = [(each.rows, out, each.rows.start) for each, (out, _, _) in zip(passed, results, strict=True)]
+        results = await side_by_side(passes, max_parallel=self._in_flight(max(map(len, passed.legs), default=1)))
+        parts = [(piece, out, piece.start) for piece, (out, _, _) in zip(passed.pieces, results, strict=True)]
         of_adapter = [found for _, _, found in results if found is not None]
         return (
             put_back(parts, grad),
-            _sum_prompt_grads(prompts, passed, [given for _, given, _ in results]),
+            _sum_prompt_grads(passed, [found for _, found, _ in results]),
             sum(of_adapter[1:], of_adapter[0]) if of_adapter else None,
         )
 
@@ -149,15 +134,15 @@ def _prompts_for(piece: RowGroup, prompts: Tensor) -> Tensor:
     return prompts.detach().index_select(1, piece.rows)
 
 
-def _sum_prompt_grads(prompts: Tensor | None, passed: list[MicroBatch], grads: list[Tensor | None]) -> Tensor | None:
-    if prompts is None:
+def _sum_prompt_grads(passed: Passed, grads: list[Tensor | None]) -> Tensor | None:
+    if passed.prompts is None:
         return None
-    total = torch.zeros_like(prompts)
-    for each, grad in zip(passed, grads, strict=True):
+    total = torch.zeros_like(passed.prompts)
+    for piece, grad in zip(passed.pieces, grads, strict=True):
         if grad is None:
             continue
-        if each.rows.rows is None or prompts.shape[1] == 1:
+        if piece.rows is None or total.shape[1] == 1:
             total += grad
         else:
-            total.index_add_(1, each.rows.rows, grad)
+            total.index_add_(1, piece.rows, grad)
     return total

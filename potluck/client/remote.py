@@ -211,14 +211,13 @@ class _ThroughTheSwarm(torch.autograd.Function):
     ) -> Tensor:
         work = client.pipeline.forward(hidden, prompts, span, groups, adapter, is_trained=is_trained)
         output, ctx.passed = client.run(work)
-        ctx.client, ctx.span, ctx.prompts, ctx.adapter = client, span, prompts, adapter
+        ctx.client = client
         return output
 
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor | None, ...]:
-        client: SwarmClient = ctx.client
-        found = client.run(client.pipeline.backward(grads[0], ctx.passed, ctx.prompts, ctx.span, ctx.adapter))
+        found = ctx.client.run(ctx.client.pipeline.backward(grads[0], ctx.passed))
         return *found, None, None, None, None, None
 
 

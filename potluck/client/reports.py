@@ -100,9 +100,8 @@ class Reports:
 
     async def _let_repeat(self, hop: RouteHop, record: bytes, request: ForwardRequest) -> float:
         """Have a leader's server repeat a window. Return in how many seconds to ask it again; infinite: never."""
-        caller = self._calls.caller_for(hop.server.record, hop.span)
         try:
-            await self._calls.compute(hop.server.record, replace(request, caller=caller, report=record))
+            await self._calls.compute(hop, replace(request, report=record))
         except RemoteError as error:
             _log.info("a leader's server did not repeat a window of blocks %s: %s", hop.span, error.message)
             if error.code in _FOR_NOW:

@@ -17,14 +17,14 @@ from torch import Tensor
 
 from potluck.client.calls import Calls
 from potluck.client.config import ClientConfig
-from potluck.client.own_adapters import OwnAdapter
+from potluck.client.own_adapters import AdapterPart, OwnAdapter
 from potluck.client.packing import Load, choose_ways
 from potluck.client.recovery import Action, FaultCount, judge
 from potluck.client.servers import Servers, Wait
 from potluck.errors import SwarmError
 from potluck.protocol.blocks import PeerId, Span
 from potluck.protocol.codes import RemoteError
-from potluck.protocol.messages import BackwardRequest, ForwardRequest
+from potluck.protocol.messages import BackwardRequest, Caller, ForwardRequest
 from potluck.protocol.records import LiveServer
 from potluck.routing import Needs, RouteHop
 from potluck.wire.packing import pack, pack_exactly, pack_gradient, scaled
@@ -35,35 +35,19 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Leg:
-    """One server's part of a forward pass with its input, hidden [batch, tokens, hidden_size]."""
+    """One server's part of a forward pass, and what its backward pass needs.
+
+    Shapes: hidden [batch, tokens, hidden_size], the input; prompts [blocks, batch or 1, prompt_tokens, hidden_size].
+    """
 
     hop: RouteHop
     hidden: Tensor
+    prompts: Tensor | None
+    adapter: OwnAdapter | None  # the caller's own, of all blocks
 
-
-async def forward_at(
-    calls: Calls,
-    part: RouteHop,
-    prefix: str,
-    hidden: Tensor,
-    prompts: Tensor | None = None,
-    adapter: OwnAdapter | None = None,
-    *,
-    is_trained: bool = False,
-    packed: Tensor | None = None,
-    packs: bool = False,
-) -> Tensor:
-    """Run `hidden` through one server's part of a route, in one call. Raises RemoteError.
-
-    Args:
-        packed, packs: see `ForwardRequest`.
-        is_trained: whether its backward follows, for which the server may keep what it needs.
-    """
-    own = None if adapter is None else adapter.part(part.span)
-    introduced = calls.caller_for(part.server.record, part.span)
-    caller = replace(introduced, private=None if own is None else own.id)
-    request = ForwardRequest(prefix, part.span, hidden, prompts, caller, is_trained, packed, packs)
-    return (await calls.forward(part, request, own)).tensors[0].to(hidden.dtype)
+    @property
+    def own(self) -> AdapterPart | None:
+        return None if self.adapter is None else self.adapter.part(self.hop.span)
 
 
 class StatelessCalls:
@@ -106,42 +90,32 @@ class StatelessCalls:
         route = list((await self._servers.find_route(span, needs)).hops)
         while route:
             part = route.pop(0)
-            own_prompts = None if prompts is None else _cut(prompts, part.span, span)
             packed, (there, back) = None, self._ways(hidden, part.server)
             if there:
                 hidden, packed = await asyncio.to_thread(pack, hidden)
+            own_prompts = (
+                None if prompts is None else prompts[part.span.start - span.start : part.span.end - span.start]
+            )
+            leg = Leg(part, hidden, own_prompts, adapter)
+            request = ForwardRequest(self._prefix, part.span, hidden, own_prompts, Caller(), is_trained, packed, back)
             try:
-                output = await forward_at(
-                    self._calls,
-                    part,
-                    self._prefix,
-                    hidden,
-                    own_prompts,
-                    adapter,
-                    is_trained=is_trained,
-                    packed=packed,
-                    packs=back,
-                )
+                reply = await self._calls.compute(part, request, leg.own)
             except RemoteError as error:
                 failures.note(part, error)
                 rest = Span(part.span.start, span.end)
                 again = await self._servers.find_route(rest, needs, unwanted=failures.unwanted, wait=failures.wait)
                 route = list(again.hops)
                 continue
-            self._servers.note_success(part.peer_id)
-            failures.note_success()
-            legs.append(Leg(part, hidden))
-            hidden = output
+            failures.note_success(part)
+            legs.append(leg)
+            hidden = reply.tensors[0].to(hidden.dtype)
         return hidden, legs
 
-    async def backward(
-        self, grad: Tensor, legs: list[Leg], prompts: Tensor | None, span: Span, adapter: OwnAdapter | None = None
-    ) -> tuple[Tensor, Tensor | None, Tensor | None]:
+    async def backward(self, grad: Tensor, legs: list[Leg]) -> tuple[Tensor, Tensor | None, Tensor | None]:
         """Return the gradients of the input, the prompts and the adapter's values of the pass with these legs.
 
         Args:
             grad: of the output, [batch, tokens, hidden_size].
-            prompts, adapter: as given to `forward`.
         Raises: as `forward`.
         """
         failures = _Failures(self._servers, self._config)
@@ -150,31 +124,21 @@ class StatelessCalls:
         adapter_grads: list[Tensor] = []
         while todo:
             leg = todo.pop()
-            own_prompts = None if prompts is None else _cut(prompts, leg.hop.span, span)
-            tab = self._calls.tab_of_calls(leg.hop)
-            own = None if adapter is None else adapter.part(leg.hop.span)
-            introduced = self._calls.caller_for(leg.hop.server.record, leg.hop.span)
-            caller = replace(introduced, receipt=tab.due(), private=None if own is None else own.id)
-            request = BackwardRequest(self._prefix, leg.hop.span, leg.hidden, grad, prompts=own_prompts, caller=caller)
+            request = BackwardRequest(self._prefix, leg.hop.span, leg.hidden, grad, leg.prompts)
             request, power = await self._packed(request, leg.hop.server)
             try:
-                reply = await self._calls.compute(leg.hop.server.record, request, own)
-                tab.note(grad.shape[0] * grad.shape[1], reply.timing, is_backward=True)
+                reply = await self._calls.compute(leg.hop, request, leg.own)
             except RemoteError as error:
                 failures.note(leg.hop, error)
-                needs = Needs(pins=leg.hop.pins)
-                _, again = await self.forward(
-                    leg.hidden, own_prompts, leg.hop.span, adapter, needs=needs, is_trained=True
-                )
-                todo += again
+                given, needs = (leg.hidden, leg.prompts, leg.hop.span, leg.adapter), Needs(pins=leg.hop.pins)
+                todo += (await self.forward(*given, needs=needs, is_trained=True))[1]
                 continue
-            self._servers.note_success(leg.hop.peer_id)
-            failures.note_success()
+            failures.note_success(leg.hop)
             grad = _times(reply.tensors[0], power, leg.hidden.dtype)
-            if own_prompts is not None:
-                prompt_grads.append(_times(reply.tensors[1], power, own_prompts.dtype))
-            if own is not None and reply.adapter_grad is not None:
-                adapter_grads.append(_times(reply.adapter_grad, power, own.values.dtype))
+            if leg.prompts is not None:
+                prompt_grads.append(_times(reply.tensors[1], power, leg.prompts.dtype))
+            if leg.adapter is not None and reply.adapter_grad is not None:
+                adapter_grads.append(_times(reply.adapter_grad, power, leg.adapter.values.dtype))
         return (
             grad,
             torch.cat(prompt_grads[::-1]) if prompt_grads else None,
@@ -212,7 +176,8 @@ class _Failures:
         self.wait = Wait(config.max_wait_s)
         self._attempts = FaultCount(config)
 
-    def note_success(self) -> None:
+    def note_success(self, hop: RouteHop) -> None:
+        self._servers.note_success(hop.peer_id)
         if self.wait.why is not None:
             self._servers.end_wait(self.wait)
 
@@ -237,7 +202,3 @@ class _Failures:
 def _times(grad: Tensor, power: int, dtype: torch.dtype) -> Tensor:
     grad = grad.to(dtype)
     return torch.ldexp(grad, torch.tensor(power)) if power else grad
-
-
-def _cut(prompts: Tensor, span: Span, whole: Span) -> Tensor:
-    return prompts[span.start - whole.start : span.end - whole.start]

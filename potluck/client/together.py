@@ -106,14 +106,11 @@ class Together:
             self._texts.append(text)
             leads, self._is_led = not self._is_led, True
         if not leads:
-            self._client.run_soon(self._note_newcomer)
+            self._client.post(self._newcomers.set)
             text.turn.acquire()
         if not text.is_done:
             self._lead(text)
         return text.raise_error()
-
-    async def _note_newcomer(self) -> None:
-        self._newcomers.set()
 
     def _lead(self, own: _Text) -> None:
         """Decode all texts until the leader's own ends, and wake the next leader."""
