@@ -41,6 +41,9 @@ class BackgroundTasks:
     def __init__(self) -> None:
         self._tasks: set[asyncio.Task[Any]] = set()
 
+    def __len__(self) -> int:
+        return len(self._tasks)
+
     def start(self, work: Coroutine[Any, Any, object]) -> None:
         """Run `work` in the background of the running event loop."""
         task = asyncio.get_running_loop().create_task(work)
