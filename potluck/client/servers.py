@@ -21,6 +21,7 @@ from operator import itemgetter
 
 import numpy as np
 
+from potluck import routing
 from potluck.audit.track_records import has_record
 from potluck.client.config import ClientConfig
 from potluck.client.outages import Outages
@@ -34,28 +35,7 @@ from potluck.protocol.blocks import PeerId, PersonId, Span
 from potluck.protocol.codes import RemoteError
 from potluck.protocol.records import LiveServer, ServerRecord
 from potluck.protocol.swarm import Swarm
-from potluck.routing import (
-    DRAWS,
-    MOST_ASKED,
-    STICKINESS,
-    UNKNOWN_RTT_S,
-    Affinity,
-    Needs,
-    NoRouteError,
-    Parts,
-    Route,
-    RouteHop,
-    ServerColumns,
-    Slowness,
-    Vantage,
-    choose_adapter,
-    draw_routes,
-    estimate_rtts,
-    exclusion,
-    find_route,
-    reprice,
-    shortlist,
-)
+from potluck.routing import Affinity, Needs, NoRouteError, Route, RouteHop, ServerColumns, Slowness, Vantage
 from potluck.routing.latency import between_servers
 from potluck.tasks import BackgroundTasks, cancel_and_wait
 
@@ -63,7 +43,6 @@ _log = logging.getLogger(__name__)
 
 _FIRST_PINGS_S = 0.5  # that the first route waits at most for measured distances
 _MIN_MORE_PINGS_S = 0.02  # that it waits for nearer servers after it has met some
-_MAX_COMPARISONS = 3  # of quotes; after them the cheapest route by present knowledge is taken
 _MAX_PINGS = 32  # at a time
 _RTT_LIVES_S = 300.0
 _DOUBTED_VOTE = 1e-6  # for blocks that nobody else has
@@ -150,14 +129,14 @@ class Servers:
         self._attempts = self._directory.attempts
         self._columns = ServerColumns.of(())
         self._strays: frozenset[PeerId] = frozenset()  # servers with other weights than the swarm's
-        self._rtts: dict[PeerId, tuple[float, float]] = {}  # seconds and time of measurement
+        self.round_trips_s: dict[PeerId, float] = {}  # measured or estimated
+        self._measured_at: dict[PeerId, float] = {}  # those that were measured, and when
         self._places: Mapping[PeerId, str] = {}  # where servers of a public swarm are
-        self._distances: dict[PeerId, float] = {}  # seconds, measured or estimated
         self._pinged: set[PeerId] = set()  # servers whose answers are awaited
         self._examined: set[PeerId] = set()  # after a call failed; many may fail at once
         self._answered = asyncio.Event()  # set with each answer, and when no more are awaited
         self._bans = Bans(config)
-        self._clean: Counter[PersonId] = Counter()
+        self._clean: Counter[PersonId] = Counter()  # audits
         self._withholding: set[PersonId] = set()
         self._distrusted = set(config.distrusted)  # people whose servers computed wrongly
         self._slowness = Slowness()
@@ -186,9 +165,8 @@ class Servers:
         while missing and not pinging.done():
             await self._answered.wait()
             self._answered.clear()
-            missing -= {
-                block for server in self._columns.servers if server.peer_id in self._rtts for block in server.span
-            }
+            met = [server.span for server in self._columns.servers if server.peer_id in self._measured_at]
+            missing.difference_update(*met)
         await asyncio.wait({pinging}, timeout=max(time.monotonic() - began_s, _MIN_MORE_PINGS_S))
 
     async def stop(self) -> None:
@@ -275,18 +253,8 @@ class Servers:
 
         A route that has computed the same beginning is preferred if it costs little more. Raises: as `find_route`.
         """
-        for _ in range(_MAX_COMPARISONS):
-            best = await self._compare_once(span, needs, request, unwanted, wait)
-            if best is not None:
-                return best
-        return await self.find_route(span, needs, unwanted=unwanted, wait=wait)
-
-    async def _compare_once(
-        self, span: Span, needs: Needs, request: RouteRequest, unwanted: Collection[PeerId], wait: Wait | None
-    ) -> Route | None:
-        """Return the best route through servers that gave quotes; None if they make none."""
         await self.find_route(span, needs, unwanted=unwanted, wait=wait)  # waits until there is one
-        routes = self._draw(span, needs, unwanted, draws=DRAWS)
+        routes = self._draw(span, needs, unwanted, draws=routing.DRAWS)
         pins = {block: variant for hop in routes[0].hops for block, variant in hop.pins.items()}
         pinned = replace(needs, pins=pins)  # the variants of most servers, not of most servers that are asked
         known = self._known_route(span, pinned, request, unwanted)
@@ -294,17 +262,19 @@ class Servers:
             routes.insert(0, known)
         if len({each.parts for each in routes}) == 1 and not request.may_stay:
             return routes[0]
-        asked = shortlist(routes, MOST_ASKED)
+        asked = routing.shortlist(routes, routing.MOST_ASKED)
         quotes = await self._quoting.ask(asked, span, rows=request.rows, tokens=request.tokens)
         for peer, error in quotes.refused.items():
             self.note_failure(peer, judge(error))
-        for peer in quotes.rtts_s.keys() - self._rtts.keys():
+        for peer in quotes.rtts_s.keys() - self._measured_at.keys():
+            self.round_trips_s[peer] = quotes.rtts_s[peer]  # until it is measured
             self._background.start(self._ping(peer))
         for peer in quotes.silent:
             self._attempts.note(peer, time.monotonic(), answered=False)
-        return self._best_of(quotes, span, pinned, unwanted, known)
+        best = self._best_of(quotes, span, pinned, unwanted, known)
+        return best or await self.find_route(span, needs, unwanted=unwanted, wait=wait)
 
-    def remember(self, beginning: Sequence[bytes], parts: Parts) -> None:
+    def remember(self, beginning: Sequence[bytes], parts: routing.Parts) -> None:
         """Note that the servers of `parts` computed this beginning."""
         self._affinity.remember(beginning, parts, time.monotonic())
 
@@ -315,7 +285,7 @@ class Servers:
     def best_known(self, span: Span, needs: Needs, *, unwanted: Collection[PeerId]) -> Route | None:
         """Return the cheapest route by present knowledge without the `unwanted` servers, or None."""
         try:
-            return find_route(self._columns, span, vantage=self._vantage(unwanted), needs=self._demands(needs))
+            return routing.find_route(self._columns, span, vantage=self._vantage(unwanted), needs=self._demands(needs))
         except NoRouteError:
             return None
 
@@ -324,11 +294,6 @@ class Servers:
         route = self.best_known(span, _NO_NEEDS, unwanted=())
         return 1 if route is None else len(route.hops)
 
-    @property
-    def round_trips_s(self) -> dict[PeerId, float]:
-        """Seconds to each server whose distance is measured or estimated."""
-        return {**self._distances, **self._measured()}
-
     def replicas(self, span: Span, needs: Needs) -> list[RouteHop]:
         """Return the usable servers that can each serve all of `span` alone."""
         vantage, demands = self._vantage(()), self._demands(needs)
@@ -336,7 +301,7 @@ class Servers:
         return [
             hop
             for hop in found
-            if exclusion(hop.server, vantage, demands) is None
+            if routing.exclusion(hop.server, vantage, demands) is None
             and all(variant.can_replace(needs.pins.get(block, variant)) for block, variant in hop.pins.items())
         ]
 
@@ -361,7 +326,6 @@ class Servers:
     def distrust(self, person: PersonId) -> None:
         """Never use the servers of a person again."""
         self._distrusted.add(person)
-        self._clean.pop(person, None)
 
     def is_distrusted(self, peer: PeerId) -> bool:
         return bool(self._distrusted) and self._host.person_of(peer) in self._distrusted
@@ -394,7 +358,7 @@ class Servers:
             self._examined.add(peer)
             self._background.start(self._examine(peer))
         if verdict.is_fault:
-            self._rtts.pop(peer, None)
+            self._measured_at.pop(peer, None)
             self._attempts.note(peer, time.monotonic(), answered=False)
             self._background.start(self._directory.report(peer))
 
@@ -447,12 +411,12 @@ class Servers:
 
     async def _measure_distances(self) -> None:
         now = time.monotonic()
-        known = {peer for peer, (_, when) in self._rtts.items() if now - when < _RTT_LIVES_S}
-        avoided = self._bans.current(now)
-        unknown = [peer for peer in self._columns.index if peer not in known and peer not in avoided]
+        known = {peer for peer, when in self._measured_at.items() if now - when < _RTT_LIVES_S}
+        unknown = sorted(self._columns.index.keys() - known - self._bans.current(now))
         ordered = self._attempts.order(random.sample(unknown, len(unknown)), now)
         await asyncio.gather(*(self._ping(peer) for peer in ordered[:_MAX_PINGS]))
-        self._distances = estimate_rtts(self._columns.servers, self._measured())
+        measured_s = {peer: self.round_trips_s[peer] for peer in self._measured_at}
+        self.round_trips_s = routing.estimate_rtts(self._columns.servers, measured_s)
         with contextlib.suppress(NetworkError):
             self._places = await self._host.places()
 
@@ -461,8 +425,7 @@ class Servers:
 
         A server measures its link to the internet, and some links to other servers.
         """
-        known = {**self._distances, **self._measured()}
-        rtts_s = np.array([known.get(server.peer_id, UNKNOWN_RTT_S) for server in servers])
+        rtts_s = np.array([self.round_trips_s.get(server.peer_id, routing.UNKNOWN_RTT_S) for server in servers])
         links = [server.record.network_tps * 16e-6 * hidden_size or math.inf for server in servers]
         places = np.arange(len(servers))
         between = between_servers(servers, rtts_s, places[:-1], places[1:])
@@ -472,27 +435,24 @@ class Servers:
         ]
         return [Way(links[0], float(rtts_s[0])), *pairs, Way(links[-1], float(rtts_s[-1]))]
 
-    def _measured(self) -> dict[PeerId, float]:
-        return {peer: rtt_s for peer, (rtt_s, _) in self._rtts.items()}
-
     async def _ping(self, peer: PeerId) -> bool:
         self._pinged.add(peer)
         try:
             rtt_s = await self._host.ping(peer, timeout_s=self._config.ping_timeout_s)
         except RemoteError:
-            self._rtts.pop(peer, None)
+            self._measured_at.pop(peer, None)
             self._attempts.note(peer, time.monotonic(), answered=False)
             return False
         finally:
             self._pinged.discard(peer)
-        self._rtts[peer] = (rtt_s, time.monotonic())
+        self.round_trips_s[peer], self._measured_at[peer] = rtt_s, time.monotonic()
         self._attempts.note(peer, time.monotonic(), answered=True)
         self._answered.set()
         return True
 
     def _draw(self, span: Span, needs: Needs, unwanted: Collection[PeerId], *, draws: int) -> list[Route]:
         vantage, demands = self._vantage(unwanted), self._demands(needs)
-        return draw_routes(self._columns, span, self._rng, draws=draws, vantage=vantage, needs=demands)
+        return routing.draw_routes(self._columns, span, self._rng, draws=draws, vantage=vantage, needs=demands)
 
     def _known_route(
         self, span: Span, needs: Needs, request: RouteRequest, unwanted: Collection[PeerId]
@@ -500,7 +460,7 @@ class Servers:
         parts = self._affinity.find(request.beginning, time.monotonic())
         if parts is None or (parts[0][1].start, parts[-1][1].end) != (span.start, span.end):
             return None
-        return reprice(self._columns, parts, vantage=self._vantage(unwanted), needs=self._demands(needs))
+        return routing.reprice(self._columns, parts, vantage=self._vantage(unwanted), needs=self._demands(needs))
 
     def _best_of(
         self, quotes: Quotes, span: Span, needs: Needs, unwanted: Collection[PeerId], known: Route | None
@@ -508,14 +468,13 @@ class Servers:
         """Return the cheapest route through servers with quotes, or the known one; None if they make no route."""
         columns, demands = ServerColumns.of(quotes.servers, self._columns), self._demands(needs)
         vantage = self._vantage({*unwanted, *quotes.silent})
-        vantage = replace(vantage, rtts_s={**self._distances, **quotes.rtts_s, **self._measured()})
         try:
-            best = find_route(columns, span, vantage=vantage, needs=demands)
+            best = routing.find_route(columns, span, vantage=vantage, needs=demands)
         except NoRouteError:
             return None
         if known is not None:
-            known = reprice(columns, known.parts, vantage=vantage, needs=demands)
-        return known if known is not None and known.cost_s * STICKINESS <= best.cost_s else best
+            known = routing.reprice(columns, known.parts, vantage=vantage, needs=demands)
+        return known if known is not None and known.cost_s * routing.STICKINESS <= best.cost_s else best
 
     def _vantage(self, unwanted: Collection[PeerId]) -> Vantage:
         now = time.monotonic()
@@ -543,7 +502,7 @@ class Servers:
         It or its person's others failed us, it has not answered a ping yet, its person doesn't let it be audited, or is
         on probation. For this client, ten clean audits end that.
         """
-        is_silent = peer in self._pinged and peer not in self._rtts
+        is_silent = peer in self._pinged and peer not in self._measured_at
         person = self._host.person_of(peer)
         is_new = self._host.is_on_probation(peer) and (person is None or not has_record(self._clean[person]))
         return is_silent or self._attempts.is_doubtful(peer, now) or is_new or person in self._withholding
@@ -551,7 +510,7 @@ class Servers:
     def _demands(self, needs: Needs) -> Needs:
         """Add the user's demands on every server to a session's needs."""
         if self.adapter is not None:
-            self.adapter = choose_adapter(self._columns.servers, self.adapter)
+            self.adapter = routing.choose_adapter(self._columns.servers, self.adapter)
         config = self._config
         return replace(
             needs,

@@ -148,9 +148,7 @@ def loop() -> Iterator[LoopThread]:
 
 
 def together(loop: LoopThread, model: Ends) -> Together:
-    client = SimpleNamespace(
-        run=loop.run, post=loop.post, run_soon=lambda make: loop.post(lambda: asyncio.ensure_future(make()))
-    )
+    client = SimpleNamespace(run=loop.run, post=loop.post)
     return Together(model, model, client, "past_key_values")  # type: ignore[arg-type]
 
 
