@@ -71,8 +71,7 @@ def _report(done: asyncio.Future[Any]) -> None:
 class Leaving:
     """Ends what threads do for a caller when it leaves. Any thread may call `leave`.
 
-    Blocking calls within `working` belong to the caller. One that is under way when the caller leaves raises
-    BrokenPipeError, and so does each later one.
+    Blocking calls within `working` belong to the caller (`ends_with_caller`), those that begin later, too.
     """
 
     def __init__(self) -> None:
@@ -102,18 +101,16 @@ _leaving: ContextVar[Leaving | None] = ContextVar("leaving", default=None)
 
 @contextmanager
 def ends_with_caller(end: Callable[[], object]) -> Iterator[None]:
-    """Call `end`, in any thread, if the caller for whom this thread works leaves while the block runs.
-
-    Raises BrokenPipeError if the caller has left already.
-    """
+    """Call `end`, in any thread, when the caller for whom this thread works leaves before the block has ended."""
     leaving = _leaving.get()
     if leaving is None:
         yield
         return
     with leaving._lock:
-        if leaving.has_left:
-            raise BrokenPipeError("the caller is gone")
         leaving._ends.append(end)
+        has_left = leaving.has_left
+    if has_left:
+        end()
     token = _leaving.set(None)  # `end` also ends the calls within the block
     try:
         yield
