@@ -9,6 +9,7 @@ from __future__ import annotations
 import weakref
 from collections.abc import Iterator
 from contextlib import contextmanager
+from contextvars import ContextVar
 from copy import deepcopy
 from dataclasses import replace
 from functools import cache
@@ -53,6 +54,7 @@ _REFUSED = {  # options of `from_pretrained` -> whose they are, and why they are
     "initial_peers": (_OF_PETALS, "give an invite as swarm="),
 }
 
+_made: ContextVar[list[RemoteCache]] = ContextVar("made")  # by the generation that runs in this thread
 _HELPERS = ("synced_gpus", "inputs_tensor", "assistant_model", "assistant_tokenizer", "tokenizer")  # of drafting
 
 
@@ -198,7 +200,16 @@ class SwarmModel:
             raise UsageError("a classifier generates no text", hint="use AutoDistributedModelForCausalLM")
         if session is not None:
             kwargs[self._cache_name] = session.cache
-        return super().generate(*args, **kwargs)  # type: ignore[misc]
+        made: list[RemoteCache] = []
+        token = _made.set(made)
+        try:
+            return super().generate(*args, **kwargs)  # type: ignore[misc]
+        except BaseException:  # the traceback refers to the cache, and whoever keeps it would keep servers busy
+            for cache in made:
+                cache.close()
+            raise
+        finally:
+            _made.reset(token)
 
     @contextmanager
     def session(
@@ -294,7 +305,8 @@ class SwarmModel:
             )
         elif generation_config.use_cache is not False:
             # Helpers may look further ahead than the last token.
-            model_kwargs[self._cache_name] = self._cache(max_cache_length + 1, may_grow=True)
+            cache = model_kwargs[self._cache_name] = self._cache(max_cache_length + 1, may_grow=True)
+            _made.get().append(cache)
 
     def _assisted_decoding(
         self,

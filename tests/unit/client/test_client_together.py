@@ -20,6 +20,7 @@ from potluck.client.together import Decoding, JointCache, Together
 from potluck.errors import PotluckError
 from potluck.protocol.codes import Code, RemoteError
 from potluck.protocol.messages import StepRequest
+from potluck.tasks import Leaving
 
 TEXTS = [prompt(tokens=5 + 3 * seed, seed=seed) for seed in range(4)]
 OPTIONS = {"max_new_tokens": 10, "do_sample": False, "eos_token_id": None, "prompt_lookup_num_tokens": 8}
@@ -169,6 +170,32 @@ def test_a_late_answer_holds_nobody_up(loop: LoopThread) -> None:
         other.result()
         late.result()
     assert done == ["other", "late"]
+
+
+def test_a_text_whose_caller_leaves_ends_and_the_others_go_on(loop: LoopThread) -> None:
+    texts, caller, has_begun = together(loop, Ends()), Leaving(), threading.Event()
+
+    def unanswered() -> Decoding:
+        has_begun.set()
+        yield [1]
+
+    def leave() -> None:
+        with caller.working():
+            texts.run(unanswered(), Cache(asyncio.Event()))  # type: ignore[arg-type]
+
+    def other() -> Decoding:
+        for token in range(5):
+            stepped = yield [token]
+            assert stepped.hidden.item() == token + 1
+
+    with ThreadPoolExecutor(2) as threads:
+        leaving = threads.submit(leave)
+        assert has_begun.wait(60)
+        threads.submit(texts.run, other(), Cache()).result()  # type: ignore[arg-type]
+        caller.leave()
+        with pytest.raises(BrokenPipeError):
+            leaving.result(20)
+    assert not texts._texts
 
 
 def test_an_answer_that_comes_within_a_step_counts_in_the_next_one(loop: LoopThread) -> None:
