@@ -82,6 +82,7 @@ class RemoteCache(Cache):  # type: ignore[misc]
         self._batch = 0
         self._groups: tuple[RowGroup, ...] = ()
         self._sessions: list[InferenceSession] = []
+        self.output: Tensor | None = None  # of the last step, [batch, tokens, hidden_size]
         self.routes: list[RouteReport] = []  # of the sessions, which they outlive
         self._order: Tensor | None = None  # [batch] int64: a reorder to send with the next step
         # The finaliser holds the list, not the cache, which it would otherwise keep alive.
@@ -114,7 +115,8 @@ class RemoteCache(Cache):  # type: ignore[misc]
         order, self._order = self._order, None  # the sessions keep it from here on, even if the step fails
         parts = self._client.run(self._step_all(hidden, order, prompts if self._length == 0 else None))
         self._length += tokens
-        return put_back(parts, hidden)
+        self.output = put_back(parts, hidden)
+        return self.output
 
     @property
     def is_one_row(self) -> bool:

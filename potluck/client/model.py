@@ -6,10 +6,10 @@ and the rest of transformers work on it unchanged.
 
 from __future__ import annotations
 
+import threading
 import weakref
 from collections.abc import Iterator
 from contextlib import contextmanager
-from contextvars import ContextVar
 from copy import deepcopy
 from dataclasses import replace
 from functools import cache
@@ -54,7 +54,7 @@ _REFUSED = {  # options of `from_pretrained` -> whose they are, and why they are
     "initial_peers": (_OF_PETALS, "give an invite as swarm="),
 }
 
-_made: ContextVar[list[RemoteCache]] = ContextVar("made")  # by the generation that runs in this thread
+_this_thread = threading.local()  # `made`: by the generation that runs now. Tasks would keep a context variable
 _HELPERS = ("synced_gpus", "inputs_tensor", "assistant_model", "assistant_tokenizer", "tokenizer")  # of drafting
 
 
@@ -200,16 +200,15 @@ class SwarmModel:
             raise UsageError("a classifier generates no text", hint="use AutoDistributedModelForCausalLM")
         if session is not None:
             kwargs[self._cache_name] = session.cache
-        made: list[RemoteCache] = []
-        token = _made.set(made)
+        made, _this_thread.made = getattr(_this_thread, "made", None), None
         try:
             return super().generate(*args, **kwargs)  # type: ignore[misc]
         except BaseException:  # the traceback refers to the cache, and whoever keeps it would keep servers busy
-            for cache in made:
-                cache.close()
+            if _this_thread.made is not None:
+                _this_thread.made.close()
             raise
         finally:
-            _made.reset(token)
+            _this_thread.made = made
 
     @contextmanager
     def session(
@@ -305,8 +304,8 @@ class SwarmModel:
             )
         elif generation_config.use_cache is not False:
             # Helpers may look further ahead than the last token.
-            cache = model_kwargs[self._cache_name] = self._cache(max_cache_length + 1, may_grow=True)
-            _made.get().append(cache)
+            made = model_kwargs[self._cache_name] = self._cache(max_cache_length + 1, may_grow=True)
+            _this_thread.made = made
 
     def _assisted_decoding(
         self,

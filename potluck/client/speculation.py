@@ -157,18 +157,16 @@ def speculate(
     """
     cache = model_kwargs[model._cache_name]
     chosen = _Chosen(ids, processors, criteria, config, streamer)
-    computed_s = _compute_s(cache)
-    with model.blocks.kept_outputs() as hidden:
-        outputs = model._prefill(ids, config, model_kwargs)
-    for piece in hidden:
-        drafter.see(piece)
-    drafter.note_prompt(sum(piece.shape[1] for piece in hidden), max(_compute_s(cache) - computed_s, 0.0))
+    computed_s, length = _compute_s(cache), cache.get_seq_length()
+    outputs = model._prefill(ids, config, model_kwargs)
+    drafter.see(cache.output)
+    drafter.note_prompt(cache.get_seq_length() - length, max(_compute_s(cache) - computed_s, 0.0))
     chosen.choose((), outputs.logits[:, -1:])
     steps = _decode(drafter, chosen, cache, config.max_length)
     if together.takes(cache):
         together.run(steps, cache)
     else:
-        _decode_alone(model, steps, chosen, model._update_model_kwargs_for_generation(outputs, model_kwargs))
+        _decode_alone(model, steps, chosen, cache, model._update_model_kwargs_for_generation(outputs, model_kwargs))
     if streamer is not None:
         streamer.end()
     if not config.return_dict_in_generate:
@@ -198,15 +196,16 @@ def _decode(drafter: Drafter, chosen: _Chosen, cache: RemoteCache, max_length: i
         drafter.note(chosen.ids, len(drafted), new - 1, step_s, compute_s)
 
 
-def _decode_alone(model: Any, steps: Decoding, chosen: _Chosen, model_kwargs: dict[str, Any]) -> None:
+def _decode_alone(
+    model: Any, steps: Decoding, chosen: _Chosen, cache: RemoteCache, model_kwargs: dict[str, Any]
+) -> None:
     """Run the steps of a text one by one, with the inputs that `generate` would give the model."""
     tokens = next(steps, None)
     while tokens is not None:
         before = chosen.ids.shape[1]
-        with model.blocks.kept_outputs() as hidden:
-            outputs = model(**_inputs(model, chosen.ids, tokens[1:], model_kwargs), return_dict=True)
+        outputs = model(**_inputs(model, chosen.ids, tokens[1:], model_kwargs), return_dict=True)
         try:
-            tokens = steps.send(Stepped(outputs.logits[:, -len(tokens) :], hidden[0]))
+            tokens = steps.send(Stepped(outputs.logits[:, -len(tokens) :], cache.output))
         except StopIteration:
             return
         new = chosen.ids.shape[1] - before

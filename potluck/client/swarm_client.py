@@ -17,11 +17,10 @@ from potluck.client.calls import Calls
 from potluck.client.config import ClientConfig
 from potluck.client.loop import LoopThread
 from potluck.client.own_adapters import OwnAdapter
-from potluck.client.pipeline import Pipeline
 from potluck.client.quoting import Quoting
 from potluck.client.servers import Servers
 from potluck.client.session import InferenceSession
-from potluck.client.stateless import StatelessCalls
+from potluck.client.stateless import StatelessPasses
 from potluck.directory import record_checks
 from potluck.errors import NetworkError, PotluckError
 from potluck.membership.joined import remember, remember_met
@@ -49,7 +48,7 @@ class SwarmClient:
 
     servers: Servers
     calls: Calls
-    stateless: StatelessCalls
+    passes: StatelessPasses
     audits: Audits
 
     def __init__(
@@ -155,8 +154,7 @@ class SwarmClient:
         self.calls = Calls(host, self.swarm, config, self._introduce, self._block_parameters, foreign)
         self._parts.push_async_callback(self.calls.close)
         seed = int(self._rng.integers(1 << 63))
-        self.stateless = StatelessCalls(self.servers, self.calls, config, self.swarm.prefix, seed=seed)
-        self.pipeline = Pipeline(self.servers, self.stateless, config)
+        self.passes = StatelessPasses(self.servers, self.calls, config, self.swarm.prefix, seed=seed)
         windows = np.random.default_rng()
         self.audits = Audits(self.servers, self.calls, config, host, windows, has_experts=self._has_experts)
         self._parts.push_async_callback(self.servers.stop)
