@@ -82,7 +82,7 @@ class RemoteCache(Cache):  # type: ignore[misc]
         self._batch = 0
         self._groups: tuple[RowGroup, ...] = ()
         self._sessions: list[InferenceSession] = []
-        self.output: Tensor | None = None  # of the last step, [batch, tokens, hidden_size]
+        self.output: Tensor  # of the last step, [batch, tokens, hidden_size]
         self.routes: list[RouteReport] = []  # of the sessions, which they outlive
         self._order: Tensor | None = None  # [batch] int64: a reorder to send with the next step
         # The finaliser holds the list, not the cache, which it would otherwise keep alive.

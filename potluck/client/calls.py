@@ -126,18 +126,14 @@ class Calls:
             call = self._foreign.call(self._host, record.peer_id, request, timeout_s=timeout_s)
             return await self.patiently(record.peer_id, call)
         protocol = protocols.FORWARD if isinstance(request, ForwardRequest) else protocols.BACKWARD
-        for is_again in (False, True):
+        try:
             if own is not None:
                 await self.bring(record, Target(request.prefix, request.span), own)
-            try:
-                return await self._ask(record.peer_id, protocol, lambda stream: exchange(stream, request))
-            except RemoteError as error:
-                if own is None or error.code is not Code.NO_ADAPTER:
-                    raise
+            return await self._ask(record.peer_id, protocol, lambda stream: exchange(stream, request))
+        except RemoteError as error:
+            if own is not None and error.code is Code.NO_ADAPTER:
                 self.note_missing(record, own.id.digest)
-                if is_again:
-                    raise
-        raise AssertionError("not reached")
+            raise
 
     async def _ask(self, peer: PeerId, protocol: str, talk: Callable[[Stream], Coroutine[Any, Any, T]]) -> T:
         """Talk to a server over a stream of its own."""
@@ -190,10 +186,15 @@ class Calls:
         Raises:
             RemoteError: UNREACHABLE if the peer is silent, or what `answer` raises.
         """
+        patience = patience or self._config.patience
         task = asyncio.ensure_future(answer)
         try:
             async with asyncio.timeout(self._config.request_timeout_s):
-                await self._watch(peer, task, patience or self._config.patience, is_late=is_late)
+                await asyncio.wait({task}, timeout=0.0 if is_late else patience.silence_s)
+                while not task.done():
+                    if not await self._lives(peer, task, patience):
+                        raise RemoteError(Code.UNREACHABLE, "the server neither answers nor reacts to pings")
+                    await asyncio.wait({task}, timeout=patience.silence_s)
             return task.result()
         except TimeoutError:
             seconds = f"{self._config.request_timeout_s:g}"
@@ -205,36 +206,22 @@ class Calls:
         """Close a stream in the background."""
         self._closing.start(stream.close())
 
-    async def _watch(self, peer: PeerId, task: asyncio.Future[T], patience: Patience, *, is_late: bool) -> None:
-        while not is_late or await self._lives(peer, task, patience):
-            is_late = True
-            await asyncio.wait({task}, timeout=patience.silence_s)
-            if task.done():
-                return
-        raise RemoteError(Code.UNREACHABLE, "the server neither answers nor reacts to pings")
-
     async def _lives(self, peer: PeerId, task: asyncio.Future[T], patience: Patience) -> bool:
         """Ping until an answer comes, to the first ping or to a later one, or to the call itself."""
-        pings: list[asyncio.Task[bool]] = []
+        pings: list[asyncio.Future[float]] = []
         try:
             for is_last_look in (*[False] * patience.probes, True):
                 if not is_last_look:
-                    pings.append(asyncio.create_task(self._answers(peer, patience.probe_s * (patience.probes + 1))))
+                    ping = self._host.ping(peer, timeout_s=patience.probe_s * (patience.probes + 1))
+                    pings.append(asyncio.ensure_future(ping))
                 waiting: list[asyncio.Future[Any]] = [task, *(ping for ping in pings if not ping.done())]
                 pause_s = _LAST_LOOK_S if is_last_look else patience.probe_s
                 await asyncio.wait(waiting, timeout=pause_s, return_when=asyncio.FIRST_COMPLETED)
-                if task.done() or any(ping.done() and ping.result() for ping in pings):
+                if task.done() or any(ping.done() and ping.exception() is None for ping in pings):
                     return True
             return False
         finally:
             await cancel_and_wait(*pings)
-
-    async def _answers(self, peer: PeerId, timeout_s: float) -> bool:
-        try:
-            await self._host.ping(peer, timeout_s=timeout_s)
-        except RemoteError:
-            return False
-        return True
 
     async def _open(self, peer: PeerId, protocol: str) -> Stream:
         return await self._host.open_stream(

@@ -279,8 +279,12 @@ class SwarmModel:
         return made
 
     def _config_with(self, exact: bool | None, max_wait_s: float | None) -> ClientConfig:
-        given = {"exact": exact, "max_wait_s": max_wait_s}
-        return replace(self._client.config, **{name: value for name, value in given.items() if value is not None})
+        config = self._client.config
+        return replace(
+            config,
+            exact=config.exact if exact is None else exact,
+            max_wait_s=config.max_wait_s if max_wait_s is None else max_wait_s,
+        )
 
     def _prepare_cache_for_generation(
         self,

@@ -14,7 +14,7 @@ import math
 import random
 import time
 from collections import Counter
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from operator import itemgetter
@@ -33,10 +33,11 @@ from potluck.errors import NetworkError, UsageError
 from potluck.p2p.network import Host
 from potluck.protocol.blocks import PeerId, PersonId, Span
 from potluck.protocol.codes import RemoteError
-from potluck.protocol.records import LiveServer, ServerRecord
+from potluck.protocol.records import LiveServer
 from potluck.protocol.swarm import Swarm
 from potluck.routing import Affinity, Needs, NoRouteError, Route, RouteHop, ServerColumns, Slowness, Vantage
 from potluck.routing.latency import between_servers
+from potluck.routing.servers import Ints
 from potluck.tasks import BackgroundTasks, cancel_and_wait
 
 _log = logging.getLogger(__name__)
@@ -66,14 +67,6 @@ class RouteRequest:
     tokens: int
     beginning: Sequence[bytes] = ()
     may_stay: bool = False
-
-
-def _session_limit(record: ServerRecord) -> int:
-    return record.max_length
-
-
-def _call_limit(record: ServerRecord) -> int:
-    return record.max_batch_tokens
 
 
 def boot_s() -> float:
@@ -222,11 +215,11 @@ class Servers:
 
     def _refuse_too_long(self, span: Span, needs: Needs) -> None:
         """Raise UsageError if the blocks are served, but to nobody who wants so many tokens; it names the limit."""
-        for wanted, limit_of, where in (
-            (needs.max_length, _session_limit, ""),
-            (needs.call_tokens, _call_limit, " in one row without a cache"),
+        for wanted, limits, where in (
+            (needs.max_length, self._columns.max_length, ""),
+            (needs.call_tokens, self._columns.max_call, " in one row without a cache"),
         ):
-            most, server = self._most_tokens(span, limit_of)
+            most, server = self._most_tokens(span, limits)
             if server is not None and most < wanted:
                 record = server.record
                 raise UsageError(
@@ -332,20 +325,18 @@ class Servers:
 
     def longest(self, span: Span) -> int:
         """Return the tokens of the longest session that servers announce for every block of `span`; 0: none."""
-        return self._most_tokens(span, _session_limit)[0]
+        return self._most_tokens(span, self._columns.max_length)[0]
 
     def largest_call(self, span: Span) -> int:
         """Return the rows x tokens of the largest call that servers announce for every block of `span`; 0: none."""
-        return self._most_tokens(span, _call_limit)[0]
+        return self._most_tokens(span, self._columns.max_call)[0]
 
-    def _most_tokens(self, span: Span, limit_of: Callable[[ServerRecord], int]) -> tuple[int, LiveServer | None]:
+    def _most_tokens(self, span: Span, limits: Ints) -> tuple[int, LiveServer | None]:
         """Return the tokens that some server takes at every block, and who takes no more; None: a block has nobody."""
         most: dict[int, tuple[int, LiveServer | None]] = dict.fromkeys(span, (0, None))
-        for server in self._columns.servers:
-            limit = limit_of(server.record)
-            for block in range(max(server.span.start, span.start), min(server.span.end, span.end)):
-                if limit > most[block][0]:
-                    most[block] = (limit, server)
+        for server, limit in zip(self._columns.servers, limits.tolist(), strict=True):
+            for block in most.keys() & set(server.span):
+                most[block] = max(most[block], (limit, server), key=itemgetter(0))
         return min(most.values(), key=itemgetter(0))
 
     def serves(self, peer: PeerId, span: Span) -> bool:
