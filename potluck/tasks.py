@@ -44,12 +44,13 @@ class BackgroundTasks:
     def __len__(self) -> int:
         return len(self._tasks)
 
-    def start(self, work: Coroutine[Any, Any, object]) -> None:
+    def start(self, work: Coroutine[Any, Any, T]) -> asyncio.Task[T]:
         """Run `work` in the background of the running event loop."""
         task = asyncio.get_running_loop().create_task(work)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
         task.add_done_callback(_report)
+        return task
 
     async def wait(self, timeout_s: float | None = None) -> None:
         """Wait until all tasks but the caller's own have ended, at most `timeout_s`."""

@@ -38,7 +38,7 @@ from potluck.protocol.swarm import Swarm
 from potluck.routing import Affinity, Needs, NoRouteError, Route, RouteHop, ServerColumns, Slowness, Vantage
 from potluck.routing.latency import between_servers
 from potluck.routing.servers import Ints
-from potluck.tasks import BackgroundTasks, cancel_and_wait
+from potluck.tasks import BackgroundTasks
 
 _log = logging.getLogger(__name__)
 
@@ -138,15 +138,14 @@ class Servers:
         self._read_at_s = boot_s()  # when the directory was read last
         self._rng = rng
         self.adapter = config.adapter  # with its hash once a server has it
-        self._watching: asyncio.Task[None] | None = None
         self._pinging: asyncio.Task[None] | None = None
-        self._background = BackgroundTasks()  # pings and reports
+        self._background = BackgroundTasks()
         self._has_met_servers = False
 
     async def start(self) -> None:
         """Read the directory, and keep reading it in the background."""
         await self.refresh()
-        self._watching = asyncio.create_task(self._watch())
+        self._background.start(self._watch())
         assert self._pinging is not None
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(_FIRST_PINGS_S):
@@ -163,7 +162,6 @@ class Servers:
         await asyncio.wait({pinging}, timeout=max(time.monotonic() - began_s, _MIN_MORE_PINGS_S))
 
     async def stop(self) -> None:
-        await cancel_and_wait(self._watching, self._pinging)
         await self._background.cancel()
 
     async def find_route(
@@ -397,7 +395,7 @@ class Servers:
         except NetworkError as error:
             _log.warning("the directory does not answer: %s", error)
         if self._pinging is None or self._pinging.done():
-            self._pinging = asyncio.create_task(self._measure_distances())
+            self._pinging = self._background.start(self._measure_distances())
             self._pinging.add_done_callback(lambda _: self._answered.set())
 
     async def _measure_distances(self) -> None:

@@ -32,7 +32,7 @@ from potluck.protocol.adapters import find_adapter
 from potluck.protocol.blocks import Span
 from potluck.protocol.messages import Caller
 from potluck.protocol.records import ServerRecord, span_digest
-from potluck.tasks import BackgroundTasks, cancel_and_wait, in_thread
+from potluck.tasks import BackgroundTasks, in_thread
 
 _log = logging.getLogger(__name__)
 
@@ -147,7 +147,9 @@ class SwarmClient:
     async def _start(self) -> None:
         host, config = await self._start_host(self._membership, self.config), self.config
         self._parts.push_async_callback(host.close)
-        self._parts.push_async_callback(cancel_and_wait, asyncio.create_task(self._revive(host)))
+        watching = BackgroundTasks()
+        watching.start(self._revive(host))
+        self._parts.push_async_callback(watching.cancel)
         quoting = Quoting(host, self.swarm.prefix, self._introduce)
         self.servers = Servers(host, self.swarm, config, quoting, self._rng)
         foreign = adapter_for(self.swarm)
@@ -164,6 +166,7 @@ class SwarmClient:
     async def _stop(self) -> None:
         await self._loop.end_calls()
         await self._background.wait(_GOODBYE_S)
+        await self._background.cancel()
         await self._parts.aclose()
 
     async def _revive(self, host: Host) -> None:
