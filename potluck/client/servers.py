@@ -180,18 +180,16 @@ class Servers:
         Raises:
             NoRouteError: names the missing blocks.
         """
-        if wait is None:
-            wait = Wait(self._config.max_wait_s)
-            try:
-                return await self.find_route(span, needs, unwanted=unwanted, wait=wait)
-            finally:
-                self.end_wait(wait)
+        is_own, wait = wait is None, wait or Wait(self._config.max_wait_s)
         if boot_s() - self._read_at_s > _OUTDATED * self._config.refresh_period_s:
             await self.refresh()
         try:
             for attempt in itertools.count():
                 try:
-                    return self._draw(span, needs, unwanted, draws=1)[0]
+                    route = self._draw(span, needs, unwanted, draws=1)[0]
+                    if is_own:
+                        self.end_wait(wait)
+                    return route
                 except NoRouteError as error:
                     if attempt:  # the directory was read again
                         self._refuse_too_long(span, needs)
