@@ -25,7 +25,7 @@ from potluck.protocol.swarm import Swarm
 from potluck_engine import fitting
 from potluck_engine.measure import Speed, measure_speed
 from potluck_engine.pinned_files import MemberSource, PinnedFiles, other_weights
-from potluck_engine.weights_folder import manifests, own_folder
+from potluck_engine.sharing import manifests, own_folder
 
 log = logging.getLogger(__name__)
 
