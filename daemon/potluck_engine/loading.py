@@ -25,7 +25,7 @@ from potluck.protocol.swarm import Swarm
 from potluck_engine import fitting
 from potluck_engine.measure import Speed, measure_speed
 from potluck_engine.pinned_files import MemberSource, PinnedFiles, other_weights
-from potluck_engine.weights_folder import manifests, own_folder
+from potluck_engine.sharing import manifests, own_folder
 
 log = logging.getLogger(__name__)
 
@@ -130,7 +130,7 @@ def check(blocks: BlockSpan) -> None:
     """Run a real token through all blocks. Raises CheckpointError unless it comes out finite."""
     token = torch.ones((1, 1, blocks.hidden_size), dtype=blocks.dtype, device=blocks.device)
     with torch.inference_mode():
-        output = blocks.forward(token)
+        output = blocks.forward(token, blocks.new_cache())
         if not bool(torch.isfinite(output).all()):
             raise CheckpointError("the blocks do not compute finite numbers", hint="download the checkpoint again")
 

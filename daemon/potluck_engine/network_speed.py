@@ -93,7 +93,7 @@ class NetworkSpeed:
         self._due_at: dict[PeerId, float] = {}  # of peers that were asked for an exchange, when to ask again
         self._known: frozenset[PeerId] = frozenset()
         self._answered_at: dict[PeerId, float] = {}
-        self._spent: list[tuple[float, int]] = []  # when, bytes
+        self._exchanged_at: list[float] = []  # with anybody, in the last day
 
     @property
     def links_mbps(self) -> dict[PeerId, float]:
@@ -106,17 +106,12 @@ class NetworkSpeed:
         found = worth([*self._links.values()]) or unmeasured
         return min(found, self.cap_mbps) if self.cap_mbps > 0 else found
 
-    @property
-    def ping_ms(self) -> float:
-        """The median round trip; 0 if there was no peer."""
-        return 1000 * statistics.median(self.pings_s.values()) if self.pings_s else 0.0
-
     def completed(self, report: NetworkReport) -> NetworkReport:
         return replace(
             report,
             link_mbps=round(self.link_mbps, 2),
             num_links=len(self._links),
-            ping_ms=round(self.ping_ms, 2),
+            ping_ms=round(1000 * statistics.median(self.pings_s.values()), 2) if self.pings_s else 0.0,
             download_mbps=round(8e-6 * FETCHING.bytes_s, 2),
         )
 
@@ -161,7 +156,7 @@ class NetworkSpeed:
         if not self.may_exchange or not self._affords(now) or now - self._answered_at.get(peer, -_DAY_S) < _LINK_LIFE_S:
             raise RemoteError(Code.BUSY, "not now", retry_after_s=_LINK_LIFE_S)
         self._answered_at = {one: at for one, at in self._answered_at.items() if now - at < _LINK_LIFE_S} | {peer: now}
-        self._spent.append((now, EXCHANGE_BYTES))
+        self._exchanged_at.append(now)
         async with asyncio.timeout(_EXCHANGE_TIMEOUT_S):
             seconds = await _receive(stream)
             await stream.send(_SECONDS.pack(seconds))
@@ -177,7 +172,7 @@ class NetworkSpeed:
         return before + _NEWEST_WEIGHT * (now - before)
 
     async def _measure(self, peer: PeerId) -> None:
-        self._spent.append((self._clock(), EXCHANGE_BYTES))
+        self._exchanged_at.append(self._clock())
         try:
             async with asyncio.timeout(_EXCHANGE_TIMEOUT_S):
                 mbps = await self._exchange(peer)
@@ -208,8 +203,8 @@ class NetworkSpeed:
         return 8e-6 * (_FRAMES - 1) * _FRAME_BYTES / slower_s
 
     def _affords(self, now: float) -> bool:
-        self._spent = [(at, num_bytes) for at, num_bytes in self._spent if now - at < _DAY_S]
-        return sum(num_bytes for _, num_bytes in self._spent) + EXCHANGE_BYTES <= DAY_BYTES
+        self._exchanged_at = [at for at in self._exchanged_at if now - at < _DAY_S]
+        return (len(self._exchanged_at) + 1) * EXCHANGE_BYTES <= DAY_BYTES
 
 
 async def _send(stream: Stream) -> None:

@@ -38,8 +38,7 @@ from potluck_engine.reachability import (
     pauses_s,
     start_reachable,
 )
-from potluck_engine.sharing import SharedWeights
-from potluck_engine.weights_folder import file_of_model, manifests
+from potluck_engine.sharing import SharedWeights, file_of_model, manifests
 
 log = logging.getLogger(__name__)
 

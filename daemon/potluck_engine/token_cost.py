@@ -47,7 +47,6 @@ class HopCost:
         compute_s: its blocks, and what it is busy with before.
     """
 
-    peer_id: PeerId
     delay_s: float
     transfer_s: float
     compute_s: float
@@ -97,7 +96,7 @@ def swarm_step(route: Route, rtts_s: Mapping[PeerId, float], rows: int) -> Swarm
         one_s = 1.0 / record.network_tps if record.network_tps > 0 else 0.0
         more_s = (rows - 1) / record.forward_tps if record.forward_tps > 0 else 0.0
         compute_s = len(hop.span) * (float(columns.block_s[row]) + more_s) + float(columns.wait_s[row]) - one_s
-        hops.append(HopCost(hop.peer_id, delay_s, rows * one_s, max(compute_s, 0.0)))
+        hops.append(HopCost(delay_s, rows * one_s, max(compute_s, 0.0)))
     return SwarmCost(tuple(hops), delays_s[-1])
 
 

@@ -9,6 +9,7 @@ import torch
 from potluck_control.launch_spec import LaunchSpec
 from torch import Tensor
 
+from potluck.blocks import KvCache
 from potluck.blocks.kv import KvMemory
 from potluck.blocks.parallel import Ranks, join_ranks
 from potluck.blocks.plans import StepPlan
@@ -29,6 +30,7 @@ class Mirror:
         self._ranks: Ranks | None = None
         self._blocks: LoadedBlocks
         self._memory: KvMemory | None = None
+        self._caches: dict[int, KvCache] = {}
 
     def follow(self, letters: RankInbox) -> None:
         """Make the calls of rank 0. Raises EOFError when it is gone, and any error of a call."""
@@ -50,6 +52,7 @@ class Mirror:
         self._ranks.expect_within(EXCHANGE_TIMEOUT_S)
 
     def free(self) -> None:
+        self._caches.clear()
         self._memory = None
         self._blocks.free()
 
@@ -66,9 +69,22 @@ class Mirror:
         of_rows = {row: self._here(prompt) for row, prompt in zip(rows, prompts, strict=True)}
         self._blocks.whole.run_decided(plan, self._here(hidden), self._pages, of_rows)
 
-    def forward(self, span: Span, hidden: Tensor, prompts: Tensor | None) -> None:
+    def new_cache(self, number: int, span: Span) -> None:
+        self._caches[number] = self._blocks.part(span).new_cache()
+
+    def drop_cache(self, number: int) -> None:
+        self._caches.pop(number, None)
+
+    def crop(self, number: int, length: int) -> None:
+        self._caches[number].crop(length)
+
+    def reorder(self, number: int, rows: list[int]) -> None:
+        self._caches[number].reorder(torch.tensor(rows))
+
+    def forward(self, span: Span, number: int | None, hidden: Tensor, prompts: Tensor | None) -> None:
+        cache = None if number is None else self._caches[number]
         with torch.inference_mode():
-            self._blocks.part(span).forward(self._here(hidden), None, None if prompts is None else self._here(prompts))
+            self._blocks.part(span).forward(self._here(hidden), cache, None if prompts is None else self._here(prompts))
 
     def backward(self, span: Span, hidden: Tensor, grad: Tensor, prompts: Tensor | None) -> None:
         some = None if prompts is None else self._here(prompts)

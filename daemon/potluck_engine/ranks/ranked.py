@@ -1,13 +1,16 @@
 """Gives rank 0 a span on several devices with the interface of a span on one: each call is made by all ranks.
 
-A `RankedSpan` is a `BlockSpan` and its memory a `KvMemory`. Only rank 0 decides about pages; it tells the others which
-slots to copy, read and write. Their side is in `mirror.py`, under the same names.
+A `RankedSpan` is a `BlockSpan`, its memory a `KvMemory`, and its caches are `KvCache`s. Only rank 0 decides about
+pages; it tells the others which slots to copy, read and write. Their side is in `mirror.py`, under the same names.
 """
 
 from __future__ import annotations
 
 import contextlib
+import itertools
+import weakref
 from collections.abc import Iterable, Mapping
+from typing import Any
 
 from torch import Tensor
 
@@ -17,9 +20,11 @@ from potluck.blocks.arenas import KvArena
 from potluck.blocks.kv import KvLayout, KvMemory
 from potluck.blocks.plans import StepPlan
 from potluck.protocol.blocks import Span
-from potluck.protocol.codes import Code, RemoteError
+from potluck.protocol.codes import RemoteError
 from potluck_engine.loaded_blocks import Gradients, LoadedBlocks, backward_of
 from potluck_engine.ranks.processes import RankProcesses
+
+_numbers = itertools.count()
 
 
 class RankedSpan(BlockSpan):
@@ -53,15 +58,33 @@ class RankedSpan(BlockSpan):
             return self.own.run_decided(plan, hidden, memory, prompts)
 
     def new_cache(self) -> KvCache:
-        """Refuse sessions that run alone: their numbers are those of one device. Raises RemoteError NOT_SERVED."""
-        raise RemoteError(Code.NOT_SERVED, "sessions that run alone need a server on one device")
+        return RankedCache(self.decoder.config, self.span, self.ranks)
 
     def forward(self, hidden: Tensor, cache: KvCache | None = None, prompts: Tensor | None = None) -> Tensor:
-        assert cache is None, "see new_cache"
-        with self.ranks.together("forward", self.span, hidden, prompts):
-            return self.own.forward(hidden, None, prompts)
+        number = cache.number if isinstance(cache, RankedCache) else None
+        with self.ranks.together("forward", self.span, number, hidden, prompts):
+            return self.own.forward(hidden, cache, prompts)
 
     __call__ = forward
+
+
+class RankedCache(KvCache):
+    """The cache of a session that runs alone; `number` is what the other ranks call theirs."""
+
+    def __init__(self, config: Any, span: Span, ranks: RankProcesses) -> None:
+        super().__init__(config)
+        self.number = next(_numbers)
+        self._ranks = ranks
+        ranks.post("new_cache", self.number, span)
+        weakref.finalize(self, ranks.post, "drop_cache", self.number).atexit = False
+
+    def crop(self, length: int) -> None:
+        super().crop(length)
+        self._ranks.post("crop", self.number, length)
+
+    def reorder(self, hypo_ids: Tensor) -> None:
+        super().reorder(hypo_ids)
+        self._ranks.post("reorder", self.number, hypo_ids.tolist())
 
 
 class RankedMemory(KvMemory):

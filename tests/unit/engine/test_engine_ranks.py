@@ -13,7 +13,7 @@ from typing import Any
 import psutil
 import pytest
 import torch
-from helpers.engine_peers import CHECKPOINT, SWARM, hidden_states, load, opening, refused_with
+from helpers.engine_peers import CHECKPOINT, SWARM, hidden_states, load
 from helpers.lone_engine import Machine
 from potluck_control.engine_messages import Online
 from potluck_control.launch_spec import LaunchSpec
@@ -34,7 +34,6 @@ from potluck.errors import UsageError
 from potluck.membership.membership import Membership
 from potluck.protocol.blocks import Span
 from potluck.protocol.codes import Code, RemoteError
-from potluck.protocol.messages import StepRequest
 
 SPAN = Span(0, 2)
 
@@ -51,9 +50,6 @@ async def test_a_span_on_two_devices_computes_as_on_one_and_comes_back_when_a_de
     async with machine.engine as engine:
         pids = [_rank_pid(engine)]
         await asyncio.to_thread(_compare_all, _blocks(engine))
-        exact, hidden = opening(SPAN, exact=True, prefix=SWARM.prefix), hidden_states(1, 3)
-        with refused_with(Code.NOT_SERVED):  # its numbers would be those of two devices
-            await (await machine.connect()).step(StepRequest(hidden, exact))
         heard = [psutil.Process(pid).net_connections("inet") for pid in (os.getpid(), *pids)]
         assert {item.laddr.ip for each in heard for item in each} == {"127.0.0.1"}, "it stays on this machine"
         await engine.offload()
@@ -148,13 +144,30 @@ def _blocks(engine: Engine) -> BlockSpan:
 
 def _compare_all(blocks: BlockSpan) -> None:
     together, one = loaded_blocks(blocks, piece_tokens=512), LoadedBlocks(load(SPAN), piece_tokens=512)
-    for compare in (_compare_calls, _compare_steps):
+    for compare in (_compare_sessions_alone, _compare_calls, _compare_steps):
         compare(together, one)
 
 
 def _compare_forward(blocks: BlockSpan) -> None:
     with torch.inference_mode():
         assert close_to(blocks.forward(hidden_states(1, 5)), load(SPAN).forward(hidden_states(1, 5)))
+
+
+def _compare_sessions_alone(together: LoadedBlocks, one: LoadedBlocks) -> None:
+    """Prefill, decode, a step back, rows in another order; through all blocks and through a part."""
+    for span in (SPAN, Span(1, 2)):
+        results = []
+        for served_blocks in (together, one):
+            blocks = served_blocks.part(span)
+            cache = blocks.new_cache()
+            with torch.inference_mode():
+                outputs = [blocks.forward(hidden_states(2, 9), cache)]
+                cache.crop(6)
+                cache.reorder(torch.tensor([1, 0]))
+                outputs.append(blocks.forward(hidden_states(2, 1, seed=1), cache))
+            results.append(outputs)
+        for ours, theirs in zip(*results, strict=True):
+            assert close_to(ours, theirs)
 
 
 def _compare_calls(together: LoadedBlocks, one: LoadedBlocks) -> None:
