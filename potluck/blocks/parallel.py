@@ -29,8 +29,7 @@ from torch.distributed.tensor.experimental import implicit_replication
 from transformers.distributed.parallel_utils import ALL_PARALLEL_STYLES
 from transformers.distributed.tensor_parallel import MoeExpertsParallel, get_kv_heads_per_rank
 
-from potluck.checkpoint.shards import quick_digest
-from potluck.checkpoint.tensors import DIGEST_HEX_DIGITS, digest_tensors
+from potluck.checkpoint.shards import DIGEST_HEX_DIGITS, digest_tensors, quick_digest
 from potluck.errors import CheckpointError
 
 OWN_PLANS = {

@@ -42,10 +42,9 @@ from potluck.checkpoint.families import (
     slice_config,
 )
 from potluck.checkpoint.packed import Packing
-from potluck.checkpoint.shards import ReadTensors, Shard
+from potluck.checkpoint.shards import ReadTensors, Shard, digest_tensors
 from potluck.checkpoint.source import Checkpoint
 from potluck.checkpoint.stored import packing_of, stored_format
-from potluck.checkpoint.tensors import digest_tensors
 from potluck.errors import UsageError
 from potluck.protocol.adapters import AdapterLayout, PrefixPlace
 from potluck.protocol.blocks import Span

@@ -21,12 +21,7 @@ from transformers.models.auto.modeling_auto import (
 )
 
 from potluck.checkpoint.building import Filler, rebuild_buffers
-from potluck.checkpoint.families import (
-    NEEDS_A_MASK,
-    decoder_of,
-    refuse_unsplittable,
-    takes_use_cache,
-)
+from potluck.checkpoint.families import NEEDS_A_MASK, decoder_of, refuse_unsplittable, takes_use_cache
 from potluck.checkpoint.packed import is_packed_weight
 from potluck.checkpoint.remote_layers import RemoteLayers, RemoteStack
 from potluck.checkpoint.shards import Shard
@@ -94,13 +89,11 @@ def load_ends(
     embedding = model.get_input_embeddings().weight
     _insert_blocks(inner, getattr(inner, stack_name).stack, blocks, embedding.new_ones(checkpoint.hidden_size))
     if not takes_use_cache(inner.config):
-        inner.register_forward_pre_hook(_use_no_cache, with_kwargs=True)
+        inner.register_forward_pre_hook(lambda _, args, given: (args, given | {"use_cache": False}), with_kwargs=True)
     if num_labels is None:
         if checkpoint.path_of("generation_config.json").is_file():
             model.generation_config = GenerationConfig.from_pretrained(checkpoint.folder, local_files_only=True)
-        model.generation_config.use_cache = (
-            True  # servers of blocks always keep a cache, whatever the checkpoint prefers
-        )
+        model.generation_config.use_cache = True  # servers keep a cache, whatever the checkpoint prefers
     return model
 
 
@@ -164,10 +157,6 @@ class _Unchanged(nn.Module):
     def forward(self, hidden_states: Tensor, **kwargs: object) -> Tensor:
         self.calls += 1
         return hidden_states
-
-
-def _use_no_cache(inner: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    return args, {**kwargs, "use_cache": False}
 
 
 def _names_of_ends(checkpoint: Checkpoint, model: Any, stack_name: str) -> dict[str, str]:

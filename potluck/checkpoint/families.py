@@ -55,17 +55,8 @@ MASKS_ONCE = frozenset({"falcon_mamba", "mamba", "mamba2", "xlstm"})
 CACHE_NAMES = ("cache", "cache_params", "past_key_values")
 """Under which names decoders and layers take their cache: the first from Transformers 5.24 on, the second Mamba's."""
 
-_REFUSES_CACHES = frozenset({"minimax"})
-"""Families whose loop refuses caches of other classes than its own, unless it is told not to use the one it gets."""
-
-_LAYERS_IN_A_BLOCK = {"longcat_flash": 2}
-"""Families whose configuration counts the attentions, of which each block has several."""
-
 LAYER_INDEX_NAMES = frozenset({"layer_idx", "layer_id"})
 """Under which names a layer's parts know their place in the cache."""
-
-_CHOOSES_OTHERWISE = frozenset({"phimoe"})
-"""Families whose routers choose experts in another way than by `topk`, so that nobody can make them repeat choices."""
 
 _STACK_NAMES = ("layers", "h", "blocks", "decoder_layers")
 
@@ -91,7 +82,7 @@ def takes_choices(kind: type) -> bool:
 
 def tells_choices(text_config: Any) -> bool:
     """Tell whether it is known which experts the layers of a family choose, so that others can repeat it."""
-    if text_config.model_type in _CHOOSES_OTHERWISE:
+    if text_config.model_type == "phimoe":  # its routers choose by other ways than `topk`, which nobody can repeat
         return False
     family = import_module(decoder_class(text_config).__module__)
     kinds = (value for value in vars(family).values() if isinstance(value, type))
@@ -144,7 +135,7 @@ def refuse_start(text_config: Any, start: int) -> None:
 
 def layers_in_a_block(text_config: Any) -> int:
     """Return how many of the layers that the configuration counts are one block."""
-    return _LAYERS_IN_A_BLOCK.get(text_config.model_type, 1)
+    return 2 if text_config.model_type == "longcat_flash" else 1  # it counts attentions, of which a block has two
 
 
 def decoder_class(text_config: Any) -> Any:
@@ -171,7 +162,7 @@ def cache_name(decoder: nn.Module) -> str:
 
 def takes_use_cache(config: Any) -> bool:
     """Tell whether a decoder may be told to use the cache that it gets."""
-    return config.model_type not in _REFUSES_CACHES
+    return bool(config.model_type != "minimax")  # its loop refuses caches of other classes, unless told not to use them
 
 
 def decoder_of(model: nn.Module, num_blocks: int) -> tuple[nn.Module, str]:

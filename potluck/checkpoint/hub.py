@@ -27,7 +27,7 @@ from huggingface_hub.utils._headers import build_hf_headers
 from huggingface_hub.utils.tqdm import tqdm
 
 from potluck.checkpoint.fetching import FETCHING
-from potluck.checkpoint.tensors import disk_full
+from potluck.checkpoint.shards import disk_full
 from potluck.errors import CheckpointError
 from potluck.manifest import SMALL
 from potluck.protocol.swarm import is_revision

@@ -8,6 +8,7 @@ was computed over is what computes.
 from __future__ import annotations
 
 import contextlib
+import errno
 import hashlib
 import json
 import math
@@ -15,7 +16,7 @@ import mmap
 import os
 import sys
 import weakref
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -25,9 +26,9 @@ import torch
 from safetensors.torch import _TYPES
 from torch import Tensor
 
-from potluck.checkpoint.tensors import DIGEST_HEX_DIGITS, bytes_of, digest_header, file_errors
 from potluck.errors import CheckpointError
 
+DIGEST_HEX_DIGITS = 16
 ALIGNMENT = 64  # of addresses, in bytes, as torch aligns its memory
 CHUNK_BYTES = 8 << 20  # read and checked at a time; the check finds them in the processor's cache
 _MAX_HEADER_BYTES = 100_000_000  # as in safetensors itself
@@ -190,12 +191,13 @@ class FilePart:
             os.posix_fadvise(self.shard.handle, self.start, self.num_bytes, os.POSIX_FADV_DONTNEED)
 
     def _compare(self, chunks: Iterator[memoryview]) -> None:
-        path = self.shard.path
         for chunk, sums in zip(chunks, self._sums, strict=True):
             if _sums(chunk) != sums:
-                raise CheckpointError(
-                    f"{path.name} changed while it was in use", hint=f"put the right file back: {path}"
-                )
+                raise self._changed()
+
+    def _changed(self) -> CheckpointError:
+        path = self.shard.path
+        return CheckpointError(f"{path.name} changed while it was in use", hint=f"put the right file back: {path}")
 
 
 class ReadTensors(dict[str, Tensor]):
@@ -269,6 +271,45 @@ class BlockOrigin:
     @property
     def file_names(self) -> str:
         return ", ".join(sorted(path.name for path in self.identities))
+
+
+@contextlib.contextmanager
+def file_errors(path: Path) -> Iterator[None]:
+    """Turn errors of the operating system about one file into a CheckpointError."""
+    try:
+        yield
+    except FileNotFoundError as error:
+        raise CheckpointError(
+            f"{path.name} is missing from the checkpoint", hint=f"download it again to {path}"
+        ) from error
+    except OSError as error:
+        if error.errno == errno.ENOSPC:
+            raise disk_full(path) from error
+        raise CheckpointError(f"cannot read {path.name}: {error.strerror or error}") from error
+
+
+def disk_full(path: Path) -> CheckpointError:
+    return CheckpointError(f"the disk is full: no room for {path.name}", hint=f"free some space in {path.parent}")
+
+
+def digest_tensors(tensors: dict[str, Tensor]) -> str:
+    """Return 16 hex digits over name, dtype, shape and bytes of each tensor, in the order of the names."""
+    whole = hashlib.sha256()
+    for name in sorted(tensors):
+        tensor = tensors[name]
+        whole.update(digest_header(name, tensor.dtype, tensor.shape))
+        whole.update(bytes_of(tensor))
+    return whole.hexdigest()[:DIGEST_HEX_DIGITS]
+
+
+def digest_header(name: str, dtype: torch.dtype, shape: Sequence[int]) -> bytes:
+    """Return what `digest_tensors` digests before the bytes of a tensor."""
+    return json.dumps([name, str(dtype).removeprefix("torch."), list(shape)]).encode() + b"\n"
+
+
+def bytes_of(tensor: Tensor) -> memoryview:
+    """Return the bytes of a tensor on the CPU, without a copy if it is contiguous."""
+    return tensor.contiguous().reshape(-1).view(torch.uint8).numpy().data
 
 
 def quick_digest(tensors: Mapping[str, Tensor]) -> str:

@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import Any, Protocol
 
 import torch
-from torch import nn
 
 from potluck.checkpoint.families import SAME_LAYERS, decoder_class, decoder_of, layers_in_a_block
 from potluck.checkpoint.hub import HubFiles, local_folder
@@ -82,10 +81,6 @@ class Checkpoint:
         dtype = self.text_config.dtype or self.config.dtype
         return dtype if isinstance(dtype, torch.dtype) else torch.float32
 
-    @property
-    def is_local(self) -> bool:
-        return self.files is None
-
     @cached_property
     def weight_map(self) -> Mapping[str, str]:
         """Tensor name -> file name. A checkpoint in one file has no index, so the file is downloaded for its header."""
@@ -106,7 +101,7 @@ class Checkpoint:
         total = metadata.get("total_size") if isinstance(metadata, dict) else None
         return total if isinstance(total, int) else 0
 
-    def empty_blocks(self, dtype: torch.dtype | None = None) -> tuple[nn.ModuleList, str]:
+    def empty_blocks(self, dtype: torch.dtype | None = None) -> tuple[torch.nn.ModuleList, str]:
         """Return the blocks without values, from the architecture alone, and the decoder's name for them.
 
         Nothing is read or downloaded. Don't call it while another thread builds a model, because torch's default dtype

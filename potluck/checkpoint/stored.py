@@ -19,6 +19,7 @@ from potluck.checkpoint.packed import Packing, is_packed_weight
 from potluck.errors import CheckpointError
 
 _READ = frozenset({"fp8", "mxfp4", "mxfp8", "compressed-tensors"})
+_NEEDS = {"bitsandbytes": "kernels of the bitsandbytes package"}
 _HINT = "choose a checkpoint in bfloat16, float16, FP8, GPTQ or AWQ; --quantization holds its weights in fewer bits"
 
 
@@ -36,8 +37,8 @@ def stored_format(config: Any) -> HfQuantizer | Packing | None:
         return None
     method = said.get("quant_method")
     if method not in _READ:
-        why = "needs kernels of the bitsandbytes package" if method == "bitsandbytes" else "is not supported"
-        raise CheckpointError(f"this checkpoint is stored quantised ({method or '?'}), which {why}", hint=_HINT)
+        why = f"which needs {_NEEDS[method]}" if method in _NEEDS else "which is not supported"
+        raise CheckpointError(f"this checkpoint is stored quantised ({method or '?'}), {why}", hint=_HINT)
     try:
         quantizer: HfQuantizer = AutoHfQuantizer.from_config({**said, "dequantize": True}, pre_quantized=True)
         if method == "compressed-tensors":
