@@ -43,7 +43,7 @@ class EngineMetrics:
     spills: int = 0  # sessions whose pages were taken
     returns: int = 0  # sessions whose pages were brought back
     sessions: int = 0  # now
-    queued_steps: int = 0  # now
+    queued_steps: int = 0  # now; calls, too
     queued_tokens: int = 0  # now; of steps and calls
     waiting_for_pages: int = 0  # now
     streamed_blocks: int = 0  # now; fetched anew in each pass through the span

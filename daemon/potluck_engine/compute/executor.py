@@ -15,7 +15,7 @@ from potluck_engine.memory.session_memory import SessionStep
 
 
 class SpanExecutor:
-    """Runs steps over the served blocks, on the compute thread.
+    """Runs steps over the served blocks, in turns of the step loop.
 
     Attributes:
         has_set_up: the last step also recorded a CUDA graph, so its time says nothing about later steps.

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import functools
 import logging
 import threading
 import time
@@ -131,12 +130,13 @@ class StepLoop:
         future: asyncio.Future[T] = loop.create_future()
 
         def call() -> None:
+            value, error = None, None
             try:
-                outcome = functools.partial(_resolve, future, work(), None)
-            except BaseException as error:  # the caller gets every error
-                outcome = functools.partial(_resolve, future, None, error)
+                value = work()
+            except BaseException as raised:  # the caller gets every error
+                error = raised
             with contextlib.suppress(RuntimeError):  # the loop is closed
-                loop.call_soon_threadsafe(outcome)
+                loop.call_soon_threadsafe(_resolve, future, value, error)
 
         if self.is_stopping:
             raise _leaving()
@@ -338,6 +338,7 @@ class StepLoop:
         seconds = now - begin
         if not failed and not mine[0][0].is_alone and not stage.executor.has_set_up:
             self.learn(batch.tokens, seconds)
+        self.counts.add_step(batch.rows, seconds)
         self._count(mine, seconds)
         over: list[Outcome] = list(failed.items())
         with self._lock:
@@ -349,7 +350,6 @@ class StepLoop:
         self._settle(stage, over, now)
 
     def _count(self, parts: Sequence[_Part], seconds: float) -> None:
-        self.counts.add_step(sum(step.rows for step, _ in parts), seconds)
         for step, count in parts:
             step.compute_s += seconds
             if step.is_decode:
@@ -359,23 +359,23 @@ class StepLoop:
 
     def _run(self, stage: Stage, parts: Sequence[_Part]) -> dict[StepJob, PotluckError]:
         """Run parts together, and again in halves if that fails. Return the steps that fail alone, with the error."""
-        if not parts:
-            return {}
-        try:
-            stage.executor.run(parts)
-            return {}
-        except Exception as error:  # the edge of the computation
-            if self._is_lost(error):
-                return {step: self._refusal(error, "") for step, _ in parts}
-            halves = _halves(parts, is_out_of_memory(error))
-            if not halves:
-                return {parts[0][0]: self._refusal(error, f"a step of {_tokens_of(parts)} tokens")}
-            if is_out_of_memory(error):
-                log.warning("out of memory in a step of %d tokens, which is tried in halves", _tokens_of(parts))
-                stage.paging.drop_prefixes()
         failed: dict[StepJob, PotluckError] = {}
-        for half in halves:
-            failed |= self._run(stage, [part for part in half if part[0] not in failed])
+        groups = [parts]
+        while groups:
+            group = [part for part in groups.pop() if part[0] not in failed]
+            if not group:
+                continue
+            try:
+                stage.executor.run(group)
+            except Exception as error:  # the edge of the computation
+                tokens = sum(step.rows * count for step, count in group)
+                halves = [] if self._is_lost(error) else _halves(group, is_out_of_memory(error))
+                if not halves:
+                    failed |= {step: self._refusal(error, f"a step of {tokens} tokens") for step, _ in group}
+                elif is_out_of_memory(error):
+                    log.warning("out of memory in a step of %d tokens, which is tried in halves", tokens)
+                    stage.paging.drop_prefixes()
+                groups += reversed(halves)
         return failed
 
     def _refusal(self, error: Exception, what: str) -> PotluckError:
@@ -442,7 +442,3 @@ def _halves(parts: Sequence[_Part], is_out_of_memory: bool) -> list[Sequence[_Pa
     if not is_out_of_memory or count < 2 or step.is_alone:
         return []
     return [[(step, count // 2)], [(step, count - count // 2)]]
-
-
-def _tokens_of(parts: Sequence[_Part]) -> int:
-    return sum(step.rows * count for step, count in parts)

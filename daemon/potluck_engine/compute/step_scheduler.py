@@ -148,7 +148,7 @@ class StepScheduler:
         self._jobs[job] = None
         self.queued_tokens += tokens
         if isinstance(job, Call):
-            self._calls.setdefault(job.client, []).append(job)
+            self.make_ready(job)
             return True
         self._arrived.append(job)
         if not job.is_decode:  # a session is not waited for, nor spared, because of its own prefill
@@ -171,8 +171,7 @@ class StepScheduler:
     def make_ready(self, job: StepJob) -> None:
         """Note that the step has its memory, unless it was discarded meanwhile."""
         if job in self._jobs:
-            lines = self._alone if job.is_alone else self._ready
-            lines.setdefault(job.client, []).append(job)
+            self._lines_of(job).setdefault(job.client, []).append(job)
 
     def next(self, now: float, cost: StepCost) -> Action | None:
         """Return what to do now; None if nothing is ready."""
@@ -229,13 +228,14 @@ class StepScheduler:
         self.queued_tokens -= job.rows * job.tokens
         if job in self._arrived:
             self._arrived.remove(job)
-        for lines in (self._ready, self._alone, self._calls):
-            line = lines.get(job.client, [])
-            if job in line:
-                line.remove(job)
-                if not line:
-                    del lines[job.client]
-        self._begun = {kind: call for kind, call in self._begun.items() if call is not job}
+        lines = self._lines_of(job)
+        line = lines.get(job.client, [])
+        if job in line:
+            line.remove(job)
+            if not line:
+                del lines[job.client]
+        if isinstance(job, Call) and self._begun.get(job.is_backward) is job:
+            del self._begun[job.is_backward]
 
     def forget(self, session: Hashable) -> None:
         """Expect nothing more of a session that ended."""
@@ -263,6 +263,11 @@ class StepScheduler:
         own_tokens = tokens + sum(job.rows * job.tokens for job in own)
         num_clients = len({client, *(job.client for job in self._jobs)})
         return bool(own) and (num_clients * len(own) >= most_jobs or num_clients * own_tokens > most_tokens)
+
+    def _lines_of(self, job: StepJob) -> _Lines:
+        if isinstance(job, Call):
+            return self._calls
+        return self._alone if job.is_alone else self._ready
 
     def _next_alone(self, now: float) -> StepJob | None:
         """Return the step that should run by itself now, at the end of its client's line; None if others go first."""

@@ -18,7 +18,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import torch
 from potluck_control.launch_spec import ServingLimits
@@ -34,59 +34,53 @@ _LOWEST_NICE = 19
 _AFTER_ERROR_S = 0.5
 
 
+@dataclass(slots=True)
 class _Worker:
     """A thread that calls turns until `is_over`.
 
-    Args:
+    Attributes:
         turn: given the time; returns how many seconds nothing more is to be done, None until `wake`.
         num_threads: returns with how many CPU threads the next turn may compute.
     """
 
-    def __init__(
-        self,
-        name: str,
-        turn: Callable[[float], float | None],
-        is_over: Callable[[], bool],
-        throttle: DutyCycle,
-        num_threads: Callable[[], int],
-        *,
-        nice: int | None = None,
-    ) -> None:
-        self._turn = turn
-        self._is_over = is_over
-        self._throttle = throttle
-        self._num_threads = num_threads
-        self._nice = nice
-        self._wake: queue.SimpleQueue[None] = queue.SimpleQueue()
-        self._thread = threading.Thread(target=self._work, name=name, daemon=True)
+    name: str
+    turn: Callable[[float], float | None]
+    is_over: Callable[[], bool]
+    num_threads: Callable[[], int]
+    throttle: DutyCycle
+    nice: int | None = None
+    _news: queue.SimpleQueue[None] = field(default_factory=queue.SimpleQueue)
+    _thread: threading.Thread | None = None
 
     def start(self) -> None:
+        self._thread = threading.Thread(target=self._work, name=self.name, daemon=True)
         self._thread.start()
 
     def wake(self) -> None:
-        self._wake.put(None)
+        self._news.put(None)
 
     async def join(self) -> None:
-        if self._thread.is_alive():
+        if self._thread is not None:
             await asyncio.to_thread(self._thread.join)
 
     def _work(self) -> None:
-        if self._nice is not None:
-            _set_priority(self._nice)
+        if self.nice is not None and sys.platform == "linux":  # where threads have priorities of their own
+            with contextlib.suppress(OSError):
+                os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), self.nice)
         now_threads = 0
-        while not self._is_over():
+        while not self.is_over():
             try:
-                before, now_threads = now_threads, self._num_threads()
+                before, now_threads = now_threads, self.num_threads()
                 if now_threads != before:  # it clears caches of kernels, also of those that run now
                     torch.set_num_threads(now_threads)
                 begin = time.monotonic()
-                wait_s = self._turn(begin)
-                self._throttle.rest(time.monotonic() - begin)
-                if wait_s != 0.0 and not self._is_over():
+                wait_s = self.turn(begin)
+                self.throttle.rest(time.monotonic() - begin)
+                if wait_s != 0.0 and not self.is_over():
                     with contextlib.suppress(queue.Empty):
-                        self._wake.get(timeout=wait_s)
-                        while not self._wake.empty():
-                            self._wake.get_nowait()
+                        self._news.get(timeout=wait_s)
+                        while not self._news.empty():
+                            self._news.get_nowait()
             except Exception:  # no unforeseen error may end the thread
                 log.exception("an error in a computing thread")
                 time.sleep(_AFTER_ERROR_S)
@@ -101,21 +95,27 @@ class Threads:
 
     @classmethod
     def of(
-        cls, limits: ServingLimits, *, threads: int, shares: Shares = equal_shares, is_lost: IsLost = never_lost
+        cls,
+        limits: ServingLimits,
+        *,
+        threads: int,
+        clock: Callable[[], float] = time.monotonic,
+        shares: Shares = equal_shares,
+        is_lost: IsLost = never_lost,
     ) -> Threads:
         """Make both threads, not started; the scheduler calls `shares` for clients that compete."""
-        compute = StepLoop(limits, shares=shares, is_lost=is_lost)
+        compute = StepLoop(limits, clock=clock, shares=shares, is_lost=is_lost)
         throttle = compute.throttle
-        steps = _Worker("compute", compute.turn, lambda: compute.is_over, throttle, lambda: threads)
-        beside = _Worker(
+        steps = _Worker("compute", compute.turn, lambda: compute.is_over, lambda: threads, throttle)
+        calls = _Worker(
             "calls",
             compute.turn_of_calls,
             lambda: compute.is_stopping,
-            throttle,
             lambda: 1 if compute.has_sessions else threads,
+            throttle,
             nice=_LOWEST_NICE,
         )
-        return cls(compute, (steps, beside))
+        return cls(compute, (steps, calls))
 
     def start(self) -> None:
         """Begin; whoever submitted a job is told in the running event loop how it ended."""
@@ -138,10 +138,3 @@ class Threads:
         """Refuse what waits, let running pieces end, and join both threads."""
         self.compute.refuse()
         await asyncio.gather(*(worker.join() for worker in self._workers))
-
-
-def _set_priority(nice: int) -> None:
-    """Set the priority of this thread only: on Linux threads have nice values of their own, and pass them on."""
-    if sys.platform == "linux":
-        with contextlib.suppress(OSError):
-            os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), nice)
