@@ -9,6 +9,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Coroutine
 from contextlib import suppress
+from dataclasses import replace
 from typing import Any
 
 import torch
@@ -79,7 +80,7 @@ def fair_exact(soak: bool) -> Measured:
 
         async def prefill(kind: str) -> None:
             while True:
-                session = neighbour.new_session(PREFILL_TOKENS, exact=kind == "exact")
+                session = neighbour.new_session(PREFILL_TOKENS, config=replace(neighbour.config, exact=kind == "exact"))
                 states = random_states(PREFILL_TOKENS, HIDDEN_SIZE, torch.float32, seed=next(seeds))
                 await session.step(states, 0)
                 await session.close()
