@@ -95,7 +95,8 @@ def test_a_comparison_that_finds_nothing_else_keeps_what_the_understudy_has(
         lost.on_step = kill
         text = there.model.generate(text, session=session, max_new_tokens=3, do_sample=False)
         assert there.serving() == [spare]
-        assert sum(step.opening is not None for step in spare.steps) == 1
+        assert sum(step.opening is not None and step.is_spare for step in spare.steps) == 1
+        assert min(step.start_from_position for step in spare.steps[-3:]) > LONG, "nothing was given again"
     assert torch.equal(text, local.generate(prompt(tokens=LONG), max_new_tokens=text.shape[1] - LONG, do_sample=False))
 
 
