@@ -84,9 +84,11 @@ class Cursor:
         self.position = min(self.position, position)
         for piece in self.flying:
             piece.kept = min(piece.kept, position)
+        if not self.sent:
+            self.order = None
 
     def reorder(self, order: Tensor) -> None:
-        if self.position:
+        if self.sent:
             self.order = order if self.order is None else self.order.index_select(0, order)
 
 

@@ -338,6 +338,9 @@ class InferenceSession:
             if error is None:
                 self._servers.note_success(hop.peer_id)
         failed = next((index for index, error in enumerate(errors) if error is not None), len(hops) - 1)
+        for hop, error in zip(hops[failed + 1 :], errors[failed + 1 :], strict=True):
+            if isinstance(error, Overtaken):  # that hop opens its session again when its turn comes
+                self._understudies.drop(hop)
         return first + failed, errors[failed]
 
     async def _recover(self, hop: Hop, error: RemoteError, verdict: Verdict, wait: Wait, *, is_last_try: bool) -> None:

@@ -171,7 +171,8 @@ class Understudies:
         """End the understudy of `lead`, if there is one."""
         each = self._of.pop(lead, None)
         if each is not None:
-            if each.is_busy:
+            if each.task is not None:
+                each.task.cancel()  # now: it must not see its hops abandoned
                 self._ending.start(cancel_and_wait(each.task))
             _abandon(each.hops)
 
@@ -194,6 +195,9 @@ class Understudies:
             await self._feed(lead, each)
         except PotluckError as error:
             self._give_up(lead, each, error.message)
+        except Exception:  # the edge of a task: the session goes on without an understudy
+            _log.exception("blocks %s: preparing an understudy failed", lead.span)
+            self._give_up(lead, each, "it failed")
 
     async def _seek(self, lead: Hop, each: _Understudy) -> None:
         try:
