@@ -26,7 +26,7 @@ def loaded_server(name: str = "a", *, free: int = 10_000, **load: float) -> Rout
     return RouteHop(server_of(name, 0, 2, forward_tps=1000.0, network_tps=1000.0, beat=beat), Span(0, 2))
 
 
-def test_an_idle_server_is_chosen_that_is_the_nearest_that_is_idle_and_has_room() -> None:
+def test_the_nearest_server_that_is_idle_and_has_room_is_chosen() -> None:
     near, far = loaded_server("near"), loaded_server("far")
     rtts_s = {PeerId("near"): 0.01, PeerId("far"): 0.05}
     assert choose_idle([far, near], LONG, rtts_s) is near
