@@ -84,9 +84,11 @@ class Cursor:
         self.position = min(self.position, position)
         for piece in self.flying:
             piece.kept = min(piece.kept, position)
+        if not self.sent:
+            self.order = None
 
     def reorder(self, order: Tensor) -> None:
-        if self.position:
+        if self.sent:
             self.order = order if self.order is None else self.order.index_select(0, order)
 
 
@@ -109,7 +111,7 @@ class History:
         self._chunks: list[_Chunk] = []
         self._orders: list[Tensor] = []  # [batch] int64 each: row i continues what was row order[i]
         self._merged = 0  # leading chunks that were merged already
-        self._prompts = prompts
+        self.prompts = prompts  # in their present order, cut to the present length
         self._dependents: weakref.WeakSet[Dependent] = weakref.WeakSet()
         self.length = 0  # tokens
         if before is not None:
@@ -120,13 +122,8 @@ class History:
         self._dependents.add(dependent)
 
     @property
-    def prompts(self) -> Tensor | None:
-        """Return the deep prompts in their present order, cut to the present length."""
-        return self._prompts
-
-    @property
     def prompt_tokens(self) -> int:
-        return 0 if self._prompts is None else self._prompts.shape[2]
+        return 0 if self.prompts is None else self.prompts.shape[2]
 
     @property
     def batch(self) -> int:
@@ -148,7 +145,7 @@ class History:
         """Forget everything and begin with these prompts."""
         self.truncate(0)
         self._orders.clear()
-        self._prompts = prompts
+        self.prompts = prompts
 
     def truncate(self, length: int) -> None:
         """Forget everything after the first `length` tokens."""
@@ -167,20 +164,16 @@ class History:
             excess -= tokens
         self._merged = min(self._merged, len(self._chunks))
         self.length = length
-        if self._prompts is not None and length < self.prompt_tokens:
-            self._prompts = self._prompts[:, :, :length] if length else None
+        if self.prompts is not None and length < self.prompt_tokens:
+            self.prompts = self.prompts[:, :, :length] if length else None
 
     def reorder(self, order: Tensor) -> None:
         """Continue row `order[i]` as row i."""
         for dependent in self._dependents:
             dependent.reorder(order)
         self._orders.append(order)
-        if self._prompts is not None and self._prompts.shape[1] > 1:
-            self._prompts = self._prompts.index_select(1, order)
-
-    def since(self, start: int) -> Tensor:
-        """Return the tokens from `start` on with rows in their present order, [batch, length - start, hidden_size]."""
-        return self.between(start, self.length)
+        if self.prompts is not None and self.prompts.shape[1] > 1:
+            self.prompts = self.prompts.index_select(1, order)
 
     def between(self, start: int, end: int) -> Tensor:
         """Return the tokens [start, end) with rows in their present order, [batch, end - start, hidden_size]."""

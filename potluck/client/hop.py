@@ -57,20 +57,11 @@ class Links:
 
     awaits: PushLink | None = None  # what the server was told, or is told next, of who pushes to it
     pushes: PushLink | None = None  # likewise, of whom it pushes to
-    untold: dict[str, PushLink] = field(default_factory=dict)  # what the next message says of these two
+    untold: dict[str, PushLink] = field(default_factory=dict)  # of these two, what the next message says
     can_push: bool = False  # by its last answer
     was_pushed: bool = False  # its last output, to the next server
     missed: bool = False  # what it was to get from the server before did not come in time
     number: int | None = None  # under which the next output is pushed
-
-    def link_from(self, link: PushLink) -> None:
-        """Tell the server with the next message who pushes to it."""
-        self.awaits = self.untold["pushed_by"] = link
-
-    def link_to(self, link: PushLink) -> None:
-        """Tell the server with the next message whom it pushes to."""
-        self.pushes = self.untold["push_to"] = link
-        self.can_push = False
 
 
 @dataclass(slots=True)
@@ -329,8 +320,9 @@ class Hop:
         cursor.flying.append(piece)  # first: the answer may come before the last byte has left
         if course is not None:
             course.wake()
+        self.was_given = True
         if piece.awaited is None:
-            await self._send(line, request, has_reader=has_reader)
+            await line.stream.send(request, has_reader=has_reader)
         else:
             with contextlib.suppress(RemoteError):  # the end of the stream is seen when the answer is read
                 await line.stream.send(request, has_reader=True)
@@ -347,7 +339,7 @@ class Hop:
 
             async def bring() -> None:
                 self.links.missed |= is_pushed
-                await self._send(line, StepRequest(hidden, awaited=awaited, packed=self._packed(hidden)))
+                await line.stream.send(StepRequest(hidden, awaited=awaited, packed=self._packed(hidden)))
 
             if not is_pushed:
                 await bring()
@@ -372,10 +364,6 @@ class Hop:
 
     def _packed(self, hidden: Tensor | None) -> Tensor | None:
         return pack_exactly(hidden) if hidden is not None and self.is_fed_rounded and self.speaks_packed else None
-
-    async def _send(self, line: _Line, request: StepRequest, *, has_reader: bool = False) -> None:
-        self.was_given = True
-        await line.stream.send(request, has_reader=has_reader)
 
     async def _answer(
         self,

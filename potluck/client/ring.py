@@ -47,10 +47,10 @@ class Ring:
                 continue
             out, into = sender.links, receiver.links
             if into.awaits is None or into.awaits.peer != sender.peer_id:
-                into.link_from(PushLink(sender.peer_id, os.urandom(SECRET_BYTES)))
+                into.awaits = into.untold["pushed_by"] = PushLink(sender.peer_id, os.urandom(SECRET_BYTES))
             elif not into.untold and (out.pushes is None or out.pushes.secret != into.awaits.secret):
-                out.link_to(PushLink(receiver.peer_id, into.awaits.secret))
-                pair.told_at = now
+                out.pushes = out.untold["push_to"] = PushLink(receiver.peer_id, into.awaits.secret)
+                out.can_push, pair.told_at = False, now
             elif not out.untold and not out.can_push and now - pair.told_at > _OPENING_S:
                 self.note_failure(sender, receiver, now)
 

@@ -83,11 +83,6 @@ class InferenceSession:
         self._stepping: asyncio.Task[object] | None = None
         self._is_closed = False
 
-    @property
-    def max_length(self) -> int:
-        """Return for how many tokens a row servers reserve memory."""
-        return self._others.max_length
-
     async def step(
         self, hidden: Tensor, position: int, *, order: Tensor | None = None, prompts: Tensor | None = None
     ) -> Tensor:
@@ -129,7 +124,7 @@ class InferenceSession:
         rows, tokens = hidden.shape[:2]
         if self._is_closed:
             raise UsageError("this session is closed")
-        if position + tokens > self.max_length:
+        if position + tokens > self._others.max_length:
             self._grow(position + tokens)
         if not self._hops:
             await self._open(hidden, prompts)
@@ -179,13 +174,13 @@ class InferenceSession:
         """Make room for `tokens` a row: the next step opens larger sessions and replays the history into them."""
         if not self._may_grow:
             raise UsageError(
-                f"this session holds at most {self.max_length} tokens, not {tokens}",
+                f"this session holds at most {self._others.max_length} tokens, not {tokens}",
                 hint="open it with a larger max_length",
             )
-        self._others.max_length = max(tokens, min(2 * self.max_length, self._servers.longest(self._span)))
+        self._others.max_length = max(tokens, min(2 * self._others.max_length, self._servers.longest(self._span)))
         self._understudies.call_off()
         for hop in self._hops:
-            hop.enlarge(self.max_length)
+            hop.enlarge(self._others.max_length)
 
     def _change_over(self) -> None:
         """Replace servers that are leaving or slow by understudies that are ready."""
@@ -338,6 +333,9 @@ class InferenceSession:
             if error is None:
                 self._servers.note_success(hop.peer_id)
         failed = next((index for index, error in enumerate(errors) if error is not None), len(hops) - 1)
+        for hop, error in zip(hops[failed + 1 :], errors[failed + 1 :], strict=True):
+            if isinstance(error, Overtaken):  # that hop opens its session again when its turn comes
+                self._understudies.drop(hop)
         return first + failed, errors[failed]
 
     async def _recover(self, hop: Hop, error: RemoteError, verdict: Verdict, wait: Wait, *, is_last_try: bool) -> None:

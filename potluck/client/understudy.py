@@ -25,6 +25,7 @@ docs/decisions/0051-understudies.md.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 import time
 from collections.abc import Callable, Coroutine, Sequence
@@ -171,7 +172,8 @@ class Understudies:
         """End the understudy of `lead`, if there is one."""
         each = self._of.pop(lead, None)
         if each is not None:
-            if each.is_busy:
+            if each.task is not None:
+                each.task.cancel()  # now: it must not see its hops abandoned
                 self._ending.start(cancel_and_wait(each.task))
             _abandon(each.hops)
 
@@ -194,6 +196,9 @@ class Understudies:
             await self._feed(lead, each)
         except PotluckError as error:
             self._give_up(lead, each, error.message)
+        except Exception:  # the edge of a task: the session goes on without an understudy
+            _log.exception("blocks %s: preparing an understudy failed", lead.span)
+            self._give_up(lead, each, "it failed")
 
     async def _seek(self, lead: Hop, each: _Understudy) -> None:
         try:
@@ -221,7 +226,8 @@ class Understudies:
             if any(hop.is_spare and (hop.is_leaving or not hop.yields) for hop in each.hops):
                 self._give_up(lead, each, "it keeps no spare sessions, or leaves")
             elif not hurries:
-                await _first_of(each.is_wanted, time.monotonic() - began_s)
+                with contextlib.suppress(TimeoutError):
+                    await asyncio.wait_for(each.is_wanted.wait(), time.monotonic() - began_s)
 
     async def _open(self, lead: Hop, each: _Understudy, hops: list[Hop]) -> None:
         """Open the session with the first token, and take it back."""
@@ -275,12 +281,3 @@ def _behind(hop: Hop, follower: Hop | None, end: int) -> Course:
 def _abandon(hops: Sequence[Hop]) -> None:
     for hop in hops:
         hop.abandon()
-
-
-async def _first_of(event: asyncio.Event, pause_s: float) -> None:
-    """Wait for the event, `pause_s` at most."""
-    try:
-        async with asyncio.timeout(pause_s):
-            await event.wait()
-    except TimeoutError:
-        pass

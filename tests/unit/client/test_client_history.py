@@ -19,7 +19,7 @@ def test_the_latest_chunk_is_handed_out_without_a_copy() -> None:
     history.append(tokens(1, 4, 0))
     step = tokens(1, 1, 4)
     history.append(step)
-    assert history.since(4).data_ptr() == step.data_ptr()
+    assert history.between(4, 5).data_ptr() == step.data_ptr()
 
 
 def test_random_reorders_and_rollbacks_equal_doing_them_at_once() -> None:
@@ -43,7 +43,7 @@ def test_random_reorders_and_rollbacks_equal_doing_them_at_once() -> None:
         if plain.shape[1]:
             assert history.batch == plain.shape[0]
             start = rng.choice([0, plain.shape[1] - 1, rng.randrange(plain.shape[1])])
-            assert torch.equal(history.since(start), plain[:, start:])
+            assert torch.equal(history.between(start, history.length), plain[:, start:])
 
 
 def test_a_cursor_says_what_a_server_has_whatever_changes_while_pieces_are_on_their_way() -> None:
@@ -85,7 +85,7 @@ def test_many_small_chunks_are_merged() -> None:
     for position in range(1000):
         history.append(tokens(1, 1, position))
     assert len(history._chunks) < 300
-    assert torch.equal(history.since(0), tokens(1, 1000, 0))
+    assert torch.equal(history.between(0, 1000), tokens(1, 1000, 0))
 
 
 def test_deep_prompts_are_cut_and_reordered_with_the_tokens() -> None:
@@ -104,4 +104,4 @@ def test_nothing_after_the_end_is_a_mistake_of_ours() -> None:
     history = History()
     history.append(tokens(1, 2, 0))
     with pytest.raises(ValueError, match="nothing after"):
-        history.since(2)
+        history.between(2, 3)

@@ -1,4 +1,4 @@
-"""A long session keeps a spare server warm, which takes over without a full replay."""
+"""A long session feeds an understudy, which takes over without a full replay."""
 
 import asyncio
 from collections.abc import Callable
@@ -26,7 +26,7 @@ def loaded_server(name: str = "a", *, free: int = 10_000, **load: float) -> Rout
     return RouteHop(server_of(name, 0, 2, forward_tps=1000.0, network_tps=1000.0, beat=beat), Span(0, 2))
 
 
-def test_a_spare_server_is_the_nearest_that_is_idle_and_has_room() -> None:
+def test_the_nearest_server_that_is_idle_and_has_room_is_chosen() -> None:
     near, far = loaded_server("near"), loaded_server("far")
     rtts_s = {PeerId("near"): 0.01, PeerId("far"): 0.05}
     assert choose_idle([far, near], LONG, rtts_s) is near
@@ -65,7 +65,7 @@ def decode_until_fed(there: World, session: object) -> torch.Tensor:
     return decode_until(there, session, prompt(tokens=LONG), is_fed)
 
 
-def test_a_spare_server_takes_over_with_what_it_has(local: PreTrainedModel) -> None:
+def test_an_understudy_takes_over_with_what_it_has(local: PreTrainedModel) -> None:
     with world("0:2", "2:4", "2:4") as there, there.model.session(max_length=500) as session:
         text = decode_until_fed(there, session)
         spare, lost = spare_of(there), there.serving()[1]
@@ -95,11 +95,12 @@ def test_a_comparison_that_finds_nothing_else_keeps_what_the_understudy_has(
         lost.on_step = kill
         text = there.model.generate(text, session=session, max_new_tokens=3, do_sample=False)
         assert there.serving() == [spare]
-        assert sum(step.opening is not None for step in spare.steps) == 1
+        assert sum(step.opening is not None and step.is_spare for step in spare.steps) == 1
+        assert min(step.start_from_position for step in spare.steps[-3:]) > LONG, "nothing was given again"
     assert torch.equal(text, local.generate(prompt(tokens=LONG), max_new_tokens=text.shape[1] - LONG, do_sample=False))
 
 
-def test_a_spare_server_takes_over_from_a_leaving_one_before_that_is_gone(local: PreTrainedModel) -> None:
+def test_an_understudy_takes_over_from_a_leaving_one_before_that_is_gone(local: PreTrainedModel) -> None:
     with world("0:4", "0:4", "0:4", inference_tps=1.0) as there, there.model.session(max_length=500) as session:
         text = decode_until_fed(there, session)
         spare, (leaving,) = spare_of(there), there.serving()
@@ -113,7 +114,7 @@ def test_a_spare_server_takes_over_from_a_leaving_one_before_that_is_gone(local:
     assert torch.equal(text, local.generate(prompt(tokens=LONG), max_new_tokens=text.shape[1] - LONG, do_sample=False))
 
 
-def test_a_spare_server_that_leaves_too_is_left(local: PreTrainedModel) -> None:
+def test_an_understudy_that_leaves_too_is_left(local: PreTrainedModel) -> None:
     with world("0:4", "0:4", "0:4", inference_tps=1.0) as there, there.model.session(max_length=500) as session:
         text = decode_until_fed(there, session)
         spare, (leaving,) = spare_of(there), there.serving()
