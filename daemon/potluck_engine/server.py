@@ -293,7 +293,8 @@ class Engine:
                     changing=self._changing,
                 )
                 pinned = await self._mover.join()
-            await self._bring_up(loading or asyncio.create_task(self._load(opening, pinned)), begin)
+            async with self._changing:
+                await self._bring_up(loading or asyncio.create_task(self._load(opening, pinned)), begin)
         finally:
             await cancel_and_wait(loading)
 
