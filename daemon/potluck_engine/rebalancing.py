@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 import torch
-from potluck_control.engine_messages import Moving, OnEvent, Settled
+from potluck_control.engine_messages import Moving, OnEvent, Reshaped, Settled
 from potluck_control.launch_spec import LaunchSpec
 
 from potluck.blocks import BlockSpan
@@ -31,7 +31,7 @@ from potluck_engine.announcing import Announcements
 from potluck_engine.block_fetching import BlockFetching
 from potluck_engine.fitting import block_stack, can_grow, window
 from potluck_engine.in_thread import in_thread
-from potluck_engine.live_span import HAND_OVER_S, HURRIED_S, LiveSpan
+from potluck_engine.live_span import HAND_OVER_S, HURRIED_S, LoadBlocks, grow, shrink
 from potluck_engine.neighbours import Neighbours
 from potluck_engine.node import Node
 from potluck_engine.placement.choose import (
@@ -99,17 +99,21 @@ class Rebalancer:
     is taken away, `close` at the end.
 
     Attributes:
+        service: what is served.
+        changing: held while anything loads or frees weights; `reload` takes it itself.
         alarm: makes it look at once.
         grows: whether blocks can be exchanged one by one.
     """
 
-    live: LiveSpan
+    service: Service = field(init=False)
     neighbours: Neighbours
     announcements: Announcements
     model: ModelSize
     fetching: BlockFetching
+    load: LoadBlocks
     reload: Reload
     on_event: OnEvent
+    changing: asyncio.Lock
     alarm: asyncio.Event
     grows: bool
     _rng: random.Random = field(default_factory=random.Random)
@@ -127,32 +131,33 @@ class Rebalancer:
         node: Node,
         announcements: Announcements,
         *,
-        load: Callable[[Span], BlockSpan],
+        load: LoadBlocks,
         reload: Reload,
         on_event: OnEvent,
         changing: asyncio.Lock,
     ) -> Rebalancer:
-        """Look at the model and the machine, and return what moves the engine. Raises PotluckError.
-
-        Args:
-            changing: see `LiveSpan`; `reload` takes it itself.
-        """
+        """Look at the model and the machine, and return what moves the engine. Raises PotluckError."""
         announcements.window = await in_thread(lambda: window(checkpoint, spec))
         grows = await in_thread(lambda: can_grow(checkpoint, spec, announcements.window))
         files = await in_thread(lambda: BlockFiles.of(checkpoint, block_stack(checkpoint)))
         announcements.stored = await in_thread(files.stored)
         alarm = asyncio.Event()
         return cls(
-            LiveSpan(announcements, load, on_event, changing),
             Neighbours(node.host, node.peer_id, alarm),
             announcements,
             ModelSize(checkpoint.num_blocks, files.block_bytes, token_bits=16 * checkpoint.hidden_size),
             BlockFetching(announcements, files, spec.disk_mb << 20),
+            load,
             reload,
             on_event,
+            changing,
             alarm,
             grows,
         )
+
+    @property
+    def span(self) -> Span:
+        return self.service.blocks.span
 
     def max_blocks(self, blocks: BlockSpan) -> int:
         """Return how many blocks the span may grow to."""
@@ -173,7 +178,7 @@ class Rebalancer:
         return self._first_of(target, load_order(swarm_map, target))
 
     def start(self, service: Service) -> None:
-        self.live.service = service
+        self.service = service
         if self._moving is None:
             self._moving = start_task(keep_running(self._run))
 
@@ -189,13 +194,13 @@ class Rebalancer:
 
     async def _run(self) -> None:
         """Move and rest for ever. An engine that cannot move goes on where it is."""
-        pause_s = 0.0 if self.announcements.target != self.live.span else CHECK_S
+        pause_s = 0.0 if self.announcements.target != self.span else CHECK_S
         while True:
             await self._rest(pause_s)
             try:
                 has_moved = await self._look()
             except Exception as error:  # a fetch, a load, a directory: whatever fails, serving goes on
-                log.warning("this server stays with blocks %s: %s", self.live.span, error, exc_info=True)
+                log.warning("this server stays with blocks %s: %s", self.span, error, exc_info=True)
                 has_moved = False
                 await self._stay()
             pause_s = AGAIN_S if has_moved or self._is_urgent else CHECK_S
@@ -220,15 +225,15 @@ class Rebalancer:
     async def _look(self) -> bool:
         """Look at the swarm and move if that is worth it. Return whether anything was changed."""
         self._is_urgent = False
-        swarm_map = await self._observe(self.live.span)
+        swarm_map = await self._observe(self.span)
         why = "the rest of what it joined for"
-        if self.announcements.target == self.live.span:
+        if self.announcements.target == self.span:
             target = await self._better_place(swarm_map)
             if target is None:
-                if not len(self.live.service.sessions):
+                if not len(self.service.sessions):
                     self.fetching.go_on(swarm_map)
                 return False
-            why = _why(swarm_map, target, self.live.span)
+            why = _why(swarm_map, target, self.span)
             self.announcements.target = target
             await self.announcements.tell()
         target = self.announcements.target
@@ -239,7 +244,7 @@ class Rebalancer:
 
     async def _better_place(self, swarm_map: SwarmMap) -> Span | None:
         """Return where to go; None to stay."""
-        if len(self.live.span) < min(self.announcements.window, swarm_map.num_blocks):
+        if len(self.span) < min(self.announcements.window, swarm_map.num_blocks):
             return choose_span(await self._observe(None))  # a failed move left it with less than it can hold
         move = next_move(swarm_map)
         self._looks_in_vain = self._looks_in_vain + 1 if move is None and waits_for_others(swarm_map) else 0
@@ -250,11 +255,10 @@ class Rebalancer:
 
     async def _reach(self, target: Span, order: Sequence[int], why: str) -> None:
         """Move to `target`. Raises PotluckError and others; what is served then is whole."""
-        live = self.live
-        log.info("moving from blocks %s to %s: %s", live.span, target, why)
-        self.on_event(Moving(live.span, target, why))
-        while (step := next_step(live.span, target, self.announcements.window, order)) is not None:
-            missing = [block for block in order if block not in live.span]
+        log.info("moving from blocks %s to %s: %s", self.span, target, why)
+        self.on_event(Moving(self.span, target, why))
+        while (step := next_step(self.span, target, self.announcements.window, order)) is not None:
+            missing = [block for block in order if block not in self.span]
             await self.fetching.fetch([step.block] if isinstance(step, Grow) else missing)
             try:
                 await self._take(step)
@@ -263,24 +267,32 @@ class Rebalancer:
                 await self.fetching.fetch(missing)
                 await self.reload(target, self._first_of(target, order), self._patience_s)
             except torch.OutOfMemoryError:
-                log.warning("there is no room for more than %d blocks", len(live.span))
-                self.announcements.window = len(live.span)
+                log.warning("there is no room for more than %d blocks", len(self.span))
+                self.announcements.window = len(self.span)
                 raise
-        self.on_event(Settled(live.span))
+        self.on_event(Settled(self.span))
 
     async def _take(self, step: Step) -> None:
         """Raises NotReshapableError if the target has to be loaded anew."""
-        match step:
-            case Grow(block):
-                await self.live.grow(block)
-            case Shrink(kept):
-                await self.live.shrink(kept, patience_s=self._patience_s)
-            case StartOver():
-                raise NotReshapableError("none of the blocks that are served stays")
+        before = self.span
+        async with self.changing:
+            try:
+                match step:
+                    case Grow(block):
+                        await grow(self.service, block, self.load)
+                    case Shrink(kept):
+                        await shrink(self.service, kept, self.announcements.tell, patience_s=self._patience_s)
+                    case StartOver():
+                        raise NotReshapableError("none of the blocks that are served stays")
+            finally:
+                if self.span != before:
+                    self.on_event(Reshaped(self.span, self.announcements.target))
+        if isinstance(step, Grow):
+            await self.announcements.tell()
 
     async def _stay(self) -> None:
         """Call a move off that failed."""
-        self.announcements.target = self.live.span
+        self.announcements.target = self.span
         try:
             await self.announcements.tell()
         except PotluckError as error:

@@ -155,7 +155,7 @@ class Engine:
             members = MemberSource(self.node.member_files, self._loop)
             opening = asyncio.create_task(in_thread(partial(open_for_swarm, self.spec, members)))
             try:
-                await self._bring_up(await self._announce(opening), begin)
+                await self._enter(opening, begin)
             finally:
                 opening.cancel()
         except BaseException:
@@ -268,31 +268,32 @@ class Engine:
 
     # --- into service ------------------------------------------------------------------------------------------------
 
-    async def _announce(self, opening: asyncio.Task[Checkpoint]) -> Loading:
-        """Reach the swarm and tell it what will be served. Return the task that loads the first blocks."""
+    async def _enter(self, opening: asyncio.Task[Checkpoint], begin: float) -> None:
+        """Reach the swarm, tell it what will be served, and serve it. Pinned blocks are loaded meanwhile."""
         pinned, announcements = self.spec.span, self._announcements
-        loading = asyncio.create_task(self._load(opening, pinned)) if pinned is not None else None
+        loading = None if pinned is None else asyncio.create_task(self._load(opening, pinned))
         try:
             await self._join(loading or opening)
-            if pinned is not None and loading is not None:
+            if pinned is not None:
                 announcements.window = len(pinned)
                 announcements.join(pinned)
-                return loading
-            checkpoint = await opening
-            self._mover = await Rebalancer.of(
-                self.spec,
-                checkpoint,
-                self.node,
-                announcements,
-                load=partial(self.loader.load, checkpoint),
-                reload=self._reload,
-                on_event=self._on_event,
-                changing=self._changing,
-            )
-            return asyncio.create_task(self._load(opening, await self._mover.join()))
-        except BaseException:
+            else:
+                checkpoint = await opening
+                self._mover = await Rebalancer.of(
+                    self.spec,
+                    checkpoint,
+                    self.node,
+                    announcements,
+                    load=partial(self.loader.load, checkpoint),
+                    reload=self._reload,
+                    on_event=self._on_event,
+                    changing=self._changing,
+                )
+                pinned = await self._mover.join()
+            async with self._changing:
+                await self._bring_up(loading or asyncio.create_task(self._load(opening, pinned)), begin)
+        finally:
             await cancel_and_wait(loading)
-            raise
 
     async def _join(self, loading: asyncio.Task[Any]) -> None:
         """Join the network, however long that takes, unless the checkpoint cannot be used. Raises PotluckError."""

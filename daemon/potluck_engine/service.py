@@ -29,6 +29,7 @@ from potluck.protocol.blocks import Span
 from potluck.protocol.codes import Code, RemoteError
 from potluck.protocol.records import NumberFormat
 from potluck.protocol.swarm import Swarm
+from potluck.tasks import start_task
 from potluck.wire.limits import Limits
 from potluck_engine.admission import Admission
 from potluck_engine.choices import ChoiceBook
@@ -65,7 +66,6 @@ class Service:
         blocks: for steps of sessions.
         call_blocks: the same blocks for stateless calls, which run in another thread.
         stage: what the step loop works with.
-        has_ended: nothing can be computed any more, and all memory is given back.
     """
 
     admission: Admission
@@ -82,7 +82,7 @@ class Service:
     choices: ChoiceBook = field(default_factory=ChoiceBook)
     dtype: str = "float32"
     quantization: str = "none"
-    has_ended: bool = False
+    _ending: asyncio.Task[None] | None = None
 
     @classmethod
     async def begin(
@@ -158,17 +158,27 @@ class Service:
             private=PrivateAdapters(0 if isinstance(blocks, RankedBlocks) else private_adapter_bytes),
         )
 
+    @property
+    def has_ended(self) -> bool:
+        """Return whether nothing can be computed any more and all memory is given back."""
+        return self._ending is not None and self._ending.done()
+
     async def end(self, *, timeout_s: float = _LAST_STEPS_S) -> None:
-        """End the sessions after their running step, and give all memory back. Idempotent."""
-        if self.has_ended:
-            return
+        """End the sessions after their running step, and give all memory back. Idempotent.
+
+        It goes on if the caller is cancelled, and the next caller waits for the same end.
+        """
+        if self._ending is None:
+            self._ending = start_task(self._end(timeout_s))
+        await asyncio.shield(self._ending)
+
+    async def _end(self, timeout_s: float) -> None:
         self.admission.leaving = True
         await self._end_sessions(timeout_s)
         await self.threads.stop()  # the running piece still needs the weights
         await self._end_sessions(timeout_s)  # those that waited for a step, which can't come any more
         self.private.forget()
         await asyncio.to_thread(self._free)
-        self.has_ended = True
 
     async def _end_sessions(self, timeout_s: float) -> None:
         if not await self.sessions.end_all(self.admission.refusal(), timeout_s=timeout_s):

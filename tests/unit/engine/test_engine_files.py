@@ -20,6 +20,7 @@ from torch import nn
 
 from potluck.blocks import load_span
 from potluck.checkpoint import open_checkpoint
+from potluck.errors import PotluckError
 from potluck.protocol.blocks import Span
 from potluck.protocol.codes import Code, RemoteError
 
@@ -157,6 +158,22 @@ async def test_files_that_become_right_while_an_offload_runs_bring_no_weights_ba
         assert engine.service.has_ended
     await engine.restore()
     assert isinstance(machine.events[-1], Online)
+
+
+async def test_a_return_that_fails_for_another_reason_ends_the_engine(
+    served: Callable[..., Machine], folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: object) -> None:
+        raise RuntimeError("no memory left")
+
+    machine, content = await served(), file_in(folder).read_bytes()
+    await machine.engine.offload()
+    flip_bits(file_in(folder))
+    await machine.engine.restore()
+    monkeypatch.setattr(machine.engine.loader, "load_same", fail)
+    file_in(folder).write_bytes(content)
+    with pytest.raises(PotluckError, match="no memory left"):
+        await machine.engine.wait_lost()
 
 
 async def test_a_file_that_was_only_touched_is_no_news(folder: Path) -> None:

@@ -1,19 +1,22 @@
 """An engine gives its device back and takes it again: what happens to memory and to sessions meanwhile."""
 
 import asyncio
+import threading
 from pathlib import Path
 
 import pytest
 import torch
-from helpers.engine_peers import local_steps, until
+from helpers.engine_peers import local_steps, settle, until
 from helpers.lone_engine import INPUTS, SPAN, Machine
 from potluck_control.engine_messages import EngineEvent, Freed, Offline, Online
 from potluck_engine import loaded_blocks
 from potluck_engine.kept_passes import PassKey
+from potluck_engine.service import Service
 
 from potluck.protocol.blocks import PersonId
 from potluck.protocol.codes import Code, RemoteError
 from potluck.protocol.messages import StepRequest
+from potluck.tasks import cancel_and_wait
 
 
 @pytest.fixture
@@ -89,3 +92,26 @@ async def test_weights_without_an_origin_are_loaded_anew(tmp_path: Path) -> None
         assert not machine.engine.service.blocks.is_restorable
         await machine.engine.restore()
         await machine.begin()
+
+
+async def test_an_engine_that_stops_in_the_middle_of_an_offload_frees_its_memory_once(
+    machine: Machine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begun: list[Service] = []
+    may_go_on, free = threading.Event(), Service._free
+
+    def slowly(service: Service) -> None:
+        begun.append(service)
+        may_go_on.wait(60)
+        free(service)
+
+    monkeypatch.setattr(Service, "_free", slowly)
+    offloading = asyncio.create_task(machine.engine.offload())
+    await until(lambda: bool(begun))
+    await cancel_and_wait(offloading)
+    stopping = asyncio.create_task(machine.engine.stop())
+    await settle()
+    assert not stopping.done()
+    may_go_on.set()
+    await stopping
+    assert begun == [machine.engine.service]
