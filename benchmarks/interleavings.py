@@ -1,4 +1,4 @@
-"""Random interleavings of sessions, compared with sessions alone: `interleavings`. See `tests/helpers/interleavings.py`.
+"""Random interleavings of sessions, compared with sessions alone: `interleavings`. See the tests' helper of that name.
 
 `python -m benchmarks.interleavings SEED COUNT` runs a part of them.
 """

@@ -35,7 +35,7 @@ from potluck.p2p.libp2p import Libp2pHost
 from potluck.p2p.network import Stream
 from potluck.processes import exit_with_parent
 from potluck.protocol.blocks import Span
-from potluck.protocol.messages import Awaited, Caller, ForwardRequest, SessionOpening, StepRequest
+from potluck.protocol.messages import Awaited, ForwardRequest, SessionOpening, StepRequest
 from potluck.protocol.swarm import new_swarm
 from potluck.wire import protocols, sessions
 from potluck.wire.calls import encode_call
@@ -170,7 +170,7 @@ async def _work(kind: str, name: str, place: str, address: str) -> None:
         await stream.receive()
         await _say(stream, StepRequest(None, start_from_position=1, awaited=Awaited(1, 1, 1)))
     else:
-        call = ForwardRequest(prefix, Span(0, _BLOCKS), _states(_LARGE_TOKENS), Caller())
+        call = ForwardRequest(prefix, Span(0, _BLOCKS), _states(_LARGE_TOKENS))
         for frame in encode_call(call):
             await stream.send(*frame)
     print("sent", flush=True)

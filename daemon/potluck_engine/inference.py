@@ -26,7 +26,7 @@ from torch import Tensor
 from potluck.errors import PotluckError
 from potluck.foreign import SessionCoding
 from potluck.p2p.network import Stream
-from potluck.protocol.blocks import PeerId, PersonId, Span
+from potluck.protocol.blocks import PeerId
 from potluck.protocol.codes import Code, RemoteError
 from potluck.protocol.messages import SessionOpening, StepReply, StepRequest, Timing
 from potluck.tasks import cancel_and_wait
@@ -143,18 +143,6 @@ class Session:
         self._began_at = self._heard_at = time.monotonic()
         self._timer: asyncio.TimerHandle | None = None
         self._tab = NO_TAB
-
-    @property
-    def person(self) -> PersonId:
-        return self.memory.person
-
-    @property
-    def span(self) -> Span:
-        return self.memory.span
-
-    @property
-    def is_spare(self) -> bool:
-        return self.memory.is_spare
 
     @property
     def quiet_since(self) -> float:
@@ -322,7 +310,7 @@ class Session:
             queue_ms=queue_ms,
             compute_ms=step.compute_s * 1e3,
             cache_tokens_left=state.free_tokens,
-            is_leaving=state.admission.is_leaving(self.span),
+            is_leaving=state.admission.is_leaving(self.memory.span),
         )
         state.tabs.note(self._tab, step.rows * step.tokens)
         timing = state.tabs.say(self._tab, timing, is_named=request.opening is None)

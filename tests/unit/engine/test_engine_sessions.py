@@ -260,6 +260,10 @@ class Session:
     ended: RemoteError | None = None
     is_spare: bool = False
 
+    @property
+    def memory(self) -> "Session":
+        return self
+
     def end(self, error: RemoteError) -> None:
         self.ended = error
 
