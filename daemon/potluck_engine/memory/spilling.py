@@ -12,7 +12,6 @@ import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import BinaryIO
 
 import psutil
 import torch
@@ -30,7 +29,7 @@ class Spilled:
     rows: tuple[SavedSequence, ...]
     num_pages: int
     nbytes: int
-    file: BinaryIO
+    file: io.BufferedIOBase
 
 
 class SpillStore:
@@ -54,7 +53,7 @@ class SpillStore:
         nbytes = sum(self._memory.saved_bytes(sequence) for sequence in sequences)
         if self.held_bytes + nbytes > self._max_bytes:
             raise MemoryError(f"spilled sessions may take {self._max_bytes / 1e6:.0f} MB")
-        file = io.BytesIO() if self._folder is None else tempfile.TemporaryFile(dir=self._folder)  # noqa: SIM115
+        file: io.BufferedIOBase = io.BytesIO() if self._folder is None else tempfile.TemporaryFile(dir=self._folder)  # noqa: SIM115
         rows = []
         try:
             for sequence in sequences:
