@@ -100,18 +100,27 @@ class _Held:
         """Tell whether it has more than the session that keeps pages."""
         return self._now != "1 0 0 0"
 
-    def wait(self, *, is_working: bool) -> float:
-        """Return when it began, or stopped, to hold something and to compute."""
-        deadline, since, cpu_s = time.monotonic() + _GIVE_UP_S, time.monotonic(), self._cpu_s()
-        while time.monotonic() < deadline:
-            time.sleep(_LOOK_S)
-            if is_working and self.is_working:
-                return time.monotonic()
-            if not is_working and time.monotonic() - since >= _REST_S:
-                if not self.is_working and self._cpu_s() - cpu_s < _RESTS_BELOW * (time.monotonic() - since):
-                    return since
-                since, cpu_s = time.monotonic(), self._cpu_s()
+    def begins(self) -> bool:
+        """Return whether it works at a time soon after a client has sent what is to be done."""
+        return any(not self._rests() for _ in range(5))
+
+    def wait_over(self) -> float:
+        """Return when it began to hold nothing and to compute nothing."""
+        deadline = time.monotonic() + _GIVE_UP_S
+        while (since := time.monotonic()) < deadline:
+            if self._rests():
+                return since
         return deadline
+
+    def _rests(self) -> bool:
+        """Look for a moment whether it has nothing to do."""
+        before, since, is_idle = self._cpu_s(), time.monotonic(), not self.is_working
+        while is_idle and time.monotonic() - since < _REST_S:
+            time.sleep(_LOOK_S)
+            is_idle = not self.is_working
+        if not is_idle:
+            time.sleep(_LOOK_S)
+        return is_idle and self._cpu_s() - before < _RESTS_BELOW * (time.monotonic() - since)
 
     def _cpu_s(self) -> float:
         times = self.process.cpu_times()
@@ -120,16 +129,14 @@ class _Held:
 
 def _left(held: _Held, kind: str, place: tuple[str, str, str]) -> float:
     """Kill a client in the midst of its work. Return how many seconds that work goes on."""
-    held.wait(is_working=False)
+    held.wait_over()
     with child("left_behind", kind, *place) as client:
         client.wait_for("sent")
-        held.wait(is_working=True)
-        time.sleep(2 * _REST_S)
-        if not held.is_working:
+        if not held.begins():
             raise RuntimeError(f"the work of a {kind} was over before its client was killed")
         client.process.kill()
         killed = time.monotonic()
-    return max(held.wait(is_working=False) - killed, 0.0)
+    return max(held.wait_over() - killed, 0.0)
 
 
 async def _host(place: Path, name: str, address: str) -> Libp2pHost:
