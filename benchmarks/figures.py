@@ -586,7 +586,7 @@ FIGURES = {
             "lower",
             1,
             "left_behind:worst",
-            "until the work of a client that was killed ends: its prefill, its wait for pages or for a push, its forward",
+            "until the work of a killed client ends: its prefill, its wait for pages or for a push, its forward",
         ),
         Figure(
             "kills_200",

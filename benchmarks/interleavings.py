@@ -1,4 +1,4 @@
-"""Random interleavings of sessions, compared with sessions alone: `interleavings`. See `tests/helpers/interleavings.py`.
+"""Random interleavings of sessions, compared with sessions alone: `interleavings`. See the tests' helper of that name.
 
 `python -m benchmarks.interleavings SEED COUNT` runs a part of them.
 """
@@ -9,6 +9,7 @@ import asyncio
 import sys
 import tempfile
 from collections import Counter
+from importlib import import_module
 from pathlib import Path
 
 import torch
@@ -31,8 +32,7 @@ def _faults(seeds: range) -> Measured:
 
 
 async def _interleave(seeds: range, folder: Path) -> Measured:
-    from helpers.interleavings import interleave
-
+    interleave = import_module("helpers.interleavings").interleave
     answers, met, found = 0, Counter[str](), dict[int, list[str]]()
     for seed in seeds:
         outcome = await interleave(seed, folder)

@@ -26,7 +26,7 @@ from torch import Tensor
 from potluck.errors import PotluckError
 from potluck.foreign import SessionCoding
 from potluck.p2p.network import Stream
-from potluck.protocol.blocks import PeerId, PersonId, Span
+from potluck.protocol.blocks import PeerId
 from potluck.protocol.codes import Code, RemoteError
 from potluck.protocol.messages import SessionOpening, StepReply, StepRequest, Timing
 from potluck.tasks import cancel_and_wait, start_task
@@ -67,7 +67,7 @@ async def serve_session(state: Service, pushes: Pushes, stream: Stream, peer: Pe
         memory = _memory_of(state, opening, first.request, peer, held)
         if memory.adapter is not None:  # now: what is wrong with it is no other session's trouble
             await asyncio.to_thread(state.blocks.whole.adapters.load, memory.adapter)
-        session = Session(state, pushes, stream, memory, opening, coding, room, first)
+        session = Session(state, stream, memory, opening, coding, room, pushes, deque([first]))
         del first
         state.sessions.add(session, time.monotonic())
         held.callback(session.close)
@@ -115,33 +115,25 @@ class _Asked:
         return self.request.awaited is not None and self.request.hidden is None
 
 
+@dataclass(eq=False)
 class Session:
-    """One client's session through one span, and its steps."""
+    """One client's session through one span, and its steps; `waiting` are those that have not begun."""
 
-    def __init__(
-        self,
-        state: Service,
-        pushes: Pushes,
-        stream: Stream,
-        memory: SessionMemory,
-        opening: SessionOpening,
-        coding: SessionCoding,
-        room: Room,
-        first: _Asked,
-    ) -> None:
-        self.position = 0
-        self._state = state
-        self._stream = stream
-        self._memory = memory
-        self._session_id = opening.session_id
-        self._max_length = opening.max_length
-        self._alloc_timeout_s = min(opening.alloc_timeout_s, state.limits.alloc_timeout_s)
-        self._packs = opening.packs and not opening.exact and can_pack(state.blocks.hidden_size)
-        self._coding = coding
-        self._room = room
-        self._pushes = SessionPushes(pushes, self._advance)
-        self._outbox = Outbox(stream, self._finish)
-        self._waiting = deque([first])  # steps that have not begun
+    state: Service
+    stream: Stream
+    memory: SessionMemory
+    opening: SessionOpening
+    coding: SessionCoding
+    room: Room
+    pushes: Pushes
+    waiting: deque[_Asked]
+    position: int = 0
+
+    def __post_init__(self) -> None:
+        self._alloc_timeout_s = min(self.opening.alloc_timeout_s, self.state.limits.alloc_timeout_s)
+        self._packs = self.opening.packs and not self.opening.exact and can_pack(self.state.blocks.hidden_size)
+        self._pushes = SessionPushes(self.pushes, self._advance)
+        self._outbox = Outbox(self.stream, self._finish)
         self._running: tuple[_Asked, SessionStep] | None = None
         self._packing: asyncio.Task[None] | None = None  # a large output, whose step counts as running
         self._may_send = asyncio.Event()  # the client may send more
@@ -153,24 +145,12 @@ class Session:
         self._tab = NO_TAB
 
     @property
-    def person(self) -> PersonId:
-        return self._memory.person
-
-    @property
-    def span(self) -> Span:
-        return self._memory.span
-
-    @property
-    def is_spare(self) -> bool:
-        return self._memory.is_spare
-
-    @property
     def quiet_since(self) -> float:
         return math.inf if self._running is not None else self._heard_at
 
     async def run(self) -> None:
         """Serve until the end. Raises RemoteError, which the client is to be told."""
-        self._tab = self._state.tabs.open(self._memory.client, self._memory.span)
+        self._tab = self.state.tabs.open(self.memory.client, self.memory.span)
         self._watch()
         self._advance()
         reading = asyncio.create_task(self._read())
@@ -180,7 +160,7 @@ class Session:
                 reading.result()
             error = await self._over  # the closing message waits for the steps before it
         except asyncio.CancelledError:
-            self._memory.is_abandoned = True
+            self.memory.is_abandoned = True
             raise
         finally:
             await cancel_and_wait(reading)
@@ -201,39 +181,39 @@ class Session:
             self._packing.cancel()
         self._outbox.close()
         self._pushes.close()
-        self._state.tabs.close_tab(self._tab)
-        self._state.choices.end(self._memory.client, self._session_id)
-        self._state.compute.close(self._memory, self._running[1] if self._running else None)
-        self._waiting.clear()
+        self.state.tabs.close_tab(self._tab)
+        self.state.choices.end(self.memory.client, self.opening.session_id)
+        self.state.compute.close(self.memory, self._running[1] if self._running else None)
+        self.waiting.clear()
         self._running = None
 
     async def _read(self) -> None:
         """Read messages, up to and including the closing one. Raises RemoteError."""
         is_open = True
         while is_open:
-            body = await self._stream.receive()
+            body = await self.stream.receive()
             self._heard_at = time.monotonic()
             asked = _Asked(_CLOSING, 0)
             if body is not None:
-                asked = await _read_step(self._state, self._coding, self._room, body, is_first=False)
+                asked = await _read_step(self.state, self.coding, self.room, body, is_first=False)
                 del body
             is_open = not asked.request.is_closing
             if not is_open:  # what others have not pushed yet is not worth waiting for
-                self._waiting = deque(each for each in self._waiting if not each.is_awaiting)
+                self.waiting = deque(each for each in self.waiting if not each.is_awaiting)
             elif asked.request.awaited is not None and not asked.is_awaiting:
                 self._replace_push(asked)
                 continue
             else:
                 await self._may_send.wait()
-            self._waiting.append(asked)
-            if len(self._waiting) >= _MAX_WAITING:
+            self.waiting.append(asked)
+            if len(self.waiting) >= _MAX_WAITING:
                 self._may_send.clear()
             self._advance()
 
     def _replace_push(self, brought: _Asked) -> None:
         """Put the client's own copy in the place of the push that a waiting step awaits, if it still does."""
-        self._room.free(brought.num_bytes)
-        for asked in self._waiting:
+        self.room.free(brought.num_bytes)
+        for asked in self.waiting:
             if asked.is_awaiting and asked.request.awaited == brought.request.awaited:
                 asked.request = replace(asked.request, hidden=brought.request.hidden, awaited=None)
                 assert brought.request.awaited is not None
@@ -248,9 +228,9 @@ class Session:
                 if not self._outbox:
                     self._finish(self._end_after_step)
                 return
-            if not self._waiting or not self._is_complete(self._waiting[0]):
+            if not self.waiting or not self._is_complete(self.waiting[0]):
                 return
-            asked = self._waiting.popleft()
+            asked = self.waiting.popleft()
             self._may_send.set()
             if asked.request.is_closing:
                 self._finish()
@@ -274,11 +254,11 @@ class Session:
 
     def _begin(self, asked: _Asked) -> None:
         """Submit a step. Raises RemoteError."""
-        request, memory = asked.request, self._memory
-        start = checked_start(request, memory, self.position, self._max_length)
+        request, memory = asked.request, self.memory
+        start = checked_start(request, memory, self.position, self.opening.max_length)
         assert request.hidden is not None
         if request.receipt is not None:
-            self._state.tabs.take(self._tab, request.receipt)
+            self.state.tabs.take(self._tab, request.receipt)
         self._pushes.follow(request)
         now = time.monotonic()
         memory.is_spare = request.is_spare  # its place is taken from the first step that is none
@@ -288,7 +268,7 @@ class Session:
             rows=memory.rows,
             tokens=request.hidden.shape[1],
             submitted_at=now,
-            deadline=now + self._state.limits.request_timeout_s + self._alloc_timeout_s,
+            deadline=now + self.state.limits.request_timeout_s + self._alloc_timeout_s,
             is_alone=memory.is_alone,
             memory=memory,
             alloc_deadline=now + self._alloc_timeout_s,
@@ -298,15 +278,15 @@ class Session:
             order=request.hypo_ids,
             on_done=self._answered,
         )
-        self._state.compute.submit(step)
+        self.state.compute.submit(step)
         self._running = asked, step
 
     def _answered(self, step: SessionStep, error: PotluckError | None) -> None:
         """Answer a finished step; called in the loop."""
-        if self._running is None:
-            return  # the session was closed meanwhile
         if error is not None:
             self._finish(error if isinstance(error, RemoteError) else RemoteError(Code.INTERNAL, error.message))
+        elif self._running is None:
+            return  # the session was closed meanwhile
         elif not self._packs:
             self._answer(*self._running, step.result(), None)
         elif is_large(step.result().nbytes):
@@ -319,10 +299,10 @@ class Session:
 
     def _answer(self, asked: _Asked, step: SessionStep, output: Tensor, packed: Tensor | None) -> None:
         self._running = None
-        request, state, now = asked.request, self._state, time.monotonic()
+        request, state, now = asked.request, self.state, time.monotonic()
         self.position = step.end
         if step.chosen or state.choices.kept:
-            state.choices.note(self._memory.client, self._session_id, step)
+            state.choices.note(self.memory.client, self.opening.session_id, step)
         self._heard_at = now
         queue_ms = max(now - step.submitted_at - step.compute_s, 0.0) * 1e3
         if step.tokens == 1:
@@ -331,7 +311,7 @@ class Session:
             queue_ms=queue_ms,
             compute_ms=step.compute_s * 1e3,
             cache_tokens_left=state.free_tokens,
-            is_leaving=state.admission.is_leaving(self.span),
+            is_leaving=state.admission.is_leaving(self.memory.span),
             tab=(self._tab.name or None) if request.opening is not None else None,
         )
         self._tab.forward_tokens += step.rows * step.tokens
@@ -349,19 +329,19 @@ class Session:
             packed=packed,
         )
         try:
-            self._outbox.send(self._coding.encode_step_reply(reply), partial(self._left, asked))
+            self._outbox.send(self.coding.encode_step_reply(reply), partial(self._left, asked))
         except RemoteError:
             self._finish()
         self._advance()
 
     def _left(self, asked: _Asked) -> None:
         """Note that the answer to a step has left."""
-        self._room.free(asked.num_bytes)
+        self.room.free(asked.num_bytes)
         self._advance()
 
     def _watch(self) -> None:
         """End the session when it is too old or silent; whatever was heard meanwhile puts the latter off."""
-        limits, now = self._state.limits, time.monotonic()
+        limits, now = self.state.limits, time.monotonic()
         if self._running is not None or self._outbox:
             self._heard_at = now
         old_in_s = limits.session_timeout_s - (now - self._began_at)

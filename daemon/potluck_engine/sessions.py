@@ -45,19 +45,11 @@ def checked_start(request: StepRequest, memory: SessionMemory, position: int, ma
 class OpenSession(Protocol):
     """What the table knows of a session that is being served."""
 
-    @property
-    def person(self) -> PersonId: ...
-
-    @property
-    def span(self) -> Span: ...
+    memory: SessionMemory
 
     @property
     def quiet_since(self) -> float:
         """Monotonic seconds; a later time than any other's while a step runs."""
-
-    @property
-    def is_spare(self) -> bool:
-        """Tell whether it only stands by for another server."""
 
     def end(self, error: RemoteError) -> None:
         """Tell the client, after the step that runs."""
@@ -70,15 +62,15 @@ def session_to_end(sessions: Iterable[OpenSession], newcomer: PersonId, now: flo
     longest. One who has just one more loses it only if it was quiet for `QUIET_S`, or two persons would take each
     other's place for ever.
     """
-    spare = [session for session in sessions if session.is_spare]
+    spare = [session for session in sessions if session.memory.is_spare]
     if spare:
         return min(spare, key=lambda session: session.quiet_since)
-    held = Counter(session.person for session in sessions)
+    held = Counter(session.memory.person for session in sessions)
     own, most = held[newcomer], max(held.values(), default=0)
     candidates = [
         session
         for session in sessions
-        if (held[session.person] == most if most > own + 1 else held[session.person] > own)
+        if (held[session.memory.person] == most if most > own + 1 else held[session.memory.person] > own)
         if most > own + 1 or now - session.quiet_since >= QUIET_S
     ]
     return min(candidates, key=lambda session: session.quiet_since, default=None)
@@ -101,7 +93,7 @@ class SessionTable:
         """Add a session; when there are too many, end another person's. Raises RemoteError BUSY if none can go."""
         if len(self._sessions) - len(self._ending) >= self._max:
             others = self._sessions - self._ending
-            other = None if session.is_spare else session_to_end(others, session.person, now)
+            other = None if session.memory.is_spare else session_to_end(others, session.memory.person, now)
             if other is None or len(self._ending) >= _MAX_ENDING:
                 raise RemoteError(Code.BUSY, f"{self._max} sessions are open", retry_after_s=1.0)
             self._ending.add(other)
@@ -147,4 +139,4 @@ class SessionTable:
         return kept is not None and any(not kept.covers(span) for span in self._calls)
 
     def _outside(self, kept: Span | None) -> list[OpenSession]:
-        return [session for session in self._sessions if kept is None or not kept.covers(session.span)]
+        return [session for session in self._sessions if kept is None or not kept.covers(session.memory.span)]

@@ -282,7 +282,7 @@ class _Client:
 
     async def _collect(self, history: Tensor, plan: list[tuple[int, Awaited | None]]) -> None:
         """Read the answers to one step, hop after hop. Raises RemoteError."""
-        hidden = history
+        hidden, was_pushed = history, False
         for hop, (start, awaited) in zip(self.hops, plan, strict=True):
             given = hidden[:, start:]
             if hop is not self.hops[0]:

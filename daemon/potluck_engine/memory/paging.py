@@ -253,8 +253,8 @@ class Paging:
         if shared is None:
             return
         self._free_sequences(memory)
-        memory.sequences = shared.sequences
-        step.add_output(shared.outputs, shared.chosen)
+        memory.sequences, outputs, chosen = shared
+        step.add_output(outputs, chosen)
         step.done = step.computed
         self._counts.shared_tokens += step.done * memory.rows
 
@@ -289,7 +289,7 @@ class Paging:
                 self._prepare(step)
                 with self._counted(memory):
                     self._reserve(step)
-        except (PotluckError, OSError) as error:
+        except Exception as error:  # it is no other session's trouble
             log.warning("a session does not get its pages: %s", error)
             refusal = error if isinstance(error, PotluckError) else RemoteError(Code.ROLLBACK, "its cache was lost")
             admitted.refused.append((step, refusal))

@@ -40,18 +40,6 @@ class _Kept:
     chosen: Tensor | None  # [tokens, layers * choices]; None in models without experts
 
 
-@dataclass(frozen=True, slots=True)
-class Shared:
-    """The common beginning of new rows.
-
-    Shapes: outputs [rows, tokens, hidden_size], chosen [rows, tokens, layers * choices], of the tokens that are new.
-    """
-
-    sequences: list[KvSequence]
-    outputs: Tensor
-    chosen: Tensor | None
-
-
 def chain_of(before: bytes, hidden: Tensor) -> Chain:
     """Return the keys of the full pages of one row.
 
@@ -95,8 +83,11 @@ class Prefixes:
         """Note that sessions took or freed pages."""
         self._unused_pages = None
 
-    def fork(self, chains: list[Chain], *, beyond: int) -> Shared | None:
-        """Return new rows that begin as far as all chains are kept; None if that is not beyond this many tokens."""
+    def fork(self, chains: list[Chain], *, beyond: int) -> tuple[list[KvSequence], Tensor, Tensor | None] | None:
+        """Return new rows that begin as far as all chains are kept; None if that is not beyond this many tokens.
+
+        Shapes: outputs [rows, tokens, hidden_size] and chosen [rows, tokens, layers * choices] of the tokens `beyond`.
+        """
         found = [self._find(chain) for chain in chains]
         tokens = min(match[1] for match in found)
         if tokens <= beyond:
@@ -110,7 +101,7 @@ class Prefixes:
             return None
         outputs = torch.stack([each.outputs[beyond:tokens] for each in kept])
         chosen = [each.chosen[beyond:tokens] for each in kept if each.chosen is not None]
-        return Shared(sequences, outputs, torch.stack(chosen) if chosen else None)
+        return sequences, outputs, torch.stack(chosen) if chosen else None
 
     def keep(
         self,

@@ -6,12 +6,12 @@ drops their pages from RAM when it needs them. Files have no name, so they are g
 
 from __future__ import annotations
 
+import io
 import os
 import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import BinaryIO
 
 import psutil
 import torch
@@ -24,12 +24,12 @@ _RAM_SHARE = 0.25  # of what is free when the engine starts
 
 @dataclass(frozen=True, slots=True)
 class Spilled:
-    """The rows of one session. With a `file`, their tensors have only shapes."""
+    """The rows of one session, whose tensors have only shapes: what was in them is in the file."""
 
     rows: tuple[SavedSequence, ...]
     num_pages: int
     nbytes: int
-    file: BinaryIO | None
+    file: io.BufferedIOBase
 
 
 class SpillStore:
@@ -53,14 +53,22 @@ class SpillStore:
         nbytes = sum(self._memory.saved_bytes(sequence) for sequence in sequences)
         if self.held_bytes + nbytes > self._max_bytes:
             raise MemoryError(f"spilled sessions may take {self._max_bytes / 1e6:.0f} MB")
-        if self._folder is None:
-            rows, file = tuple(self._memory.save(sequence) for sequence in sequences), None
-        else:
-            rows, file = self._write(self._folder, sequences)
+        file: io.BufferedIOBase = io.BytesIO() if self._folder is None else tempfile.TemporaryFile(dir=self._folder)  # noqa: SIM115
+        rows = []
+        try:
+            for sequence in sequences:
+                buffer = torch.empty(self._memory.saved_bytes(sequence), dtype=torch.uint8)
+                saved = self._memory.save(sequence, buffer)
+                rows.append(replace(saved, tensors=tuple(each.to("meta") for each in saved.tensors)))
+                file.write(buffer.numpy().data)
+            file.flush()
+        except BaseException:
+            file.close()
+            raise
         num_pages = sum(table.num_pages for row in sequences for table in row.tables.values())
         self.held_bytes += nbytes
         self.held_pages += num_pages
-        return Spilled(rows, num_pages, nbytes, file)
+        return Spilled(tuple(rows), num_pages, nbytes, file)
 
     def load(self, spilled: Spilled) -> list[KvSequence]:
         """Load rows into new pages; call `discard` afterwards.
@@ -82,28 +90,9 @@ class SpillStore:
     def discard(self, spilled: Spilled) -> None:
         self.held_bytes -= spilled.nbytes
         self.held_pages -= spilled.num_pages
-        if spilled.file is not None:
-            spilled.file.close()
-
-    def _write(self, folder: Path, sequences: list[KvSequence]) -> tuple[tuple[SavedSequence, ...], BinaryIO]:
-        file = tempfile.TemporaryFile(dir=folder)  # noqa: SIM115 (open until it is discarded)
-        rows = []
-        try:
-            for sequence in sequences:
-                buffer = torch.empty(self._memory.saved_bytes(sequence), dtype=torch.uint8)
-                saved = self._memory.save(sequence, buffer)
-                rows.append(replace(saved, tensors=tuple(each.to("meta") for each in saved.tensors)))
-                file.write(buffer.numpy().data)
-            file.flush()
-        except BaseException:
-            file.close()
-            raise
-        return tuple(rows), file
+        spilled.file.close()
 
     def _read(self, spilled: Spilled) -> Iterator[SavedSequence]:
-        if spilled.file is None:
-            yield from spilled.rows
-            return
         spilled.file.seek(0)
         for saved in spilled.rows:
             sizes = [shape.nbytes for shape in saved.tensors]

@@ -3,16 +3,17 @@
 from collections import Counter
 from pathlib import Path
 
+import pytest
 from helpers.interleavings import interleave
 
-INTERLEAVINGS = 300
+_SHARE = 100  # of the interleavings
 
 
-async def test_interleaved_sessions_answer_as_alone_and_leave_nothing(tmp_path: Path) -> None:
+@pytest.mark.parametrize("first", [0, 100, 200])
+async def test_interleaved_sessions_answer_as_alone_and_leave_nothing(first: int, tmp_path: Path) -> None:
     met: Counter[str] = Counter()
-    for seed in range(INTERLEAVINGS):
+    for seed in range(first, first + _SHARE):
         outcome = await interleave(seed, tmp_path)
         assert not outcome.faults, f"seed {seed}"
         met += outcome.met
-    rare = [kind for kind in ("spills", "returns", "shared", "offloads", "left in a step") if met[kind] < 10]
-    assert not rare, f"hardly any interleaving met {rare}: {met}"
+    assert {"spills", "returns", "shared", "offloads", "left in a step", "waits for pages"} <= met.keys()

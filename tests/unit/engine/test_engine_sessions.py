@@ -14,7 +14,7 @@ from potluck_engine.sessions import QUIET_S, SessionTable, session_to_end
 from potluck.p2p import frames
 from potluck.protocol.blocks import PersonId, Span
 from potluck.protocol.codes import Code, RemoteError
-from potluck.protocol.messages import StepRequest
+from potluck.protocol.messages import Awaited, StepRequest
 from potluck.wire.packing import pack
 from potluck.wire.sessions import decode_step_reply
 
@@ -188,6 +188,27 @@ async def test_client_that_dies_in_mid_step_frees_its_cache_and_its_place_in_the
     await until(lambda: server.used_pages == 0)
 
 
+async def test_client_that_dies_with_more_steps_under_way_than_are_read_ahead_frees_everything(held, server, host):
+    client = await first_step(host, server, StepRequest(hidden_states(1, 3), opening()))
+    async with held(server):
+        for _ in range(8):
+            await client.send(StepRequest(hidden_states(1, 1)))
+        await settle()
+        host.kill()
+        await settle()
+        assert server.serving.compute.queued_tokens == 0
+        assert len(server.serving.sessions) == 0
+        assert not server.host._tasks
+    await until(lambda: server.used_pages == 0)
+
+
+async def test_closing_a_session_waits_for_no_push_though_no_more_steps_would_be_read(server, host):
+    client = await first_step(host, server, StepRequest(hidden_states(1, 3), opening()))
+    for number in range(4):
+        await client.send(StepRequest(None, awaited=Awaited(number, 1, 1)))
+    await client.close()
+
+
 async def test_stream_that_never_sends_is_closed_without_a_word(network, blocks):
     async with serve(network, blocks=blocks, limits=ServingLimits(opening_timeout_s=0.01)) as server:
         mute = await Client.open(network.start(), server)
@@ -238,6 +259,10 @@ class Session:
     span: Span = field(default_factory=lambda: Span(0, 1))
     ended: RemoteError | None = None
     is_spare: bool = False
+
+    @property
+    def memory(self) -> "Session":
+        return self
 
     def end(self, error: RemoteError) -> None:
         self.ended = error

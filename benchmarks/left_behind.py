@@ -1,0 +1,215 @@
+"""How long an engine works on for a client that was killed: `left_behind`.
+
+    prefill   a long prompt, all of whose pieces are under way
+    wait      a step that waits for pages, which a session of somebody else keeps
+    push      a step whose hidden states nobody pushes
+    forward   a long call without a session
+
+The engine and each client are processes of their own. The work has ended when the engine counts nothing of it any more
+and its processor rests.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sys
+import tempfile
+import threading
+import time
+from pathlib import Path
+
+import psutil
+import torch
+from potluck_control.launch_spec import LaunchSpec, ServingLimits
+from potluck_engine.fitting import resolved
+from potluck_engine.server import Engine
+
+from benchmarks.children import Child, child, founder_of
+from benchmarks.figures import Measured
+from benchmarks.models import checkpoint
+from benchmarks.sessions import random_states
+from potluck.p2p.addresses import split_peer
+from potluck.p2p.config import LOOPBACK, HostConfig
+from potluck.p2p.libp2p import Libp2pHost
+from potluck.p2p.network import Stream
+from potluck.processes import exit_with_parent
+from potluck.protocol.blocks import Span
+from potluck.protocol.messages import Awaited, ForwardRequest, SessionOpening, StepRequest
+from potluck.protocol.swarm import new_swarm
+from potluck.wire import protocols, sessions
+from potluck.wire.calls import encode_call
+
+KINDS = ("prefill", "wait", "push", "forward")
+_HIDDEN, _BLOCKS = 512, 8
+_CACHE_TOKENS = 6_144
+_KEPT_TOKENS = 1_024  # by a session that runs alone, so that it is never spilled
+_PIECE_TOKENS, _PIECES = 512, 8  # of a prompt
+_LARGE_TOKENS = 6_000  # more than what is left
+_LOOK_S = 0.02
+_REST_S = 0.2
+_RESTS_BELOW = 0.3  # of one core
+_GIVE_UP_S = 60.0
+_MAX_FRAME_BYTES = 1 << 26
+
+
+def worst(soak: bool) -> Measured:
+    """Kill clients in each kind of work, two of them (ten in soak)."""
+    torch.set_num_threads(1)
+    with tempfile.TemporaryDirectory(prefix="pl-") as place:
+        return asyncio.run(_worst(Path(place), 10 if soak else 2))
+
+
+async def _worst(place: Path, rounds: int) -> Measured:
+    folder = checkpoint(_HIDDEN, _BLOCKS)
+    swarm = founder_of(place).create(new_swarm("figures", folder.name, _BLOCKS, "local")).swarm
+    name, prefix = swarm.name, swarm.prefix
+    found: dict[str, list[float]] = {kind: [] for kind in KINDS}
+    with child("left_behind", "engine", name, str(place), str(folder)) as engine:
+        address = await asyncio.to_thread(engine.wait_for, "online")
+        held = _Held(engine)
+        host = await _host(place, name, address)
+        try:
+            keeping = await _stream(host, address, protocols.SESSION)
+            await _say(keeping, StepRequest(_states(_KEPT_TOKENS), _opening(prefix, is_exact=True)))
+            await keeping.receive()
+            for _ in range(rounds):
+                for kind, times in found.items():
+                    times.append(await asyncio.to_thread(_left, held, kind, (name, str(place), address)))
+                    print(f"{kind}: {times[-1]:.2f} s", flush=True)
+        finally:
+            await host.close()
+    return Measured(max(map(max, found.values())), {"seconds": found, "rounds": rounds})
+
+
+class _Held:
+    """What an engine says that it holds, whenever that changes."""
+
+    def __init__(self, engine: Child) -> None:
+        self.process = psutil.Process(engine.process.pid)
+        self._engine = engine
+        self._now = ""
+        threading.Thread(target=self._listen, daemon=True).start()
+
+    def _listen(self) -> None:
+        while True:
+            self._now = self._engine.wait_for("holds")
+
+    @property
+    def is_working(self) -> bool:
+        """Tell whether it has more than the session that keeps pages."""
+        return self._now != "1 0 0 0"
+
+    def begins(self) -> bool:
+        """Return whether it works at a time soon after a client has sent what is to be done."""
+        return any(not self._rests() for _ in range(5))
+
+    def wait_over(self) -> float:
+        """Return when it began to hold nothing and to compute nothing."""
+        deadline = time.monotonic() + _GIVE_UP_S
+        while (since := time.monotonic()) < deadline:
+            if self._rests():
+                return since
+        return deadline
+
+    def _rests(self) -> bool:
+        """Look for a moment whether it has nothing to do."""
+        before, since, is_idle = self._cpu_s(), time.monotonic(), not self.is_working
+        while is_idle and time.monotonic() - since < _REST_S:
+            time.sleep(_LOOK_S)
+            is_idle = not self.is_working
+        if not is_idle:
+            time.sleep(_LOOK_S)
+        return is_idle and self._cpu_s() - before < _RESTS_BELOW * (time.monotonic() - since)
+
+    def _cpu_s(self) -> float:
+        times = self.process.cpu_times()
+        return float(times.user + times.system)
+
+
+def _left(held: _Held, kind: str, place: tuple[str, str, str]) -> float:
+    """Kill a client in the midst of its work. Return how many seconds that work goes on."""
+    held.wait_over()
+    with child("left_behind", kind, *place) as client:
+        client.wait_for("sent")
+        if not held.begins():
+            raise RuntimeError(f"the work of a {kind} was over before its client was killed")
+        client.process.kill()
+        killed = time.monotonic()
+    return max(held.wait_over() - killed, 0.0)
+
+
+async def _host(place: Path, name: str, address: str) -> Libp2pHost:
+    membership = founder_of(place).find(name).for_client()
+    config = HostConfig(membership=membership, bootstrap_peers=(address,), dht_client=True, patience_s=60.0)
+    return await Libp2pHost.start(config)
+
+
+async def _stream(host: Libp2pHost, address: str, protocol: str) -> Stream:
+    peer, _ = split_peer(address)
+    return await host.open_stream(peer, protocol, timeout_s=60.0, max_frame_bytes=_MAX_FRAME_BYTES)
+
+
+async def _say(stream: Stream, request: StepRequest) -> None:
+    await stream.send(*sessions.encode_step(request))
+
+
+def _opening(prefix: str, *, is_exact: bool = False) -> SessionOpening:
+    return SessionOpening(prefix, Span(0, _BLOCKS), _LARGE_TOKENS, alloc_timeout_s=60.0, exact=is_exact)
+
+
+def _states(tokens: int) -> torch.Tensor:
+    return random_states(tokens, _HIDDEN, torch.float32)
+
+
+async def _work(kind: str, name: str, place: str, address: str) -> None:
+    """Begin a kind of work and wait to be killed."""
+    host, prefix = await _host(Path(place), name, address), founder_of(Path(place)).find(name).swarm.prefix
+    stream = await _stream(host, address, protocols.FORWARD if kind == "forward" else protocols.SESSION)
+    if kind == "prefill":
+        await _say(stream, StepRequest(_states(_PIECE_TOKENS), _opening(prefix)))
+        for _ in range(_PIECES - 1):
+            await _say(stream, StepRequest(_states(_PIECE_TOKENS)))
+    elif kind == "wait":
+        await _say(stream, StepRequest(_states(_LARGE_TOKENS), _opening(prefix)))
+    elif kind == "push":
+        await _say(stream, StepRequest(_states(1), _opening(prefix)))
+        await stream.receive()
+        await _say(stream, StepRequest(None, start_from_position=1, awaited=Awaited(1, 1, 1)))
+    else:
+        call = ForwardRequest(prefix, Span(0, _BLOCKS), _states(_LARGE_TOKENS))
+        for frame in encode_call(call):
+            await stream.send(*frame)
+    print("sent", flush=True)
+    await asyncio.Event().wait()
+
+
+async def _serve(name: str, place: Path, folder: str) -> None:
+    """Run an engine that says what it holds."""
+    spec = LaunchSpec(
+        membership=founder_of(place).find(name).for_client(),
+        checkpoint=folder,
+        runtime_dir=place,
+        blocks=f"0:{_BLOCKS}",
+        listen=LOOPBACK,
+        limits=ServingLimits(cache_tokens=_CACHE_TOKENS, max_batch_tokens=_LARGE_TOKENS, max_length=_LARGE_TOKENS),
+    )
+    engine, before = Engine(resolved(spec), lambda _: None), ""
+    await engine.start()
+    print("online", (await engine.node.host.addresses())[0], flush=True)
+    while True:
+        found = engine.metrics()
+        now = f"{found.sessions} {found.queued_steps} {found.queued_tokens} {found.waiting_for_pages}"
+        if now != before:
+            print("holds", now, flush=True)
+        before = now
+        await asyncio.sleep(_LOOK_S)
+
+
+if __name__ == "__main__":
+    exit_with_parent(os.getppid())
+    torch.set_num_threads(1)
+    if sys.argv[1] == "engine":
+        asyncio.run(_serve(sys.argv[2], Path(sys.argv[3]), sys.argv[4]))
+    else:
+        asyncio.run(_work(*sys.argv[1:]))
