@@ -15,7 +15,7 @@ from potluck_engine.compute.failures import DeviceWatch, IsLost, never_lost
 from potluck_engine.compute.step_loop import StepLoop, tell
 from potluck_engine.compute.steps import Call, StepJob
 from potluck_engine.compute.threads import Threads
-from potluck_engine.span_state import SpanState
+from potluck_engine.service import Service
 
 from potluck.blocks import BlockSpan
 from potluck.errors import PotluckError
@@ -30,7 +30,7 @@ async def loop_of(blocks: BlockSpan, is_lost: IsLost = never_lost) -> StepLoop:
     """A loop that serves, whose turns the test makes."""
     limits = ServingLimits(max_queued_jobs=4, max_queued_tokens=1000)
     threads = Threads.of(limits, threads=1, is_lost=is_lost)
-    state = SpanState.of(blocks, SWARM, limits, threads)
+    state = Service.of(blocks, SWARM, limits, threads)
     performing = asyncio.create_task(threads.compute.perform(state.stage))
     await asyncio.sleep(0)
     threads.compute.turn(0.0)

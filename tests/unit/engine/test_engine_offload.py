@@ -61,7 +61,7 @@ async def test_freed_is_said_when_nothing_is_held_and_the_memory_went_back(
     assert service is not None
     kept, pages, weights = service.call_blocks.kept, service.stage.paging, service.blocks.whole.weights
     kept.add(PassKey(PersonId("p"), SPAN, None, None), INPUTS, None, [], num_bytes=1, epoch=kept.epoch)
-    alone = [holder.session for holder in pages.admission.holders.values() if holder.session.is_alone]
+    alone = [memory for memory in pages.admission.holders if memory.is_alone]
     forgotten: list[bool] = []
     weights.before_moves.append(lambda: forgotten.append(True))  # as CUDA graphs are
 
