@@ -86,6 +86,7 @@ def test_an_understudy_takes_over_with_what_it_has(local: PreTrainedModel) -> No
 def test_a_comparison_that_finds_nothing_else_keeps_what_the_understudy_has(
     local: PreTrainedModel, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr("potluck.client.audits.audit_chance", lambda *_: 0.0)  # an audit may open a session, too
     with world("0:4", "0:4") as there, there.model.session(max_length=500) as session:
         text = decode_until_fed(there, session)
         spare, (lost,) = spare_of(there), there.serving()
@@ -95,8 +96,7 @@ def test_a_comparison_that_finds_nothing_else_keeps_what_the_understudy_has(
         lost.on_step = kill
         text = there.model.generate(text, session=session, max_new_tokens=3, do_sample=False)
         assert there.serving() == [spare]
-        assert sum(step.opening is not None and step.is_spare for step in spare.steps) == 1
-        assert min(step.start_from_position for step in spare.steps[-3:]) > LONG, "nothing was given again"
+        assert sum(step.opening is not None for step in spare.steps) == 1, "it was given everything again"
     assert torch.equal(text, local.generate(prompt(tokens=LONG), max_new_tokens=text.shape[1] - LONG, do_sample=False))
 
 
